@@ -1,0 +1,128 @@
+"""The one Spark session of a dbt process: its settings, and where its metastore and warehouse live."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from dbt_zorder.adapter.java import check_java
+from dbt_zorder.errors import ZorderError
+
+SESSION_DIRECTORY = ".spark_zorder"
+"""Folder of the dbt project that holds the embedded metastore and warehouse."""
+
+LAYOUT_SETTINGS: Mapping[str, str] = {
+    # INT96, Spark's default, has no statistics in Parquet footers; read from the session only, not from writer options.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Above 0, a partitioned write does not sort rows again, which would undo their order inside the files.
+    "spark.sql.maxConcurrentOutputFileWriters": "100",
+    # A partitioned table then follows one change of its location, because Spark lists its folders itself.
+    "spark.sql.hive.manageFilesourcePartitions": "false",
+}
+"""Session-wide settings that layout and pruning need. A profile's ``server_side_parameters`` override each of them."""
+
+QUIET_SETTINGS: Mapping[str, str] = {
+    "spark.app.name": "dbt-zorder",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+_LOG4J = Path(__file__).with_name("log4j2.properties")
+_LOCK = threading.Lock()
+
+
+class SessionError(ZorderError):
+    """The Spark session cannot be opened."""
+
+
+def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
+    """Return every setting that a session is opened with; those of the user win.
+
+    Args:
+        user: the profile's ``server_side_parameters``.
+        directory: folder for metastore and warehouse, made by Spark when it is first needed.
+    """
+    root = Path(directory).absolute()
+    settings = {
+        **QUIET_SETTINGS,
+        **LAYOUT_SETTINGS,
+        "spark.sql.warehouse.dir": str(root / "warehouse"),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={root / 'metastore_db'};create=true",
+        "spark.driver.memory": _driver_memory(),
+        **user,
+    }
+    own_options = f"-Dderby.stream.error.file={root / 'derby.log'}"
+    if "-Dlog4j" not in settings.get("spark.driver.extraJavaOptions", ""):
+        own_options += f" -Dlog4j2.configurationFile={_LOG4J.as_uri()}"
+    settings["spark.driver.extraJavaOptions"] = " ".join(
+        filter(None, [own_options, settings.get("spark.driver.extraJavaOptions")])
+    )
+    return settings
+
+
+def open_session(user: Mapping[str, str], directory: str) -> SparkSession:
+    """Return this process's session, opened on the first call.
+
+    Later calls return the same session and change none of its settings: all dbt threads share it, and a setting that
+    one model changed would reach the others.
+
+    Raises:
+        JavaError: no Java, or one that is too old.
+        SessionError: Spark does not start; the message says why where that is known.
+    """
+    with _LOCK:
+        active = SparkSession.getActiveSession()
+        if active is not None and _is_alive(active):
+            return active
+        remote = "SPARK_REMOTE" in os.environ or "spark.remote" in user
+        if not remote:
+            check_java(pyspark.__version__)
+            Path(directory).mkdir(parents=True, exist_ok=True)
+        builder = SparkSession.builder.enableHiveSupport()
+        for key, value in session_settings(user, directory).items():
+            builder = builder.config(key, value)
+        try:
+            session = builder.getOrCreate()
+            session.sql("SHOW DATABASES").collect()  # the first call to reach the metastore, and the first that can fail
+        except Exception as exc:
+            raise _explained(exc, directory) from exc
+        atexit.register(_stop, session)
+        return session
+
+
+def _is_alive(session: SparkSession) -> bool:
+    context = getattr(session, "_sc", None)
+    return context is None or context._jsc is not None
+
+
+def _stop(session: SparkSession) -> None:
+    with contextlib.suppress(Exception):
+        session.stop()
+
+
+def _explained(exc: Exception, directory: str) -> SessionError:
+    text = str(exc)
+    if "Another instance of Derby" in text or "XSDB6" in text:
+        msg = (
+            f"The metastore in {directory} is in use by another process, and an embedded metastore serves one process at "
+            "a time: wait for the other dbt command to end, or point spark.hadoop.hive.metastore.uris to a shared one."
+        )
+        return SessionError(msg)
+    first_line = text.strip().splitlines()[0] if text.strip() else type(exc).__name__
+    return SessionError(f"Spark did not start: {first_line}")
+
+
+def _driver_memory() -> str:
+    """Return half of the machine's memory, between 1 and 4 GB: Spark's own 1 GB is too little to sort in."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return "1g"
+    return f"{max(1, min(4, total // 2 // 2**30))}g"

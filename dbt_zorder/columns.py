@@ -1,0 +1,121 @@
+"""Columns by the names that users write: resolved against a schema by Spark's own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType, StructField, StructType
+
+from dbt_zorder.errors import ColumnError, did_you_mean
+from dbt_zorder.sql import quote_name
+
+
+@dataclass(frozen=True)
+class ResolvedColumn:
+    """A top-level column or a struct leaf.
+
+    Attributes:
+        path: the field names from the top level down, spelled as the schema spells them.
+        data_type: type of what the path leads to.
+    """
+
+    path: tuple[str, ...]
+    data_type: DataType
+
+    @property
+    def name(self) -> str:
+        """The path with dots, as stats tables and messages show it."""
+        return ".".join(self.path)
+
+    @property
+    def sql(self) -> str:
+        """The path as SQL, every part quoted."""
+        return quote_name(*self.path)
+
+
+def case_sensitive(spark: SparkSession) -> bool:
+    """Tell whether this session distinguishes column names by case (``spark.sql.caseSensitive``)."""
+    return str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+
+
+def leaf_names(schema: StructType, prefix: str = "") -> list[str]:
+    """Return every column and struct leaf by its dotted name, parents before their leaves."""
+    names: list[str] = []
+    for field in schema.fields:
+        names.append(prefix + field.name)
+        if isinstance(field.dataType, StructType):
+            names.extend(leaf_names(field.dataType, f"{prefix}{field.name}."))
+    return names
+
+
+def resolve(name: str, schema: StructType, *, sensitive: bool = False) -> ResolvedColumn:
+    """Return the column that ``name`` stands for.
+
+    A column whose own name holds the dots wins over a path through structs; parts in backticks are taken whole.
+
+    Raises:
+        ColumnError: there is no such column, or more than one that differ only by case.
+    """
+    top = _match(schema, name, sensitive)
+    if top is not None:
+        return ResolvedColumn((top.name,), top.dataType)
+    path: list[str] = []
+    here: DataType = schema
+    for part in split_name(name):
+        field = _match(here, part, sensitive) if isinstance(here, StructType) else None
+        if field is None:
+            known = leaf_names(schema)
+            msg = f"There is no column '{name}'.{did_you_mean(name, known)} The columns are: {', '.join(known) or 'none'}."
+            raise ColumnError(msg)
+        path.append(field.name)
+        here = field.dataType
+    return ResolvedColumn(tuple(path), here)
+
+
+def resolve_all(names: Sequence[str], schema: StructType, *, sensitive: bool = False) -> list[ResolvedColumn]:
+    """Resolve every name; a column that is named twice, in whatever spelling, is an error."""
+    columns: list[ResolvedColumn] = []
+    for name in names:
+        column = resolve(name, schema, sensitive=sensitive)
+        if column in columns:
+            msg = f"The column '{column.name}' is named twice."
+            raise ColumnError(msg)
+        columns.append(column)
+    return columns
+
+
+def split_name(name: str) -> list[str]:
+    """Split at dots outside backticks: ``a.`b.c``` is ``["a", "b.c"]``."""
+    parts: list[str] = []
+    current = ""
+    quoted = False
+    position = 0
+    while position < len(name):
+        char = name[position]
+        if char == "`":
+            if quoted and name[position + 1 : position + 2] == "`":
+                current += "`"
+                position += 1
+            else:
+                quoted = not quoted
+        elif char == "." and not quoted:
+            parts.append(current)
+            current = ""
+        else:
+            current += char
+        position += 1
+    parts.append(current)
+    return parts
+
+
+def _match(struct: DataType, name: str, sensitive: bool) -> StructField | None:
+    if not isinstance(struct, StructType):
+        return None
+    exact = [field for field in struct.fields if field.name == name]
+    found = exact if sensitive else [field for field in struct.fields if field.name.lower() == name.lower()]
+    if len(found) > 1:
+        msg = f"The column '{name}' is ambiguous: {', '.join(repr(field.name) for field in found)} differ only by case."
+        raise ColumnError(msg)
+    return found[0] if found else None

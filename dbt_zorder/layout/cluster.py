@@ -1,0 +1,45 @@
+"""Z-order clustering of any DataFrame, for users of plain PySpark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from dbt_zorder.layout.descent import apply_layout
+from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+
+
+def cluster(
+    df: DataFrame,
+    by: str | Sequence[str],
+    files: int | None = None,
+    file_size: str | int = "auto",
+    seed: int = 0,
+    partition_by: str | Sequence[str] = (),
+) -> DataFrame:
+    """Return ``df`` with its rows in one Spark partition a file, each file one box of the column space.
+
+    Write it as it is: ``cluster(df, ["customer_id", "event_ts"], files=16).write.parquet(path)``. The query behind
+    ``df`` runs twice before that, for its count and for a sample of the key columns; persist one that is expensive.
+
+    Args:
+        df: any batch DataFrame.
+        by: 1 to 8 columns; struct leaves by dots.
+        files: exact number of files (of each partition), instead of a size.
+        file_size: ``auto`` (128 MB, more above 100 GB), bytes, or a text like ``64MB``.
+        seed: of the sample: the same input in the same input splits gives the same files.
+        partition_by: the columns that the write will partition by.
+
+    Raises:
+        ColumnError: a column is unknown, ambiguous, named twice, or of a type that Spark cannot order.
+        ConfigError: the number of columns or the size is out of range.
+    """
+    spec = LayoutSpec(
+        by=[by] if isinstance(by, str) else list(by),
+        files=files,
+        file_size=file_size,
+        partition_by=[partition_by] if isinstance(partition_by, str) else list(partition_by),
+        seed=seed,
+    )
+    return apply_layout(df, plan_layout(df, spec))

@@ -1,0 +1,97 @@
+"""How the values of each type become a key that is cheap to compare and can travel to the driver.
+
+A key keeps the order of its type (it may merge neighbours, never swap them) and is NULL where the value is NULL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import types as t
+
+from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.errors import ColumnError
+from dbt_zorder.sql import quote_name
+
+SAMPLE_BYTES = 256
+"""Strings and binaries are cut to this many bytes in a sample; a cut between two files is never longer."""
+
+_INTEGRAL = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.BooleanType)
+_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+
+
+@dataclass(frozen=True)
+class Key:
+    """The key of one column.
+
+    Attributes:
+        column: the column that it orders.
+        expression: SQL text of the key.
+        carrier: SQL type of the key.
+    """
+
+    column: ResolvedColumn
+    expression: str
+    carrier: str
+
+    @property
+    def sampled(self) -> str:
+        """SQL text of the key as it travels in a sample: text goes as bytes, cut to ``SAMPLE_BYTES``."""
+        if self.carrier == "string":
+            return f"substr(CAST({self.expression} AS BINARY), 1, {SAMPLE_BYTES})"
+        if self.carrier == "binary":
+            return f"substr({self.expression}, 1, {SAMPLE_BYTES})"
+        return self.expression
+
+
+def key_of(column: ResolvedColumn) -> Key:
+    """Return the key of a column.
+
+    An array is ordered by its first element and a struct by its first field, which keeps Spark's own order of them.
+
+    Raises:
+        ColumnError: the type has no order in Spark (map, variant, calendar interval, ...).
+    """
+    found = _key(column.sql, column.data_type)
+    if found is None:
+        msg = (
+            f"The column '{column.name}' is of type {column.data_type.simpleString()}, which Spark cannot order. "
+            "Numbers, text, binary, boolean, dates, timestamps, intervals, and arrays and structs that begin with one of "
+            "them can be used; a leaf of a struct is named with dots."
+        )
+        raise ColumnError(msg)
+    return Key(column, *found)
+
+
+def _key(sql: str, data_type: t.DataType) -> tuple[str, str] | None:
+    name = data_type.simpleString()
+    if isinstance(data_type, _INTEGRAL):
+        return f"CAST({sql} AS BIGINT)", "bigint"
+    if isinstance(data_type, (t.FloatType, t.DoubleType)):
+        return f"CAST({sql} AS DOUBLE)", "double"
+    if isinstance(data_type, t.DecimalType):
+        return sql, name
+    if isinstance(data_type, t.DateType):
+        return f"CAST(unix_date({sql}) AS BIGINT)", "bigint"
+    if isinstance(data_type, t.TimestampType):
+        return f"unix_micros({sql})", "bigint"
+    if isinstance(data_type, t.TimestampNTZType):
+        return sql, "timestamp_ntz"
+    if isinstance(data_type, t.DayTimeIntervalType):
+        return f"({_EPOCH} + {sql})", "timestamp_ntz"
+    if isinstance(data_type, t.YearMonthIntervalType):
+        return f"CAST(CAST({sql} AS INTERVAL MONTH) AS BIGINT)", "bigint"
+    if isinstance(data_type, t.BinaryType):
+        return sql, "binary"
+    if name == "string" or name.startswith(("varchar", "char")):
+        return sql, "string"
+    if name.startswith("string collate"):
+        return f"CAST({sql} AS BINARY)", "binary"
+    if name.startswith("time("):
+        return f"CAST({sql} AS STRING)", "string"
+    if isinstance(data_type, t.ArrayType):
+        return _key(f"get({sql}, 0)", data_type.elementType)
+    if isinstance(data_type, t.StructType) and data_type.fields:
+        first = data_type.fields[0]
+        return _key(f"{sql}.{quote_name(first.name)}", first.dataType)
+    return None

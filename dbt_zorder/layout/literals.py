@@ -1,0 +1,68 @@
+"""Keys as SQL text: one literal array of cuts, which Spark folds into one constant.
+
+The text of an array is a single string that is parsed once while the query is optimized, so that a plan with 100,000
+cuts stays one node. Nothing in it depends on the session's time zone or on ANSI mode.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from dbt_zorder.sql import quote_string
+
+KeyValue = int | float | bytes | object
+"""A key on the driver: int, float, Decimal, bytes, or int64 microseconds for ``timestamp_ntz``."""
+
+
+def key_array(values: Sequence[KeyValue | None], carrier: str) -> str:
+    """Return a constant SQL array of keys of the SQL type ``carrier``; None becomes NULL."""
+    if carrier in ("string", "binary"):
+        encode = _text if carrier == "string" else _base64
+        items = [None if value is None else encode(value) for value in values]
+        return f"from_json({quote_string(json.dumps(items))}, 'array<{carrier}>')"
+    items = ["" if value is None else _number(value, carrier) for value in values]
+    # try_cast makes the empty text NULL, and is folded like any other constant
+    return f"try_cast(split('{','.join(items)}', ',') AS ARRAY<{carrier}>)"
+
+
+def int_array(values: Sequence[int]) -> str:
+    """Return a constant SQL array of INT."""
+    return f"CAST(split('{','.join(map(str, values))}', ',') AS ARRAY<INT>)"
+
+
+def shortest_separator(below: bytes, above: bytes, *, text: bool) -> bytes:
+    """Return the shortest prefix of ``above`` that is greater than ``below``.
+
+    With ``text``, the prefix ends between two UTF-8 characters (unless ``above`` itself was cut inside its last one).
+    """
+    length = 0
+    while length < min(len(below), len(above)) and below[length] == above[length]:
+        length += 1
+    end = length + 1
+    while text and end < len(above) and above[end] & 0xC0 == 0x80:
+        end += 1
+    return above[:end]
+
+
+def _text(value: KeyValue) -> str:
+    assert isinstance(value, bytes)
+    return value.decode("utf-8", errors="ignore")
+
+
+def _base64(value: KeyValue) -> str:
+    assert isinstance(value, bytes)
+    return base64.b64encode(value).decode("ascii")
+
+
+def _number(value: KeyValue, carrier: str) -> str:
+    if carrier == "timestamp_ntz":
+        assert isinstance(value, int)
+        return str(np.datetime64(value, "us"))
+    if carrier == "double":
+        assert isinstance(value, float)
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), repr(value))
+    return str(value)

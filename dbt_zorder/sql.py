@@ -1,0 +1,39 @@
+"""SQL text for Spark: quoting of names and strings, and types as DDL."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+
+def quote_name(*parts: str) -> str:
+    """Return a dotted name with every part in backticks: ``quote_name("db", "a b")`` is ```db`.`a b```."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def quote_string(text: str) -> str:
+    r"""Return ``text`` as a Spark string literal.
+
+    Backslash and quote are escaped, and every other character that a lexer might take for itself is written as
+    ``\uXXXX``. Spark must run with ``spark.sql.parser.escapedStringLiterals=false``, its default.
+    """
+    pieces = []
+    for char in text:
+        if char in "\\'":
+            pieces.append("\\" + char)
+        elif char < " " or char == "\x7f":
+            pieces.append(f"\\u{ord(char):04x}")
+        else:
+            pieces.append(char)
+    return "'" + "".join(pieces) + "'"
+
+
+def type_ddl(data_type: DataType) -> str:
+    """Return a type as DDL text with every struct field name quoted, unlike ``simpleString``."""
+    if isinstance(data_type, StructType):
+        fields = ", ".join(f"{quote_name(field.name)}: {type_ddl(field.dataType)}" for field in data_type.fields)
+        return f"STRUCT<{fields}>"
+    if isinstance(data_type, ArrayType):
+        return f"ARRAY<{type_ddl(data_type.elementType)}>"
+    if isinstance(data_type, MapType):
+        return f"MAP<{type_ddl(data_type.keyType)}, {type_ddl(data_type.valueType)}>"
+    return data_type.simpleString()
