@@ -37,3 +37,8 @@ def type_ddl(data_type: DataType) -> str:
     if isinstance(data_type, MapType):
         return f"MAP<{type_ddl(data_type.keyType)}, {type_ddl(data_type.valueType)}>"
     return data_type.simpleString()
+
+
+def glob_escape(path: str) -> str:
+    """Return a path that Hadoop's globbing takes for itself, whatever characters it holds."""
+    return "".join("\\" + char if char in "\\*?[]{}^" else char for char in path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Mapping
@@ -25,6 +26,8 @@ LAYOUT_SETTINGS: Mapping[str, str] = {
     "spark.sql.maxConcurrentOutputFileWriters": "100",
     # A partitioned table then follows one change of its location, because Spark lists its folders itself.
     "spark.sql.hive.manageFilesourcePartitions": "false",
+    # One metastore call can then replace a table by one of other columns; counts for the embedded metastore alone.
+    "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
 }
 """Session-wide settings that layout and pruning need. A profile's ``server_side_parameters`` override each of them."""
 
@@ -36,6 +39,7 @@ QUIET_SETTINGS: Mapping[str, str] = {
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _LOCK = threading.Lock()
+_opened: SparkSession | None = None
 
 
 class SessionError(ZorderError):
@@ -77,24 +81,33 @@ def open_session(user: Mapping[str, str], directory: str) -> SparkSession:
         JavaError: no Java, or one that is too old.
         SessionError: Spark does not start; the message says why where that is known.
     """
+    global _opened
     with _LOCK:
+        if _opened is not None and _is_alive(_opened):
+            return _opened
         active = SparkSession.getActiveSession()
-        if active is not None and _is_alive(active):
-            return active
-        remote = "SPARK_REMOTE" in os.environ or "spark.remote" in user
-        if not remote:
-            check_java(pyspark.__version__)
-            Path(directory).mkdir(parents=True, exist_ok=True)
-        builder = SparkSession.builder.enableHiveSupport()
-        for key, value in session_settings(user, directory).items():
-            builder = builder.config(key, value)
-        try:
-            session = builder.getOrCreate()
-            session.sql("SHOW DATABASES").collect()  # the first call to reach the metastore, and the first that can fail
-        except Exception as exc:
-            raise _explained(exc, directory) from exc
-        atexit.register(_stop, session)
-        return session
+        if active is None:
+            active = _start(user, directory)
+            atexit.register(_stop, active)
+        _opened = active
+        return _opened
+
+
+def _start(user: Mapping[str, str], directory: str) -> SparkSession:
+    if "SPARK_REMOTE" not in os.environ and "spark.remote" not in user:
+        check_java(pyspark.__version__)
+        Path(directory).mkdir(parents=True, exist_ok=True)
+    # PySpark 4 logs every error of analysis as JSON with a Java stack trace, also those that are caught
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    builder = SparkSession.builder.enableHiveSupport()
+    for key, value in session_settings(user, directory).items():
+        builder = builder.config(key, value)
+    try:
+        session = builder.getOrCreate()
+        session.sql("SHOW DATABASES").collect()  # the first call to reach the metastore, and the first that can fail
+    except Exception as exc:
+        raise _explained(exc, directory) from exc
+    return session
 
 
 def _is_alive(session: SparkSession) -> bool:

@@ -1,0 +1,86 @@
+"""Connections over the process's one Spark session; dbt-spark's other methods are left as they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from multiprocessing.context import SpawnContext
+from typing import Any
+
+from dbt.adapters.contracts.connection import AdapterRequiredConfig, Connection, ConnectionState
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.exceptions import FailedToConnectError
+from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnectionMethod
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from pyspark.sql import SparkSession
+
+from dbt_zorder.errors import ZorderError
+
+_LOG = AdapterLogger("Spark")
+
+
+class ZorderConnectionManager(SparkConnectionManager):
+    """Opens sessions by ``dbt_zorder.adapter.session``, once a process."""
+
+    TYPE = "spark_zorder"
+
+    def __init__(self, config: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
+        super().__init__(config, mp_context)
+        # dbt debug builds an adapter from a profile alone, without a project
+        root = getattr(config, "project_root", None) or os.environ.get("DBT_PROJECT_DIR") or os.getcwd()
+        config.credentials.resolve_session_dir(root)  # type: ignore[attr-defined]
+
+    @classmethod
+    def open(cls, connection: Connection) -> Connection:
+        """Open a connection; for ``method: session`` all connections share the process's session."""
+        credentials: Any = connection.credentials
+        if connection.state == ConnectionState.OPEN or credentials.method != SparkConnectionMethod.SESSION:
+            return super().open(connection)
+        # imported here because it imports pyspark's JVM gateway, which other methods can do without
+        from dbt_zorder.adapter.cursor import SessionHandle
+        from dbt_zorder.adapter.session import open_session
+
+        try:
+            session = open_session(credentials.server_side_parameters, credentials.session_dir)
+        except ZorderError as exc:
+            raise FailedToConnectError(str(exc)) from exc
+        connection.handle = SessionHandle(session)
+        connection.state = ConnectionState.OPEN  # type: ignore[assignment]
+        return connection
+
+    def session(self) -> SparkSession:
+        """Return the session behind this thread's connection.
+
+        Raises:
+            DbtRuntimeError: the connection is not one over a session.
+        """
+        handle = self.get_thread_connection().handle
+        session = getattr(handle, "session", None)
+        if session is None:
+            msg = "z-ordering needs a Spark session in dbt's own process: set 'method: session' in the profile."
+            raise DbtRuntimeError(msg)
+        return session  # type: ignore[no-any-return]
+
+    @contextmanager
+    def exception_handler(self, sql: str) -> Generator[None, None, None]:
+        """Turn errors of Spark into dbt's, without the Java stack trace, which goes to the debug log."""
+        try:
+            yield
+        except (DbtRuntimeError, KeyboardInterrupt):
+            _LOG.debug(f"Error while running:\n{sql}")
+            raise
+        except Exception as exc:
+            _LOG.debug(f"Error while running:\n{sql}")
+            _LOG.debug(str(exc))
+            raise DbtDatabaseError(short_message(exc)) from exc
+
+
+def short_message(exc: BaseException) -> str:
+    """Return what an error of Spark says, up to where its Java stack trace begins."""
+    lines = []
+    for line in str(exc).splitlines():
+        if line.startswith(("\tat ", "JVM stacktrace:", "Driver stacktrace:")):
+            break
+        lines.append(line)
+    return "\n".join(lines).strip() or type(exc).__name__

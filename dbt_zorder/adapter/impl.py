@@ -1,0 +1,128 @@
+"""The adapter: dbt-spark's, with the methods that our macros call. Each is thin; the work is in table and pruning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dbt.adapters.__about__ import version as base_version
+from dbt.adapters.base import BaseRelation, available
+from dbt.adapters.base.impl import AdapterTrackingRelationInfo
+from dbt.adapters.contracts.relation import RelationConfig
+from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.exceptions import CompilationError, DbtRuntimeError
+from pyspark.sql import SparkSession
+
+from dbt_zorder import __version__, pruning
+from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
+from dbt_zorder.adapter.connections import ZorderConnectionManager
+from dbt_zorder.adapter.response import ZorderResponse
+from dbt_zorder.catalog import TableName
+from dbt_zorder.errors import ConfigError, PredicateError, ZorderError
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.remove import drop_table, rename_stats
+
+
+class ZorderAdapter(SparkAdapter):
+    """dbt-spark's adapter plus z-ordering."""
+
+    ConnectionManager = ZorderConnectionManager
+    AdapterSpecificConfigs = ZorderConfig
+    connections: ZorderConnectionManager
+
+    @classmethod
+    def get_adapter_run_info(cls, config: RelationConfig) -> AdapterTrackingRelationInfo:
+        """Return what dbt tracks of a run; dbt would take the adapter's name from that of the class."""
+        return AdapterTrackingRelationInfo(
+            adapter_name="spark_zorder",
+            base_adapter_version=base_version,
+            adapter_version=__version__,
+            model_adapter_details={**cls._get_adapter_specific_run_info(config), "adapter_type": "spark_zorder"},
+        )
+
+    @property
+    def session(self) -> SparkSession:
+        """The Spark session of this thread's connection."""
+        return self.connections.session()
+
+    @available.parse_none
+    def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
+        """Return a model's checked settings, None if it is to be built as dbt-spark builds it."""
+        try:
+            return ModelSettings.from_config(model_name(model), model["config"])
+        except ConfigError as exc:
+            raise CompilationError(str(exc)) from exc
+
+    @available.parse_none
+    def zorder_build(
+        self,
+        settings: ModelSettings,
+        relation: BaseRelation,
+        sql: str,
+        model: Mapping[str, Any],
+        persist_relation: bool,
+        persist_columns: bool,
+    ) -> ZorderResponse:
+        """Build a model into a new version of its table and swap it in; return what ``dbt run`` reports."""
+        described = {name: column.get("description") or "" for name, column in model["columns"].items()}
+        request = BuildRequest(
+            table=table_name(relation),
+            spec=LayoutSpec(
+                by=settings.by,
+                files=settings.files,
+                file_size=settings.file_size,
+                partition_by=settings.partition_by,
+                weights=settings.weights,
+            ),
+            stats_columns=settings.stats_columns,
+            options={**settings.options, **{f"parquet.bloom.filter.enabled#{c}": "true" for c in settings.bloom}},
+            comment=(model.get("description") or "") if persist_relation else "",
+            column_comments=described if persist_columns else {},
+            properties=settings.properties,
+            location_root=settings.location_root,
+            keep_versions=settings.keep_versions,
+            grace_hours=settings.grace_hours,
+        )
+        with self.connections.exception_handler(sql):
+            try:
+                report = build(self.session, self.session.sql(sql), request)
+            except ZorderError as exc:
+                msg = f"Model {model_name(model)}: {exc}"
+                raise DbtRuntimeError(msg) from exc
+        return ZorderResponse.of(report)
+
+    @available.parse(lambda *_, **__: False)
+    def zorder_drop(self, relation: BaseRelation) -> bool:
+        """Drop a table of ours with its stats and versions; False if it is none of ours."""
+        return self._has_session() and drop_table(self.session, table_name(relation))
+
+    @available.parse_none
+    def zorder_rename_stats(self, old: BaseRelation, new: BaseRelation) -> None:
+        """Let the stats relation follow a renamed table."""
+        if self._has_session():
+            rename_stats(self.session, table_name(old), table_name(new))
+
+    @available.parse(lambda *_, **__: "")
+    def zorder_scan_sql(self, relation: str, predicate: str, alias: str | None = None) -> str:
+        """Return a FROM item that reads only the files of a relation that may match a predicate."""
+        if not self._has_session():
+            # without a session nothing can be looked up; the line break ends a comment that the predicate may end in
+            return f"(select * from {relation} where ({predicate}\n)){f' as {alias}' if alias else ''}"
+        try:
+            return pruning.scan_sql(self.session, relation, predicate, alias)
+        except PredicateError as exc:
+            raise CompilationError(str(exc)) from exc
+
+    def _has_session(self) -> bool:
+        return getattr(self.connections.get_thread_connection().handle, "session", None) is not None
+
+
+def table_name(relation: BaseRelation) -> TableName:
+    """Return a relation as the name of a table."""
+    return TableName(str(relation.schema), str(relation.identifier))
+
+
+def model_name(model: Mapping[str, Any]) -> str:
+    """Return what messages call a model: its name and its file."""
+    return f"'{model.get('name')}' ({model.get('original_file_path')})"

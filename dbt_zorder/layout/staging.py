@@ -1,0 +1,58 @@
+"""Whether a query's result is worth keeping between the sample and the write, told from its plan."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import uuid
+from collections.abc import Iterator
+
+from pyspark.sql import DataFrame
+
+_LOG = logging.getLogger("dbt_zorder")
+
+_EXPENSIVE = {
+    "join": re.compile(r"\b\w*Join\b|\bCartesianProduct\b"),
+    "aggregate": re.compile(r"\b\w*Aggregate\b"),
+    "window": re.compile(r"\bWindow\w*\b"),
+    "shuffle": re.compile(r"\b\w*Exchange\b"),
+    "Python function": re.compile(r"\b(Arrow|Batch)EvalPython\b|\bMapIn\w+\b|\bFlatMap\w+In\w+\b"),
+    "Scala or Java function": re.compile(r"\bMapPartitions\b|\bMapElements\b|\bGenerate\b|\bUDF\b"),
+    "source other than Parquet or ORC": re.compile(r"\bFileScan (?!parquet|orc)\w+|\bScan (JDBC|ExistingRDD)\b"),
+}
+
+
+def reason_to_stage(df: DataFrame) -> str | None:
+    """Return what makes a query expensive to run twice, None if it is a plain scan with projections and filters."""
+    plan = _physical_plan(df)
+    return next((what for what, pattern in _EXPENSIVE.items() if pattern.search(plan)), None)
+
+
+@contextlib.contextmanager
+def staged(df: DataFrame) -> Iterator[DataFrame]:
+    """Give ``df`` back, kept in memory and on disk while the block runs if it is expensive to run twice."""
+    reason = reason_to_stage(df)
+    if reason is None:
+        _LOG.debug("the query is a plain scan: it runs for the count, for the sample and for the write")
+        yield df
+        return
+    _LOG.debug("the query holds a %s: its result is kept between the sample and the write", reason)
+    kept = df.persist()
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
+
+
+def _physical_plan(df: DataFrame) -> str:
+    """Return the text of the physical plan, by SQL: the API for it prints to the process's standard output."""
+    spark = df.sparkSession
+    view = f"zorder_plan_{uuid.uuid4().hex}"
+    df.createTempView(view)
+    try:
+        text = str(spark.sql(f"EXPLAIN SELECT * FROM {view}").collect()[0][0])
+    finally:
+        spark.catalog.dropTempView(view)
+    # names of columns and paths stand in brackets behind each operator; only the operators count
+    return re.sub(r"\[[^\[\]]*\]", "", text)

@@ -1,0 +1,65 @@
+"""Statistics of every data file, by one Spark aggregate that reads only the columns asked for.
+
+An aggregate over the files, not over the query that filled them: a query that is not deterministic gives other rows
+when it runs again. And not the Parquet footers: they lack bounds for INT96 timestamps and long strings, and what they say
+of NaN depends on the writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
+
+from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
+from dbt_zorder.sql import glob_escape
+from dbt_zorder.stats.schema import stats_schema
+
+
+def collect(spark: SparkSession, table: str, columns: Sequence[str]) -> DataFrame:
+    """Return the statistics of each live file of a Parquet table, in the shape of ``stats_schema``.
+
+    Args:
+        table: as SQL would name it, ``db.t``.
+        columns: top-level columns, and struct leaves by dots.
+
+    Raises:
+        ColumnError: a column is unknown, ambiguous or named twice.
+    """
+    df = spark.table(table)
+    return _by_file(df, resolve_all(columns, df.schema, sensitive=case_sensitive(spark)), "")
+
+
+def collect_path(
+    spark: SparkSession, path: str, schema: StructType, columns: Sequence[ResolvedColumn], version: str
+) -> DataFrame:
+    """Return the statistics of each file below ``path``, a folder of Parquet files of one schema."""
+    df = spark.read.schema(schema).parquet(glob_escape(path))
+    return _by_file(df, columns, version)
+
+
+def _by_file(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) -> DataFrame:
+    # by metadataColumn, because a data column of that name would hide it
+    metadata = df.metadataColumn("_metadata")
+    values = [f.expr(column.sql).alias(f"c{number}") for number, column in enumerate(columns)]
+    rows = df.select(
+        metadata.getField("file_path").alias("file_path"), metadata.getField("file_size").alias("file_size"), *values
+    )
+    measures: list[Column] = [f.count(f.lit(1)).alias("row_count")]
+    for number in range(len(columns)):
+        value = f.col(f"c{number}")
+        measures += [
+            f.min(value).alias(f"min{number}"),
+            f.max(value).alias(f"max{number}"),
+            f.count_if(value.isNull()).alias(f"nulls{number}"),
+        ]
+    by_file = rows.groupBy("file_path", "file_size").agg(*measures)
+    shape = stats_schema({column.name: column.data_type for column in columns})
+    per_column = [f.struct(f"min{number}", f"max{number}", f"nulls{number}") for number in range(len(columns))]
+    packed = by_file.select(
+        "file_path", "file_size", "row_count", f.lit(version).alias("version"), f.struct(*per_column).alias("columns")
+    )
+    # structs are cast field by field in order: this gives the fields their names
+    return packed.select(*(f.col(field.name).cast(field.dataType).alias(field.name) for field in shape.fields))

@@ -1,0 +1,40 @@
+"""How many files an equality query on a column reads, told from the stats alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def point_query_files(minimum: pa.Array, maximum: pa.Array, rows: Sequence[int]) -> float:
+    """Return the mean number of files whose bounds hold a value, over the bounds themselves as values.
+
+    Both bounds of a file are values that really occur in it; each counts with half of the file's rows. Files without
+    bounds (all NULL) hold no value and count nowhere. 0.0 if no file has bounds.
+
+    Args:
+        minimum, maximum: one key a file, of any type that Arrow sorts; NULL for a file without bounds.
+        rows: number of rows a file.
+    """
+    known = pc.is_valid(minimum)
+    low, high = minimum.filter(known), maximum.filter(known)
+    if len(low) == 0:
+        return 0.0
+    weight = np.asarray(rows, dtype=np.float64)[known.to_numpy(zero_copy_only=False)]
+    ranks = _ranks(pa.concat_arrays([low, high]))
+    lows, highs = ranks[: len(low)], ranks[len(low) :]
+    began = np.searchsorted(np.sort(lows), ranks, side="right")
+    ended = np.searchsorted(np.sort(highs), ranks, side="left")
+    return float(np.average(began - ended, weights=np.concatenate([weight, weight])))
+
+
+def _ranks(values: pa.Array) -> npt.NDArray[np.int64]:
+    coded = values.dictionary_encode()
+    order = pc.sort_indices(coded.dictionary).to_numpy()
+    rank_of_code = np.empty(len(order), dtype=np.int64)
+    rank_of_code[order] = np.arange(len(order))
+    return rank_of_code[coded.indices.to_numpy()]

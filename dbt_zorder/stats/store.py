@@ -1,0 +1,27 @@
+"""The stats of a version, kept in a folder of the version's own: one pointer commits data and stats."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.sql import glob_escape
+from dbt_zorder.stats.schema import STATS_DIRECTORY
+
+
+def stats_path(location: str) -> str:
+    """Return the folder of the stats that belong to the data at ``location``."""
+    return f"{location.rstrip('/')}/{STATS_DIRECTORY}"
+
+
+def write_stats(stats: DataFrame, location: str) -> None:
+    """Write the stats of the version at ``location``, as one file in order of path."""
+    stats.coalesce(1).sortWithinPartitions("file_path").write.mode("overwrite").parquet(stats_path(location))
+
+
+def read_stats(spark: SparkSession, location: str) -> DataFrame:
+    """Return the stats of the version at ``location``.
+
+    Raises:
+        AnalysisException: there are none.
+    """
+    return spark.read.parquet(glob_escape(stats_path(location)))

@@ -1,0 +1,271 @@
+"""One build of a z-ordered table, step by step; until the last but one nothing that a reader sees has changed."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
+
+from dbt_zorder.catalog import TableInfo, TableName, describe
+from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve, resolve_all
+from dbt_zorder.errors import BuildError, ColumnError, ConfigError
+from dbt_zorder.layout.descent import apply_layout
+from dbt_zorder.layout.plan import Layout, LayoutSpec, keys_for, plan_layout
+from dbt_zorder.layout.staging import staged
+from dbt_zorder.stats.collect import collect_path
+from dbt_zorder.stats.schema import STATS_SUFFIX
+from dbt_zorder.stats.store import read_stats, stats_path, write_stats
+from dbt_zorder.table.collect import collect_old
+from dbt_zorder.table.files import delete_folder, has_client
+from dbt_zorder.table.summary import Summary, summarize
+from dbt_zorder.table.swap import Definition, publish
+from dbt_zorder.table.version import Marker, new_version, root_of, version_of, write_marker
+
+_LOG = logging.getLogger("dbt_zorder")
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """What to build.
+
+    Attributes:
+        table: where.
+        spec: how to lay it out.
+        stats_columns: columns to keep stats of besides the clustering columns.
+        options: of Spark's Parquet writer, such as ``compression``.
+        comment: of the table.
+        column_comments: by column name, in whatever case.
+        properties: of the table.
+        location_root: folder for the versions' root; by default the schema's own.
+        keep_versions, grace_hours: see ``collect_old``.
+    """
+
+    table: TableName
+    spec: LayoutSpec
+    stats_columns: Sequence[str] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    comment: str = ""
+    column_comments: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    location_root: str | None = None
+    keep_versions: int = 2
+    grace_hours: float = 24.0
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """What was built.
+
+    Attributes:
+        version: name of the version that is served now.
+        summary: files, rows and bytes, and how many files a point query reads.
+        seconds: of each phase: sample, write, stats, swap.
+        collected: names of old versions that were deleted.
+    """
+
+    version: str
+    summary: Summary
+    seconds: Mapping[str, float]
+    collected: Sequence[str]
+
+
+def check(df: DataFrame, request: BuildRequest) -> None:
+    """Find all that is wrong with a request before anything is read or written.
+
+    Raises:
+        ColumnError, ConfigError: as ``keys_for``; also for stats columns, partition columns and duplicate names.
+    """
+    sensitive = case_sensitive(df.sparkSession)
+    seen: set[str] = set()
+    for name in df.columns:
+        folded = name if sensitive else name.lower()
+        if folded in seen:
+            msg = f"The query produces the column '{name}' twice; every column of a table needs a name of its own."
+            raise ColumnError(msg)
+        seen.add(folded)
+    partitions = resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)
+    if partitions and len(partitions) == len(df.columns):
+        msg = "Every column is a partition column; a table needs at least one more."
+        raise ConfigError(msg)
+    keys_for(df, request.spec)
+    for name in request.stats_columns:
+        resolve(name, df.schema, sensitive=sensitive)
+
+
+def build(spark: SparkSession, df: DataFrame, request: BuildRequest) -> BuildReport:
+    """Run a query into a new version of a table and swap it in.
+
+    A failure before the swap leaves the table as it was; a failure after it leaves the new version served.
+
+    Raises:
+        ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
+        BuildError: rows went missing on the way, somebody else changed the table meanwhile, or the catalog refused.
+    """
+    check(df, request)
+    base = describe(spark, request.table)
+    root = root_of(spark, request.table, request.location_root)
+    version = new_version()
+    path = f"{root}/{version}"
+    clock = _Clock()
+    try:
+        with staged(df) as source:
+            with clock.phase("sample"):
+                layout = plan_layout(source, _with_row_bytes(spark, df, base, request))
+            with clock.phase("write"):
+                write_marker(spark, path, _marker(request, version, base))
+                write_data(source, layout, request, path)
+            with clock.phase("stats"):
+                columns = _stats_columns(df, layout, request)
+                write_stats(collect_path(spark, path, df.schema, columns, version), path)
+                summary = summarize(read_stats(spark, path), layout.keys)
+                verify(source, layout, summary)
+        with clock.phase("swap"):
+            check_base(spark, request.table, base)
+            publish(spark, request.table, _definition(df, request), path)
+    except BaseException:
+        _discard(spark, request.table, path)
+        raise
+    with clock.phase("swap"):
+        publish_stats(spark, request.table, path)
+        _drop_replaced(spark, base, request.table)
+        collected = collect_old(spark, root, version, request.keep_versions, request.grace_hours)
+    return BuildReport(version, summary, clock.seconds, collected)
+
+
+def write_data(df: DataFrame, layout: Layout, request: BuildRequest, path: str) -> None:
+    """Write the clustered rows to ``path``: one file a Spark partition."""
+    writer = apply_layout(df, layout).write.mode("append")
+    # a limit on the rows of a file, if the session has one, would cut files apart again
+    writer = writer.option("maxRecordsPerFile", 0).options(**request.options)
+    if request.spec.partition_by:
+        writer = writer.partitionBy(*request.spec.partition_by)
+    writer.parquet(path)
+
+
+def verify(df: DataFrame, layout: Layout, summary: Summary) -> None:
+    """Compare the rows that were counted before the write with those that the stats found in the files.
+
+    A source that grows while it is read gives a number in between; it is counted once more before that is called a loss.
+
+    Raises:
+        BuildError: the numbers do not agree.
+    """
+    if summary.rows == layout.rows:
+        return
+    again = df.count()
+    if not min(layout.rows, again) <= summary.rows <= max(layout.rows, again):
+        msg = (
+            f"The query has {again:,} rows ({layout.rows:,} before the write), and the files hold {summary.rows:,}: "
+            "the build is abandoned and the table is as it was. A query that gives another number of rows each time "
+            "it runs, such as a sample without a seed, cannot be verified; make it deterministic."
+        )
+        raise BuildError(msg)
+
+
+def check_base(spark: SparkSession, table: TableName, base: TableInfo | None) -> None:
+    """Find out whether somebody else changed the table since the build began.
+
+    Raises:
+        BuildError: it is not where it was.
+    """
+    now = describe(spark, table)
+    if (now.location if now else None) != (base.location if base else None):
+        msg = f"Another run changed {table} while this one was building it; this build is abandoned, that one is kept."
+        raise BuildError(msg)
+
+
+def publish_stats(spark: SparkSession, table: TableName, path: str) -> None:
+    """Register the relation over a version's stats, for people and tests; readers that prune do not need it."""
+    stats = read_stats(spark, path)
+    publish(spark, stats_table(table), Definition(stats.schema), stats_path(path))
+
+
+def stats_table(table: TableName) -> TableName:
+    """Return the name of a table's stats relation."""
+    return TableName(table.schema, table.identifier + STATS_SUFFIX)
+
+
+def _marker(request: BuildRequest, version: str, base: TableInfo | None) -> Marker:
+    return Marker(
+        version=version,
+        table=str(request.table),
+        base=version_of(base.location) if base else "",
+        created_at=datetime.now(timezone.utc).isoformat(),
+        zorder_by=list(request.spec.by),
+    )
+
+
+def _with_row_bytes(
+    spark: SparkSession, df: DataFrame, base: TableInfo | None, request: BuildRequest
+) -> LayoutSpec:
+    """Take the size of a row from the version before, where its columns are the same: measured beats estimated."""
+    spec = request.spec
+    same = base is not None and {c[0] for c in base.columns} == set(df.columns) and version_of(base.location)
+    if base is None or not same or spec.files is not None:
+        return spec
+    try:
+        total = read_stats(spark, base.location).selectExpr("sum(file_size)", "sum(row_count)").collect()[0]
+    except Exception:  # no stats, no help
+        return spec
+    from dataclasses import replace
+
+    return replace(spec, row_bytes=total[0] / total[1]) if total[1] else spec
+
+
+def _stats_columns(df: DataFrame, layout: Layout, request: BuildRequest) -> list[ResolvedColumn]:
+    columns = [key.column for key in layout.keys]
+    sensitive = case_sensitive(df.sparkSession)
+    for name in request.stats_columns:
+        column = resolve(name, df.schema, sensitive=sensitive)
+        if column not in columns:
+            columns.append(column)
+    return columns
+
+
+def _definition(df: DataFrame, request: BuildRequest) -> Definition:
+    """Describe the table: partition columns go last, where Spark puts them when it reads the folder."""
+    sensitive = case_sensitive(df.sparkSession)
+    partitions = [resolve(name, df.schema, sensitive=sensitive).name for name in request.spec.partition_by]
+    comments = {name.lower(): text for name, text in request.column_comments.items()}
+    fields = []
+    for name in [name for name in df.columns if name not in partitions] + partitions:
+        comment = comments.get(name.lower())
+        fields.append(StructField(name, df.schema[name].dataType, True, {"comment": comment} if comment else {}))
+    return Definition(StructType(fields), partitions, request.comment, request.properties)
+
+
+def _discard(spark: SparkSession, table: TableName, path: str) -> None:
+    """Delete what a failed build wrote, unless the table leads there after all."""
+    with contextlib.suppress(Exception):
+        now = describe(spark, table)
+        if has_client(spark) and version_of(path) != version_of(now.location if now else ""):
+            delete_folder(spark, path)
+
+
+def _drop_replaced(spark: SparkSession, base: TableInfo | None, table: TableName) -> None:
+    """Delete the folder of a managed table that a version of ours has replaced, as dropping that table would have."""
+    if base is None or base.kind != "MANAGED" or not has_client(spark):
+        return
+    if base.location.rstrip("/").rsplit("/", 1)[-1] == table.identifier.lower():
+        delete_folder(spark, base.location)
+
+
+class _Clock:
+    """Seconds by phase."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)

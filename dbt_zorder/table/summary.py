@@ -1,0 +1,52 @@
+"""The figures of a version, read from its stats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from dbt_zorder.layout.keys import Key, key_of
+from dbt_zorder.layout.sample import collect_arrow
+from dbt_zorder.sql import quote_name
+from dbt_zorder.stats.point_query import point_query_files
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Figures of one version.
+
+    Attributes:
+        files, rows, bytes: of the data.
+        point_query_files: by clustering column, the mean number of files that an equality query on it reads.
+    """
+
+    files: int
+    rows: int
+    bytes: int
+    point_query_files: Mapping[str, float]
+
+
+def summarize(stats: DataFrame, keys: Sequence[Key]) -> Summary:
+    """Read a version's stats, one row a file, and sum them up."""
+    bounds = []
+    for number, key in enumerate(keys):
+        for side in ("min_value", "max_value"):
+            column = replace(key.column, path=("columns", key.column.name, side))
+            bounds.append(f.expr(key_of(column).sampled).alias(f"{side}{number}"))
+    table = collect_arrow(stats.select("file_size", "row_count", *bounds))
+    rows = table.column("row_count").to_pylist()
+    touched = {
+        key.column.name: round(
+            point_query_files(
+                table.column(f"min_value{number}").combine_chunks(),
+                table.column(f"max_value{number}").combine_chunks(),
+                rows,
+            ),
+            2,
+        )
+        for number, key in enumerate(keys)
+    }
+    return Summary(table.num_rows, sum(rows), sum(table.column("file_size").to_pylist()), touched)

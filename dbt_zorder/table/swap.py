@@ -1,0 +1,129 @@
+"""Pointing a table at a version: one catalog call, after which new readers see all of it and before which none."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from dbt_zorder.catalog import TableInfo, TableName, column_facts, describe, properties
+from dbt_zorder.errors import BuildError
+from dbt_zorder.sql import quote_name, quote_string, type_ddl
+
+_LOG = logging.getLogger("dbt_zorder")
+_NEXT_SUFFIX = "__zorder_next"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """All that the catalog is to know of a table besides its location.
+
+    Attributes:
+        schema: columns in order, partition columns last; a column's comment is in its metadata.
+        partition_by: names of the partition columns.
+        comment: of the table.
+        properties: of the table.
+    """
+
+    schema: StructType
+    partition_by: Sequence[str] = ()
+    comment: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def publish(spark: SparkSession, table: TableName, definition: Definition, location: str) -> None:
+    """Make ``table`` an external Parquet table of this definition at ``location``, whatever it was before.
+
+    Where only the location changes this is ``ALTER TABLE ... SET LOCATION``; else the whole entry is replaced. Both are
+    one call to the catalog. Nothing at the former location is touched.
+
+    Raises:
+        BuildError: the catalog refused; the message says whether the table is still as it was.
+    """
+    old = describe(spark, table)
+    try:
+        if old is None:
+            spark.sql(_create(table, definition, location))
+        elif _is_same(spark, table, old, definition):
+            spark.sql(f"ALTER TABLE {table.sql} SET LOCATION {quote_string(location)}")
+        else:
+            _replace(spark, table, old, definition, location)
+        spark.sql(f"REFRESH TABLE {table.sql}")
+    except Exception as exc:
+        # the call may have been carried out and only its reply lost: what the catalog says now decides
+        now = describe(spark, table)
+        if now is not None and now.location.rstrip("/").endswith(location.rstrip("/").rsplit("/", 1)[-1]):
+            spark.sql(f"REFRESH TABLE {table.sql}")
+            return
+        state = "does not exist now" if now is None else f"still stands at {now.location or 'its view'}"
+        msg = f"The catalog did not accept the new version of {table}, which {state}: {exc}"
+        raise BuildError(msg) from exc
+
+
+def _create(table: TableName, definition: Definition, location: str) -> str:
+    columns = []
+    for column in definition.schema.fields:
+        text = f"{quote_name(column.name)} {type_ddl(column.dataType)}"
+        comment = (column.metadata or {}).get("comment")
+        columns.append(f"{text} COMMENT {quote_string(comment)}" if comment else text)
+    clauses = [f"CREATE TABLE {table.sql} ({', '.join(columns)}) USING parquet"]
+    if definition.partition_by:
+        clauses.append(f"PARTITIONED BY ({', '.join(quote_name(name) for name in definition.partition_by)})")
+    clauses.append(f"LOCATION {quote_string(location)}")
+    if definition.comment:
+        clauses.append(f"COMMENT {quote_string(definition.comment)}")
+    if definition.properties:
+        pairs = (f"{quote_string(k)} = {quote_string(v)}" for k, v in definition.properties.items())
+        clauses.append(f"TBLPROPERTIES ({', '.join(pairs)})")
+    return " ".join(clauses)
+
+
+def _is_same(spark: SparkSession, table: TableName, old: TableInfo, new: Definition) -> bool:
+    if old.kind != "EXTERNAL" or old.provider != "parquet":
+        return False
+    if list(old.columns) != column_facts(new.schema) or old.comment != new.comment:
+        return False
+    if list(old.partition_columns) != list(new.partition_by):
+        return False
+    has = properties(spark, table)
+    return all(has.get(name) == value for name, value in new.properties.items())
+
+
+def _replace(spark: SparkSession, table: TableName, old: TableInfo, definition: Definition, location: str) -> None:
+    """Replace a table or view of another kind, schema or comment.
+
+    The new entry is made under a name of its own, and then takes the old one's place in one call of the Hive client.
+    Where there is no such client (Spark Connect, another catalog) the old entry is dropped and the new one renamed at
+    once after it: for some milliseconds there is no table then.
+    """
+    following = TableName(table.schema, table.identifier + _NEXT_SUFFIX)
+    spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+    spark.sql(_create(following, definition, location))
+    if _replace_in_hive(spark, table, following):
+        spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+        return
+    _LOG.debug("%s is replaced by two catalog calls, because this catalog has no single one for it", table)
+    spark.sql(f"DROP {'VIEW' if old.kind == 'VIEW' else 'TABLE'} IF EXISTS {table.sql}")
+    spark.sql(f"ALTER TABLE {following.sql} RENAME TO {table.sql}")
+
+
+def _replace_in_hive(spark: SparkSession, table: TableName, following: TableName) -> bool:
+    """Give ``table`` the catalog entry of ``following`` in one metastore call; False if that is not possible here."""
+    jvm: Any = getattr(spark, "_jvm", None)
+    if jvm is None:
+        return False
+    try:
+        catalog = spark._jsparkSession.sharedState().externalCatalog().unwrapped()  # type: ignore[attr-defined]
+        client = catalog.client()
+        entry = client.getTable(following.schema, following.identifier)
+        name = jvm.org.apache.spark.sql.catalyst.TableIdentifier(table.identifier, entry.identifier().database())
+        rest = [getattr(entry, f"copy$default${place}")() for place in range(2, entry.productArity() + 1)]
+        client.alterTable(table.schema, table.identifier, entry.copy(name, *rest))
+    except Exception as exc:
+        _LOG.debug("the metastore did not replace %s in one call: %s", table, str(exc).splitlines()[0])
+        return False
+    return True

@@ -1,0 +1,83 @@
+"""Names and places of versions: every build writes into a folder of its own, never into one that is served."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.catalog import TableName, schema_location
+from dbt_zorder.sql import glob_escape
+
+ROOT_SUFFIX = "__zorder"
+MARKER_DIRECTORY = "_zorder_version"
+_FORMAT = 1
+_NAME = re.compile(r"^v\d{8}T\d{9}-[0-9a-f]{8}$")
+
+
+@dataclass(frozen=True)
+class Marker:
+    """What a version says of itself, written before any of its data: only a folder with a marker is ever deleted.
+
+    Attributes:
+        version: the folder's own name.
+        table: the table that it was built for.
+        base: the version that was served when the build began; empty if it was none of ours.
+        created_at: UTC, ISO 8601.
+        zorder_by: the clustering columns.
+        format: of this marker.
+    """
+
+    version: str
+    table: str
+    base: str
+    created_at: str
+    zorder_by: list[str]
+    format: int = _FORMAT
+
+
+def new_version() -> str:
+    """Return a name that no other build has: UTC time to the millisecond and 32 random bits, so names sort by age."""
+    now = datetime.now(timezone.utc)
+    return f"v{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}-{secrets.token_hex(4)}"
+
+
+def is_version(name: str) -> bool:
+    """Tell whether a folder's name is one that ``new_version`` makes."""
+    return _NAME.match(name) is not None
+
+
+def root_of(spark: SparkSession, table: TableName, location_root: str | None) -> str:
+    """Return the folder that holds all versions of a table.
+
+    It lies beside the place where Spark would put the table itself, never in it: Spark refuses to create a managed
+    table where files lie, and drops whatever lies there with the table.
+    """
+    parent = location_root or schema_location(spark, table.schema)
+    return f"{parent.rstrip('/')}/{table.identifier}{ROOT_SUFFIX}"
+
+
+def version_of(location: str) -> str:
+    """Return the version that a table's location leads to, an empty string if it is none of ours."""
+    name = location.rstrip("/").rsplit("/", 1)[-1]
+    return name if is_version(name) else ""
+
+
+def write_marker(spark: SparkSession, path: str, marker: Marker) -> None:
+    """Write the marker of the version at ``path``, which must not have one yet."""
+    text = spark.range(1).select(f.lit(json.dumps(asdict(marker))).alias("value"))
+    text.coalesce(1).write.mode("errorifexists").text(f"{path}/{MARKER_DIRECTORY}")
+
+
+def read_marker(spark: SparkSession, path: str) -> Marker | None:
+    """Return the marker of the version at ``path``, None if there is none that can be read."""
+    try:
+        rows = spark.read.text(glob_escape(f"{path}/{MARKER_DIRECTORY}")).collect()
+        return Marker(**json.loads(rows[0][0]))
+    except Exception:  # whatever is wrong with it: without a marker nothing is deleted
+        return None

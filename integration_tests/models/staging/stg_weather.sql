@@ -1,0 +1,2 @@
+select origin, time_hour, temp, wind_speed, precip, visib
+from {{ source('nyc', 'weather') }}

@@ -1,0 +1,11 @@
+{#- Run a model's query into a new version of its table: sample, write, stats, swap. Returns the adapter response. -#}
+{% macro zorder_build_model(settings, relation, sql) %}
+  {%- if config.get('contract').enforced -%}
+    {{ get_assert_columns_equivalent(sql) }}
+    {%- set sql = get_select_subquery(sql) -%}
+  {%- endif -%}
+  {{ write(sql) }}
+  {{ return(adapter.zorder_build(
+      settings, relation, sql, model, config.persist_relation_docs(), config.persist_column_docs()
+  )) }}
+{% endmacro %}
