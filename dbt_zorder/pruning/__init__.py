@@ -1,0 +1,8 @@
+"""From any predicate to the files that may match: everything else is not even opened, and no row is ever lost."""
+
+from __future__ import annotations
+
+from dbt_zorder.pruning.explain import Explanation, explain
+from dbt_zorder.pruning.scan import scan, scan_sql
+
+__all__ = ["Explanation", "explain", "scan", "scan_sql"]

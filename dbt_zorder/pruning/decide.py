@@ -1,0 +1,88 @@
+"""Which files a condition excludes, worked out by Spark over the stats table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
+
+from dbt_zorder.pruning.condition import All, Any, Atom, Unknown, leaves
+from dbt_zorder.pruning.operand import StatsNames
+from dbt_zorder.pruning.translate import keep_sql
+from dbt_zorder.pruning.tree import Column
+from dbt_zorder.sql import quote_name
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the statistics say.
+
+    Attributes:
+        files, rows, bytes: totals over all files that the statistics know.
+        kept_files, kept_rows, kept_bytes: the same over those that may match.
+        excluded: path and size in bytes of every file that is proved not to match.
+        excluded_by: how many files each atom alone would exclude, in the order of the condition's leaves.
+        paths: every path that the statistics know, if ``each`` was asked for.
+        ambiguous: number of paths that have more than one row of statistics; they are never excluded.
+    """
+
+    files: int
+    rows: int
+    bytes: int
+    kept_files: int
+    kept_rows: int
+    kept_bytes: int
+    excluded: Sequence[tuple[str, int]] = field(repr=False)
+    excluded_by: Sequence[int] = ()
+    ambiguous: int = 0
+    paths: Sequence[str] = field(default=(), repr=False)
+
+
+def stats_names(columns: Sequence[Column]) -> StatsNames:
+    """Return short names for the statistics of ``columns``."""
+    return StatsNames({column: f"s{number}" for number, column in enumerate(columns)})
+
+
+def decide(
+    frame: DataFrame, condition: Atom | Unknown | All | Any, names: StatsNames, *, each: bool = False
+) -> Decision:
+    """Evaluate ``condition`` for every file.
+
+    Args:
+        frame: the stats table.
+        condition: what must hold for a file to be read.
+        names: the names that the condition uses.
+        each: count for each atom how many files it excludes by itself.
+    """
+    atoms = list(leaves(condition)) if each else []
+    by_column = [f"columns.{quote_name(column.name)} AS {alias}" for column, alias in names.aliases.items()]
+    counts = [f"NOT {keep_sql(atom, names)} AS atom{number}" for number, atom in enumerate(atoms)]
+    judged = (
+        # One partition: a stats table is small, and grouping it then needs no exchange.
+        frame.coalesce(1)
+        .selectExpr("file_path", "file_size", "row_count", *by_column)
+        .selectExpr("file_path", "file_size", "row_count", f"{keep_sql(condition, names)} AS keep", *counts)
+    )
+    fields = ", ".join(["file_size", "row_count", "keep", *(f"atom{number}" for number in range(len(atoms)))])
+    by_path = judged.groupBy("file_path").agg(expr("count(*) AS copies"), expr(f"first(struct({fields})) AS f"))
+    out = "(copies = 1 AND NOT f.keep AND file_path IS NOT NULL AND f.file_size >= 0)"
+    totals = by_path.selectExpr(
+        "count(*)",
+        "coalesce(sum(f.row_count), 0)",
+        "coalesce(sum(f.file_size), 0)",
+        f"count_if(NOT {out})",
+        f"coalesce(sum(f.row_count) FILTER (WHERE NOT {out}), 0)",
+        f"coalesce(sum(f.file_size) FILTER (WHERE NOT {out}), 0)",
+        "count_if(copies > 1)",
+        # As two arrays in one row: a hundred thousand rows would take seconds to reach Python.
+        f"collect_list(file_path) FILTER (WHERE {out})",
+        f"collect_list(f.file_size) FILTER (WHERE {out})",
+        "collect_list(file_path)" if each else "array()",
+        *(f"count_if(copies = 1 AND f.atom{number})" for number in range(len(atoms))),
+    )
+    row = totals.collect()[0]
+    # A NULL in a FILTER or a size that is missing would shorten one list: `out` is never NULL and tests both.
+    excluded = list(zip(row[7], row[8], strict=True))
+    return Decision(row[0], row[1], row[2], row[3], row[4], row[5], excluded, list(row[10:]), row[6], row[9])

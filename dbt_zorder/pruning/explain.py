@@ -1,0 +1,174 @@
+"""Why a scan reads the files that it reads."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import asdict, dataclass, field
+from typing import Any as AnyValue
+from urllib.parse import urlsplit
+
+from pyspark.sql import DataFrame, SparkSession
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from dbt_zorder.pruning.condition import Atom, Unknown, leaves
+from dbt_zorder.pruning.plan import Plan, make_plan
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a predicate.
+
+    Attributes:
+        text: the part, as Spark understands it.
+        excluded_files: files that it excludes by itself; None if it was not understood.
+        reason: why it was not understood.
+    """
+
+    text: str
+    excluded_files: int | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a scan reads, of what there is.
+
+    Attributes:
+        table: quoted name.
+        predicate: as it was given.
+        files_total, rows_total, bytes_total: of the files that the statistics know; files without statistics count in
+            ``files_total`` only. None if there are no statistics.
+        files_read, rows_read, bytes_read: the same for what is left to read.
+        parts: what each part of the predicate does.
+        reason: why every file is read; empty if some are left out.
+        unknown_files: data files that the statistics do not know, which are always read; None if not counted.
+        gone_files: files that the statistics know and that are not there any more.
+        fresh: the statistics know exactly the files that are there; None if not known.
+        warnings: settings that make results doubtful.
+    """
+
+    table: str
+    predicate: str
+    files_total: int | None = None
+    files_read: int | None = None
+    rows_total: int | None = None
+    rows_read: int | None = None
+    bytes_total: int | None = None
+    bytes_read: int | None = None
+    parts: list[Part] = field(default_factory=list)
+    reason: str = ""
+    unknown_files: int | None = None
+    gone_files: int | None = None
+    fresh: bool | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, AnyValue]:
+        """Return everything as plain values, fit for JSON."""
+        return asdict(self)
+
+    def __rich__(self) -> Group:
+        totals = Table("", "read", "of", "share", title=Text(f"{self.table}: {self.predicate}"), title_justify="left")
+        for name, read, total, show in (
+            ("files", self.files_read, self.files_total, _number),
+            ("rows", self.rows_read, self.rows_total, _number),
+            ("bytes", self.bytes_read, self.bytes_total, _size),
+        ):
+            share = f"{read / total:.1%}" if read is not None and total else "-"
+            totals.add_row(name, show(read), show(total), share)
+        parts = Table("part of the predicate", "files it excludes", "note")
+        for part in self.parts:
+            excluded = "-" if part.excluded_files is None else _number(part.excluded_files)
+            parts.add_row(Text(part.text), excluded, Text(f"kept: {part.reason}" if part.reason else ""))
+        lines = [Text(f"All files are read: {self.reason}.")] if self.reason else []
+        lines += [Text(self._freshness())] if self.fresh is not None else []
+        lines += [Text(f"Warning: {warning}.") for warning in self.warnings]
+        return Group(totals, *([parts] if self.parts else []), *lines)
+
+    def __str__(self) -> str:
+        console = Console(file=io.StringIO(), width=120, record=True, color_system=None)
+        console.print(self)
+        return console.export_text()
+
+    def _freshness(self) -> str:
+        if self.fresh:
+            return "The statistics are fresh: they know every data file."
+        return f"The statistics are stale: {self.unknown_files} files are not in them, {self.gone_files} are gone."
+
+
+def explain(spark: SparkSession, table: str, predicate: str) -> Explanation:
+    """Return what :func:`dbt_zorder.pruning.scan` would read, and why. Lists the table's files; opens none.
+
+    Raises:
+        PredicateError, ColumnError: as ``scan``.
+    """
+    plan = make_plan(spark, table, predicate, each=True)
+    listed = _listed(plan.table)
+    base: dict[str, AnyValue] = {
+        "table": plan.facts.sql,
+        "predicate": predicate,
+        "reason": plan.reason,
+        "warnings": plan.warnings,
+        "parts": _parts(plan),
+        "files_total": None if listed is None else len(listed),
+        "files_read": None if listed is None else len(listed),
+    }
+    decision = plan.decision
+    if decision is None:
+        return Explanation(**base)
+    base |= {
+        "rows_total": decision.rows,
+        "rows_read": decision.kept_rows,
+        "bytes_total": decision.bytes,
+        "bytes_read": decision.kept_bytes,
+    }
+    if listed is not None:
+        out = {_plain(path) for path, _ in decision.excluded}
+        known = len(listed & {_plain(path) for path in decision.paths})
+        unknown, gone = len(listed) - known, decision.files - known
+        base |= {"files_read": len(listed - out), "unknown_files": unknown, "gone_files": gone}
+        base["fresh"] = unknown == 0 and gone == 0 and decision.ambiguous == 0
+    return Explanation(**base)
+
+
+def _parts(plan: Plan) -> list[Part]:
+    if plan.condition is None:
+        return []
+    found = list(leaves(plan.condition))
+    counts = list(plan.decision.excluded_by) if plan.decision else []
+    parts = []
+    for number, leaf in enumerate(found):
+        if isinstance(leaf, Unknown):
+            parts.append(Part(leaf.text, None, leaf.reason))
+        elif isinstance(leaf, Atom):
+            parts.append(Part(leaf.text, counts[number] if number < len(counts) else 0))
+    return parts
+
+
+def _listed(frame: DataFrame) -> set[str] | None:
+    try:
+        return {_plain(path) for path in frame.inputFiles()}
+    except Exception:  # a view over something that has no files
+        return None
+
+
+def _plain(path: str) -> str:
+    """Return a path without the slashes of an empty authority: ``file:///a`` and ``file:/a`` are one file."""
+    parts = urlsplit(path)
+    return path if parts.netloc or not parts.scheme else f"{parts.scheme}:/{path[len(parts.scheme) + 1 :].lstrip('/')}"
+
+
+def _number(value: int | None) -> str:
+    return "?" if value is None else f"{value:,}"
+
+
+def _size(value: int | None) -> str:
+    if value is None:
+        return "?"
+    size = float(value)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"

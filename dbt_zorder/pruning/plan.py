@@ -1,0 +1,144 @@
+"""All steps from a table and a predicate to the files that are left out."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.columns import case_sensitive
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.pruning.agree import agrees, filtered, types_of
+from dbt_zorder.pruning.condition import All, Any, Atom, Unknown, can_exclude, leaves
+from dbt_zorder.pruning.constants import CHANCE
+from dbt_zorder.pruning.decide import Decision, decide, stats_names
+from dbt_zorder.pruning.exclusion import exclusion_sql
+from dbt_zorder.pruning.names import Names
+from dbt_zorder.pruning.read import comment_continues, parse, read
+from dbt_zorder.pruning.stats_source import Stats, first_line, read_stats
+from dbt_zorder.pruning.table_facts import TableFacts, describe
+from dbt_zorder.pruning.translate import Translator
+from dbt_zorder.pruning.tree import Call, Column, Node
+from dbt_zorder.pruning.types import Rules
+
+log = logging.getLogger("dbt_zorder")
+_METADATA = "_metadata"
+_said: set[tuple[str, str]] = set()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a predicate is answered.
+
+    Attributes:
+        table: the table itself, unfiltered.
+        accepted: the table filtered by the user's predicate, without pruning.
+        facts: where the table lies.
+        condition: the condition on statistics, if it came to that.
+        decision: what the statistics say, if they were asked.
+        exclusion: SQL that leaves files out, or None for a full read.
+        reason: why every file is read; empty if some are left out.
+    """
+
+    table: DataFrame
+    accepted: DataFrame
+    facts: TableFacts
+    condition: Atom | Unknown | All | Any | None = None
+    decision: Decision | None = None
+    exclusion: str | None = None
+    reason: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+
+def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | None = None, each: bool = False) -> Plan:
+    """Return how to answer ``predicate`` on ``table``.
+
+    Raises:
+        PredicateError, ColumnError: the predicate is wrong. Nothing else is ever raised by pruning itself; an unknown
+            table is Spark's own error.
+    """
+    parsed = parse(predicate)
+    facts = describe(spark, table)
+    frame = spark.table(facts.sql)
+    if alias is not None:
+        frame = frame.alias(alias)
+        facts = TableFacts(facts.sql, facts.location, facts.provider, facts.kind, ((alias,),))
+    accepted = filtered(frame, predicate)
+    plan = Plan(frame, accepted, facts)
+    try:
+        if parsed is None:
+            return _full(plan, "the parser does not have this form of predicate, though Spark does")
+        if comment_continues(predicate):
+            return _full(plan, "a comment in the predicate ends in a backslash, where Spark's comments go on")
+        names = Names(frame.schema, case_sensitive(spark), facts.qualifiers)
+        return _pruned(spark, plan, read(parsed, names), each)
+    except ZorderError:
+        raise
+    except Exception as exc:  # any doubt is a full read
+        return _full(plan, f"pruning failed: {first_line(exc)}")
+
+
+def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
+    if any(name.lower() == _METADATA for name in plan.table.columns):
+        return _full(plan, "the table has a column named _metadata, which hides Spark's own")
+    stats = read_stats(spark, plan.facts)
+    if stats.frame is None:
+        return _full(plan, stats.reason)
+    if not agrees(plan.table, plan.accepted, tree):
+        return _full(plan, _disagreement(tree))
+    columns = _covered(tree, stats)
+    names = stats_names(columns)
+    rules = Rules(_is_true(spark, "spark.sql.legacy.typeCoercion.datetimeToString.enabled"))
+    types = types_of(spark, tree)
+    condition = Translator(names, types, rules).translate(tree)
+    plan = _with(plan, condition=condition)
+    if not can_exclude(condition):
+        unknown = next((leaf for leaf in leaves(condition) if isinstance(leaf, Unknown)), None)
+        return _full(
+            plan, f"{unknown.text}: {unknown.reason}" if unknown else "nothing in the predicate excludes a file"
+        )
+    try:
+        decision = decide(stats.frame, condition, names, each=each)
+    except Exception:  # most likely a cast that fails under ANSI for one file's value: ask without those
+        condition = Translator(names, types, rules, single_values=False).translate(tree)
+        decision = decide(stats.frame, condition, names, each=each)
+    plan = _with(plan, condition=condition, decision=decision, exclusion=exclusion_sql(decision.excluded))
+    if _is_true(spark, "spark.sql.files.ignoreMissingFiles"):
+        plan.warnings.append("spark.sql.files.ignoreMissingFiles is on: a data file that was lost is not reported")
+        _say_once(plan, plan.warnings[-1])
+    return plan if plan.exclusion else _with(plan, reason="every file may hold a matching row")
+
+
+def _covered(tree: Node, stats: Stats) -> list[Column]:
+    found = dict.fromkeys(node for node in tree.walk() if isinstance(node, Column))
+    return [column for column in found if stats.covers(column)]
+
+
+def _full(plan: Plan, reason: str) -> Plan:
+    _say_once(plan, f"all files are read: {reason}")
+    return _with(plan, reason=reason)
+
+
+def _disagreement(tree: Node) -> str:
+    chance = next((n.name for n in tree.walk() if isinstance(n, Call) and n.name.lower() in CHANCE), None)
+    if chance:
+        return f"{chance}() gives another value at each call, so Spark cannot confirm that the predicate was understood"
+    return "Spark does not confirm that the predicate was understood"
+
+
+def _say_once(plan: Plan, message: str) -> None:
+    key = (plan.facts.sql, message)
+    if key not in _said:
+        _said.add(key)
+        log.info("%s: %s", plan.facts.sql, message)
+
+
+def _with(plan: Plan, **changes: object) -> Plan:
+    from dataclasses import replace
+
+    return replace(plan, **changes)  # type: ignore[arg-type]
+
+
+def _is_true(spark: SparkSession, key: str) -> bool:
+    return str(spark.conf.get(key, "false")).lower() == "true"

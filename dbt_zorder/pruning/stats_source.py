@@ -1,0 +1,84 @@
+"""A table's statistics, read with distrust: whatever is not as it should be counts as not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, StructType
+
+from dbt_zorder.pruning.table_facts import TableFacts
+from dbt_zorder.pruning.tree import Column
+from dbt_zorder.stats import store
+from dbt_zorder.stats.schema import column_stats_type, stats_schema
+
+
+@dataclass(frozen=True)
+class Stats:
+    """The stats table of a table, or why there is none.
+
+    Attributes:
+        frame: one row a file, of the schema in :mod:`dbt_zorder.stats.schema`; None if there are no usable statistics.
+        reason: why ``frame`` is None.
+    """
+
+    frame: DataFrame | None
+    reason: str = ""
+
+    def types(self) -> dict[str, DataType]:
+        """Return the type of the bounds of every column whose statistics have the right shape, by its dotted name."""
+        if self.frame is None:
+            return {}
+        columns = self.frame.schema["columns"].dataType
+        assert isinstance(columns, StructType)
+        found: dict[str, DataType] = {}
+        for field in columns.fields:
+            inner = field.dataType
+            if isinstance(inner, StructType) and "min_value" in inner.names:
+                bounds = inner["min_value"].dataType
+                if _bare(inner) == _bare(column_stats_type(bounds)):
+                    found[field.name] = bounds
+        return found
+
+    def covers(self, column: Column) -> bool:
+        """Tell whether the column has statistics of exactly its own type."""
+        return self.types().get(column.name) == column.data_type
+
+
+def read_stats(spark: SparkSession, facts: TableFacts) -> Stats:
+    """Return the statistics that lie beside the table's files. Never raises."""
+    if not facts.location:
+        kind = "a view" if "VIEW" in facts.kind or not facts.kind else f"of type {facts.kind}"
+        return Stats(None, f"{facts.sql} is {kind}, and only tables have files of their own")
+    if facts.provider != "parquet":
+        return Stats(
+            None, f"{facts.sql} is in the format '{facts.provider or 'unknown'}', and files are skipped in parquet only"
+        )
+    try:
+        return check_shape(store.read_stats(spark, facts.location))
+    except Exception as exc:  # every failure means that the statistics cannot be used
+        return Stats(None, f"no statistics could be read: {first_line(exc)}")
+
+
+def check_shape(frame: DataFrame) -> Stats:
+    """Return ``frame`` as statistics if it has exactly the columns that this version knows."""
+    columns = frame.schema["columns"].dataType if "columns" in frame.columns else None
+    if not isinstance(columns, StructType):
+        return Stats(None, "the statistics have no struct 'columns'")
+    expected = _bare(stats_schema({}))
+    given = {name: kind for name, kind in _bare(frame.schema).items() if name != "columns"}
+    expected.pop("columns")
+    if given != expected:
+        return Stats(None, f"the statistics have another shape than this version knows: {sorted(given)}")
+    return Stats(frame)
+
+
+def first_line(exc: BaseException) -> str:
+    """Return the first line of an error's message, without Spark's codes for machines."""
+    lines = [line for line in str(exc).strip().splitlines() if line.strip()]
+    return (lines[0] if lines else type(exc).__name__).split(" SQLSTATE")[0]
+
+
+def _bare(schema: StructType) -> dict[str, DataType]:
+    """Return names and types without nullability and metadata, which writers set as they like."""
+    return {field.name: field.dataType for field in schema.fields}

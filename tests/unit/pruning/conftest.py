@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.stats import collect
+from dbt_zorder.stats.store import write_stats
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from helpers import COLUMNS, DATA, location
+
+
+@pytest.fixture(scope="session")
+def table(spark: SparkSession) -> Iterator[str]:
+    """A table of 8 files with statistics of every column."""
+    spark.sql("CREATE DATABASE pruning_unit")
+    spark.sql(f"CREATE TABLE pruning_unit.t USING parquet AS {DATA}")
+    write_stats(collect(spark, "pruning_unit.t", COLUMNS), location(spark, "pruning_unit.t"))
+    yield "pruning_unit.t"
+    spark.sql("DROP DATABASE pruning_unit CASCADE")

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import pytest
+from helpers import files_read
+from pyspark.sql import SparkSession
+
+from dbt_zorder.errors import ColumnError, PredicateError
+from dbt_zorder.pruning import explain, scan, scan_sql
+
+# predicate, files that it must read at most
+PRUNED = [
+    ("a = 5", 1),
+    ("5 = a", 1),
+    ("b between 100 and 110 and a > 3", 1),
+    ("not (b < 900 or b > 910)", 1),
+    ("s like 'k01%'", 2),
+    (r"s like 'k01\_%' or s = 'k0999'", 2),
+    ("s like 'k01!_%' escape '!'", 1),
+    ("startswith(s, 'k05')", 2),
+    ("s not like 'k%'", 0),
+    ("ts >= '2023-12-01' and ts < '2023-12-03'", 1),
+    ("ts >= timestamp '2023-12-01 00:00:00' and ts < date '2023-12-03'", 1),
+    ("d = date '2024-02-01'", 1),
+    ("d = '2024-02-01'::date", 1),
+    ("st.f = 4", 1),
+    ("st.g is null and st.f < 10", 1),
+    ("x < 3", 1),
+    ("n is null", 1),
+    ("n is not null and n < 200", 2),
+    ("n <=> null", 1),
+    ("flag", 4),
+    ("not flag", 4),
+    ("flag is true and a < 5", 1),
+    ("dec = 1.5", 1),
+    ("dec = 1.5BD", 1),
+    ("a in (1, 2, 999, null)", 2),
+    (f"a in ({','.join(map(str, range(0, 300, 3)))})", 3),
+    ("(a, s) in ((1, 'k0001'), (900, 'k0900'), (1, 'k0900'))", 2),
+    ("year(d) = 2025", 0),
+    ("date(ts) = '2023-12-01'", 2),
+    ("cast(a as bigint) = 4L", 1),
+    ("t.a = 4 or pruning_unit.t.b = 7", 1),
+    ("substring(s, 1, 1) = 'k' and a = 1", 1),
+    ("1 = 1 and a = 4 -- a comment", 1),
+    ("a <=> 'x'", 0),
+    ("a = b and a < 5", 1),
+    ("s = 'o''k' or a = 1", 1),
+    (r"s = 'k\u00300\x31' or a = 1", 2),
+    ("a = 1 is null", 8),
+    ("rand() >= 0 and a = 3", 8),
+    ("s = 5", 8),
+    ("d > current_date", 8),
+    ("extract(year from d) = 2024 and a = 1", 1),
+    ("a !> 5", 8),
+]
+
+
+@pytest.mark.parametrize(("predicate", "files"), PRUNED)
+def test_reads_few_files_and_every_row(spark: SparkSession, table: str, predicate: str, files: int) -> None:
+    pruned = scan(spark, table, predicate)
+    assert files_read(pruned) <= files
+    assert sorted(pruned.collect()) == sorted(spark.table(table).where(predicate).collect())
+
+
+def test_sql_gives_the_same_rows(spark: SparkSession, table: str) -> None:
+    for predicate, _ in PRUNED[::8]:
+        text = scan_sql(spark, table, predicate)
+        got = spark.sql(f"SELECT * FROM {text} AS q WHERE true")
+        assert sorted(got.collect()) == sorted(scan(spark, table, predicate).collect())
+
+
+def test_alias_qualifies_columns(spark: SparkSession, table: str) -> None:
+    text = scan_sql(spark, "`pruning_unit`.`t`", "o.a = 5 -- five", alias="o")
+    df = spark.sql(f"SELECT o.a FROM {text} JOIN {text.removesuffix('`o`')} p ON o.a = p.a")
+    assert df.collect() == [(5,)]
+    assert 0 < files_read(df) <= 2
+
+
+def test_schema_is_the_tables_own(spark: SparkSession, table: str) -> None:
+    assert scan(spark, table, "a = 5").schema == spark.table(table).schema
+
+
+@pytest.mark.parametrize(
+    ("predicate", "error", "says"),
+    [
+        ("", PredicateError, "one boolean"),
+        ("   ", PredicateError, "one boolean"),
+        ("aa = 1", ColumnError, "Did you mean 'a'"),
+        ("a", PredicateError, "boolean"),
+        ("count(a) > 1", PredicateError, "INVALID_WHERE_CONDITION"),
+        ("row_number() over (order by a) > 1", PredicateError, "window"),
+        ("a in (select 1)", PredicateError, "subquery"),
+        ("exists (select 1)", PredicateError, "subquery"),
+        ("a = (select max(b) from x)", PredicateError, "subquery"),
+        ("a = 1; drop table pruning_unit.t", PredicateError, "';'"),
+        ("a = 1)", PredicateError, "Spark refuses"),
+        ("a = 1) or (1 = 1", PredicateError, "Spark refuses"),
+        ("a = 1 or 1 = 1) union all select * from (values (1)", PredicateError, "Spark refuses"),
+        ("a = 1 as q", PredicateError, "alias"),
+        ("a = 1 /* never closed", PredicateError, "Spark refuses"),
+        ("a = 'never closed", PredicateError, "Spark refuses"),
+        ("drop table pruning_unit.t", PredicateError, "predicate|boolean"),
+        ("a = 1, b = 2", PredicateError, "predicate"),
+        ("a = 1 group by a", PredicateError, "predicate"),
+        ("a = 1 limit 1", PredicateError, "predicate"),
+    ],
+)
+def test_wrong_predicates_are_errors(
+    spark: SparkSession, table: str, predicate: str, error: type[Exception], says: str
+) -> None:
+    for ask in (scan, scan_sql, explain):
+        with pytest.raises(error, match=says):
+            ask(spark, table, predicate)
+    assert spark.catalog.tableExists(table)
+
+
+@pytest.mark.parametrize("predicate", ["a = 1 -- x", "a = 1 /* x */", "a = 1 --", "a = 1 -- ) or (true", "a = 1 -- \\"])
+def test_comments_swallow_nothing(spark: SparkSession, table: str, predicate: str) -> None:
+    assert spark.sql(f"SELECT a FROM {scan_sql(spark, table, predicate)} AND_MORE WHERE a < 10").collect() == [(1,)]
+
+
+def test_comment_that_goes_on_is_read_in_full(spark: SparkSession, table: str) -> None:
+    predicate = "a = 1 -- x \\\n or a = 999"
+    explained = explain(spark, table, predicate)
+    assert explained.files_read == 8
+    assert "backslash" in explained.reason
+    assert scan(spark, table, predicate).count() == spark.table(table).where(predicate).count()
+
+
+def test_user_column_named_metadata(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE IF NOT EXISTS pruning_unit.m USING parquet AS SELECT id AS _metadata FROM range(3)")
+    assert scan(spark, "pruning_unit.m", "_metadata = 1").count() == 1
+    assert "_metadata" in explain(spark, "pruning_unit.m", "_metadata = 1").reason
+
+
+def test_views_and_tables_without_stats_are_read_in_full(spark: SparkSession, table: str) -> None:
+    spark.sql(f"CREATE OR REPLACE VIEW pruning_unit.v AS SELECT * FROM {table}")
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW pruning_tv AS SELECT * FROM {table}")
+    spark.sql(f"CREATE TABLE IF NOT EXISTS pruning_unit.plain USING parquet AS SELECT * FROM {table}")
+    for name, why in (("pruning_unit.v", "view"), ("pruning_tv", "view"), ("pruning_unit.plain", "no statistics")):
+        assert scan(spark, name, "a = 5").count() == 1
+        assert spark.sql(f"SELECT * FROM {scan_sql(spark, name, 'a = 5')}").count() == 1
+        assert why in explain(spark, name, "a = 5").reason
+
+
+def test_column_pruning_and_pushdown_still_work(spark: SparkSession, table: str) -> None:
+    plan = scan(spark, table, "a = 5").select("b")._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    assert "EqualTo(a,5)" in plan
+    assert "ReadSchema: struct<a:int,b:bigint>" in plan
