@@ -14,13 +14,14 @@ def quote_string(text: str) -> str:
     r"""Return ``text`` as a Spark string literal.
 
     Backslash and quote are escaped, and every other character that a lexer might take for itself is written as
-    ``\uXXXX``. Spark must run with ``spark.sql.parser.escapedStringLiterals=false``, its default.
+    ``\uXXXX``; so is the dollar sign, because Spark replaces ``${...}`` anywhere in a statement by a setting's
+    value. Spark must run with ``spark.sql.parser.escapedStringLiterals=false``, its default.
     """
     pieces = []
     for char in text:
         if char in "\\'":
             pieces.append("\\" + char)
-        elif char < " " or char == "\x7f":
+        elif char < " " or char in "$\x7f":
             pieces.append(f"\\u{ord(char):04x}")
         else:
             pieces.append(char)
