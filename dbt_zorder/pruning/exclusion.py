@@ -1,18 +1,109 @@
-"""The filter on ``_metadata`` by which Spark leaves files out before it opens them."""
+"""The filter on ``_metadata`` by which Spark leaves files out before it opens them.
+
+Whatever its form, it excludes exactly the given pairs of path and size: a file that the statistics do not know, or that
+was replaced under its old name by one of another size, is read. Few files are written one by one. Many have names that
+Spark numbered, ``part-00012-<id>-c000.snappy.parquet``, so the rest of the path is written once and the sizes as one list
+by number: 100,000 files are some 600 kB of SQL, against 13 MB for their paths (docs/decisions/003).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from dbt_zorder.sql import quote_string
 
 KEY = "concat(_metadata.file_path, '|', _metadata.file_size)"
-"""A file is known by path and size: one that was replaced under its old name is read. Sizes hold no ``|``."""
+"""A file's path and size as one string; sizes hold no ``|``."""
+
+LIST_UP_TO = 1_000
+"""Files that are written one by one; beyond, numbered names are packed."""
+
+LIST_AT_MOST = 20_000
+"""Files that do not fit into packs are written one by one up to here; more of them are read."""
+
+PACKS_AT_MOST = 16
+"""Each pack costs two string comparisons per file and row."""
+
+_NUMBERED = re.compile(r"(.*/part-)(\d{5,9})(-[^/]+)", re.DOTALL)
+_NOT_EXCLUDED = "-1"
 
 
-def exclusion_sql(excluded: Sequence[tuple[str, int]]) -> str | None:
-    """Return SQL that is TRUE for all files but the excluded ones, or None if there is nothing to exclude."""
+@dataclass(frozen=True)
+class Exclusion:
+    """A filter and how many files it leaves out.
+
+    Attributes:
+        sql: TRUE for every file but those; None if there are none.
+        files: how many.
+    """
+
+    sql: str | None
+    files: int = 0
+
+
+def exclude(excluded: Sequence[tuple[str, int]]) -> Exclusion:
+    """Return the filter that leaves out the files of these paths and sizes (bytes)."""
     if not excluded:
-        return None
-    keys = ", ".join(quote_string(f"{path}|{size}") for path, size in excluded)
-    return f"NOT coalesce({KEY} IN ({keys}), false)"
+        return Exclusion(None)
+    if len(excluded) <= LIST_UP_TO:
+        return Exclusion(f"NOT coalesce({_listed(excluded)}, false)", len(excluded))
+    packs, rest = _packs(excluded)
+    rest = rest[:LIST_AT_MOST]
+    tests = [_packed(*key, sizes) for key, sizes in packs] + ([_listed(rest)] if rest else [])
+    files = sum(len(sizes) for _, sizes in packs) + len(rest)
+    return Exclusion(f"NOT coalesce({' OR '.join(f'({test})' for test in tests)}, false)", files)
+
+
+def _listed(files: Iterable[tuple[str, int]]) -> str:
+    keys = ", ".join(quote_string(f"{path}|{size}") for path, size in files)
+    return f"{KEY} IN ({keys})"
+
+
+_Key = tuple[str, str, int]
+
+
+def _packs(
+    excluded: Sequence[tuple[str, int]],
+) -> tuple[list[tuple[_Key, dict[int, int]]], list[tuple[str, int]]]:
+    """Return sizes by file number, for the names that differ in their number alone, and the files left over."""
+    groups: dict[_Key, dict[int, int]] = defaultdict(dict)
+    rest: list[tuple[str, int]] = []
+    for path, size in excluded:
+        match = _NUMBERED.fullmatch(path)
+        if match is None:
+            rest.append((path, size))
+        else:
+            groups[match[1], match[3], len(match[2])][int(match[2])] = size
+    # A pack is as long as its highest number: worth it if that is not far above the number of its files.
+    dense = [(key, sizes) for key, sizes in groups.items() if len(sizes) > 100 and max(sizes) < 20 * len(sizes)]
+    packs = sorted(dense, key=lambda item: -len(item[1]))[:PACKS_AT_MOST]
+    chosen = {key for key, _ in packs}
+    for (prefix, suffix, digits), sizes in groups.items():
+        if (prefix, suffix, digits) not in chosen:
+            rest += [(f"{prefix}{number:0{digits}d}{suffix}", size) for number, size in sizes.items()]
+    return packs, rest
+
+
+def _packed(prefix: str, suffix: str, digits: int, sizes: dict[int, int]) -> str:
+    """Return SQL that is TRUE for ``prefix + number + suffix`` of exactly that number's size.
+
+    The number must be written as Spark writes it, so that each path has one number and each number one path. Sizes are
+    written as differences to the smallest; ``split`` and ``cast`` are worked out once, by the optimizer.
+    """
+    path = "_metadata.file_path"
+    least = min(sizes.values())
+    by_number = ",".join(
+        str(sizes[number] - least) if number in sizes else _NOT_EXCLUDED for number in range(max(sizes) + 1)
+    )
+    shown = f"substring({path}, {len(prefix) + 1}, {digits})"
+    number = f"try_cast({shown} AS INT)"
+    table = f"cast(split('{by_number}', ',') AS array<bigint>)"
+    return (
+        f"startswith({path}, {quote_string(prefix)}) AND endswith({path}, {quote_string(suffix)})"
+        f" AND length({path}) = {len(prefix) + digits + len(suffix)}"
+        f" AND lpad(cast({number} AS string), {digits}, '0') = {shown}"
+        f" AND _metadata.file_size >= {least}L AND get({table}, {number}) = _metadata.file_size - {least}L"
+    )

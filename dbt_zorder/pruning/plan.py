@@ -13,7 +13,7 @@ from dbt_zorder.pruning.agree import agrees, filtered, types_of
 from dbt_zorder.pruning.condition import All, Any, Atom, Unknown, can_exclude, leaves
 from dbt_zorder.pruning.constants import CHANCE
 from dbt_zorder.pruning.decide import Decision, decide, stats_names
-from dbt_zorder.pruning.exclusion import exclusion_sql
+from dbt_zorder.pruning.exclusion import exclude
 from dbt_zorder.pruning.names import Names
 from dbt_zorder.pruning.read import comment_continues, parse, read
 from dbt_zorder.pruning.stats_source import Stats, first_line, read_stats
@@ -103,7 +103,11 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
     except Exception:  # most likely a cast that fails under ANSI for one file's value: ask without those
         condition = Translator(names, types, rules, single_values=False).translate(tree)
         decision = decide(stats.frame, condition, names, each=each)
-    plan = _with(plan, condition=condition, decision=decision, exclusion=exclusion_sql(decision.excluded))
+    exclusion = exclude(decision.excluded)
+    plan = _with(plan, condition=condition, decision=decision, exclusion=exclusion.sql)
+    if exclusion.files < len(decision.excluded):
+        left = len(decision.excluded) - exclusion.files
+        plan.warnings.append(f"{left} files that cannot match are read: their names have no numbers to exclude them by")
     if _is_true(spark, "spark.sql.files.ignoreMissingFiles"):
         plan.warnings.append("spark.sql.files.ignoreMissingFiles is on: a data file that was lost is not reported")
         _say_once(plan, plan.warnings[-1])

@@ -183,7 +183,12 @@ def _arithmetic(e: Expr, names: Names) -> Node | None:
 
 
 def _not(e: Expr, names: Names) -> Node | None:
-    return Not(_node(e.this, names)) if _only(e, "this") else None
+    if not _only(e, "this"):
+        return None
+    child = _node(e.this, names)
+    if isinstance(e.this, exp.Is) and isinstance(child, IsNull) and not child.negated:
+        return IsNull(child.child, negated=True)
+    return Not(child)
 
 
 def _neg(e: Expr, names: Names) -> Node | None:

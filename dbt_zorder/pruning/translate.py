@@ -77,7 +77,7 @@ class Translator:
             case Compare():
                 return self._compare(node, negated, node)
             case IsNull(child=child):
-                return self._is_null(child, negated, node)
+                return self._is_null(child, negated != node.negated, negated, node)
             case In(child=Row()):
                 return None if negated else self._in_rows(node)
             case In():
@@ -118,14 +118,14 @@ class Translator:
         sql = atoms.compare_columns(atoms.COMPLEMENT[op] if negated else op, left, right)
         return self._make(shown, negated, sql, left, right)
 
-    def _is_null(self, child: Node, negated: bool, shown: Node) -> Atom | None:
+    def _is_null(self, child: Node, not_null: bool, negated: bool, shown: Node) -> Atom | None:
         operand = self._operand(child)
         if operand is None and isinstance(child, Column) and child in self.stats.aliases:
             # NULL is NULL in every type and collation; the bounds are not looked at.
             operand = Operand(child, "", "", child.data_type)
         if operand is None:
             return None
-        rule = atoms.is_not_null if negated else atoms.is_null
+        rule = atoms.is_not_null if not_null else atoms.is_null
         return self._make(shown, negated, rule(operand, self.stats), operand)
 
     def _in(self, node: In, negated: bool) -> Atom | None:

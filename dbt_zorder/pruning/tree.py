@@ -144,9 +144,10 @@ class Like(Node):
 
 @dataclass(frozen=True)
 class IsNull(Node):
-    """``child IS NULL``."""
+    """``child IS NULL``, or ``IS NOT NULL``, which Spark's analyzer keeps apart from ``NOT (child IS NULL)``."""
 
     child: Node
+    negated: bool = False
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def to_sql(
 
     Args:
         node: what to write.
-        is_not_null: write ``NOT (x IS NULL)`` as ``x IS NOT NULL``, which Spark's analyzer keeps apart from the other.
+        is_not_null: write ``x IS NOT NULL`` so; else as ``NOT (x IS NULL)``, since sqlglot reads ``NOT x IS NULL`` as both.
         column: how a column is written.
         top: leave out the outermost parentheses.
     """
@@ -234,9 +235,9 @@ def _operator(node: Node, sql: Callable[[Node], str], is_not_null: bool) -> str 
             escape = "" if node.escape is None else f" ESCAPE {quote_string(node.escape)}"
             return f"{sql(node.child)} LIKE {sql(node.pattern)}{escape}"
         case IsNull():
-            return f"{sql(node.child)} IS NULL"
-        case Not(child=IsNull(child=inner)) if is_not_null:
-            return f"{sql(inner)} IS NOT NULL"
+            if not node.negated:
+                return f"{sql(node.child)} IS NULL"
+            return f"{sql(node.child)} IS NOT NULL" if is_not_null else f"NOT ({sql(node.child)} IS NULL)"
         case Not():
             return f"NOT {sql(node.child)}"
         case And():

@@ -1,0 +1,136 @@
+"""How long a point query takes to plan on a table of many files, and what the filter costs per row that is kept.
+
+    python bench/pruning_files.py --files 100000
+    python bench/pruning_files.py --rows 20000000
+
+Files are copies of one small Parquet file under the names that Spark would give them, with statistics to match.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import shutil
+import statistics
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from dbt_zorder.adapter.session import open_session
+from dbt_zorder.pruning import exclusion, scan
+from dbt_zorder.pruning.plan import make_plan
+
+
+def many_files(spark: SparkSession, root: Path, count: int) -> str:
+    """Make a table of ``count`` files of one row each, file n with the value n as far as the statistics say."""
+    data = root / "data"
+    stats = data / "_zorder_stats"
+    stats.mkdir(parents=True)
+    writer = str(uuid.uuid4())
+    first = data / f"part-00000-{writer}-c000.snappy.parquet"
+    pq.write_table(pa.table({"a": pa.array([0], pa.int64()), "s": ["x"]}), first)
+    size = first.stat().st_size
+    for number in range(1, count):
+        shutil.copyfile(first, data / f"part-{number:05d}-{writer}-c000.snappy.parquet")
+    bounds = pa.array(range(count), pa.int64())
+    column = pa.StructArray.from_arrays(
+        [bounds, bounds, pa.array([0] * count, pa.int64())], ["min_value", "max_value", "null_count"]
+    )
+    table = pa.table(
+        {
+            "file_path": [f"file:{data}/part-{n:05d}-{writer}-c000.snappy.parquet" for n in range(count)],
+            "file_size": pa.array([size] * count, pa.int64()),
+            "row_count": pa.array([1] * count, pa.int64()),
+            "version": ["v1"] * count,
+            "columns": pa.StructArray.from_arrays([column], ["a"]),
+        }
+    )
+    pq.write_table(table, stats / "part-00000.parquet")
+    spark.sql("CREATE DATABASE IF NOT EXISTS many")
+    spark.sql(f"CREATE TABLE many.t{count} (a BIGINT, s STRING) USING parquet LOCATION '{data}'")
+    return f"many.t{count}"
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Return how long ``work`` takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def plan_times(spark: SparkSession, count: int, list_up_to: int | None) -> dict[str, float]:
+    """Return the seconds of each part of a point query."""
+    if list_up_to is not None:
+        exclusion.LIST_UP_TO = list_up_to
+        exclusion.LIST_AT_MOST = max(list_up_to, 20_000)
+    name = f"many.t{count}"
+    found: dict[str, list[float]] = {"decide": [], "plan": [], "all": []}
+    size = 0
+    for value in (1, 7, 11, 13):
+        predicate = f"a = {value}"
+        start = time.perf_counter()
+        plan = make_plan(spark, name, predicate)
+        decided = time.perf_counter()
+        size = len(plan.exclusion or "")
+        # Planned and listed, not run: the copies all hold the value 0.
+        frame = plan.table.where(plan.exclusion or "true").where(predicate)
+        frame._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+        end = time.perf_counter()
+        found["decide"].append(decided - start)
+        found["plan"].append(end - decided)
+        found["all"].append(seconds(lambda p=predicate: scan(spark, name, p).collect()))  # type: ignore[misc]
+    print(f"  SQL of the filter: {size / 1000:,.0f} kB; first scan {found['all'][0]:.2f} s")
+    return {part: statistics.median(times[1:]) for part, times in found.items()}
+
+
+def row_cost(spark: SparkSession, rows: int, root: Path) -> None:
+    """Print what the filter costs for every row that is kept, for several numbers of excluded files."""
+    path = str(root / "rows")
+    spark.range(0, rows, 1, 4).selectExpr("id a", "id * 1.5D b").write.parquet(path)
+    kept = spark.read.parquet(path)
+    one = kept.selectExpr("_metadata.file_path p", "_metadata.file_size z").limit(1).collect()[0]
+    plain = min(seconds(lambda: kept.selectExpr("sum(a)", "sum(b)").collect()) for _ in range(4))
+    print(f"{rows:,} rows, no filter: {plain:.2f} s")
+    for count, packed in ((1, False), (100, False), (1_000, False), (1_000, True), (10_000, True), (100_000, True)):
+        exclusion.LIST_UP_TO = 0 if packed else 10**9
+        # Files of the same names but for their sizes, so that every test is evaluated to its end.
+        head, rest = one.p.split("part-")
+        files = [(f"{head}part-{n:05d}{rest[5:]}", one.z + 1) for n in range(count)]
+        sql = exclusion.exclude(files).sql
+        took = min(seconds(lambda s=sql: kept.where(s).selectExpr("sum(a)", "sum(b)").collect()) for _ in range(4))  # type: ignore[misc]
+        form = "packed" if packed else "listed"
+        print(f"  {count:>7,} files {form}: {took:.2f} s, {(took - plain) / rows * 1e9 * 2:.0f} core-ns a row")
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--files", type=int, nargs="*", default=[])
+    parser.add_argument("--rows", type=int, default=0)
+    args = parser.parse_args()
+    root = Path(tempfile.mkdtemp())
+    spark = open_session({"spark.sql.ansi.enabled": "false"}, str(root))
+    try:
+        for count in args.files:
+            made = seconds(lambda n=count: many_files(spark, root / str(n), n))  # type: ignore[misc]
+            listing = seconds(lambda n=count: spark.table(f"many.t{n}").inputFiles())  # type: ignore[misc]
+            print(f"{count:,} files (made in {made:.0f} s); Spark lists them in {listing:.2f} s")
+            for form, up_to in (("packed", 1_000), ("listed", 10**9)):
+                parts = plan_times(spark, count, up_to)
+                print(f"  {form}: " + ", ".join(f"{part} {value:.2f} s" for part, value in parts.items()))
+        if args.rows:
+            row_cost(spark, args.rows, root)
+        print(f"peak memory of Python: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000:.0f} MB")
+    finally:
+        spark.stop()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from judge import settings
+from world import World, make_world
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quiet() -> None:
+    """Wrong predicates are part of the tests; Spark need not log each."""
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+
+
+@pytest.fixture(scope="session")
+def world(spark: SparkSession) -> Iterator[World]:
+    with settings(spark, {"spark.sql.session.timeZone": "America/St_Johns"}):
+        yield make_world(spark, seed=5, files=200)

@@ -1,0 +1,218 @@
+"""Random predicates, over values at, beside and far from those in the data, in their own and in other types."""
+
+from __future__ import annotations
+
+import random
+
+from dbt_zorder.sql import quote_string
+from world import COLUMNS, LEAVES
+
+_NUMBERS = ["tinyint", "smallint", "int", "bigint", "float", "double", "decimal"]
+_OPS = ["=", "<", "<=", ">", ">=", "<>", "!=", "<=>", "==", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
+
+
+class Grammar:
+    """Predicates drawn from ``seed``; ``safe`` leaves out what raises under ANSI."""
+
+    def __init__(self, seed: int, *, safe: bool = False) -> None:
+        self.rng = random.Random(seed)
+        self.safe = safe
+        self.columns = [*COLUMNS, *LEAVES]
+
+    def predicate(self, depth: int = 3) -> str:
+        rng = self.rng
+        if depth == 0 or rng.random() < 0.35:
+            return self.atom()
+        kind = rng.random()
+        if kind < 0.2:
+            return f"NOT ({self.predicate(depth - 1)})"
+        glue = " AND " if kind < 0.6 else " OR "
+        parts = [self.predicate(depth - 1) for _ in range(rng.choice([2, 2, 3]))]
+        return glue.join(part if rng.random() < 0.3 and " OR " not in part else f"({part})" for part in parts)
+
+    def atom(self) -> str:
+        rng = self.rng
+        name = rng.choice(self.columns)
+        kind = self.kind(name)
+        makers = [self._compare] * 6 + [self._in] * 3 + [self._between] * 2 + [self._null] * 2 + [self._cast] * 2
+        makers += [self._function, self._columns, self._rows]
+        if kind == "string":
+            makers += [self._like] * 6
+        if kind == "boolean":
+            makers = [self._boolean]
+        if kind in {"date", "timestamp", "timestamp_ntz"}:
+            makers += [self._date_function] * 4
+        return rng.choice(makers)(name)
+
+    def kind(self, name: str) -> str:
+        return COLUMNS[LEAVES.get(name, name)][0].split("(")[0].split(" ")[0]
+
+    def raw(self, name: str) -> str:
+        return self.rng.choice(self.rng.choice(COLUMNS[LEAVES.get(name, name)][2]))
+
+    def literal(self, name: str) -> str:
+        """A literal to compare the column with; one in four is of another type than the column."""
+        rng, kind = self.rng, self.kind(name)
+        foreign = rng.random() < 0.25 and name != "lc"
+        if rng.random() < 0.04 and name != "lc":
+            return "NULL"
+        if kind in _NUMBERS:
+            return self._number(name, foreign)
+        value = self.raw(name)
+        if kind == "string":
+            if foreign and not self.safe:
+                return rng.choice(["5", "1.5", "10L", "DATE '2024-01-01'"])
+            return (
+                quote_string(value)
+                if rng.random() < 0.9
+                else quote_string(value + rng.choice(["a", " ", "\x00", "zz"]))
+            )
+        if kind == "binary":
+            return f"X'{value}'"
+        if kind == "boolean":
+            return rng.choice(["true", "false"])
+        return self._time(kind, foreign)
+
+    def _number(self, name: str, foreign: bool) -> str:
+        rng, value = self.rng, self.raw(name)
+        if rng.random() < 0.25 and value.lstrip("-").isdigit():
+            value = str(int(value) + rng.choice([-1, 1]))
+        if value in {"NaN", "Infinity", "-Infinity"}:
+            return f"{rng.choice(['double', 'float'])}('{value}')"
+        if foreign:
+            forms = [
+                "0.5",
+                "1.5D",
+                "2.5BD",
+                "1e0",
+                "9007199254740993",
+                "2147483648L",
+                "1.0000000000000000000001",
+                "16777217",
+            ]
+            return rng.choice([*forms, f"'{value}'"] + ([] if self.safe else ["'x'", "'1.5'"]))
+        plain = value.lstrip("-")
+        if plain.isdigit() and int(plain) < 2**63:
+            suffix = rng.choice(["", "", "L", "D", ".0", "BD"])
+            return f"{value}{suffix}"
+        return value if "e" not in value else f"{value}D"
+
+    def _time(self, kind: str, foreign: bool) -> str:
+        rng = self.rng
+        days = [
+            "2024-01-01",
+            "2023-12-31",
+            "2024-11-03",
+            "2010-11-07",
+            "0001-01-01",
+            "9999-12-31",
+            "1970-01-01",
+            "2011-12-30",
+        ]
+        clocks = ["00:00:00", "01:30:00", "00:00:30", "23:59:59.999999", "05:30:00.000001"]
+        day, clock = rng.choice(days), rng.choice(clocks)
+        own = {
+            "date": f"DATE '{day}'",
+            "timestamp": f"TIMESTAMP '{day} {clock}'",
+            "timestamp_ntz": f"TIMESTAMP_NTZ '{day} {clock}'",
+        }
+        if not foreign:
+            return own[kind]
+        return rng.choice([*own.values(), f"'{day}'", f"'{day} {clock}'", f"TIMESTAMP '{day} {clock} UTC'"])
+
+    def _compare(self, name: str) -> str:
+        op, value = self.rng.choice(_OPS), self.literal(name)
+        return f"{name} {op} {value}" if self.rng.random() < 0.8 or "IS" in op else f"{value} {op} {name}"
+
+    def _in(self, name: str) -> str:
+        size = self.rng.choice([1, 2, 3, 5, 20])
+        values = ", ".join(self.literal(name) for _ in range(size))
+        return f"{name} {self.rng.choice(['', '', 'NOT '])}IN ({values})"
+
+    def _between(self, name: str) -> str:
+        return f"{name} {self.rng.choice(['', 'NOT '])}BETWEEN {self.literal(name)} AND {self.literal(name)}"
+
+    def _null(self, name: str) -> str:
+        return f"{name} IS {self.rng.choice(['', 'NOT '])}NULL"
+
+    def _boolean(self, name: str) -> str:
+        forms = [
+            "{}",
+            "NOT {}",
+            "{} = true",
+            "{} <> false",
+            "{} IS TRUE",
+            "{} IS NOT TRUE",
+            "{} <=> false",
+            "{} IS NULL",
+        ]
+        return self.rng.choice(forms).format(name)
+
+    def _like(self, name: str) -> str:
+        rng, value = self.rng, self.raw(name)
+        cut = value[: rng.randint(0, len(value))].replace("%", r"\%").replace("_", r"\_")
+        pattern = cut + rng.choice(["%", "%", "%", "", "_", "%a", "_%", "%%", r"\%", r"\_%"])
+        negated = rng.choice(["", "", "NOT "])
+        form = rng.random()
+        if form < 0.6:
+            return f"{name} {negated}LIKE {quote_string(pattern)}"
+        if form < 0.75:
+            return f"{name} {negated}LIKE {quote_string(pattern.replace(chr(92), '!'))} ESCAPE '!'"
+        if form < 0.9:
+            return f"{negated}startswith({name}, {quote_string(value[: rng.randint(0, len(value))])})"
+        return f"{name} {negated}{rng.choice(['ILIKE', 'LIKE'])} {quote_string('%' + cut.replace(chr(92), '') + '%')}"
+
+    def _cast(self, name: str) -> str:
+        kind = self.kind(name)
+        to = {
+            "string": ["binary", "string"] if self.safe else ["int", "date", "string"],
+            "date": ["timestamp", "timestamp_ntz", "string"],
+            "timestamp": ["date", "string", "timestamp_ntz"],
+            "timestamp_ntz": ["date", "string", "timestamp"],
+            "binary": ["string"],
+        }.get(kind, ["bigint", "double", "decimal(38,10)", "string", "float", "decimal(20,0)"])
+        if not self.safe and kind in _NUMBERS:
+            to += ["int", "tinyint", "decimal(5,1)"]
+        target = self.rng.choice(to)
+        value = quote_string(self.raw(name)) if target in {"string", "binary"} else self.literal(name)
+        if target == "binary":
+            value = f"cast({value} AS binary)"
+        return f"CAST({name} AS {target}) {self.rng.choice(_OPS[:7])} {value}"
+
+    def _function(self, name: str) -> str:
+        kind, op = self.kind(name), self.rng.choice(_OPS[:7])
+        if kind == "string":
+            function = self.rng.choice(
+                ["upper({})", "substring({}, 1, 2)", "trim({})", "concat({}, 'x')", "reverse({})"]
+            )
+            return f"{function.format(name)} {op} {self.literal(name) if self.safe else quote_string(self.raw(name))}"
+        if kind in {"float", "double"} or (kind in _NUMBERS and not self.safe):
+            function = self.rng.choice(["abs({})", "({} * -1)", "({} + 1)", "coalesce({}, 0)", "({} % 2)", "-{}"])
+            return f"{function.format(name)} {op} {self._number(name, False)}"
+        return f"coalesce({name}, {name}) {op} {self.literal(name)}"
+
+    def _date_function(self, name: str) -> str:
+        rng, op = self.rng, self.rng.choice(_OPS[:7])
+        day = self._time("date", False)
+        form = rng.random()
+        if form < 0.3:
+            return f"year({name}) {op} {rng.choice([2023, 2024, 2010, 1, 9999, 2011])}"
+        if form < 0.5:
+            return f"date({name}) {op} {day}"
+        if form < 0.7:
+            return f"to_date({name}) IN ({day}, {self._time('date', False)})"
+        if form < 0.9:
+            return f"trunc({name}, '{rng.choice(['month', 'year', 'quarter', 'week'])}') {op} {day}"
+        return f"month({name}) {op} {rng.choice([1, 11, 12])}"
+
+    def _columns(self, name: str) -> str:
+        same = [
+            other for other in self.columns if self.kind(other) == self.kind(name) and ("lc" in {name, other}) is False
+        ]
+        return f"{name} {self.rng.choice(_OPS)} {self.rng.choice(same or [name])}"
+
+    def _rows(self, name: str) -> str:
+        rows = ", ".join(
+            f"({self.rng.choice([1, 2, 3, 'CAST(NULL AS INT)'])}, {self.rng.choice([1, 2, 4])}L)" for _ in range(3)
+        )
+        return f"(n1, n2) {self.rng.choice(['', 'NOT '])}IN ({rows})"

@@ -1,0 +1,243 @@
+"""Many predicates at once: what the generated condition keeps, against what Spark finds in the rows."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from world import World
+
+BATCH = 100
+_FAST = {
+    # Hundreds of predicates in one query are compiled to code that is larger than Java allows: do not try.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+def module(name: str) -> Any:
+    """Return a module of the package as it is now: the mutation run replaces them."""
+    return importlib.import_module(f"dbt_zorder.pruning.{name}")
+
+
+@contextlib.contextmanager
+def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
+    old = {key: spark.conf.get(key, None) for key in values}
+    for key, value in values.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, was in old.items():
+            if was is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, was)
+
+
+@dataclass
+class Asked:
+    """One predicate, with the files in which Spark finds a match."""
+
+    text: str
+    matches: np.ndarray[Any, Any]
+    tree: Any = None
+    types: Any = None
+
+
+@dataclass
+class Verdict:
+    """Sums over all decisions, and what was wrong."""
+
+    decisions: int = 0
+    predicates: int = 0
+    kept: int = 0
+    needed: int = 0
+    understood: int = 0
+    unsound: list[str] = field(default_factory=list)
+
+
+def ask(spark: SparkSession, world: World, predicates: Sequence[str]) -> list[Asked]:
+    """Return the truth about each predicate that is valid SQL."""
+    asked: list[Asked] = []
+    with settings(spark, _FAST):
+        for start in range(0, len(predicates), BATCH):
+            asked += _truth(world, list(predicates[start : start + BATCH]))
+    return asked
+
+
+def _truth(world: World, predicates: list[str]) -> list[Asked]:
+    """Halve a batch that fails, until what is invalid stands alone."""
+    if not predicates:
+        return []
+    counts = [f"max(coalesce({text}, false)) AS p{number}" for number, text in enumerate(predicates)]
+    try:
+        found = world.rows.groupBy("file_id").agg(*map(_expr, counts)).orderBy("file_id").collect()
+    except PySparkException:
+        if len(predicates) == 1:
+            return []
+        middle = len(predicates) // 2
+        return _truth(world, predicates[:middle]) + _truth(world, predicates[middle:])
+    table = np.array([list(row)[1:] for row in found], dtype=bool)
+    return [Asked(text, table[:, number]) for number, text in enumerate(predicates)]
+
+
+def understand(spark: SparkSession, world: World, asked: Sequence[Asked], *, sensitive: bool = False) -> None:
+    """Give every predicate its tree, where Spark confirms it."""
+    names = module("names").Names(world.rows.schema, sensitive)
+    read = module("read")
+    for item in asked:
+        tree = read.parse(item.text)
+        item.tree = None if tree is None else read.read(tree, names)
+    to_sql = module("tree").to_sql
+    for start in range(0, len(asked), BATCH):
+        _confirm(world.rows, [item for item in asked[start : start + BATCH] if item.tree is not None], to_sql)
+    for start in range(0, len(asked), BATCH):
+        group = [item for item in asked[start : start + BATCH] if item.tree is not None]
+        if group:
+            types = module("agree").types_of(spark, module("tree").And(tuple(item.tree for item in group)))
+            for item in group:
+                item.types = types
+
+
+def _confirm(rows: DataFrame, group: list[Asked], to_sql: Any) -> None:
+    if not group:
+        return
+    given = rows.selectExpr(*(f"({item.text}) AS p{number}" for number, item in enumerate(group)))
+    try:
+        written = rows.selectExpr(*(f"{to_sql(item.tree)} AS p{number}" for number, item in enumerate(group)))
+        same = given.sameSemantics(written)
+    except PySparkException:
+        same = False
+    if same:
+        return
+    if len(group) == 1:
+        accepted = rows.where(group[0].text)
+        if not module("agree").agrees(rows, accepted, group[0].tree):
+            group[0].tree = None
+        return
+    middle = len(group) // 2
+    _confirm(rows, group[:middle], to_sql)
+    _confirm(rows, group[middle:], to_sql)
+
+
+def judge(
+    spark: SparkSession, world: World, asked: Sequence[Asked], stats: DataFrame | None = None, *, rules: Any = None
+) -> Verdict:
+    """Evaluate the generated condition of every predicate for every file, and compare."""
+    stats = world.stats if stats is None else stats
+    verdict = Verdict()
+    with settings(spark, _FAST):
+        for start in range(0, len(asked), BATCH):
+            _judge(world, asked[start : start + BATCH], stats, verdict)
+    return verdict
+
+
+def condition_of(item: Asked, stats: DataFrame, *, single_values: bool = True) -> tuple[str, Any]:
+    """Return the generated SQL of one predicate, and its names."""
+    source = module("stats_source").check_shape(stats)
+    columns = module("plan")._covered(item.tree, source) if source.frame is not None else []
+    names = module("decide").stats_names(columns)
+    translator = module("translate").Translator(names, item.types, single_values=single_values)
+    return module("translate").keep_sql(translator.translate(item.tree), names), names
+
+
+def _judge(world: World, group: Sequence[Asked], stats: DataFrame, verdict: Verdict) -> None:
+    source = module("stats_source").check_shape(stats)
+    covered: dict[Any, None] = {}
+    known = [item for item in group if item.tree is not None]
+    for item in known:
+        covered |= dict.fromkeys(module("plan")._covered(item.tree, source) if source.frame is not None else [])
+    names = module("decide").stats_names(list(covered))
+    make = module("translate").Translator
+    conditions = []
+    for item in known:
+        condition = make(names, item.types).translate(item.tree)
+        conditions.append(module("translate").keep_sql(condition, names))
+        verdict.understood += module("condition").can_exclude(condition)
+    quote = module("decide").quote_name
+    base = stats.selectExpr(
+        "file_path", "file_size", "row_count", *(f"columns.{quote(c.name)} AS {a}" for c, a in names.aliases.items())
+    )
+    kept = _keep(base, conditions, world.files)
+    for item, keep in zip(known, kept, strict=True):
+        _compare(world, item, keep, verdict)
+    for item in group:
+        if item.tree is None:
+            _compare(world, item, np.ones(world.files, dtype=bool), verdict)
+
+
+def _keep(base: DataFrame, conditions: list[str], files: int) -> list[np.ndarray[Any, Any]]:
+    if not conditions:
+        return []
+    try:
+        found = base.selectExpr("cast(file_path AS int)", *(f"{c} AS k{n}" for n, c in enumerate(conditions))).collect()
+    except PySparkException:
+        if len(conditions) == 1:
+            return [np.ones(files, dtype=bool)]  # an error in the condition is a full read
+        middle = len(conditions) // 2
+        return _keep(base, conditions[:middle], files) + _keep(base, conditions[middle:], files)
+    seen = np.zeros(files, dtype=int)
+    table = np.ones((files, len(conditions)), dtype=bool)
+    for row in found:
+        number = row[0]
+        if number is None or not 0 <= number < files:
+            continue
+        seen[number] += 1
+        table[number] = list(row)[1:]
+    table[seen != 1] = True  # no statistics, or more than one row of them
+    return [table[:, n] for n in range(len(conditions))]
+
+
+def _compare(world: World, item: Asked, keep: np.ndarray[Any, Any], verdict: Verdict) -> None:
+    verdict.predicates += 1
+    verdict.decisions += len(keep)
+    verdict.kept += int(keep.sum())
+    verdict.needed += int(item.matches.sum())
+    lost = np.nonzero(item.matches & ~keep)[0]
+    if len(lost):
+        verdict.unsound.append(describe(world, item, int(lost[0])))
+
+
+def describe(world: World, item: Asked, number: int) -> str:
+    """Return seed, predicate, rows, stats and decision of a file that was wrongly excluded."""
+    columns = {inner.name for inner in item.tree.walk() if type(inner).__name__ == "Column"} if item.tree else set()
+    rows = [{name: row.get(name) for name in sorted(columns)} for row in world.rows_of(number)]
+    stats = world.stats.where(f"file_path = '{number}'").collect()[0].asDict(recursive=True)
+    shown = {name: stats["columns"].get(name) for name in columns}
+    return (
+        f"seed {world.seed}, file {number}: excluded, though rows match\n  predicate: {item.text}\n  rows: {rows}\n"
+        f"  stats: rows {stats['row_count']}, {shown}\n  smallest part that fails: see `shrink`"
+    )
+
+
+def shrink(spark: SparkSession, world: World, text: str) -> str:
+    """Return the smallest part of a predicate that is unsound by itself."""
+    to_sql = module("tree").to_sql
+    best = text
+    while True:
+        whole = ask(spark, world, [best])
+        understand(spark, world, whole)
+        tree = whole[0].tree if whole else None
+        parts = sorted({to_sql(child) for child in tree.walk() if child is not tree} if tree else set(), key=len)
+        asked = ask(spark, world, [part for part in parts if len(part) < len(best)])
+        understand(spark, world, asked)
+        failing = [item.text for item in asked if judge(spark, world, [item]).unsound]
+        if not failing:
+            return best
+        best = failing[0]
+
+
+def _expr(sql: str) -> Any:
+    from pyspark.sql.functions import expr
+
+    return expr(sql)
