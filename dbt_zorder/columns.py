@@ -67,7 +67,8 @@ def resolve(name: str, schema: StructType, *, sensitive: bool = False) -> Resolv
         field = _match(here, part, sensitive) if isinstance(here, StructType) else None
         if field is None:
             known = leaf_names(schema)
-            msg = f"There is no column '{name}'.{did_you_mean(name, known)} The columns are: {', '.join(known) or 'none'}."
+            all_names = ", ".join(known) or "none"
+            msg = f"There is no column '{name}'.{did_you_mean(name, known)} The columns are: {all_names}."
             raise ColumnError(msg)
         path.append(field.name)
         here = field.dataType

@@ -129,7 +129,7 @@ def _check_format(model: str, config: Mapping[str, Any]) -> None:
         )
         raise ConfigError(msg)
     if config.get("clustered_by") is not None:
-        msg = f"Model {model}: clustered_by makes buckets, which would cut the z-ordered files apart; leave out one of them."
+        msg = f"Model {model}: clustered_by makes buckets, which cut z-ordered files apart; leave out one of the two."
         raise ConfigError(msg)
 
 
@@ -224,7 +224,7 @@ def _weights(by: Sequence[str]) -> Callable[[Any], tuple[float, ...]]:
             isinstance(w, (int, float)) and not isinstance(w, bool) and 0 < w < float("inf") for w in value
         )
         if not numbers or len(value) != len(by):
-            msg = f"it must be {len(by)} positive numbers, one for each column of zorder_by, or a number by column name."
+            msg = f"it must be {len(by)} positive numbers, one a column of zorder_by, or numbers by column name."
             raise ValueError(msg)
         return tuple(float(w) for w in value)
 

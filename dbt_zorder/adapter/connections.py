@@ -15,6 +15,7 @@ from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnecti
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.sql import SparkSession
 
+from dbt_zorder.adapter.credentials import ZorderCredentials
 from dbt_zorder.errors import ZorderError
 
 _LOG = AdapterLogger("Spark")
@@ -29,7 +30,8 @@ class ZorderConnectionManager(SparkConnectionManager):
         super().__init__(config, mp_context)
         # dbt debug builds an adapter from a profile alone, without a project
         root = getattr(config, "project_root", None) or os.environ.get("DBT_PROJECT_DIR") or os.getcwd()
-        config.credentials.resolve_session_dir(root)  # type: ignore[attr-defined]
+        if isinstance(config.credentials, ZorderCredentials):
+            config.credentials.resolve_session_dir(root)
 
     @classmethod
     def open(cls, connection: Connection) -> Connection:
@@ -46,7 +48,7 @@ class ZorderConnectionManager(SparkConnectionManager):
         except ZorderError as exc:
             raise FailedToConnectError(str(exc)) from exc
         connection.handle = SessionHandle(session)
-        connection.state = ConnectionState.OPEN  # type: ignore[assignment]
+        connection.state = ConnectionState.OPEN
         return connection
 
     def session(self) -> SparkSession:

@@ -27,14 +27,14 @@ from dbt_zorder.table.remove import drop_table, rename_stats
 class ZorderAdapter(SparkAdapter):
     """dbt-spark's adapter plus z-ordering."""
 
-    ConnectionManager = ZorderConnectionManager
+    ConnectionManager = ZorderConnectionManager  # type: ignore[assignment]
     AdapterSpecificConfigs = ZorderConfig
     connections: ZorderConnectionManager
 
     @classmethod
     def get_adapter_run_info(cls, config: RelationConfig) -> AdapterTrackingRelationInfo:
         """Return what dbt tracks of a run; dbt would take the adapter's name from that of the class."""
-        return AdapterTrackingRelationInfo(
+        return AdapterTrackingRelationInfo(  # type: ignore[abstract]
             adapter_name="spark_zorder",
             base_adapter_version=base_version,
             adapter_version=__version__,

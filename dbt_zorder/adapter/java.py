@@ -23,7 +23,7 @@ def required_java(pyspark_version: str) -> int:
 
 
 def parse_java_version(banner: str) -> int | None:
-    """Return the feature release from what ``java -version`` prints, or None if it does not say (``1.8.0_402`` is 8)."""
+    """Return the feature release from what ``java -version`` prints (``1.8.0_402`` is 8), None if it does not say."""
     match = _VERSION.search(banner)
     if match is None:
         return None
@@ -32,7 +32,7 @@ def parse_java_version(banner: str) -> int | None:
 
 
 def find_java() -> Path | None:
-    """Return the java that Spark's launcher would run: under ``JAVA_HOME`` if that is set, else the first on the PATH."""
+    """Return the java that Spark's launcher would run: that of ``JAVA_HOME`` if set, else the first on the PATH."""
     home = os.environ.get("JAVA_HOME")
     if home:
         return Path(home) / "bin" / "java"

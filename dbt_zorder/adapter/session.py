@@ -124,8 +124,8 @@ def _explained(exc: Exception, directory: str) -> SessionError:
     text = str(exc)
     if "Another instance of Derby" in text or "XSDB6" in text:
         msg = (
-            f"The metastore in {directory} is in use by another process, and an embedded metastore serves one process at "
-            "a time: wait for the other dbt command to end, or point spark.hadoop.hive.metastore.uris to a shared one."
+            f"The metastore in {directory} is in use by another process, and an embedded metastore serves one at a "
+            "time: wait for the other dbt command to end, or point spark.hadoop.hive.metastore.uris to a shared one."
         )
         return SessionError(msg)
     first_line = text.strip().splitlines()[0] if text.strip() else type(exc).__name__

@@ -1,12 +1,16 @@
-"""The way of a row down the forest, as stacked projections that Spark compiles: no UDF, no Python worker.
+"""The way of a row down the forest, as SQL that Spark compiles: no UDF, no Python worker.
 
 Level by level ``node = 2 * node + (key >= cut)``. The cuts of a level are one constant array a column, NULL where
 another column cuts; a NULL key is above no cut and goes left.
+
+Several levels share one projection: each level then occurs in the next as often as it is used there, and Spark's
+elimination of common subexpressions evaluates it once, in a method of its own. One projection a level would be inlined
+into a single Java method, which HotSpot does not compile beyond 8,000 bytes of bytecode, and above 100 columns, where
+Spark generates no code for whole stages, each would copy the row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -14,35 +18,34 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from dbt_zorder.curve.slots import slots
-from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.literals import int_array, key_array
 from dbt_zorder.layout.plan import Layout
 from dbt_zorder.sql import quote_name
+
+_MOST_USES = 64
 
 
 @dataclass(frozen=True)
 class Names:
     """Temporary columns, none of which the query has."""
 
-    keys: Sequence[str]
     partition: str
     node: str
     slot: str
 
     @classmethod
-    def beside(cls, df: DataFrame, keys: int) -> Names:
+    def beside(cls, df: DataFrame) -> Names:
         """Return names that no column of ``df`` begins with."""
         taken = tuple(name.lower() for name in df.columns)
         prefix = "__zorder"
         while any(name.startswith(prefix) for name in taken):
             prefix += "_"
-        by_key = [f"{prefix}_key{number}" for number in range(keys)]
-        return cls(by_key, f"{prefix}_part", f"{prefix}_node", f"{prefix}_slot")
+        return cls(f"{prefix}_part", f"{prefix}_node", f"{prefix}_slot")
 
     @property
     def all(self) -> list[str]:
         """Every temporary name."""
-        return [*self.keys, self.partition, self.node, self.slot]
+        return [self.partition, self.node, self.slot]
 
 
 def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
@@ -52,26 +55,57 @@ def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
     their number is explicit.
     """
     forest = layout.forest
-    names = Names.beside(df, len(layout.keys))
-    steps = df
-    for name, key in zip(names.keys, layout.keys, strict=True):
-        steps = steps.withColumn(name, f.expr(key.expression))
-    steps = _to_root(steps, layout, names)
-    for number, level in enumerate(forest.cuts):
-        if number == forest.file_levels:
-            steps = steps.withColumn(names.slot, _slot(layout, names, df))
-        comparisons = [
-            _above_cut(name, key, layout, column, number, names.node)
-            for column, (name, key) in enumerate(zip(names.keys, layout.keys, strict=True))
-            if level[column].any()
-        ]
-        above = f"CAST(coalesce({', '.join(comparisons)}, false) AS INT)"
-        steps = steps.withColumn(names.node, f.expr(f"2 * {names.node} + {above}"))
-    if len(forest.cuts) <= forest.file_levels:
+    names = Names.beside(df)
+    steps = _to_root(df, layout, names)
+    for first, last in _chunks(layout):
+        node = names.node
+        for level in range(first, last):
+            node = _next_node(layout, level, node)
+        columns = {names.node: f.expr(node)}
+        if last == forest.file_levels:
+            steps = steps.withColumns(columns)
+            columns = {}
+        elif first == forest.file_levels:
+            columns[names.slot] = _slot(layout, names, df)
+        steps = steps.withColumns(columns)
+    if len(forest.cuts) == forest.file_levels:
         steps = steps.withColumn(names.slot, _slot(layout, names, df))
     placed = steps.repartition(forest.files, names.slot)
     order = [*(f.expr(column) for column in layout.partition_columns), f.col(names.node)]
     return placed.sortWithinPartitions(*order).drop(*names.all)
+
+
+def _chunks(layout: Layout) -> list[tuple[int, int]]:
+    """Share the levels out over projections, as [first, last) pairs; one ends where the file is decided.
+
+    A level is used once by the doubling and once by each column that cuts in the next level, so the text of a chunk
+    grows with the product of these numbers, which is kept below ``_MOST_USES``.
+    """
+    forest = layout.forest
+    chunks: list[tuple[int, int]] = []
+    first, uses = 0, 1
+    for level, cuts in enumerate(forest.cuts):
+        here = 1 + int(cuts.any(axis=1).sum())
+        if level > first and (uses * here > _MOST_USES or level == forest.file_levels):
+            chunks.append((first, level))
+            first, uses = level, 1
+        uses *= here
+    if forest.cuts:
+        chunks.append((first, len(forest.cuts)))
+    return chunks
+
+
+def _next_node(layout: Layout, level: int, node: str) -> str:
+    cuts = layout.forest.cuts[level]
+    steps = [f"2 * ({node})"]
+    for column, key in enumerate(layout.keys):
+        if cuts[column].any():
+            values = [
+                None if cut == 0 else layout.sample.cut_value(column, cut, key.carrier) for cut in cuts[column].tolist()
+            ]
+            # <=> true makes NULL false without a branch, behind which nothing common could be told
+            steps.append(f"CAST(({key.expression} >= get({key_array(values, key.carrier)}, {node})) <=> true AS INT)")
+    return " + ".join(steps)
 
 
 def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
@@ -90,12 +124,6 @@ def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
         steps = steps.withColumn(names.node, f.expr(f"{names.node} + {stride} * CAST({ahead} AS INT)"))
         stride >>= 1
     return steps
-
-
-def _above_cut(name: str, key: Key, layout: Layout, column: int, level: int, node: str) -> str:
-    cuts = layout.forest.cuts[level][column].tolist()
-    values = [None if cut == 0 else layout.sample.cut_value(column, cut, key.carrier) for cut in cuts]
-    return f"{name} >= get({key_array(values, key.carrier)}, {node})"
 
 
 def _slot(layout: Layout, names: Names, df: DataFrame) -> Column:

@@ -56,8 +56,8 @@ def key_of(column: ResolvedColumn) -> Key:
     if found is None:
         msg = (
             f"The column '{column.name}' is of type {column.data_type.simpleString()}, which Spark cannot order. "
-            "Numbers, text, binary, boolean, dates, timestamps, intervals, and arrays and structs that begin with one of "
-            "them can be used; a leaf of a struct is named with dots."
+            "Numbers, text, binary, boolean, dates, timestamps and intervals can be used, and arrays and structs that "
+            "begin with one of them; a leaf of a struct is named with dots."
         )
         raise ColumnError(msg)
     return Key(column, *found)

@@ -24,9 +24,9 @@ def key_array(values: Sequence[KeyValue | None], carrier: str) -> str:
         encode = _text if carrier == "string" else _base64
         items = [None if value is None else encode(value) for value in values]
         return f"from_json({quote_string(json.dumps(items))}, 'array<{carrier}>')"
-    items = ["" if value is None else _number(value, carrier) for value in values]
     # try_cast makes the empty text NULL, and is folded like any other constant
-    return f"try_cast(split('{','.join(items)}', ',') AS ARRAY<{carrier}>)"
+    numbers = ",".join("" if value is None else _number(value, carrier) for value in values)
+    return f"try_cast(split('{numbers}', ',') AS ARRAY<{carrier}>)"
 
 
 def int_array(values: Sequence[int]) -> str:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from dbt_zorder.curve.forest import Ranks
+from dbt_zorder.curve.ranks import Ranks
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.literals import KeyValue, shortest_separator
 
@@ -43,7 +43,7 @@ class Sample:
     def cut_value(self, column: int, rank: int, carrier: str) -> KeyValue:
         """Return a key that parts the values below ``rank`` from those at and above it, the shortest there is."""
         values = self.distinct[column]
-        value = _plain(values[rank - 1], carrier)
+        value: KeyValue = _plain(values[rank - 1], carrier)
         if rank == 1 or not isinstance(value, bytes):
             return value
         return shortest_separator(_plain(values[rank - 2], carrier), value, text=carrier == "string")

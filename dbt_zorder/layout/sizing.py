@@ -21,7 +21,7 @@ _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B?)\s*$", re.IGNORECASE)
 _PROBE_ROWS = 20_000
 _SPLIT_ABOVE = 1.5
-"""A table or partition of less than this many target sizes stays one file: two halves would fall short of the target."""
+"""What is smaller than this many target sizes stays one file: two halves would fall short of the target."""
 
 
 def parse_size(value: str | int) -> int | None:
@@ -75,7 +75,7 @@ def probe_row_bytes(df: DataFrame, sort_by: Sequence[str]) -> float:
     except Exception as exc:  # a type that Arrow cannot carry: a guess serves, files only come out smaller
         _LOG.debug("the size of a row is guessed, not measured: %s", exc)
         return widest_row(df.schema)
-    return max(1.0, sink.tell() / max(1, table.num_rows))
+    return max(1.0, float(sink.tell()) / max(1, int(table.num_rows)))
 
 
 def _widest(data_type: t.DataType) -> float:

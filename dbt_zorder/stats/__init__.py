@@ -1,4 +1,4 @@
-"""What each data file holds: smallest and largest value and null count of columns, collected and kept beside the data."""
+"""What each data file holds: least and greatest value and null count of columns, kept beside the data."""
 
 from __future__ import annotations
 

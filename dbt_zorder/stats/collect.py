@@ -1,8 +1,8 @@
 """Statistics of every data file, by one Spark aggregate that reads only the columns asked for.
 
 An aggregate over the files, not over the query that filled them: a query that is not deterministic gives other rows
-when it runs again. And not the Parquet footers: they lack bounds for INT96 timestamps and long strings, and what they say
-of NaN depends on the writer.
+when it runs again. And not the Parquet footers: they lack bounds for INT96 timestamps and long strings, and what they
+say of NaN depends on the writer.
 """
 
 from __future__ import annotations

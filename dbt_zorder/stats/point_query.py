@@ -37,4 +37,4 @@ def _ranks(values: pa.Array) -> npt.NDArray[np.int64]:
     order = pc.sort_indices(coded.dictionary).to_numpy()
     rank_of_code = np.empty(len(order), dtype=np.int64)
     rank_of_code[order] = np.arange(len(order))
-    return rank_of_code[coded.indices.to_numpy()]
+    return np.asarray(rank_of_code[coded.indices.to_numpy()])

@@ -151,7 +151,8 @@ def write_data(df: DataFrame, layout: Layout, request: BuildRequest, path: str) 
 def verify(df: DataFrame, layout: Layout, summary: Summary) -> None:
     """Compare the rows that were counted before the write with those that the stats found in the files.
 
-    A source that grows while it is read gives a number in between; it is counted once more before that is called a loss.
+    A source that grows while it is read gives a number in between; it is counted once more before that is called a
+    loss.
 
     Raises:
         BuildError: the numbers do not agree.
@@ -201,9 +202,7 @@ def _marker(request: BuildRequest, version: str, base: TableInfo | None) -> Mark
     )
 
 
-def _with_row_bytes(
-    spark: SparkSession, df: DataFrame, base: TableInfo | None, request: BuildRequest
-) -> LayoutSpec:
+def _with_row_bytes(spark: SparkSession, df: DataFrame, base: TableInfo | None, request: BuildRequest) -> LayoutSpec:
     """Take the size of a row from the version before, where its columns are the same: measured beats estimated."""
     spec = request.spec
     same = base is not None and {c[0] for c in base.columns} == set(df.columns) and version_of(base.location)

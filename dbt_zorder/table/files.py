@@ -48,4 +48,4 @@ def _qualified(spark: SparkSession, path: str) -> str:
 def _open(spark: SparkSession, path: str) -> tuple[Any, Any]:
     jvm: Any = spark._jvm
     folder = jvm.org.apache.hadoop.fs.Path(path)
-    return folder.getFileSystem(spark._jsc.hadoopConfiguration()), folder  # type: ignore[attr-defined]
+    return folder.getFileSystem(spark._jsc.hadoopConfiguration()), folder

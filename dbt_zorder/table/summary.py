@@ -10,7 +10,6 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.sample import collect_arrow
-from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.point_query import point_query_files
 
 

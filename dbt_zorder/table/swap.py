@@ -117,7 +117,7 @@ def _replace_in_hive(spark: SparkSession, table: TableName, following: TableName
     if jvm is None:
         return False
     try:
-        catalog = spark._jsparkSession.sharedState().externalCatalog().unwrapped()  # type: ignore[attr-defined]
+        catalog = spark._jsparkSession.sharedState().externalCatalog().unwrapped()
         client = catalog.client()
         entry = client.getTable(following.schema, following.identifier)
         name = jvm.org.apache.spark.sql.catalyst.TableIdentifier(table.identifier, entry.identifier().database())
