@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.errors import ColumnError, ConfigError
+from dbt_zorder.layout import cluster
+from tests.support import same_rows, settings
+
+DATA = """
+    SELECT id, pmod(hash(id), 1000) AS a, sha1(string(id % 700)) AS s, CASE WHEN id % 6 > 0 THEN id % 6 END AS p,
+      CASE WHEN id % 3 > 0 THEN concat('p ', id % 3, '/ü=%') END AS q
+    FROM range(6000)
+"""
+
+
+@pytest.fixture(scope="module")
+def frame(spark: SparkSession, database: str) -> DataFrame:
+    spark.sql(f"CREATE TABLE {database}.data USING parquet AS {DATA}")
+    return spark.table(f"{database}.data")
+
+
+def data_files(path: Path) -> list[Path]:
+    return sorted(path.rglob("*.parquet"))
+
+
+@pytest.mark.parametrize("files", [1, 2, 16, 23])
+@pytest.mark.parametrize("by", ["a", ["a", "s"], ["id", "a", "s", "p"]])
+def test_every_row_is_written_once_into_exactly_so_many_files(
+    spark: SparkSession, frame: DataFrame, tmp_path: Path, files: int, by: str | list[str]
+) -> None:
+    clustered = cluster(frame, by, files=files)
+    assert clustered.schema == frame.schema
+    clustered.write.parquet(str(tmp_path / "out"))
+    written = spark.read.parquet(str(tmp_path / "out"))
+    assert len(data_files(tmp_path / "out")) == files
+    assert same_rows(written, frame)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"spark.sql.shuffle.partitions": "1"},
+        {"spark.sql.shuffle.partitions": "3", "spark.sql.adaptive.enabled": "false"},
+        {"spark.sql.adaptive.coalescePartitions.minPartitionSize": "1gb"},
+        {"spark.sql.ansi.enabled": "true"},
+        {"spark.sql.caseSensitive": "true"},
+        {"spark.sql.codegen.wholeStage": "false"},
+    ],
+    ids=lambda values: next(iter(values)),
+)
+def test_no_session_setting_changes_the_files(
+    spark: SparkSession, frame: DataFrame, tmp_path: Path, values: dict[str, str]
+) -> None:
+    with settings(spark, values):
+        cluster(frame, ["a", "s"], files=9).write.parquet(str(tmp_path / "out"))
+    assert len(data_files(tmp_path / "out")) == 9
+    assert same_rows(spark.read.parquet(str(tmp_path / "out")), frame)
+
+
+@pytest.mark.parametrize("partition_by", ["p", "q", ["q", "p"]])
+def test_partitions_with_nulls_get_so_many_files_each(
+    spark: SparkSession, frame: DataFrame, tmp_path: Path, partition_by: str | list[str]
+) -> None:
+    names = [partition_by] if isinstance(partition_by, str) else partition_by
+    clustered = cluster(frame, ["a", "s"], files=2, partition_by=partition_by)
+    clustered.write.partitionBy(*names).parquet(str(tmp_path / "out"))
+    written = spark.read.schema(frame.schema).parquet(str(tmp_path / "out")).select(*frame.columns)
+    folders = {file.parent for file in data_files(tmp_path / "out")}
+    assert len(folders) == frame.select(*names).distinct().count()
+    assert len(data_files(tmp_path / "out")) == 2 * len(folders)
+    assert same_rows(written, frame)
+
+
+def test_rows_keep_their_order_in_partitioned_files(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> None:
+    """Spark's own sort for partitioned writes must not undo the order: with one column it is the column's own."""
+    cluster(frame, "a", files=1, partition_by="q").write.partitionBy("q").parquet(str(tmp_path / "out"))
+    written = spark.read.parquet(str(tmp_path / "out")).select(f.input_file_name().alias("file"), "a").collect()
+    for file in {row["file"] for row in written}:
+        values = [row["a"] for row in written if row["file"] == file]
+        blocks = [
+            max(values[i : i + 100]) <= min(values[i + 200 :], default=1000) + 40
+            for i in range(0, len(values) - 200, 100)
+        ]
+        assert all(blocks)
+
+
+def test_the_same_seed_gives_the_same_files(spark: SparkSession, frame: DataFrame) -> None:
+    def content(seed: int) -> list[tuple[int, int]]:
+        rows = cluster(frame, ["a", "s"], files=6, seed=seed).select(f.spark_partition_id(), "id").collect()
+        return sorted((row[0], row[1]) for row in rows)
+
+    assert content(5) == content(5)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a.b",
+        "it's",
+        "sp ace",
+        "ünïcödé 漢",
+        "UPPER",
+        "tick`ed",
+        'dou"ble',
+        "select",
+        "a,b;c",
+        "x=y",
+        "__zorder_key0",
+        "_metadata",
+        "back\\slash",
+        "$d",
+    ],
+)
+def test_columns_may_be_called_anything(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    frame = spark.range(300).withColumnRenamed("id", name).withColumn("other", f.lit(1))
+    clustered = cluster(frame, ["`" + name.replace("`", "``") + "`", "other"], files=3)
+    assert clustered.columns == [name, "other"]
+    clustered.write.parquet(str(tmp_path / "out"))
+    assert len(data_files(tmp_path / "out")) == 3
+    assert same_rows(spark.read.parquet(str(tmp_path / "out")), frame)
+
+
+@pytest.mark.parametrize(
+    ("query", "by", "files"),
+    [
+        ("SELECT id FROM range(0)", "id", 1),
+        ("SELECT id FROM range(1)", "id", 1),
+        ("SELECT CAST(NULL AS int) AS a, id FROM range(40)", "a", 4),
+        ("SELECT 7 AS a, id FROM range(4000)", "a", 4),
+        ("SELECT id % 2 AS a, id FROM range(4000)", "a", 8),
+        ("SELECT named_struct('x', named_struct('y', id)) AS s FROM range(40)", "s.x.y", 4),
+        ("SELECT CASE WHEN id % 2 = 0 THEN named_struct('y', id) END AS s FROM range(40)", "s.y", 4),
+        ("SELECT array(id, 1) AS v FROM range(40)", "v", 4),
+        ("SELECT CAST(id AS string) COLLATE UTF8_LCASE AS v FROM range(40)", "v", 4),
+        ("SELECT INTERVAL '1' DAY * id AS v FROM range(40)", "v", 4),
+        ("SELECT INTERVAL '1' MONTH * id AS v FROM range(40)", "v", 4),
+    ],
+)  # fmt: skip
+def test_odd_data_loses_no_row(spark: SparkSession, query: str, by: str, files: int) -> None:
+    frame = spark.sql(query)
+    clustered = cluster(frame, by, files=4)
+    assert clustered.rdd.getNumPartitions() >= files or files > 4
+    assert same_rows(clustered, frame)
+
+
+@pytest.mark.parametrize(("hitter", "files"), [(0.4, 8), (0.9, 8)])
+def test_a_value_that_holds_much_makes_no_giant_and_no_empty_file(
+    spark: SparkSession, hitter: float, files: int
+) -> None:
+    frame = spark.sql(
+        f"SELECT id, CASE WHEN id < {int(hitter * 20_000)} THEN 5000 ELSE pmod(hash(id), 10000) END AS a FROM range(20000)"
+    )
+    sizes = [row[1] for row in cluster(frame, "a", files=files).groupBy(f.spark_partition_id()).count().collect()]
+    assert len(sizes) == files
+    assert max(sizes) <= 1.85 * 20_000 / files
+
+
+def test_a_query_that_is_random_loses_no_row(spark: SparkSession, frame: DataFrame) -> None:
+    noisy = frame.withColumn("r", f.rand())
+    assert sorted(row[0] for row in cluster(noisy, ["r", "a"], files=5).select("id").collect()) == list(range(6000))
+
+
+def test_what_cannot_be_done_is_an_error_before_any_data_is_read(spark: SparkSession) -> None:
+    unread = spark.sql("SELECT raise_error('read') AS x, id, map(1, id) AS m FROM range(3)")
+    with pytest.raises(ColumnError, match="Did you mean 'id'"):
+        cluster(unread, "idd")
+    with pytest.raises(ColumnError, match="cannot order"):
+        cluster(unread, "m")
+    with pytest.raises(ConfigError, match="Between 1 and 8"):
+        cluster(unread, [])

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from dbt_zorder.errors import ConfigError
+from dbt_zorder.layout.sizing import MEGABYTE, auto_size, files_for, parse_size, probe_row_bytes, widest_row
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        ("auto", None),
+        (" AUTO ", None),
+        (1, 1),
+        (67108864, 64 * MEGABYTE),
+        ("64MB", 64 * MEGABYTE),
+        ("64mb", 64 * MEGABYTE),
+        (" 64 MiB ", 64 * MEGABYTE),
+        ("64M", 64 * MEGABYTE),
+        ("1.5GB", 1536 * MEGABYTE),
+        ("2TB", 2 << 40),
+        ("8k", 8 << 10),
+        ("4096", 4096),
+        ("4096B", 4096),
+    ],
+)
+def test_a_size_is_auto_bytes_or_a_text_with_a_unit(value: str | int, size: int | None) -> None:
+    assert parse_size(value) == size
+
+
+@pytest.mark.parametrize(
+    "value", ["", "MB", "-1MB", "0", "0MB", 0, -5, "64 parsecs", "1e3", "64MBB", True, 1.5, None, []]
+)
+def test_anything_else_is_an_error_that_says_what_a_size_is(value: object) -> None:
+    with pytest.raises(ConfigError, match="'auto', a number of bytes, or a text like '64MB'"):
+        parse_size(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("table", "file"),
+    [(0, 128), (100 << 30, 128), ((100 << 30) + 1, 256), (5 << 40, 256), ((5 << 40) + 1, 1024), (1 << 50, 1024)],
+)
+def test_files_grow_with_the_table(table: int, file: int) -> None:
+    assert auto_size(table) == file * MEGABYTE
+
+
+@pytest.mark.parametrize(("rows", "files"), [(0, 1), (1, 1), (149, 1), (150, 2), (250, 2), (1000, 10), (1049, 10)])
+def test_a_table_is_cut_only_where_the_halves_come_near_the_target(rows: int, files: int) -> None:
+    assert files_for(rows, 10.0, 1000) == files
+
+
+@pytest.mark.parametrize("rows", range(150, 4000, 37))
+def test_no_file_is_above_one_and_a_half_targets(rows: int) -> None:
+    assert rows / files_for(rows, 1.0, 100) <= 150
+
+
+def test_the_guess_of_a_row_is_on_the_generous_side(spark: SparkSession) -> None:
+    frame = spark.sql(
+        "SELECT id, cast(id AS string) s, id * 1.5 d, array(id) a, struct(id) st, map(id, id) m FROM range(500)"
+    )
+    assert widest_row(frame.schema) > probe_row_bytes(frame, ["id"])
+    assert widest_row(StructType()) == 0
+
+
+def test_a_row_is_measured_as_it_is_written(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT id, uuid() AS u FROM range(5000)")
+    assert 36 <= probe_row_bytes(frame, ["`id`"]) <= 60
+
+
+def test_no_rows_have_a_size_too(spark: SparkSession) -> None:
+    assert math.isfinite(probe_row_bytes(spark.range(0).toDF("id"), ["id"]))
+
+
+def test_a_type_that_arrow_cannot_carry_is_guessed(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT make_interval(1, 2) AS i, id FROM range(5)")
+    assert probe_row_bytes(frame, ["id"]) == widest_row(frame.schema)
