@@ -17,6 +17,7 @@ from dbt_zorder.sql import glob_escape
 ROOT_SUFFIX = "__zorder"
 MARKER_DIRECTORY = "_zorder_version"
 _FORMAT = 1
+_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 _NAME = re.compile(r"^v\d{8}T\d{9}-[0-9a-f]{8}$")
 
 
@@ -56,9 +57,12 @@ def root_of(spark: SparkSession, table: TableName, location_root: str | None) ->
     """Return the folder that holds all versions of a table.
 
     It lies beside the place where Spark would put the table itself, never in it: Spark refuses to create a managed
-    table where files lie, and drops whatever lies there with the table.
+    table where files lie, and drops whatever lies there with the table. A relative ``location_root`` counts from the
+    schema's folder, as the catalog counts it: a writer alone would count it from the working directory.
     """
     parent = location_root or schema_location(spark, table.schema)
+    if not parent.startswith("/") and not _SCHEME.match(parent):
+        parent = f"{schema_location(spark, table.schema).rstrip('/')}/{parent}"
     return f"{parent.rstrip('/')}/{table.identifier}{ROOT_SUFFIX}"
 
 
