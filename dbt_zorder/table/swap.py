@@ -56,12 +56,17 @@ def publish(spark: SparkSession, table: TableName, definition: Definition, locat
     except Exception as exc:
         # the call may have been carried out and only its reply lost: what the catalog says now decides
         now = describe(spark, table)
-        if now is not None and now.location.rstrip("/").endswith(location.rstrip("/").rsplit("/", 1)[-1]):
+        if now is not None and _tail(now.location) == _tail(location):
             spark.sql(f"REFRESH TABLE {table.sql}")
             return
         state = "does not exist now" if now is None else f"still stands at {now.location or 'its view'}"
         msg = f"The catalog did not accept the new version of {table}, which {state}: {exc}"
         raise BuildError(msg) from exc
+
+
+def _tail(location: str) -> list[str]:
+    """Return the last two folders of a location, which no two versions share: the stats' own name is always the same."""
+    return location.rstrip("/").split("/")[-2:]
 
 
 def _create(table: TableName, definition: Definition, location: str) -> str:
