@@ -12,7 +12,6 @@ from dbt_zorder.pruning.condition import All, Any, Atom, Unknown, leaves
 from dbt_zorder.pruning.operand import StatsNames
 from dbt_zorder.pruning.translate import keep_sql
 from dbt_zorder.pruning.tree import Column
-from dbt_zorder.sql import quote_name
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,13 @@ def stats_names(columns: Sequence[Column]) -> StatsNames:
     return StatsNames({column: f"s{number}" for number, column in enumerate(columns)})
 
 
+def with_names(frame: DataFrame, names: StatsNames) -> DataFrame:
+    """Return the stats table with the columns that conditions refer to."""
+    columns = list(names.aliases)
+    projected = frame.selectExpr("file_path", "file_size", "row_count", *map(names.projection, columns))
+    return projected.selectExpr("*", *map(names.soundness, columns))
+
+
 def decide(
     frame: DataFrame, condition: Atom | Unknown | All | Any, names: StatsNames, *, each: bool = False
 ) -> Decision:
@@ -57,14 +63,10 @@ def decide(
         each: count for each atom how many files it excludes by itself.
     """
     atoms = list(leaves(condition)) if each else []
-    by_column = [f"columns.{quote_name(column.name)} AS {alias}" for column, alias in names.aliases.items()]
     counts = [f"NOT {keep_sql(atom, names)} AS atom{number}" for number, atom in enumerate(atoms)]
-    judged = (
-        # One partition: a stats table is small, and grouping it then needs no exchange.
-        frame.coalesce(1)
-        .selectExpr("file_path", "file_size", "row_count", *by_column)
-        .selectExpr("file_path", "file_size", "row_count", f"{keep_sql(condition, names)} AS keep", *counts)
-    )
+    keep = f"{keep_sql(condition, names)} AS keep"
+    # One partition: a stats table is small, and grouping it then needs no exchange.
+    judged = with_names(frame.coalesce(1), names).selectExpr("file_path", "file_size", "row_count", keep, *counts)
     fields = ", ".join(["file_size", "row_count", "keep", *(f"atom{number}" for number in range(len(atoms)))])
     by_path = judged.groupBy("file_path").agg(expr("count(*) AS copies"), expr(f"first(struct({fields})) AS f"))
     out = "(copies = 1 AND NOT f.keep AND file_path IS NOT NULL AND f.file_size >= 0)"

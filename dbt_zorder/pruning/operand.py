@@ -9,6 +9,7 @@ from pyspark.sql import types as t
 
 from dbt_zorder.pruning.tree import Call, Cast, Column, Node, Text
 from dbt_zorder.pruning.types import Family, family, keeps_order
+from dbt_zorder.sql import quote_name
 
 _TRUNC_UNITS = {"year", "yyyy", "yy", "quarter", "month", "mon", "mm", "week"}
 
@@ -49,11 +50,20 @@ class StatsNames:
         return f"{self.aliases[column]}.null_count"
 
     def sound(self, column: Column) -> str:
-        """SQL that is TRUE if the statistics are there and do not contradict themselves."""
+        """SQL that is TRUE if the column's statistics may be used, FALSE if not."""
+        return f"{self.aliases[column]}_sound"
+
+    def projection(self, column: Column) -> str:
+        """SQL that gives the column's statistics their short name."""
+        return f"columns.{quote_name(column.name)} AS {self.aliases[column]}"
+
+    def soundness(self, column: Column) -> str:
+        """SQL that works out :meth:`sound`: the statistics are there and do not contradict themselves."""
         low, high, nulls = self.min_value(column), self.max_value(column), self.null_count(column)
         return (
             f"coalesce(row_count >= 0 AND {nulls} >= 0 AND {nulls} <= row_count"
             f" AND if({nulls} = row_count, {low} IS NULL AND {high} IS NULL, {low} <= {high}), false)"
+            f" AS {self.sound(column)}"
         )
 
 

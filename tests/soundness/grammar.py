@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
-from dbt_zorder.sql import quote_string
 from world import COLUMNS, LEAVES
+
+from dbt_zorder.sql import quote_string
 
 _NUMBERS = ["tinyint", "smallint", "int", "bigint", "float", "double", "decimal"]
 _OPS = ["=", "<", "<=", ">", ">=", "<>", "!=", "<=>", "==", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
@@ -19,8 +20,10 @@ class Grammar:
         self.safe = safe
         self.columns = [*COLUMNS, *LEAVES]
 
-    def predicate(self, depth: int = 3) -> str:
+    def predicate(self, depth: int | None = None) -> str:
         rng = self.rng
+        if depth is None:
+            depth = rng.choice([0, 1, 1, 2, 2, 3, 4])
         if depth == 0 or rng.random() < 0.35:
             return self.atom()
         kind = rng.random()
@@ -130,6 +133,8 @@ class Grammar:
         return f"{name} {self.rng.choice(['', '', 'NOT '])}IN ({values})"
 
     def _between(self, name: str) -> str:
+        if name == "lc":
+            return self._compare(name)
         return f"{name} {self.rng.choice(['', 'NOT '])}BETWEEN {self.literal(name)} AND {self.literal(name)}"
 
     def _null(self, name: str) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-
 from world import World
 
 BATCH = 100
@@ -130,9 +129,7 @@ def _confirm(rows: DataFrame, group: list[Asked], to_sql: Any) -> None:
     _confirm(rows, group[middle:], to_sql)
 
 
-def judge(
-    spark: SparkSession, world: World, asked: Sequence[Asked], stats: DataFrame | None = None, *, rules: Any = None
-) -> Verdict:
+def judge(spark: SparkSession, world: World, asked: Sequence[Asked], stats: DataFrame | None = None) -> Verdict:
     """Evaluate the generated condition of every predicate for every file, and compare."""
     stats = world.stats if stats is None else stats
     verdict = Verdict()
@@ -140,15 +137,6 @@ def judge(
         for start in range(0, len(asked), BATCH):
             _judge(world, asked[start : start + BATCH], stats, verdict)
     return verdict
-
-
-def condition_of(item: Asked, stats: DataFrame, *, single_values: bool = True) -> tuple[str, Any]:
-    """Return the generated SQL of one predicate, and its names."""
-    source = module("stats_source").check_shape(stats)
-    columns = module("plan")._covered(item.tree, source) if source.frame is not None else []
-    names = module("decide").stats_names(columns)
-    translator = module("translate").Translator(names, item.types, single_values=single_values)
-    return module("translate").keep_sql(translator.translate(item.tree), names), names
 
 
 def _judge(world: World, group: Sequence[Asked], stats: DataFrame, verdict: Verdict) -> None:
@@ -164,11 +152,7 @@ def _judge(world: World, group: Sequence[Asked], stats: DataFrame, verdict: Verd
         condition = make(names, item.types).translate(item.tree)
         conditions.append(module("translate").keep_sql(condition, names))
         verdict.understood += module("condition").can_exclude(condition)
-    quote = module("decide").quote_name
-    base = stats.selectExpr(
-        "file_path", "file_size", "row_count", *(f"columns.{quote(c.name)} AS {a}" for c, a in names.aliases.items())
-    )
-    kept = _keep(base, conditions, world.files)
+    kept = _keep(module("decide").with_names(stats, names), conditions, world.files)
     for item, keep in zip(known, kept, strict=True):
         _compare(world, item, keep, verdict)
     for item in group:
@@ -180,7 +164,8 @@ def _keep(base: DataFrame, conditions: list[str], files: int) -> list[np.ndarray
     if not conditions:
         return []
     try:
-        found = base.selectExpr("cast(file_path AS int)", *(f"{c} AS k{n}" for n, c in enumerate(conditions))).collect()
+        keep = [f"{condition} AS k{number}" for number, condition in enumerate(conditions)]
+        found = base.selectExpr("try_cast(file_path AS int)", "file_size", *keep).collect()
     except PySparkException:
         if len(conditions) == 1:
             return [np.ones(files, dtype=bool)]  # an error in the condition is a full read
@@ -189,11 +174,11 @@ def _keep(base: DataFrame, conditions: list[str], files: int) -> list[np.ndarray
     seen = np.zeros(files, dtype=int)
     table = np.ones((files, len(conditions)), dtype=bool)
     for row in found:
-        number = row[0]
+        number, size = row[0], row[1]
         if number is None or not 0 <= number < files:
             continue
         seen[number] += 1
-        table[number] = list(row)[1:]
+        table[number] = list(row)[2:] if size == number else True
     table[seen != 1] = True  # no statistics, or more than one row of them
     return [table[:, n] for n in range(len(conditions))]
 
@@ -216,7 +201,7 @@ def describe(world: World, item: Asked, number: int) -> str:
     shown = {name: stats["columns"].get(name) for name in columns}
     return (
         f"seed {world.seed}, file {number}: excluded, though rows match\n  predicate: {item.text}\n  rows: {rows}\n"
-        f"  stats: rows {stats['row_count']}, {shown}\n  smallest part that fails: see `shrink`"
+        f"  stats: rows {stats['row_count']}, {shown}\n"
     )
 
 

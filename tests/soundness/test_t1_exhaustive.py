@@ -1,9 +1,10 @@
-"""T1: every file of up to three rows over a small alphabet, every predicate of up to two atoms, four states of the stats.
+"""T1: every file of up to three rows over a small alphabet, every predicate of up to two atoms, four states of stats.
 
-Atoms are judged by Spark: their truth for each value, and their generated condition for each file. AND, OR and NOT are put
-together here for the truth, and by the real translator for the condition.
+Atoms are judged by Spark: their truth for each value, and their generated condition for each file. AND, OR and NOT are
+put together here for the truth, and by the real translator for the condition.
 """
 
+# ruff: noqa: T201
 from __future__ import annotations
 
 import itertools
@@ -93,8 +94,12 @@ class Model:
                 condition = self.translator.translate(tree, negated=negated)
                 leaves |= {translate.keep_sql(leaf, self.names): None for leaf in module("condition").leaves(condition)}
         stats = stats_frame(self.spark, self.rows, state)
-        base = stats.selectExpr("cast(file_path AS int) file", "row_count", "columns.c AS s0")
-        found = base.selectExpr("file", *(f"{sql} AS k{n}" for n, sql in enumerate(leaves))).orderBy("file").collect()
+        base = decide.with_names(stats, self.names)
+        found = (
+            base.selectExpr("cast(file_path AS int) file", *(f"{sql} AS k{n}" for n, sql in enumerate(leaves)))
+            .orderBy("file")
+            .collect()
+        )
         table = np.array([list(row)[1:] for row in found], dtype=bool)
         return {sql: table[:, n] for n, sql in enumerate(leaves)}
 
@@ -166,8 +171,8 @@ def test_all_decisions_are_sound(spark: SparkSession, model: Model, record_prope
             decisions, kept, needed, unsound = model.run(state)
             record_property(state, f"{decisions} decisions, {kept} kept, {needed} must be kept")
             print(
-                f"T1 {state}: {decisions} decisions, {len(model.predicates())} predicates, {kept} kept, {needed} must be"
-            )  # noqa: T201
+                f"T1 {state}: {decisions} decisions, {len(model.predicates())} predicates, {kept} kept, {needed} needed"
+            )
             assert not unsound, "\n".join(unsound[:10])
             total += decisions
     assert len(MULTISETS) >= 80
@@ -179,7 +184,7 @@ def test_composition_is_what_spark_makes_of_the_whole_condition(spark: SparkSess
         known = model.conditions("exact")
         chosen = model.predicates(300)
         conditions = [model.translator.translate(model.build(*predicate)[0]) for predicate in chosen]
-        stats = stats_frame(spark, model.rows, "exact").selectExpr("file_path", "row_count", "columns.c AS s0")
+        stats = module("decide").with_names(stats_frame(spark, model.rows, "exact"), model.names)
         sql = [module("translate").keep_sql(condition, model.names) for condition in conditions]
         found = (
             stats.selectExpr("cast(file_path AS int) f", *(f"{s} AS k{n}" for n, s in enumerate(sql)))

@@ -1,0 +1,313 @@
+"""T4: small wrong changes of the translator, each of which the exhaustive and the random tests must notice.
+
+    python tests/soundness/mutants.py            all of them
+    python tests/soundness/mutants.py 5 17 40    some, by number
+
+The numbered threads are reports of the same mistake in other systems.
+"""
+
+# ruff: noqa: T201
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
+
+ORDER = ["types", "like", "operand", "condition", "constants", "atoms", "translate", "decide", "exclusion", "plan"]
+"""Modules in the order of their imports: those behind a changed one are loaded again."""
+
+MUTANTS: list[tuple[str, str, str]] = [
+    ("atoms", 'return f"{low} <= {value} AND {value} <= {high}"', 'return f"{low} < {value} AND {value} <= {high}"'),
+    ("atoms", 'return f"{low} <= {value} AND {value} <= {high}"', 'return f"{low} <= {value} AND {value} < {high}"'),
+    ("atoms", 'return f"{low} < {value} OR {value} < {high}"', 'return f"{low} < {value} AND {value} < {high}"'),
+    # datafusion#560: the negation of the condition for =
+    (
+        "atoms",
+        'return f"{low} < {value} OR {value} < {high}"',
+        'return f"NOT ({low} <= {value} AND {value} <= {high})"',
+    ),
+    ("atoms", 'return f"{low} {op} {value}"', 'return f"{low} < {value}"'),
+    ("atoms", 'return f"{high} {op} {value}"', 'return f"{high} > {value}"'),
+    ("atoms", 'return f"{low} {op} {value}"', 'return f"{high} {op} {value}"'),
+    ("atoms", 'return f"{high} {op} {value}"', 'return f"{low} {op} {value}"'),
+    ("atoms", "OR ({nulls} > 0 AND ({nothing} <=> {value}))", "OR ({nulls} < 0 AND ({nothing} <=> {value}))"),
+    # delta#1014, paimon#6931, parquet-java#2291: NOT <=> forgets NULL rows
+    ("atoms", "{stats.null_count(operand.column)} > 0 OR coalesce({differs}, true)", "coalesce({differs}, true)"),
+    ("atoms", "OR coalesce({differs}, true)", "OR coalesce({differs}, false)"),
+    # hudi#19645
+    (
+        "atoms",
+        '''"""``c IS NULL``, ``c <=> NULL``."""
+    return f"{stats.null_count(operand.column)} > 0"''',
+        '''return f"{stats.null_count(operand.column)} = row_count"''',
+    ),
+    # hudi#5224, datafusion#9230
+    ("atoms", "{stats.null_count(operand.column)} < row_count", "{stats.null_count(operand.column)} = 0"),
+    (
+        "atoms",
+        'return " OR ".join(f"({compare(\'=\', operand, value)})"',
+        'return " AND ".join(f"({compare(\'=\', operand, value)})"',
+    ),
+    ("atoms", "at + step - 1) < {operand.low}", "at + step - 1) <= {operand.low}"),
+    ("atoms", "{place}) <= {operand.high}", "{place}) < {operand.high}"),
+    ("atoms", "coalesce({low} = {high} AND {low} IN", "coalesce({low} IN"),
+    # hudi#18791: LIKE 'X%' as a comparison with 'X'
+    (
+        "atoms",
+        "{operand.high} >= {text} AND ({operand.low} <= {text} OR startswith({operand.low}, {text}))",
+        "{operand.low} <= {text} AND {text} <= {operand.high}",
+    ),
+    ("atoms", "{operand.high} >= {text} AND", "{operand.high} > {text} AND"),
+    ("atoms", "startswith({operand.low}, {text}) AND startswith", "startswith({operand.low}, {text}) OR startswith"),
+    # datafusion#14567: NOT LIKE with more than % behind the prefix
+    ("atoms", "if pattern.tail is Tail.ANYTHING else None", "if pattern is not None else None"),
+    (
+        "atoms",
+        '    if pattern.tail is Tail.NOTHING:\n        return compare("="',
+        '    if pattern.tail is not Tail.OTHER:\n        return compare("="',
+    ),
+    ("atoms", '"<": ">=", ">=": "<", ">": "<="', '"<": ">", ">=": "<", ">": "<="'),
+    ("atoms", '"<=": ">"}\n"""``NOT', '"<=": "<"}\n"""``NOT'),
+    ("atoms", 'COMPLEMENT = {"=": "<>"', 'COMPLEMENT = {"=": "="'),
+    ("atoms", '"<": ">", ">": "<", "<=": ">="', '"<": "<", ">": "<", "<=": ">="'),
+    ("atoms", '">=": "<="}\n"""``v op', '">=": ">="}\n"""``v op'),
+    (
+        "atoms",
+        "{left.low} <= {right.high} AND {right.low} <= {left.high}",
+        "{left.low} <= {right.high} AND {right.low} < {left.high}",
+    ),
+    ("atoms", 'return f"{left.low} {op} {right.high}"', 'return f"{left.high} {op} {right.low}"'),
+    ("atoms", 'return f"{left.high} {op} {right.low}"', 'return f"{left.low} {op} {right.high}"'),
+    # delta-kernel-rs#248: NOT of the condition in place of the condition of NOT
+    ("translate", "return Any(parts) if negated else All(parts)", "return All(parts)"),
+    ("translate", "return All(parts) if negated else Any(parts)", "return All(parts)"),
+    # hudi#10389: what is not understood dropped from an OR
+    (
+        "translate",
+        "return All(parts) if negated else Any(parts)",
+        "parts = tuple(p for p in parts if not isinstance(p, Unknown)) or parts; return All(parts) if negated else Any(parts)",
+    ),
+    ("translate", "return self.translate(child, negated=not negated)", "return self.translate(child, negated=negated)"),
+    ("translate", 'Compare(">=", child, low)', 'Compare(">", child, low)'),
+    ("translate", 'Compare("<=", child, high)', 'Compare("<", child, high)'),
+    # hudi#18755, #18754, delta-rs#3173: statistics that are not there taken for an answer
+    (
+        "translate",
+        "(coalesce({condition.may_match}, false) OR NOT ({sound}))",
+        "(coalesce({condition.may_match}, false))",
+    ),
+    ("translate", 'return "(" + " OR ".join(', 'return "(" + " AND ".join('),
+    ("operand", "{nulls} >= 0 AND {nulls} <= row_count", "true"),
+    ("operand", "{low} IS NULL AND {high} IS NULL, {low} <= {high})", "{low} IS NULL AND {high} IS NULL, true)"),
+    # ClickHouse#116972, hudi#19445: casts that do not keep order
+    ("types", "Family.STRING: {Family.STRING}", "Family.STRING: {Family.STRING, Family.INTEGRAL}"),
+    ("types", "return _INTEGRAL_ORDER.index(type(column)) <= _INTEGRAL_ORDER.index(type(target))", "return True"),
+    ("types", "return left is Family.DATE and right in {", "return left in _DATETIME and right in {"),
+    (
+        "types",
+        "Family.TIMESTAMP_NTZ: {Family.TIMESTAMP_NTZ, ",
+        "Family.TIMESTAMP_NTZ: {Family.TIMESTAMP, Family.TIMESTAMP_NTZ, ",
+    ),
+    ("types", "left not in {Family.STRING, Family.INTEGRAL, Family.DATE})", "left is None)"),
+    ("types", "    return fits(column, literal)", "    return True"),
+    ("types", "return to_whole >= whole and to_scale >= scale", "return to_whole >= 0"),
+    ("operand", 'f"date_sub({low}, 1)", f"date_add({high}, 1)"', "low, high"),
+    # spark#45262: collations
+    (
+        "names",
+        'return type(data_type) is StringType and getattr(data_type, "collation", "UTF8_BINARY") == "UTF8_BINARY"',
+        "return True",
+    ),
+    ("translate", "{self.stats.null_count(c)} = 0", "{self.stats.null_count(c)} >= 0"),
+    ("translate", "{self.stats.min_value(c)} = {self.stats.max_value(c)} AND", ""),
+    ("translate", " or kind is Family.BINARY_FLOAT:", ":"),
+    ("translate", 'self.translate(Compare("<=>", *pair))', 'self.translate(Compare("=", *pair))'),
+    ("like", 'DEFAULT_ESCAPE = "\\\\"', 'DEFAULT_ESCAPE = "~"'),
+    ("like", 'char in "_%" or wild', 'char in "%" or wild'),
+    ("decide", "(copies = 1 AND NOT f.keep", "(copies >= 1 AND NOT f.keep"),
+    ("exclusion", "get({table}, {number}) = _metadata.file_size - {least}L", "get({table}, {number}) >= 0"),
+    ("exclusion", "startswith({path}, {quote_string(prefix)}) AND ", ""),
+    ("exclusion", " AND endswith({path}, {quote_string(suffix)})", ""),
+    ("exclusion", '_NOT_EXCLUDED = "-1"', '_NOT_EXCLUDED = "0"'),
+    # the list of what is known to match in place of the list of what is known not to
+    (
+        "exclusion",
+        'return Exclusion(f"NOT coalesce({_listed(excluded)}, false)"',
+        'return Exclusion(f"coalesce({_listed(excluded)}, false)"',
+    ),
+]
+
+CI_SHARE = [3, 9, 12, 17, 30, 36, 43, 55]
+"""One of each kind, run with every test run."""
+
+SHARP = [
+    "CAST(f64 AS string) = '-0.0'", "CAST(f64 AS string) = '0.0'", "CAST(f32 AS string) = '-0.0'",
+    r"s LIKE 'pre\_%'", r"vc LIKE 'pre\_1%'", "s LIKE 'pre_%'", "s NOT LIKE 'pre_1%'", "s NOT LIKE 'a_%'", "s LIKE 'a%'",
+    "vc NOT LIKE 'pre%_0'", "dec38 > 1.0000000000000000000001", "dec38 < 100.0000000000000000000001", "dec38 <> 1.0000000000000000000001",
+    "s > 5", "s < 6", "vc = 10", "st.t <> 5", "s >= 9", "CAST(i32 AS tinyint) > 0", "CAST(i64 AS int) < 0", "CAST(i16 AS tinyint) = 5",
+    "CAST(i64 AS int) = 0", "CAST(i64 AS int) = 1", "CAST(i32 AS smallint) = 0", "CAST(i32 AS tinyint) = 1",
+    "CAST(dec38 AS decimal(20,0)) > 0", "CAST(dec38 AS decimal(20,2)) IS NULL", "CAST(dec18 AS decimal(7,4)) IS NULL",
+    "CAST(dec38 AS decimal(20,10)) < 100", "CAST(dec38 AS decimal(20,10)) > 0",
+    "lc = 'a'", "lc = 'A'", "lc = 'B'", "lc < 'b'", "lc IN ('X')", "lc >= 'Y'", "lc <= 'C'", "lc > 'b'", "lc <> 'b'",
+    "(n1, n2) IN ((CAST(NULL AS INT), 1L), (2, CAST(NULL AS BIGINT)))", "(n1, n2) IN ((1, CAST(NULL AS BIGINT)))",
+    "i8 <=> 'x'", "NOT (i8 <=> 'x')", "NOT (i16 <=> 'zz')", "i32 <=> 'abc' OR ok",
+]  # fmt: skip
+
+_TIMES = [
+    f"{day} {clock}"
+    for day in ("2010-11-06", "2010-11-07")
+    for clock in ("23:01:00", "23:30:00", "00:00:30", "00:30:00", "23:02:00")
+]
+SHARP += [
+    f"ntz {op} TIMESTAMP '{t}'"
+    for op in ("<", ">", "=")
+    for t in (*_TIMES, "2024-11-03 01:30:00", "2024-11-03 00:30:00")
+]
+SHARP += [f"CAST(ts AS timestamp_ntz) {op} TIMESTAMP_NTZ '{t}'" for op in ("<", ">") for t in _TIMES]
+SHARP += [f"ts IN ('{t}', '1999-01-01')" for t in (*_TIMES, "2010-11-06 23:01:01", "2010-11-06 23:00:59")]
+SHARP += [f"date(ts) {op} DATE '{day}'" for op in ("=", "<", ">", "<=", ">=") for day in ("2010-11-06", "2010-11-07")]
+
+
+def load(name: str) -> Any:
+    return importlib.import_module(f"dbt_zorder.pruning.{name}")
+
+
+def apply(name: str, old: str, new: str) -> None:
+    """Change the source of one module and load it and what imports it again."""
+    target = load(name)
+    source = Path(target.__file__).read_text()
+    assert source.count(old) == 1, f"{name}: {source.count(old)} places for {old!r}"
+    exec(compile(source.replace(old, new), target.__file__, "exec"), target.__dict__)
+    for later in ORDER[ORDER.index(name) + 1 :] if name in ORDER else ORDER:
+        importlib.reload(load(later))
+
+
+def restore() -> None:
+    for name in ["names", *ORDER]:
+        importlib.reload(load(name))
+
+
+class Suite:
+    """T1 to T3 in small, with the truth worked out once."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        from grammar import Grammar
+        from judge import ask, settings, understand
+        from test_t1_exhaustive import _FAST, Model
+        from test_t3_adversarial import _kinds
+        from world import make_world
+
+        self.spark = spark
+        with settings(spark, _FAST):
+            self.model = Model(spark)
+        self.world = make_world(spark, 5, 200)
+        grammar = Grammar(101)
+        self.asked = ask(spark, self.world, SHARP + [grammar.atom() for _ in range(500)])
+        understand(spark, self.world, self.asked)
+        kinds = _kinds(self.world.stats)
+        self.bad = {
+            name: kinds[name].cache() for name in ("no bounds", "no null count", "swapped bounds", "impossible counts")
+        }
+        self.doubled = kinds["doubled"].cache()
+
+    def hunt(self) -> str:
+        """Return what was found wrong, or an empty string."""
+        from judge import _FAST, judge, settings
+
+        with settings(self.spark, _FAST):
+            checks = (
+                self._exclusion,
+                self._decision,
+                lambda: self.model.run("exact", 1500)[3],
+                lambda: self.model.run("no bounds", 400)[3],
+                lambda: self.model.run("no null count", 400)[3],
+                lambda: judge(self.spark, self.world, self.asked).unsound,
+                *(
+                    lambda s=stats: judge(self.spark, self.world, self.asked[:150], s).unsound
+                    for stats in self.bad.values()
+                ),
+            )
+            for check in checks:
+                try:
+                    found = check()
+                except Exception as exc:
+                    return f"an exception: {type(exc).__name__} {str(exc)[:100]}"
+                if found:
+                    return found[0]
+        return ""
+
+    def _decision(self) -> list[str]:
+        """Files with two rows of statistics are never excluded."""
+        item = next(item for item in self.asked if item.tree is not None and item.text == "i8 <=> 'x'")
+        source = load("stats_source").check_shape(self.doubled)
+        names = load("decide").stats_names(load("plan")._covered(item.tree, source))
+        condition = load("translate").Translator(names, item.types).translate(item.tree)
+        decision = load("decide").decide(self.doubled, condition, names)
+        return [f"{path} has two rows of statistics" for path, size in decision.excluded if size % 2 == 0]
+
+    def _exclusion(self) -> list[str]:
+        """The filter leaves out the given pairs and nothing else, whatever the names."""
+        known = [(f"file:/t/part-{n:05d}-aa-c000.parquet", 100 + n % 7) for n in range(2000)]
+        foreign = [(p.replace("/t/", "/u/"), z) for p, z in known[:50]] + [
+            (p.replace("-aa-", "-bb-"), z) for p, z in known[:50]
+        ]
+        foreign += [(p, z + 1) for p, z in known[:50]] + [(p.replace("part-0", "part-+"), z) for p, z in known[:50]]
+        foreign += [
+            ("file:/t/x.parquet", 100),
+            ("file:/t/part-0000a-aa-c000.parquet", 100),
+            ("file:/t/part-00001-aa-c000.parquet.b", 101),
+        ]
+        values = ", ".join(f"('{path}', {size}L)" for path, size in known + foreign)
+        files = self.spark.sql(
+            f"SELECT struct(p AS file_path, z AS file_size) _metadata FROM VALUES {values} AS t(p, z)"
+        )
+        wrong: list[str] = []
+        for excluded in (known[::2], known[:7]):
+            sql = load("exclusion").exclude(excluded).sql
+            kept = {(row[0], row[1]) for row in files.where(sql).select("_metadata.*").collect()}
+            wrong += [f"{key} is lost" for key in set(known + foreign) - set(excluded) - kept]
+        return wrong
+
+
+def run(spark: SparkSession, numbers: list[int]) -> list[int]:
+    """Return the numbers of the mutants that nothing noticed."""
+    suite = Suite(spark)
+    before = suite.hunt()
+    assert not before, f"unsound without any change: {before}"
+    alive = []
+    for number in numbers:
+        start = time.monotonic()
+        try:
+            apply(*MUTANTS[number])
+            found = suite.hunt()
+        finally:
+            restore()
+        if not found:
+            alive.append(number)
+        verdict = found.replace("\n", " ")[:90] or "SURVIVES"
+        print(f"mutant {number:2} {MUTANTS[number][0]}: {time.monotonic() - start:.1f} s: {verdict}", flush=True)
+    return alive
+
+
+def main() -> int:
+    from dbt_zorder.adapter.session import open_session
+
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    zone = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "America/St_Johns"}
+    spark = open_session(zone, tempfile.mkdtemp())
+    numbers = [int(number) for number in sys.argv[1:]] or list(range(len(MUTANTS)))
+    alive = run(spark, numbers)
+    print(f"{len(numbers) - len(alive)} of {len(numbers)} mutants killed; alive: {alive or 'none'}")
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
