@@ -17,7 +17,8 @@ _LOG = logging.getLogger("dbt_zorder")
 def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_hours: float) -> list[str]:
     """Delete old versions of a table and return their names.
 
-    Never deleted is the current version, a folder whose name is not a version's, and one without a readable marker.
+    Never deleted is the current version, a folder whose name is not a version's, one without a readable marker, and one
+    of another table, which had the current one's name before.
     A reader that began with a version keeps it for the grace period after it was replaced.
 
     Args:
@@ -38,6 +39,9 @@ def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_h
     for name in beyond:
         marker = markers[name]
         if marker is None or marker.version != name:
+            continue
+        served = markers[current]
+        if served is not None and served.table.lower() != marker.table.lower():
             continue
         if replaced_at(marker, [m for m in markers.values() if m is not None]) <= limit:
             delete_folder(spark, f"{root}/{name}")

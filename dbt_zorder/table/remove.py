@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.table.files import delete_folder, has_client, is_empty, list_folders
-from dbt_zorder.table.version import is_version, read_marker, version_of
+from dbt_zorder.table.version import Marker, is_version, read_marker, version_of, write_marker
 
 
 def drop_table(spark: SparkSession, table: TableName) -> bool:
@@ -23,19 +25,33 @@ def drop_table(spark: SparkSession, table: TableName) -> bool:
     spark.sql(f"DROP TABLE IF EXISTS {table.sql}")
     if has_client(spark):
         root = info.location.rstrip("/").rsplit("/", 1)[0]
-        for name in list_folders(spark, root):
-            if is_version(name) and read_marker(spark, f"{root}/{name}") is not None:
-                delete_folder(spark, f"{root}/{name}")
+        for path, _ in _versions_of(spark, root, table):
+            delete_folder(spark, path)
         if is_empty(spark, root):
             delete_folder(spark, root)
     return True
 
 
 def rename_stats(spark: SparkSession, old: TableName, new: TableName) -> None:
-    """Rename the stats relation of a table that was renamed; the versions stay where they are."""
+    """Let all that belongs to a table follow its new name; the versions stay where they are, with renewed markers.
+
+    Another table of the old name will keep its versions in the same root: by the markers each drops and collects its own.
+    """
     if describe(spark, _stats(old)) is not None:
         spark.sql(f"DROP TABLE IF EXISTS {_stats(new).sql}")
         spark.sql(f"ALTER TABLE {_stats(old).sql} RENAME TO {_stats(new).sql}")
+    info = describe(spark, new)
+    if info is not None and version_of(info.location) and has_client(spark):
+        root = info.location.rstrip("/").rsplit("/", 1)[0]
+        for path, marker in _versions_of(spark, root, old):
+            write_marker(spark, path, replace(marker, table=str(new)), renew=True)
+
+
+def _versions_of(spark: SparkSession, root: str, table: TableName) -> list[tuple[str, Marker]]:
+    """Return path and marker of every version below ``root`` that was built for ``table``."""
+    paths = [f"{root}/{name}" for name in list_folders(spark, root) if is_version(name)]
+    markers = [(path, read_marker(spark, path)) for path in paths]
+    return [(path, marker) for path, marker in markers if marker and marker.table.lower() == str(table).lower()]
 
 
 def _stats(table: TableName) -> TableName:

@@ -72,10 +72,10 @@ def version_of(location: str) -> str:
     return name if is_version(name) else ""
 
 
-def write_marker(spark: SparkSession, path: str, marker: Marker) -> None:
-    """Write the marker of the version at ``path``, which must not have one yet."""
+def write_marker(spark: SparkSession, path: str, marker: Marker, *, renew: bool = False) -> None:
+    """Write the marker of the version at ``path``, which must not have one yet, unless it is to be renewed."""
     text = spark.range(1).select(f.lit(json.dumps(asdict(marker))).alias("value"))
-    text.coalesce(1).write.mode("errorifexists").text(f"{path}/{MARKER_DIRECTORY}")
+    text.coalesce(1).write.mode("overwrite" if renew else "errorifexists").text(f"{path}/{MARKER_DIRECTORY}")
 
 
 def read_marker(spark: SparkSession, path: str) -> Marker | None:
