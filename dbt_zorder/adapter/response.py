@@ -51,5 +51,6 @@ def status_line(files: int, touched: Mapping[str, float]) -> str:
     counted = f"zorder: {files} file{'' if files == 1 else 's'}"
     if files < 2:
         return counted
-    parts = [f"{column} {mean:.1f}".removesuffix(".0") + f" of {files}" for column, mean in touched.items()]
-    return f"{counted}, point query on " + ", ".join(parts).replace(" ", " reads ", 1)
+    means = {column: f"{mean:.1f}".removesuffix(".0") + f" of {files}" for column, mean in touched.items()}
+    parts = [f"{column}{'' if number else ' reads'} {mean}" for number, (column, mean) in enumerate(means.items())]
+    return f"{counted}, point query on " + ", ".join(parts)
