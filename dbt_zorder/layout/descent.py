@@ -61,7 +61,7 @@ def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
         node = names.node
         for level in range(first, last):
             node = _next_node(layout, level, node)
-        columns = {names.node: f.expr(node)}
+        columns = {names.node: f.expr(_shared(node))}
         if last == forest.file_levels:
             steps = steps.withColumns(columns)
             columns = {}
@@ -73,6 +73,11 @@ def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
     placed = steps.repartition(forest.files, names.slot)
     order = [*(f.expr(column) for column in layout.partition_columns), f.col(names.node)]
     return placed.sortWithinPartitions(*order).drop(*names.all)
+
+
+def _shared(expression: str) -> str:
+    """Write an integer expression twice, so that it counts as common and gets a Java method of its own."""
+    return f"({expression}) | ({expression})"
 
 
 def _chunks(layout: Layout) -> list[tuple[int, int]]:

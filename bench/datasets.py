@@ -1,0 +1,58 @@
+"""Synthetic tables, made by Spark from a seed and kept as Parquet between runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+DATA = Path(__file__).parent / "data"
+
+MILLION = 1_000_000
+
+
+def narrow(spark: SparkSession, rows: int) -> DataFrame:
+    """Nine columns of the usual types, every key uniform: the narrow fact table of docs/decisions/001."""
+    return spark.range(0, rows, 1, 16).selectExpr(
+        "id",
+        "cast(rand(1) * 1e9 as bigint) as customer_id",
+        "timestamp_micros(cast(1.6e15 + rand(2) * 1e14 as bigint)) as event_ts",
+        "cast(rand(3) * 1e6 as int) as product_id",
+        "cast(rand(4) * 1e5 as int) as store_id",
+        "rand(5) as score",
+        "cast(rand(6) * 1000 as decimal(9, 2)) as price",
+        "concat('sku-', lpad(cast(cast(rand(7) * 1e6 as int) as string), 7, '0')) as sku",
+        "cast(rand(8) * 100 as int) as quantity",
+    )
+
+
+def fact(spark: SparkSession, rows: int) -> DataFrame:
+    """Twenty-three columns like a store's sales, with 4.5% NULL in each of them."""
+    columns = []
+    for number in range(22):
+        if number < 10:
+            value = f"cast(rand({number}) * {10 ** (3 + number % 5)} as int)"
+        else:
+            value = f"cast(rand({number}) * 200 as decimal(7, 2))"
+        columns.append(f"if(rand({100 + number}) < 0.045, null, {value}) as c{number}")
+    return spark.range(0, rows, 1, 16).selectExpr("id", *columns)
+
+
+def wide(spark: SparkSession, rows: int, columns: int) -> DataFrame:
+    """Many columns, half numbers and half short strings."""
+    return spark.range(0, rows, 1, 8).selectExpr(
+        "id",
+        *(
+            f"cast(rand({n}) * 1e6 as int) as c{n}" if n % 2 == 0 else f"hex(cast(rand({n}) * 1e6 as int)) as c{n}"
+            for n in range(columns - 1)
+        ),
+    )
+
+
+def kept(spark: SparkSession, name: str, make: Callable[[], DataFrame]) -> DataFrame:
+    """Return a table from disk, made and written the first time."""
+    path = DATA / name
+    if not (path / "_SUCCESS").exists():
+        make().write.mode("overwrite").parquet(str(path))
+    return spark.read.parquet(str(path))

@@ -1,0 +1,97 @@
+"""Time of a clustered write beside a plain copy and ORDER BY: ``python -m bench.kernel_time``.
+
+ORDER BY is written as a user would for the same number of files: ``repartitionByRange`` and ``sortWithinPartitions``.
+Each ratio is of medians of runs in turn; see ``Meter``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import shutil
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from rich.console import Console
+from rich.table import Table
+
+from bench.datasets import DATA, MILLION, fact, kept, narrow, wide
+from bench.measure import Cost, Meter
+from dbt_zorder.adapter.session import open_session
+from dbt_zorder.layout import cluster
+
+RESULTS = Path(__file__).parent / "results"
+OUTPUT = DATA / "output"
+NARROW_KEYS = ["customer_id", "event_ts", "product_id", "sku", "store_id", "score", "price", "quantity"]
+FACT_KEYS = ["c3", "c4", "c2", "c9", "c10", "c11", "c8", "c7"]
+WIDE_KEYS = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"]
+
+
+def compare(meter: Meter, df: DataFrame, keys: list[str], files: int, repeats: int) -> dict[str, Cost]:
+    """Measure the three ways to write ``df``."""
+
+    def write(df: DataFrame, name: str) -> None:
+        df.write.mode("overwrite").parquet(str(OUTPUT / name))
+
+    return meter.in_turn(
+        {
+            "copy": lambda: write(df, "copy"),
+            "order": lambda: write(df.repartitionByRange(files, *keys).sortWithinPartitions(*keys), "order"),
+            "cluster": lambda: write(cluster(df, keys, files=files), "cluster"),
+        },
+        repeats,
+    )
+
+
+def size(name: str) -> int:
+    """Return the bytes of what was written last under a name."""
+    return sum(path.stat().st_size for path in (OUTPUT / name).glob("*.parquet"))
+
+
+def main() -> None:
+    """Print the table and keep the figures as CSV."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0, help="of 10 M narrow and 5 M fact rows")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--sets", nargs="*", default=["narrow", "fact", "wide"])
+    arguments = parser.parse_args()
+    spark = open_session({"spark.sql.ansi.enabled": "false"}, str(DATA / "session"))
+    meter = Meter(spark)
+    cases: list[tuple[str, DataFrame, list[str]]] = []
+    if "narrow" in arguments.sets:
+        rows = int(10 * MILLION * arguments.scale)
+        df = kept(spark, f"narrow_{rows}", lambda: narrow(spark, rows))
+        cases += [(f"{rows / MILLION:g} M x 9 columns", df, NARROW_KEYS[:keys]) for keys in (2, 4)]
+    if "fact" in arguments.sets:
+        rows = int(5 * MILLION * arguments.scale)
+        df = kept(spark, f"fact_{rows}", lambda: fact(spark, rows))
+        cases += [(f"{rows / MILLION:g} M x 23 columns", df, FACT_KEYS[:keys]) for keys in (2, 4)]
+    if "wide" in arguments.sets:
+        for columns in (9, 60, 150, 300):
+            rows = int(arguments.scale * 60 * MILLION / columns / 4)
+            df = kept(spark, f"wide_{columns}_{rows}", lambda r=rows, c=columns: wide(spark, r, c))
+            cases += [(f"{rows / MILLION:g} M x {columns} columns", df, WIDE_KEYS[:keys]) for keys in (2, 4, 8)]
+    table = Table(title="A clustered write into 16 files, as a ratio to ORDER BY on the same columns")
+    headings = ["table", "keys", "wall", "CPU", "copy's CPU", "extra CPU over a copy / ORDER BY's extra", "bytes"]
+    for heading in headings:
+        table.add_column(heading)
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / "kernel_time.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["table", "keys", "way", "wall_seconds", "cpu_seconds", "bytes"])
+        for name, df, keys in cases:
+            costs = compare(meter, df, keys, 16, arguments.repeats)
+            for way, cost in costs.items():
+                writer.writerow([name, len(keys), way, f"{cost.wall:.2f}", f"{cost.cpu:.2f}", size(way)])
+            file.flush()
+            copy, order, ours = costs["copy"], costs["order"], costs["cluster"]
+            extra = (ours.cpu - copy.cpu) / (order.cpu - copy.cpu)
+            row = [ours.wall / order.wall, ours.cpu / order.cpu, copy.cpu / order.cpu, extra, size("cluster") / size("order")]
+            table.add_row(name, str(len(keys)), *(f"{ratio:.2f}" for ratio in row))
+            Console().print(name, len(keys), *(f"{ratio:.2f}" for ratio in row))
+    Console(width=140).print(table)
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Wall time beside CPU seconds of the whole JVM (tasks, compilers and garbage collection), which waver less."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run cost, in seconds."""
+
+    wall: float
+    cpu: float
+
+
+class Meter:
+    """Measures functions that run Spark jobs in this process's JVM."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        jvm: Any = spark._jvm
+        gateway: Any = spark.sparkContext._gateway
+        self._stat = Path(f"/proc/{gateway.proc.pid}/stat")
+        self._runtime = jvm.java.lang.Runtime.getRuntime()
+
+    def measure(self, run: Callable[[], object]) -> Cost:
+        """Run a function once, after a garbage collection."""
+        self._runtime.gc()
+        cpu = self._jvm_seconds()
+        python = time.process_time()
+        started = time.monotonic()
+        run()
+        wall = time.monotonic() - started
+        return Cost(wall, self._jvm_seconds() - cpu + time.process_time() - python)
+
+    def _jvm_seconds(self) -> float:
+        # fields 14 and 15 of proc(5)'s stat, counted behind the command's name: user and system time in clock ticks
+        fields = self._stat.read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def in_turn(self, runs: Mapping[str, Callable[[], object]], repeats: int, warmups: int = 1) -> dict[str, Cost]:
+        """Run all functions in turn, ``warmups + repeats`` times; return the median cost of each.
+
+        In turn, so that a machine that slows down slows all of them down.
+        """
+        costs: dict[str, list[Cost]] = {name: [] for name in runs}
+        for turn in range(warmups + repeats):
+            for name, run in runs.items():
+                cost = self.measure(run)
+                if turn >= warmups:
+                    costs[name].append(cost)
+        return {
+            name: Cost(statistics.median(c.wall for c in found), statistics.median(c.cpu for c in found))
+            for name, found in costs.items()
+        }
