@@ -73,7 +73,7 @@ class ModelSettings:
             return None
         reader.read("zorder_curve", _one_of("zorder"), "zorder")
         reader.read("zorder_encoding", _one_of("rank"), "rank")
-        partition_by = reader.read("partition_by", _columns, ())
+        partition_by = reader.read("partition_by", _names, ())
         _check_format(model, config)
         _check_partitions(model, by, partition_by)
         return cls(
@@ -81,10 +81,10 @@ class ModelSettings:
             files=reader.read("zorder_files", _positive_integer, None),
             file_size=reader.read("zorder_file_size", _file_size, "auto"),
             weights=reader.read("zorder_weights", _weights(by), None),
-            bloom=reader.read("zorder_bloom", _columns, ()),
+            bloom=reader.read("zorder_bloom", _names, ()),
             keep_versions=reader.read("zorder_keep_versions", _whole_number, 2),
             grace_hours=reader.read("zorder_grace_hours", _hours, 24.0),
-            stats_columns=reader.read("zorder_stats_columns", _columns, ()),
+            stats_columns=reader.read("zorder_stats_columns", _names, ()),
             partition_by=partition_by,
             options={str(k): str(v) for k, v in (config.get("options") or {}).items()},
             properties={str(k): str(v) for k, v in (config.get("tblproperties") or {}).items()},
@@ -145,15 +145,20 @@ def _check_partitions(model: str, by: Sequence[str], partition_by: Sequence[str]
 
 
 def _columns(value: Any) -> tuple[str, ...]:
-    names = [value] if isinstance(value, str) else value
-    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name.strip() for name in names):
-        msg = "it must be a column name or a list of column names."
-        raise ValueError(msg)
+    names = _names(value)
     if not names:
         msg = "an empty list orders nothing: name 1 to 8 columns, or leave it out."
         raise ValueError(msg)
     if len(names) > MOST_COLUMNS:
         msg = f"at most {MOST_COLUMNS} columns can share a curve, and {len(names)} are given."
+        raise ValueError(msg)
+    return names
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name.strip() for name in names):
+        msg = "it must be a column name or a list of column names."
         raise ValueError(msg)
     seen: set[str] = set()
     for name in names:

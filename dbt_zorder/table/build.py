@@ -16,6 +16,7 @@ from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve, resolve_all
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError
 from dbt_zorder.layout.descent import apply_layout
+from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.plan import Layout, LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
@@ -95,7 +96,7 @@ def check(df: DataFrame, request: BuildRequest) -> None:
         raise ConfigError(msg)
     keys_for(df, request.spec)
     for name in request.stats_columns:
-        resolve(name, df.schema, sensitive=sensitive)
+        key_of(resolve(name, df.schema, sensitive=sensitive))  # without an order there is no least and no greatest
 
 
 def build(spark: SparkSession, df: DataFrame, request: BuildRequest) -> BuildReport:
