@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from dbt_zorder.pruning.explain import Explanation, explain
 from dbt_zorder.pruning.scan import scan, scan_sql
+from dbt_zorder.pruning.sound import Mismatch, make_predicates, sound
 
-__all__ = ["Explanation", "explain", "scan", "scan_sql"]
+__all__ = ["Explanation", "Mismatch", "explain", "make_predicates", "scan", "scan_sql", "sound"]

@@ -2,8 +2,8 @@
 
 Whatever its form, it excludes exactly the given pairs of path and size: a file that the statistics do not know, or that
 was replaced under its old name by one of another size, is read. Few files are written one by one. Many have names that
-Spark numbered, ``part-00012-<id>-c000.snappy.parquet``, so the rest of the path is written once and the sizes as one list
-by number: 100,000 files are some 600 kB of SQL, against 13 MB for their paths (docs/decisions/003).
+Spark numbered, ``part-00012-<id>-c000.snappy.parquet``: then the rest of the path is written once, and the sizes as one
+list by number (measured in docs/decisions/003-pruning-exclusion-form.md).
 """
 
 from __future__ import annotations

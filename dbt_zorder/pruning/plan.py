@@ -105,6 +105,9 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
         decision = decide(stats.frame, condition, names, each=each)
     exclusion = exclude(decision.excluded)
     plan = _with(plan, condition=condition, decision=decision, exclusion=exclusion.sql)
+    if exclusion.sql is not None:
+        # Where the table is not a bare relation, as with CHAR columns, `_metadata` does not resolve: find that out here.
+        plan.table.where(exclusion.sql).schema  # noqa: B018
     if exclusion.files < len(decision.excluded):
         left = len(decision.excluded) - exclusion.files
         plan.warnings.append(f"{left} files that cannot match are read: their names have no numbers to exclude them by")

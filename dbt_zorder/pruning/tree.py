@@ -191,7 +191,7 @@ def to_sql(
 
     Args:
         node: what to write.
-        is_not_null: write ``x IS NOT NULL`` so; else as ``NOT (x IS NULL)``, since sqlglot reads ``NOT x IS NULL`` as both.
+        is_not_null: write ``x IS NOT NULL`` so; else as ``NOT (x IS NULL)``, as sqlglot reads ``NOT x IS NULL``.
         column: how a column is written.
         top: leave out the outermost parentheses.
     """

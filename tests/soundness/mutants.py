@@ -6,7 +6,7 @@
 The numbered threads are reports of the same mistake in other systems.
 """
 
-# ruff: noqa: T201
+# ruff: noqa: E501, T201
 from __future__ import annotations
 
 import importlib
@@ -158,6 +158,7 @@ SHARP = [
     "CAST(dec38 AS decimal(20,10)) < 100", "CAST(dec38 AS decimal(20,10)) > 0",
     "lc = 'a'", "lc = 'A'", "lc = 'B'", "lc < 'b'", "lc IN ('X')", "lc >= 'Y'", "lc <= 'C'", "lc > 'b'", "lc <> 'b'",
     "(n1, n2) IN ((CAST(NULL AS INT), 1L), (2, CAST(NULL AS BIGINT)))", "(n1, n2) IN ((1, CAST(NULL AS BIGINT)))",
+    "i32 > n1", "n1 >= i32", "n1 > st.i", "s > vc", "vc < s", "vc >= st.t", "st.t = s", "i32 = st.i", "n1 <> i32",
     "i8 <=> 'x'", "NOT (i8 <=> 'x')", "NOT (i16 <=> 'zz')", "i32 <=> 'abc' OR ok",
 ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 What does not apply to us is listed with the reason in ``NOT_OURS``.
 """
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from judge import settings
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
 from dbt_zorder.pruning import scan
 from dbt_zorder.stats import collect
@@ -80,8 +82,9 @@ def make(spark: SparkSession, path: Path, name: str, files: list[str], columns: 
 
 def assert_same(spark: SparkSession, table: str, predicates: list[str]) -> None:
     for predicate in predicates:
-        got = scan(spark, table, predicate).selectExpr("to_json(struct(*))").collect()
+        # Without pushdown: by itself, Spark loses NaN rows of foreign files through their footers.
         with settings(spark, {"spark.sql.parquet.filterPushdown": "false"}):
+            got = scan(spark, table, predicate).selectExpr("to_json(struct(*))").collect()
             expected = spark.table(table).where(predicate).selectExpr("to_json(struct(*))").collect()
         assert sorted(got) == sorted(expected), f"{table}: {predicate}"
 
@@ -149,7 +152,19 @@ def test_spark_38151_char_padding(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql(f"CREATE TABLE history.t34c (c CHAR(5), v VARCHAR(5)) USING parquet LOCATION '{tmp_path / 't'}'")
     spark.sql("INSERT INTO history.t34c VALUES ('ab', 'ab')")
     spark.sql("INSERT INTO history.t34c VALUES ('cd', 'cd ')")
-    write_stats(collect(spark, "history.t34c", ["c", "v"]), str(tmp_path / "t"))
+    files = spark.read.schema("c STRING, v STRING").parquet(str(tmp_path / "t"))
+    bounds = ", ".join(
+        f"'{c}', named_struct('min_value', min({c}), 'max_value', max({c}), 'null_count', 0L)" for c in "cv"
+    )
+    stats = files.groupBy(files.metadataColumn("_metadata").file_path, files.metadataColumn("_metadata").file_size).agg(
+        f.expr("count(*) AS row_count"), f.expr(f"named_struct({bounds}) AS columns")
+    )
+    write_stats(
+        stats.toDF("file_path", "file_size", "row_count", "columns").selectExpr(
+            "file_path", "file_size", "row_count", "'' version", "columns"
+        ),
+        str(tmp_path / "t"),
+    )
     assert_same(
         spark,
         "history.t34c",

@@ -1,0 +1,112 @@
+"""Whether pruned answers equal full answers, on the user's own table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.pruning.plan import make_plan
+from dbt_zorder.pruning.stats_source import Stats, read_stats
+from dbt_zorder.pruning.table_facts import describe
+from dbt_zorder.pruning.types import Family, family
+from dbt_zorder.sql import quote_name
+
+_TEXT_FORMS = {
+    Family.INTEGRAL: "cast({} AS string)",
+    Family.DECIMAL: "concat(cast({} AS string), 'BD')",
+    Family.BINARY_FLOAT: 'concat("double(\'", cast({} AS string), "\')")',
+    Family.BOOLEAN: "cast({} AS string)",
+    Family.DATE: 'concat("DATE \'", cast({} AS string), "\'")',
+    Family.TIMESTAMP: "concat('timestamp_micros(', unix_micros({}), ')')",
+    Family.STRING: 'concat("cast(X\'", hex({}), "\' AS string)")',
+    Family.BINARY: 'concat("X\'", hex({}), "\'")',
+}
+"""SQL that writes a value as a SQL literal of its own type, without loss."""
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """A predicate for which a pruned read and a full read differ.
+
+    Attributes:
+        predicate: as it was asked.
+        pruned_rows, full_rows: number of rows of each read; if they are equal, the rows themselves differ.
+    """
+
+    predicate: str
+    pruned_rows: int
+    full_rows: int
+
+
+def sound(spark: SparkSession, table: str, predicates: Sequence[str]) -> list[Mismatch]:
+    """Return every predicate whose pruned answer is not its full answer: none, if all is well.
+
+    Compared are the number of rows and the sum of their hashes. Each predicate reads the table once in full.
+
+    Raises:
+        PredicateError, ColumnError: a predicate is wrong.
+    """
+    found: list[Mismatch] = []
+    for predicate in predicates:
+        plan = make_plan(spark, table, predicate)
+        if plan.exclusion is None:
+            continue
+        pruned = plan.table.where(plan.exclusion).where(predicate)
+        # Through text, because maps have no hash.
+        measure = ("count(*)", "sum(cast(xxhash64(to_json(struct(*))) AS decimal(38,0)))")
+        pruned_rows, pruned_sum = pruned.selectExpr(*measure).collect()[0]
+        full_rows, full_sum = plan.accepted.selectExpr(*measure).collect()[0]
+        if (pruned_rows, pruned_sum) != (full_rows, full_sum):
+            found.append(Mismatch(predicate, pruned_rows, full_rows))
+    return found
+
+
+def make_predicates(spark: SparkSession, table: str, most: int = 40) -> list[str]:
+    """Return predicates made from the table's own statistics: at, below, above and between the bounds of its files.
+
+    Args:
+        spark: the session.
+        table: as :func:`dbt_zorder.pruning.scan` takes it.
+        most: how many at most, spread over all columns that have statistics.
+    """
+    facts = describe(spark, table)
+    stats = read_stats(spark, facts)
+    if stats.frame is None:
+        return []
+    predicates: list[str] = []
+    columns = [name for name, kind in stats.types().items() if family(kind) in _TEXT_FORMS]
+    share = max(4, most // max(1, len(columns)))
+    for name in columns:
+        predicates += _of_column(stats, name, share)
+    return predicates[:most]
+
+
+def _of_column(stats: Stats, name: str, share: int) -> list[str]:
+    assert stats.frame is not None
+    kind = stats.types()[name]
+    written = _TEXT_FORMS[family(kind) or Family.INTEGRAL]
+    low, high = (f"columns.{quote_name(name)}.{bound}" for bound in ("min_value", "max_value"))
+    rows = (
+        stats.frame.where(f"{low} IS NOT NULL")
+        .orderBy(low)
+        .selectExpr(f"{written.format(low)} AS low", f"{written.format(high)} AS high")
+        .limit(1000)
+        .collect()
+    )
+    column = quote_name(*name.split("."))
+    found = [f"{column} IS NULL", f"{column} IS NOT NULL"]
+    step = max(1, len(rows) // max(1, share // 4))
+    for row in rows[::step]:
+        found += [
+            f"{column} = {row.low}",
+            f"{column} = {row.high}",
+            f"{column} <> {row.low}",
+            f"{column} BETWEEN {row.low} AND {row.high}",
+            f"{column} < {row.low}",
+            f"NOT ({column} <= {row.high})",
+            f"{column} IN ({row.low}, {row.high})",
+            f"NOT ({column} <=> {row.low})",
+        ]
+    return found[: share + 2]

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from helpers import location
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.pruning import make_predicates, sound
+from dbt_zorder.stats import collect
+from dbt_zorder.stats.store import write_stats
+
+
+def test_makes_predicates_of_every_column_that_hold(spark: SparkSession, table: str) -> None:
+    predicates = make_predicates(spark, table, most=60)
+    assert len(predicates) > 40
+    assert {p.split("`")[1] for p in predicates} >= {"a", "s", "d", "ts", "st", "x", "flag", "dec"}
+    assert sound(spark, table, predicates[::6]) == []
+
+
+def test_finds_statistics_that_lie(spark: SparkSession, table: str) -> None:
+    spark.sql(f"CREATE TABLE IF NOT EXISTS pruning_unit.lies USING parquet AS SELECT * FROM {table}")
+    stats = collect(spark, "pruning_unit.lies", ["a"])
+    low = f.expr("named_struct('a', named_struct('min_value', 5000, 'max_value', 6000, 'null_count', 0L))")
+    write_stats(stats.withColumn("columns", low), location(spark, "pruning_unit.lies"))
+    found = sound(spark, "pruning_unit.lies", ["a = 5", "a = 5500"])
+    assert [(m.predicate, m.pruned_rows, m.full_rows) for m in found] == [("a = 5", 0, 1)]
