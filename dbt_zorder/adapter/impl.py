@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from dbt.adapters.__about__ import version as base_version
@@ -18,10 +19,12 @@ from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
 from dbt_zorder.adapter.connections import ZorderConnectionManager
 from dbt_zorder.adapter.response import ZorderResponse
 from dbt_zorder.catalog import TableName
-from dbt_zorder.errors import ConfigError, PredicateError, ZorderError
+from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.build import BuildRequest, build
 from dbt_zorder.table.remove import drop_table, rename_stats
+from dbt_zorder.table.restat import rebuild_stats
+from dbt_zorder.table.summary import current_summary
 
 
 class ZorderAdapter(SparkAdapter):
@@ -49,10 +52,8 @@ class ZorderAdapter(SparkAdapter):
     @available.parse_none
     def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
         """Return a model's checked settings, None if it is to be built as dbt-spark builds it."""
-        try:
+        with _told():
             return ModelSettings.from_config(model_name(model), model["config"])
-        except ConfigError as exc:
-            raise CompilationError(str(exc)) from exc
 
     @available.parse_none
     def zorder_build(
@@ -106,16 +107,58 @@ class ZorderAdapter(SparkAdapter):
     @available.parse(lambda *_, **__: "")
     def zorder_scan_sql(self, relation: str, predicate: str, alias: str | None = None) -> str:
         """Return a FROM item that reads only the files of a relation that may match a predicate."""
-        if not self._has_session():
-            # without a session nothing can be looked up; the line break ends a comment that the predicate may end in
+        if not self._has_session() or not self._is_there(relation):
+            # without a session nothing can be looked up, nor before a first run (dbt compile); the line break ends a comment that the predicate may end in
             return f"(select * from {relation} where ({predicate}\n)){f' as {alias}' if alias else ''}"
-        try:
+        with _told():
             return pruning.scan_sql(self.session, relation, predicate, alias)
-        except PredicateError as exc:
-            raise CompilationError(str(exc)) from exc
+
+    @available.parse(lambda *_, **__: {})
+    def zorder_explain(self, relation: BaseRelation, predicate: str) -> dict[str, Any]:
+        """Return what a pruned read of a relation reads and why; ``text`` is the same as a table to print."""
+        with _told():
+            explanation = pruning.explain(self.session, table_name(relation).sql, predicate)
+        return {**explanation.to_dict(), "text": str(explanation)}
+
+    @available.parse(lambda *_, **__: 0)
+    def zorder_rebuild_stats(self, relation: BaseRelation, columns: list[str] | str | None = None) -> int:
+        """Collect the stats of a table as its files are now; return the number of files."""
+        names = [columns] if isinstance(columns, str) else columns or []
+        with _told():
+            return rebuild_stats(self.session, table_name(relation), names)
+
+    @available.parse(lambda *_, **__: [])
+    def zorder_mismatches(self, relation: BaseRelation, predicates: list[str] | str | None = None) -> list[Any]:
+        """Return every predicate whose pruned answer is not the full one, among given ones and some made from stats."""
+        table = table_name(relation).sql
+        given = [predicates] if isinstance(predicates, str) else list(predicates or [])
+        with _told():
+            return pruning.sound(self.session, table, [*given, *pruning.make_predicates(self.session, table)])
+
+    @available.parse(lambda *_, **__: {})
+    def zorder_point_query_files(self, relation: BaseRelation) -> dict[str, Any]:
+        """Return the number of files, and by column how many of them an equality query reads, from the stats."""
+        with _told():
+            summary = current_summary(self.session, table_name(relation))
+        return {"files": summary.files, "columns": dict(summary.point_query_files)}
+
+    def _is_there(self, relation: str) -> bool:
+        try:
+            return self.session.catalog.tableExists(relation)
+        except Exception:  # no plain name: pruning says what is wrong with it
+            return True
 
     def _has_session(self) -> bool:
         return getattr(self.connections.get_thread_connection().handle, "session", None) is not None
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turn our errors into dbt's, which it shows without a stack trace."""
+    try:
+        yield
+    except ZorderError as exc:
+        raise CompilationError(str(exc)) from exc
 
 
 def table_name(relation: BaseRelation) -> TableName:

@@ -18,18 +18,19 @@ from dbt_zorder.sql import glob_escape
 from dbt_zorder.stats.schema import stats_schema
 
 
-def collect(spark: SparkSession, table: str, columns: Sequence[str]) -> DataFrame:
+def collect(spark: SparkSession, table: str, columns: Sequence[str], version: str = "") -> DataFrame:
     """Return the statistics of each live file of a Parquet table, in the shape of ``stats_schema``.
 
     Args:
         table: as SQL would name it, ``db.t``.
         columns: top-level columns, and struct leaves by dots.
+        version: what the rows say of the table's version.
 
     Raises:
         ColumnError: a column is unknown, ambiguous or named twice.
     """
     df = spark.table(table)
-    return _by_file(df, resolve_all(columns, df.schema, sensitive=case_sensitive(spark)), "")
+    return _by_file(df, resolve_all(columns, df.schema, sensitive=case_sensitive(spark)), version)
 
 
 def collect_path(

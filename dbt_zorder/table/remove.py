@@ -16,12 +16,12 @@ def drop_table(spark: SparkSession, table: TableName) -> bool:
     """Drop a table that is served from one of our versions, its stats relation and all its versions.
 
     Returns:
-        False, and nothing is done, if the table does not exist or lies elsewhere.
+        False if the table does not exist or lies elsewhere: then only its stats relation, if it has one, is dropped.
     """
     info = describe(spark, table)
+    spark.sql(f"DROP TABLE IF EXISTS {_stats(table).sql}")
     if info is None or not version_of(info.location):
         return False
-    spark.sql(f"DROP TABLE IF EXISTS {_stats(table).sql}")
     spark.sql(f"DROP TABLE IF EXISTS {table.sql}")
     if has_client(spark):
         root = info.location.rstrip("/").rsplit("/", 1)[0]

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
 
+from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.sample import collect_arrow
 from dbt_zorder.stats.point_query import point_query_files
+from dbt_zorder.stats.store import read_stats
 
 
 @dataclass(frozen=True)
@@ -49,3 +54,25 @@ def summarize(stats: DataFrame, keys: Sequence[Key]) -> Summary:
         for number, key in enumerate(keys)
     }
     return Summary(table.num_rows, sum(rows), sum(table.column("file_size").to_pylist()), touched)
+
+
+def current_summary(spark: SparkSession, table: TableName) -> Summary:
+    """Return the figures of a table as its stats tell them, over every column that has stats and an order.
+
+    Raises:
+        ZorderError: the table does not exist or has no stats.
+    """
+    info = describe(spark, table)
+    try:
+        stats = read_stats(spark, info.location if info else "")
+    except Exception as exc:
+        msg = f"{table} has no stats: give its model a zorder_by, or the post-hook zorder_stats."
+        raise ZorderError(msg) from exc
+    columns = stats.schema["columns"].dataType
+    assert isinstance(columns, StructType)
+    keys = []
+    for column in columns.fields:
+        bounds = column.dataType
+        assert isinstance(bounds, StructType)
+        keys.append(key_of(ResolvedColumn((column.name,), bounds["min_value"].dataType)))
+    return summarize(stats, keys)

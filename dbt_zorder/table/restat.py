@@ -1,0 +1,58 @@
+"""Stats for a Parquet table that something else wrote, or anew for one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.stats.collect import collect
+from dbt_zorder.stats.store import read_stats, write_stats
+from dbt_zorder.table.build import publish_stats
+from dbt_zorder.table.version import version_of
+
+
+def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] = ()) -> int:
+    """Collect the stats of a table's files as they are now, keep them beside the files, and register the relation.
+
+    While they are written, and if that fails, the table has no stats and is read in full. Files that are added later
+    are unknown to the stats and always read.
+
+    Args:
+        spark: the session.
+        table: any Parquet table that has a folder of its own.
+        columns: columns to keep stats of; those of the stats that are there, if none are named.
+
+    Returns:
+        The number of files.
+
+    Raises:
+        ZorderError: there is no such table, it is not Parquet, or no columns are named and none are known.
+        ColumnError: a column is unknown, ambiguous or named twice.
+    """
+    info = describe(spark, table)
+    if info is None or info.provider != "parquet" or not info.location:
+        kind = "does not exist" if info is None else f"is {info.provider or info.kind.lower()}"
+        msg = f"Stats are kept of Parquet tables only, and {table} {kind}."
+        raise ZorderError(msg)
+    if not columns:
+        columns = _known_columns(spark, table, info.location)
+    # through memory, because the stats that are there may be read by nobody while they are replaced
+    rows = collect(spark, table.sql, columns, version_of(info.location)).cache()
+    try:
+        files = rows.count()
+        write_stats(rows, info.location)
+    finally:
+        rows.unpersist()
+    publish_stats(spark, table, info.location)
+    return files
+
+
+def _known_columns(spark: SparkSession, table: TableName, location: str) -> list[str]:
+    try:
+        return list(read_stats(spark, location).schema["columns"].dataType.names)  # type: ignore[attr-defined]
+    except Exception as exc:
+        msg = f"{table} has no stats yet: name the columns to keep them of."
+        raise ZorderError(msg) from exc

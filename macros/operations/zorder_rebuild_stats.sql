@@ -1,0 +1,8 @@
+{#- Collect the stats of a table anew, as its files are now:
+
+    dbt run-operation zorder_rebuild_stats --args '{model: flights}' -#}
+{% macro zorder_rebuild_stats(model, columns=none) %}
+  {%- set relation = zorder_relation(model) -%}
+  {%- set files = adapter.zorder_rebuild_stats(relation, columns) -%}
+  {% do log('Stats of ' ~ relation ~ ': ' ~ files ~ ' files', info=True) %}
+{% endmacro %}

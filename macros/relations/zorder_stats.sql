@@ -1,0 +1,8 @@
+{#- A post-hook that keeps stats of a Parquet table which something else wrote, so that zorder_scan can prune it:
+
+    {{ config(post_hook="{{ zorder_stats(this, ['customer_id']) }}") }} -#}
+{% macro zorder_stats(relation, columns) %}
+  {%- if execute -%}
+    {% do adapter.zorder_rebuild_stats(relation, columns) %}
+  {%- endif -%}
+{% endmacro %}

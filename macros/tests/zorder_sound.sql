@@ -1,0 +1,13 @@
+{#- Fails for every predicate whose pruned answer is not its full answer: for given predicates, and for some that are made
+    from the table's own stats. -#}
+{% test zorder_sound(model, predicates=none) %}
+  {%- set wrong = adapter.zorder_mismatches(model, predicates) if execute else [] -%}
+  select predicate, pruned_rows, full_rows
+  from (
+    select cast(null as string) as predicate, cast(null as bigint) as pruned_rows, cast(null as bigint) as full_rows
+    {%- for one in wrong %}
+    union all select '{{ dbt.escape_single_quotes(one.predicate) }}', {{ one.pruned_rows }}, {{ one.full_rows }}
+    {%- endfor %}
+  )
+  where predicate is not null
+{% endtest %}
