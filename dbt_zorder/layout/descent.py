@@ -17,12 +17,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from dbt_zorder.columns import leaf_names
 from dbt_zorder.curve.slots import slots
 from dbt_zorder.layout.literals import int_array, key_array
 from dbt_zorder.layout.plan import Layout
 from dbt_zorder.sql import quote_name
 
-_MOST_USES = 64
+_MOST_USES = 4
+_MOST_USES_WIDE = 32
+"""Of a level within one projection, below and above the number of fields where Spark stops to generate whole stages."""
+_WIDE = 95
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
     forest = layout.forest
     names = Names.beside(df)
     steps = _to_root(df, layout, names)
-    for first, last in _chunks(layout):
+    most_uses = _MOST_USES if len(leaf_names(df.schema)) < _WIDE else _MOST_USES_WIDE
+    for first, last in _chunks(layout, most_uses):
         node = names.node
         for level in range(first, last):
             node = _next_node(layout, level, node)
@@ -80,18 +85,18 @@ def _shared(expression: str) -> str:
     return f"({expression}) | ({expression})"
 
 
-def _chunks(layout: Layout) -> list[tuple[int, int]]:
+def _chunks(layout: Layout, most_uses: int) -> list[tuple[int, int]]:
     """Share the levels out over projections, as [first, last) pairs; one ends where the file is decided.
 
     A level is used once by the doubling and once by each column that cuts in the next level, so the text of a chunk
-    grows with the product of these numbers, which is kept below ``_MOST_USES``.
+    grows with the product of these numbers, which is kept below ``most_uses``.
     """
     forest = layout.forest
     chunks: list[tuple[int, int]] = []
     first, uses = 0, 1
     for level, cuts in enumerate(forest.cuts):
         here = 1 + int(cuts.any(axis=1).sum())
-        if level > first and (uses * here > _MOST_USES or level == forest.file_levels):
+        if level > first and (uses * here > most_uses or level == forest.file_levels):
             chunks.append((first, level))
             first, uses = level, 1
         uses *= here
