@@ -44,6 +44,12 @@ def test_parts_are_quoted_one_by_one() -> None:
     assert quote_name("a b", "c`d", "e.f") == "`a b`.`c``d`.`e.f`"
 
 
+def parsed(ddl: str) -> DataType:
+    schema = StructType.fromDDL(ddl)
+    assert isinstance(schema, StructType)
+    return schema[0].dataType
+
+
 @pytest.mark.parametrize(
     "ddl",
     [
@@ -60,8 +66,7 @@ def test_parts_are_quoted_one_by_one() -> None:
     ],
 )
 def test_ddl_of_a_type_means_the_type(ddl: str) -> None:
-    data_type: DataType = StructType.fromDDL(ddl)[0].dataType
-    assert StructType.fromDDL(f"v {type_ddl(data_type)}")[0].dataType == data_type
+    assert parsed(f"v {type_ddl(parsed(ddl))}") == parsed(ddl)
 
 
 @pytest.mark.parametrize("name", ["plain", "a*b", "a?b", "a[b]c", "a{b,c}d", "a^b", "sp ace", "per%20cent", "ünï"])

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from dbt_zorder.curve.forest import Forest, Ranks, descend, grow
+from dbt_zorder.curve.forest import Forest, descend, grow
+from dbt_zorder.curve.ranks import Ranks
 
 Ints = npt.NDArray[np.int64]
 

@@ -151,9 +151,8 @@ def test_odd_data_loses_no_row(spark: SparkSession, query: str, by: str, files: 
 def test_a_value_that_holds_much_makes_no_giant_and_no_empty_file(
     spark: SparkSession, hitter: float, files: int
 ) -> None:
-    frame = spark.sql(
-        f"SELECT id, CASE WHEN id < {int(hitter * 20_000)} THEN 5000 ELSE pmod(hash(id), 10000) END AS a FROM range(20000)"
-    )
+    value = f"CASE WHEN id < {int(hitter * 20_000)} THEN 5000 ELSE pmod(hash(id), 10000) END"
+    frame = spark.sql(f"SELECT id, {value} AS a FROM range(20000)")
     sizes = [row[1] for row in cluster(frame, "a", files=files).groupBy(f.spark_partition_id()).count().collect()]
     assert len(sizes) == files
     assert max(sizes) <= 1.85 * 20_000 / files

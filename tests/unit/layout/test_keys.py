@@ -9,9 +9,14 @@ from dbt_zorder.layout.keys import SAMPLE_BYTES, key_of
 from tests.support import settings
 
 FLOATS = "'-Infinity', '-1.5', '-1e-40', '-0.0', '0.0', '1e-40', '1.5', 'Infinity', 'NaN'"
-LONG = "x" * 300
+LONG = [f"'{'x' * 300}{end}'" for end in "ab"]
 
 # the type, and SQL literals of values of it at its edges
+DAY_TO_SECOND = ["'-100 10:00:00.000001' DAY TO SECOND", "'0' DAY", "'0.000001' SECOND"]
+YEAR_TO_MONTH = ["'-178956970-7' YEAR TO MONTH", "'0' MONTH", "'1-1' YEAR TO MONTH"]
+TIMES = ["'0001-01-01 00:00:00'", "'1969-12-31 23:59:59.999999'", "'2024-03-10 02:30:00'", "'9999-12-31 23:59:59'"]
+STRUCTS = ["named_struct('a', 1, 'b', 'z')", "named_struct('a', 2, 'b', 'a')", "named_struct('a', null, 'b', 'a')"]
+NESTED = ["named_struct('a', array(named_struct('b', DATE'2024-01-01')))", "named_struct('a', array())"]
 TYPES: list[tuple[str, list[str]]] = [
     ("tinyint", ["-128", "-1", "0", "127"]),
     ("smallint", ["-32768", "0", "32767"]),
@@ -25,18 +30,18 @@ TYPES: list[tuple[str, list[str]]] = [
     ("float", FLOATS.split(", ")),
     ("double", [*FLOATS.split(", "), "'5e-324'", "'1.7976931348623157e308'"]),
     ("date", ["'0001-01-01'", "'1582-10-04'", "'1582-10-15'", "'1970-01-01'", "'9999-12-31'"]),
-    ("timestamp", ["'0001-01-01 00:00:00'", "'1969-12-31 23:59:59.999999'", "'2024-11-03 01:30:00'", "'9999-12-31 23:59:59'"]),
-    ("timestamp_ntz", ["'0001-01-01 00:00:00'", "'1969-12-31 23:59:59.999999'", "'2024-03-10 02:30:00'", "'9999-12-31 23:59:59'"]),
-    ("string", ["''", "' '", "'A'", "'a'", "'aa'", "'b'", "'\\u0000'", "'é'", "'漢'", "'🎈'", f"'{LONG}a'", f"'{LONG}b'"]),
+    ("timestamp", TIMES),
+    ("timestamp_ntz", TIMES),
+    ("string", ["''", "' '", "'A'", "'a'", "'aa'", "'b'", "'\\u0000'", "'é'", "'漢'", "'🎈'", *LONG]),
     ("binary", ["X''", "X'00'", "X'0000'", "X'7F'", "X'80'", "X'FF'"]),
-    ("interval day to second", ["INTERVAL '-100 10:00:00.000001' DAY TO SECOND", "INTERVAL '0' DAY", "INTERVAL '0.000001' SECOND"]),
+    ("interval day to second", [f"INTERVAL {text}" for text in DAY_TO_SECOND]),
     ("interval hour", ["INTERVAL '-7' HOUR", "INTERVAL '0' HOUR", "INTERVAL '9' HOUR"]),
-    ("interval year to month", ["INTERVAL '-178956970-7' YEAR TO MONTH", "INTERVAL '0' MONTH", "INTERVAL '1-1' YEAR TO MONTH"]),
+    ("interval year to month", [f"INTERVAL {text}" for text in YEAR_TO_MONTH]),
     ("interval year", ["INTERVAL '-7' YEAR", "INTERVAL '0' YEAR"]),
     ("array<int>", ["array()", "array(cast(null as int), 9)", "array(1)", "array(1, 2)", "array(2)"]),
     ("array<string>", ["array('a', 'z')", "array('b')", "array('B')"]),
-    ("struct<a: int, b: string>", ["named_struct('a', 1, 'b', 'z')", "named_struct('a', 2, 'b', 'a')", "named_struct('a', null, 'b', 'a')"]),
-    ("struct<a: array<struct<b: date>>>", ["named_struct('a', array(named_struct('b', DATE'2024-01-01')))", "named_struct('a', array())"]),
+    ("struct<a: int, b: string>", STRUCTS),
+    ("struct<a: array<struct<b: date>>>", NESTED),
 ]  # fmt: skip
 
 

@@ -56,7 +56,8 @@ def test_timestamps_without_a_zone_do_not_depend_on_the_sessions(spark: SparkSes
 
 @pytest.mark.parametrize("micros", [-(2**63) + 2**40, 2**63 - 1, 253402300800000000, -62135596800000001])
 def test_timestamps_beyond_four_digit_years_come_back(spark: SparkSession, micros: int) -> None:
-    sql = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', get({key_array([micros], 'timestamp_ntz')}, 0))"
+    key = f"get({key_array([micros], 'timestamp_ntz')}, 0)"
+    sql = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {key})"
     assert spark.sql(f"SELECT {sql}").collect()[0][0] == micros
 
 

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.adapter.session import LAYOUT_SETTINGS, open_session, session_settings
+
+
+def test_metastore_and_warehouse_lie_in_the_sessions_folder() -> None:
+    settings = session_settings({}, "/p/.spark_zorder")
+    assert settings["spark.sql.warehouse.dir"] == "/p/.spark_zorder/warehouse"
+    assert (
+        "databaseName=/p/.spark_zorder/metastore_db;create=true"
+        in settings["spark.hadoop.javax.jdo.option.ConnectionURL"]
+    )
+    assert "-Dderby.stream.error.file=/p/.spark_zorder/derby.log" in settings["spark.driver.extraJavaOptions"]
+
+
+@pytest.mark.parametrize("key", [*LAYOUT_SETTINGS, "spark.app.name", "spark.driver.memory", "spark.sql.warehouse.dir"])
+def test_the_users_settings_win(key: str) -> None:
+    assert session_settings({key: "mine"}, "/p")[key] == "mine"
+
+
+def test_layout_settings_are_there_by_default() -> None:
+    settings = session_settings({"spark.master": "local[1]"}, "/p")
+    assert {key: settings[key] for key in LAYOUT_SETTINGS} == LAYOUT_SETTINGS
+    assert settings["spark.master"] == "local[1]"
+
+
+def test_java_options_of_the_user_are_added_to() -> None:
+    options = session_settings({"spark.driver.extraJavaOptions": "-Dmine=1 -Dlog4j2.configurationFile=x"}, "/p")
+    text = options["spark.driver.extraJavaOptions"]
+    assert text.startswith("-Dderby")
+    assert text.endswith("-Dmine=1 -Dlog4j2.configurationFile=x")
+    assert text.count("-Dlog4j") == 1
+
+
+def test_a_process_has_one_session_whose_settings_stay(spark: SparkSession) -> None:
+    again = open_session({"spark.sql.shuffle.partitions": "77"}, "/elsewhere")
+    assert again is spark
+    assert spark.conf.get("spark.sql.shuffle.partitions") != "77"
+    assert {key: spark.conf.get(key) for key in LAYOUT_SETTINGS if "hadoop" not in key} == {
+        key: value for key, value in LAYOUT_SETTINGS.items() if "hadoop" not in key
+    }

@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName, describe, schema_location
+from dbt_zorder.errors import BuildError, ColumnError, ConfigError
+from dbt_zorder.layout.descent import apply_layout as apply
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.table import build as module
+from dbt_zorder.table.build import BuildReport, BuildRequest, build, check, stats_table
+from dbt_zorder.table.version import is_version
+from tests.support import checksum, same_rows, settings, unique
+
+QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s FROM range(500)"
+
+
+@pytest.fixture
+def table(database: str) -> TableName:
+    return TableName(database, unique("t"))
+
+
+def request(table: TableName, by: tuple[str, ...] = ("a", "s"), *, files: int = 4, **more: Any) -> BuildRequest:
+    partition_by = more.pop("partition_by", ())
+    return BuildRequest(table, LayoutSpec(by=by, files=files, partition_by=partition_by), **more)
+
+
+def run(spark: SparkSession, table: TableName, query: str = QUERY, **more: Any) -> BuildReport:
+    return build(spark, spark.sql(query), request(table, **more))
+
+
+def versions(spark: SparkSession, table: TableName) -> list[str]:
+    root = Path(schema_location(spark, table.schema).removeprefix("file:")) / f"{table.identifier}__zorder"
+    return sorted(path.name for path in root.iterdir()) if root.exists() else []
+
+
+def test_a_first_build_makes_the_table_and_its_stats(spark: SparkSession, table: TableName) -> None:
+    report = run(
+        spark, table, stats_columns=("id",), comment="about", column_comments={"A": "col"}, properties={"x": "y"}
+    )
+    assert same_rows(spark.table(table.sql), spark.sql(QUERY))
+    assert (report.summary.files, report.summary.rows) == (4, 500)
+    assert list(report.summary.point_query_files) == ["a", "s"]
+    assert set(report.seconds) == {"sample", "write", "stats", "swap"}
+    assert versions(spark, table) == [report.version]
+    info = describe(spark, table)
+    assert info is not None
+    assert (info.kind, info.comment, info.columns[1][2]) == ("EXTERNAL", "about", "col")
+    assert info.location.endswith(report.version)
+    stats = spark.table(stats_table(table).sql)
+    assert stats.selectExpr("sum(row_count)", "sum(file_size)").first() == (500, report.summary.bytes)
+    assert stats.selectExpr("columns.*").columns == ["a", "s", "id"]
+    assert [row[0] for row in stats.select("version").distinct().collect()] == [report.version]
+
+
+def test_a_rebuild_serves_the_new_rows_and_keeps_the_version_before(spark: SparkSession, table: TableName) -> None:
+    first = run(spark, table)
+    second = run(spark, table, QUERY.replace("500", "700"))
+    assert spark.table(table.sql).count() == 700
+    assert spark.table(stats_table(table).sql).selectExpr("sum(row_count)").first() == (700,)
+    assert versions(spark, table) == [first.version, second.version]
+    assert second.collected == []
+
+
+def test_old_versions_go_when_they_are_beyond_both_limits(spark: SparkSession, table: TableName) -> None:
+    built = [run(spark, table, files=1, keep_versions=1, grace_hours=0).version for _ in range(3)]
+    assert versions(spark, table) == built[1:]
+    run(spark, table, files=1, keep_versions=0, grace_hours=24)
+    assert len(versions(spark, table)) == 3
+
+
+@pytest.mark.parametrize(
+    "before", ["CREATE TABLE {t} USING parquet AS SELECT 1 AS other", "CREATE VIEW {t} AS SELECT 1 AS other"]
+)
+def test_what_dbt_spark_built_is_taken_over(spark: SparkSession, table: TableName, before: str) -> None:
+    spark.sql(before.format(t=table.sql))
+    folder = Path(schema_location(spark, table.schema).removeprefix("file:")) / table.identifier
+    run(spark, table)
+    assert same_rows(spark.table(table.sql), spark.sql(QUERY))
+    assert not folder.exists(), "a managed table's files go with it"
+
+
+def test_a_model_may_read_its_own_table(spark: SparkSession, table: TableName) -> None:
+    spark.sql(f"CREATE TABLE {table.sql} USING parquet AS {QUERY}")
+    for rows in (1000, 2000):
+        query = f"SELECT id, a, s FROM {table.sql} UNION ALL SELECT id + 1, a, s FROM {table.sql}"
+        assert run(spark, table, query).summary.rows == rows
+        assert spark.table(table.sql).count() == rows
+
+
+@pytest.mark.parametrize("partition_by", [("s",), ("S", "p")])
+def test_partition_columns_go_last_and_are_read_back(
+    spark: SparkSession, table: TableName, partition_by: tuple[str, ...]
+) -> None:
+    query = "SELECT id % 3 AS p, if(id % 4 = 0, null, concat('x/', id % 4, ' ü=%')) AS s, id FROM range(200)"
+    for _ in range(2):
+        report = run(spark, table, query, by=("id",), files=2, partition_by=partition_by)
+    wanted = [name for name in ("p", "s", "id") if name not in {p.lower() for p in partition_by}]
+    assert spark.table(table.sql).columns == wanted + [p.lower() for p in partition_by]
+    assert same_rows(spark.table(table.sql).select("p", "s", "id"), spark.sql(query))
+    assert report.summary.files == 2 * spark.sql(query).select(*partition_by).distinct().count()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"spark.sql.files.maxRecordsPerFile": "10"},
+        {"spark.sql.shuffle.partitions": "1", "spark.sql.ansi.enabled": "true"},
+    ],
+)
+def test_session_settings_do_not_cut_files_apart(spark: SparkSession, table: TableName, values: dict[str, str]) -> None:
+    with settings(spark, values):
+        assert run(spark, table).summary.files == 4
+
+
+@pytest.mark.parametrize("query", [QUERY + " WHERE false", "SELECT 1 AS a, 's' AS s"])
+def test_few_rows_and_none_make_a_table(spark: SparkSession, table: TableName, query: str) -> None:
+    report = run(spark, table, query)
+    assert report.summary.rows == spark.table(table.sql).count()
+    assert spark.table(table.sql).schema == spark.table(table.sql).schema
+    assert run(spark, table).summary.rows == 500
+
+
+def test_a_root_of_ones_own_is_used(spark: SparkSession, table: TableName, tmp_path: Path) -> None:
+    report = run(spark, table, location_root=str(tmp_path / "r x% ü"))
+    assert (tmp_path / "r x% ü" / f"{table.identifier}__zorder" / report.version).is_dir()
+    assert spark.table(table.sql).count() == 500
+
+
+def test_a_relative_root_is_one_place_to_writer_and_catalog(spark: SparkSession, table: TableName) -> None:
+    run(spark, table, location_root="sub/dir")
+    assert spark.table(table.sql).count() == 500
+
+
+def test_writer_options_reach_the_files(spark: SparkSession, table: TableName) -> None:
+    run(spark, table, options={"compression": "gzip"})
+    assert all(file.endswith(".gz.parquet") for file in spark.table(table.sql).inputFiles())
+
+
+def test_a_query_that_fails_leaves_the_old_table_and_nothing_else(spark: SparkSession, table: TableName) -> None:
+    first = run(spark, table)
+    before = checksum(spark.table(table.sql))
+    with pytest.raises(Exception, match="broken"):
+        run(spark, table, "SELECT id AS a, if(id = 77, raise_error('broken'), 's') AS s, id FROM range(100)")
+    assert checksum(spark.table(table.sql)) == before
+    assert versions(spark, table) == [first.version]
+
+
+@pytest.mark.parametrize("step", ["plan_layout", "write_data", "write_stats", "summarize", "check_base", "publish"])
+def test_a_failure_of_any_step_before_the_swap_leaves_the_old_table(
+    spark: SparkSession, table: TableName, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run(spark, table)
+    before = checksum(spark.table(table.sql))
+
+    def fail(*_: object, **__: object) -> None:
+        msg = f"{step} failed"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr(module, step, fail)
+    with pytest.raises(RuntimeError, match=step):
+        run(spark, table, QUERY.replace("500", "600"))
+    assert checksum(spark.table(table.sql)) == before
+    assert versions(spark, table) == [first.version]
+    monkeypatch.undo()
+    assert run(spark, table, QUERY.replace("500", "600")).summary.rows == 600
+
+
+def test_a_failure_after_the_swap_leaves_the_new_table(
+    spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(spark, table)
+
+    def fail(*_: object) -> None:
+        msg = "late"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr(module, "publish_stats", fail)
+    with pytest.raises(RuntimeError, match="late"):
+        run(spark, table, QUERY.replace("500", "600"))
+    assert spark.table(table.sql).count() == 600
+
+
+def test_a_table_that_another_run_changed_is_left_to_it(
+    spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(spark, table)
+    write = module.write_data
+
+    def meanwhile(*args: Any) -> None:
+        write(*args)
+        monkeypatch.setattr(module, "write_data", write)
+        run(spark, table, QUERY.replace("500", "900"))
+
+    monkeypatch.setattr(module, "write_data", meanwhile)
+    with pytest.raises(BuildError, match="Another run changed"):
+        run(spark, table, QUERY.replace("500", "600"))
+    assert spark.table(table.sql).count() == 900
+
+
+def test_rows_that_go_missing_stop_the_build(
+    spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(spark, table)
+    monkeypatch.setattr(module, "apply_layout", lambda df, layout: apply(df.where("id > 0"), layout))
+    with pytest.raises(BuildError, match=r"500 rows .* the files hold 499"):
+        run(spark, table)
+    assert spark.table(table.sql).count() == 500
+    assert len(versions(spark, table)) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "error", "message"),
+    [
+        ("SELECT 1 AS a, 2 AS A", {"by": ("a",)}, ColumnError, "produces the column 'A' twice"),
+        ("SELECT 1 AS a", {"by": ("b",)}, ColumnError, "no column 'b'"),
+        ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "stats_columns": ("x",)}, ColumnError, "no column 'x'"),
+        ("SELECT 1 AS a, map(1, 2) AS s", {"by": ("a",), "stats_columns": ("s",)}, ColumnError, "cannot order"),
+        ("SELECT 1 AS a, map(1, 2) AS s", {"by": ("s",)}, ColumnError, "cannot order"),
+        ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("q",)}, ColumnError, "no column 'q'"),
+        ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("s", "S")}, ColumnError, "named twice"),
+        ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("a",)}, ConfigError, "partition column"),
+        ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("a", "s")}, ConfigError, "Every column is"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_request_is_found_first(
+    spark: SparkSession, table: TableName, query: str, more: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        check(spark.sql(query), request(table, **more))
+    with pytest.raises(error, match=message):
+        run(spark, table, query, **more)
+    assert describe(spark, table) is None
+    assert versions(spark, table) == []
+
+
+@pytest.mark.parametrize("column", ["a.b", "it's", "sp ace", "ünï 漢", "tick`s", "UPPER", "__zorder_key0"])
+def test_columns_may_be_called_anything(spark: SparkSession, table: TableName, column: str) -> None:
+    quoted = "`" + column.replace("`", "``") + "`"
+    for _ in range(2):
+        report = run(spark, table, f"SELECT id AS {quoted}, 1 AS x FROM range(50)", by=(quoted,))
+    assert spark.table(table.sql).columns == [column, "x"]
+    assert report.summary.point_query_files == {column: 1.0}
+
+
+def test_every_type_that_can_be_ordered_is_built(spark: SparkSession, table: TableName) -> None:
+    query = """SELECT cast(id AS tinyint) t, cast(id AS decimal(38, 5)) d, cast(id AS float) f, id % 2 = 0 b,
+      cast(timestamp_seconds(id) AS timestamp_ntz) n, timestamp_seconds(id) ts, INTERVAL '1' SECOND * id i,
+      INTERVAL '1' MONTH * id m, cast(id AS binary) x, array(id) arr, named_struct('q r', named_struct('z', id)) st,
+      cast(id AS string) COLLATE UTF8_LCASE c, map(id, 1) other FROM range(100)"""
+    for by in (("t", "d", "f", "b", "n", "ts", "i", "m"), ("x", "arr", "st.`q r`.z", "c")):
+        report = run(spark, table, query, by=by, stats_columns=("st",))
+        assert (report.summary.files, report.summary.rows) == (4, 100)
+
+
+def test_versions_have_names_of_their_kind(spark: SparkSession, table: TableName) -> None:
+    assert is_version(run(spark, table).version)

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructField, StructType
+
+from dbt_zorder.catalog import TableName, describe, properties
+from dbt_zorder.errors import BuildError
+from dbt_zorder.table import swap
+from dbt_zorder.table.swap import Definition, publish
+from tests.support import unique
+
+V1, V2 = "v20240101T000000001-0123abcd", "v20240101T000000002-0123abcd"
+Write = Callable[[str, str], Definition]
+
+
+@pytest.fixture
+def table(spark: SparkSession, database: str) -> TableName:
+    return TableName(database, unique("T"))
+
+
+@pytest.fixture
+def write(spark: SparkSession, tmp_path: Path) -> Write:
+    def write(version: str, query: str) -> Definition:
+        frame = spark.sql(query)
+        frame.write.parquet(str(tmp_path / version))
+        return Definition(frame.schema)
+
+    return write
+
+
+def content(spark: SparkSession, table: TableName) -> list[tuple[object, ...]]:
+    return sorted(tuple(row) for row in spark.table(table.sql).collect())
+
+
+def test_a_new_table_is_external_and_has_all_that_was_said(
+    spark: SparkSession, table: TableName, tmp_path: Path, write: Write
+) -> None:
+    write(V1, "SELECT 1 AS `a b`, 'x' AS s")
+    fields = [
+        StructField("a b", spark.sql("SELECT 1").schema[0].dataType, True, {"comment": "it's $ {x} ${spark.app.name}"}),
+        StructField("s", spark.sql("SELECT 'x'").schema[0].dataType),
+    ]
+    publish(spark, table, Definition(StructType(fields), (), "of 'table'\n2", {"k'": "v\\"}), str(tmp_path / V1))
+    info = describe(spark, table)
+    assert info is not None
+    assert (info.kind, info.provider, info.comment) == ("EXTERNAL", "parquet", "of 'table'\n2")
+    assert info.columns[0] == ("a b", "int", "it's $ {x} ${spark.app.name}")
+    assert properties(spark, table)["k'"] == "v\\"
+    assert content(spark, table) == [(1, "x")]
+
+
+def test_the_same_table_is_moved_and_keeps_its_properties(
+    spark: SparkSession, table: TableName, tmp_path: Path, write: Write
+) -> None:
+    publish(spark, table, write(V1, "SELECT 1 AS a"), str(tmp_path / V1))
+    spark.sql(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('mine' = 'kept')")
+    assert content(spark, table) == [(1,)]
+    publish(spark, table, write(V2, "SELECT 2 AS a"), str(tmp_path / V2))
+    assert content(spark, table) == [(2,)]
+    assert properties(spark, table)["mine"] == "kept"
+    assert spark.read.parquet(str(tmp_path / V1)).count() == 1, "the former version is not touched"
+
+
+@pytest.mark.parametrize(
+    ("query", "row"),
+    [
+        ("SELECT 'x' AS a", ("x",)),
+        ("SELECT 1 AS a, 2 AS b", (1, 2)),
+        ("SELECT 2 AS b", (2,)),
+        ("SELECT 1L AS a", (1,)),
+        ("SELECT named_struct('x', array(1)) AS a", None),
+    ],
+)
+def test_columns_may_change(
+    spark: SparkSession, table: TableName, tmp_path: Path, write: Write, query: str, row: object
+) -> None:
+    publish(spark, table, write(V1, "SELECT 1 AS a"), str(tmp_path / V1))
+    changed = write(V2, query)
+    publish(spark, table, changed, str(tmp_path / V2))
+    assert spark.table(table.sql).schema.simpleString() == changed.schema.simpleString()
+    assert row is None or content(spark, table) == [row]
+    assert describe(spark, TableName(table.schema, table.identifier + "__zorder_next")) is None
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "CREATE VIEW {t} AS SELECT 5 AS other",
+        "CREATE TABLE {t} USING parquet AS SELECT 5 AS other",
+        "CREATE TABLE {t} USING parquet PARTITIONED BY (a) AS SELECT 5 AS other, 6 AS a",
+        "CREATE TABLE {t} USING json AS SELECT 1 AS a",
+        "CREATE TABLE {t} (a INT) STORED AS ORC",
+    ],
+    ids=["view", "managed", "managed partitioned", "json", "hive"],
+)
+def test_whatever_was_there_is_replaced(
+    spark: SparkSession, table: TableName, tmp_path: Path, write: Write, before: str
+) -> None:
+    spark.sql(before.format(t=table.sql))
+    publish(spark, table, write(V1, "SELECT 1 AS a"), str(tmp_path / V1))
+    info = describe(spark, table)
+    assert info is not None
+    assert (info.kind, info.provider, list(info.partition_columns)) == ("EXTERNAL", "parquet", [])
+    assert content(spark, table) == [(1,)]
+
+
+def test_partitioned_tables_follow_the_swap(spark: SparkSession, table: TableName, tmp_path: Path) -> None:
+    for version, value in ((V1, 1), (V2, 2)):
+        frame = spark.sql(f"SELECT {value} AS a, if(id = 0, null, 'p' || (id + {value})) AS p FROM range(3)")
+        frame.write.partitionBy("p").parquet(str(tmp_path / version))
+        publish(spark, table, Definition(frame.schema, ["p"]), str(tmp_path / version))
+        wanted = [(value, None), (value, f"p{value + 1}"), (value, f"p{value + 2}")]
+        assert sorted(content_of(spark, table), key=str) == sorted(wanted, key=str)
+    info = describe(spark, table)
+    assert info is not None
+    assert list(info.partition_columns) == ["p"]
+
+
+def content_of(spark: SparkSession, table: TableName) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in spark.table(table.sql).collect()]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"comment": "new"}, {"properties": {"k": "new"}}],
+    ids=["comment", "properties"],
+)
+def test_what_is_said_of_a_table_may_change(
+    spark: SparkSession, table: TableName, tmp_path: Path, write: Write, change: dict[str, object]
+) -> None:
+    first = Definition(write(V1, "SELECT 1 AS a").schema, (), "old", {"k": "old"})
+    publish(spark, table, first, str(tmp_path / V1))
+    second = Definition(**{**vars(first), **change})
+    write(V2, "SELECT 2 AS a")
+    publish(spark, table, second, str(tmp_path / V2))
+    info = describe(spark, table)
+    assert info is not None
+    assert (info.comment, properties(spark, table)["k"]) == (second.comment, second.properties["k"])
+    assert content(spark, table) == [(2,)]
+
+
+def test_a_catalog_that_refuses_leaves_the_table(
+    spark: SparkSession, table: TableName, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(spark, table, write(V1, "SELECT 1 AS a"), str(tmp_path / V1))
+    monkeypatch.setattr(swap, "_is_same", refuse)
+    with pytest.raises(
+        BuildError, match=f"did not accept the new version of {table}, which still stands at .*{V1}: no"
+    ):
+        publish(spark, table, write(V2, "SELECT 2 AS a"), str(tmp_path / V2))
+    assert content(spark, table) == [(1,)]
+
+
+def test_a_refused_stats_relation_is_not_taken_for_a_moved_one(
+    spark: SparkSession, table: TableName, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    definition = write(f"{V1}/_zorder_stats", "SELECT 1 AS a")
+    publish(spark, table, definition, str(tmp_path / V1 / "_zorder_stats"))
+    monkeypatch.setattr(swap, "_is_same", refuse)
+    with pytest.raises(BuildError):
+        publish(spark, table, definition, str(tmp_path / V2 / "_zorder_stats"))
+
+
+def test_without_a_call_for_it_a_table_is_replaced_by_two(
+    spark: SparkSession, table: TableName, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(swap, "_replace_in_hive", lambda *_: False)
+    spark.sql(f"CREATE VIEW {table.sql} AS SELECT 5 AS other")
+    publish(spark, table, write(V1, "SELECT 1 AS a"), str(tmp_path / V1))
+    publish(spark, table, write(V2, "SELECT 'x' AS b"), str(tmp_path / V2))
+    assert content(spark, table) == [("x",)]
+
+
+def refuse(*_: object) -> bool:
+    msg = "no"
+    raise RuntimeError(msg)
