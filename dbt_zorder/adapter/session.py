@@ -96,7 +96,7 @@ def open_session(user: Mapping[str, str], directory: str) -> SparkSession:
 def _start(user: Mapping[str, str], directory: str) -> SparkSession:
     if "SPARK_REMOTE" not in os.environ and "spark.remote" not in user:
         check_java(pyspark.__version__)
-        Path(directory).mkdir(parents=True, exist_ok=True)
+        _make(Path(directory))
     # PySpark 4 logs every error of analysis as JSON with a Java stack trace, also those that are caught
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     builder = SparkSession.builder.enableHiveSupport()
@@ -108,6 +108,13 @@ def _start(user: Mapping[str, str], directory: str) -> SparkSession:
     except Exception as exc:
         raise _explained(exc, directory) from exc
     return session
+
+
+def _make(directory: Path) -> None:
+    """Make the folder of metastore and warehouse, and keep it out of version control as virtual environments do."""
+    directory.mkdir(parents=True, exist_ok=True)
+    if not any(directory.iterdir()):
+        (directory / ".gitignore").write_text("*\n")
 
 
 def _is_alive(session: SparkSession) -> bool:

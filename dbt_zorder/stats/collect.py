@@ -14,6 +14,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
+from dbt_zorder.errors import ColumnError
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.stats.schema import stats_schema
 
@@ -42,8 +43,7 @@ def collect_path(
 
 
 def _by_file(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) -> DataFrame:
-    # by metadataColumn, because a data column of that name would hide it
-    metadata = df.metadataColumn("_metadata")
+    metadata = _metadata(df)
     values = [f.expr(column.sql).alias(f"c{number}") for number, column in enumerate(columns)]
     rows = df.select(
         metadata.getField("file_path").alias("file_path"), metadata.getField("file_size").alias("file_size"), *values
@@ -64,3 +64,12 @@ def _by_file(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) -> 
     )
     # structs are cast field by field in order: this gives the fields their names
     return packed.select(*(f.col(field.name).cast(field.dataType).alias(field.name) for field in shape.fields))
+
+
+def _metadata(df: DataFrame) -> Column:
+    if all(name.lower() != "_metadata" for name in df.columns):
+        return f.col("_metadata")
+    if not hasattr(df, "metadataColumn"):
+        msg = "A column named _metadata hides Spark's own, and PySpark 3.5 has no way around it: rename the column."
+        raise ColumnError(msg)
+    return df.metadataColumn("_metadata")
