@@ -1,7 +1,7 @@
 """Build a table in a process that is killed at a given step; run by test_kill.py, one process a step.
 
-Usage: killed_build.py SESSION_DIR COMMAND [STEP]: ``build`` kills itself before STEP (``mid-write``: while files are
-written); ``check`` prints the number of rows and a checksum.
+Usage: killed_build.py SESSION_DIR ROWS [STEP]. Prints rows and checksum of the table that is there, builds a version,
+and prints those of it, unless the process kills itself before STEP (``mid-write``: while files are written).
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+
+from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName
@@ -34,28 +36,32 @@ def die_while_writing(root: Path, known: set[Path]) -> None:
     die()
 
 
-def main(directory: str, command: str, step: str) -> None:
+def main(directory: str, rows: int, step: str) -> None:
     spark = open_session(SETTINGS, directory)
-    if command == "build":
-        rows = int(sys.argv[4])
+    show(spark)
+    if step == "mid-write":
         root = Path(directory)
-        if step == "mid-write":
-            known = set(root.rglob("*.parquet"))
-            write = module.write_data
+        known = set(root.rglob("*.parquet"))
+        write = module.write_data
 
-            def watched(*args: Any) -> None:
-                threading.Thread(target=die_while_writing, args=(root, known), daemon=True).start()
-                write(*args)
+        def watched(*args: Any) -> None:
+            threading.Thread(target=die_while_writing, args=(root, known), daemon=True).start()
+            write(*args)
 
-            setattr(module, "write_data", watched)  # noqa: B010
-        elif step:
-            setattr(module, step, die)
-        spec = LayoutSpec(by=["id", "a"], files=4)
-        frame = spark.sql(f"SELECT id, pmod(hash(id), 1000) AS a, repeat('x', 50) AS pad FROM range({rows})")
-        module.build(spark, frame, module.BuildRequest(TABLE, spec, keep_versions=1, grace_hours=0))
-    print("RESULT", *checksum(spark.table(TABLE.sql)), flush=True)  # noqa: T201
+        setattr(module, "write_data", watched)  # noqa: B010
+    elif step:
+        setattr(module, step, die)
+    spec = LayoutSpec(by=["id", "a"], files=4)
+    frame = spark.sql(f"SELECT id, pmod(hash(id), 1000) AS a, repeat('x', 50) AS pad FROM range({rows})")
+    module.build(spark, frame, module.BuildRequest(TABLE, spec, keep_versions=1, grace_hours=0))
+    show(spark)
     spark.stop()
 
 
+def show(spark: SparkSession) -> None:
+    found = checksum(spark.table(TABLE.sql)) if spark.catalog.tableExists(TABLE.sql) else (0, 0)
+    print("RESULT", *found, flush=True)  # noqa: T201
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else "")
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "")
