@@ -13,6 +13,9 @@ from dbt_zorder.pruning.operand import StatsNames
 from dbt_zorder.pruning.translate import keep_sql
 from dbt_zorder.pruning.tree import Column
 
+KEPT_AT_MOST = 1_000
+"""Paths of kept files that are worth having."""
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -23,6 +26,7 @@ class Decision:
         kept_files, kept_rows, kept_bytes: the same over those that may match.
         excluded: path and size in bytes of every file that is proved not to match.
         excluded_by: how many files each atom alone would exclude, in the order of the condition's leaves.
+        kept_paths: paths of the files that may match, if they are few.
         paths: every path that the statistics know, if ``each`` was asked for.
         ambiguous: number of paths that have more than one row of statistics; they are never excluded.
     """
@@ -37,6 +41,7 @@ class Decision:
     excluded_by: Sequence[int] = ()
     ambiguous: int = 0
     paths: Sequence[str] = field(default=(), repr=False)
+    kept_paths: Sequence[str] = field(default=(), repr=False)
 
 
 def stats_names(columns: Sequence[Column]) -> StatsNames:
@@ -82,9 +87,10 @@ def decide(
         f"collect_list(file_path) FILTER (WHERE {out})",
         f"collect_list(f.file_size) FILTER (WHERE {out})",
         "collect_list(file_path)" if each else "array()",
+        f"if(count_if(NOT {out}) <= {KEPT_AT_MOST}, collect_list(file_path) FILTER (WHERE NOT {out}), array())",
         *(f"count_if(copies = 1 AND f.atom{number})" for number in range(len(atoms))),
     )
     row = totals.collect()[0]
     # A NULL in a FILTER or a size that is missing would shorten one list: `out` is never NULL and tests both.
     excluded = list(zip(row[7], row[8], strict=True))
-    return Decision(row[0], row[1], row[2], row[3], row[4], row[5], excluded, list(row[10:]), row[6], row[9])
+    return Decision(row[0], row[1], row[2], row[3], row[4], row[5], excluded, list(row[11:]), row[6], row[9], row[10])

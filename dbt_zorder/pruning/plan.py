@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -13,7 +13,7 @@ from dbt_zorder.pruning.agree import agrees, filtered, types_of
 from dbt_zorder.pruning.condition import All, Any, Atom, Unknown, can_exclude, leaves
 from dbt_zorder.pruning.constants import CHANCE
 from dbt_zorder.pruning.decide import Decision, decide, stats_names
-from dbt_zorder.pruning.exclusion import exclude
+from dbt_zorder.pruning.exclusion import exclude, worthwhile
 from dbt_zorder.pruning.names import Names
 from dbt_zorder.pruning.read import comment_continues, parse, read
 from dbt_zorder.pruning.stats_source import Stats, first_line, read_stats
@@ -103,10 +103,12 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
     except Exception:  # most likely a cast that fails under ANSI for one file's value: ask without those
         condition = Translator(names, types, rules, single_values=False).translate(tree)
         decision = decide(stats.frame, condition, names, each=each)
-    exclusion = exclude(decision.excluded)
+    if decision.excluded and not worthwhile(decision.rows, decision.kept_rows):
+        return _with(plan, condition=condition, decision=_all_kept(decision), reason="too few rows could be left out")
+    exclusion = exclude(decision.excluded, decision.kept_paths)
     plan = _with(plan, condition=condition, decision=decision, exclusion=exclusion.sql)
     if exclusion.sql is not None:
-        # Where the table is not a bare relation, as with CHAR columns, `_metadata` does not resolve: find that out here.
+        # Where the table is no bare relation, as with CHAR columns, `_metadata` does not resolve: find that out here.
         plan.table.where(exclusion.sql).schema  # noqa: B018
     if exclusion.files < len(decision.excluded):
         left = len(decision.excluded) - exclusion.files
@@ -115,6 +117,10 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
         plan.warnings.append("spark.sql.files.ignoreMissingFiles is on: a data file that was lost is not reported")
         _say_once(plan, plan.warnings[-1])
     return plan if plan.exclusion else _with(plan, reason="every file may hold a matching row")
+
+
+def _all_kept(decision: Decision) -> Decision:
+    return replace(decision, excluded=(), kept_files=decision.files, kept_rows=decision.rows, kept_bytes=decision.bytes)
 
 
 def _covered(tree: Node, stats: Stats) -> list[Column]:
@@ -142,8 +148,6 @@ def _say_once(plan: Plan, message: str) -> None:
 
 
 def _with(plan: Plan, **changes: object) -> Plan:
-    from dataclasses import replace
-
     return replace(plan, **changes)  # type: ignore[arg-type]
 
 

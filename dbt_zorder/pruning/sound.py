@@ -77,7 +77,7 @@ def make_predicates(spark: SparkSession, table: str, most: int = 40) -> list[str
         return []
     predicates: list[str] = []
     columns = [name for name, kind in stats.types().items() if family(kind) in _TEXT_FORMS]
-    share = max(4, most // max(1, len(columns)))
+    share = max(3, most // max(1, len(columns)))
     for name in columns:
         predicates += _of_column(stats, name, share)
     return predicates[:most]
@@ -109,4 +109,4 @@ def _of_column(stats: Stats, name: str, share: int) -> list[str]:
             f"{column} IN ({row.low}, {row.high})",
             f"NOT ({column} <=> {row.low})",
         ]
-    return found[: share + 2]
+    return found[1 : share + 1]
