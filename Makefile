@@ -25,10 +25,23 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## Build the flights project for real, and show files read with and without pruning
 	cd integration_tests && ../$(BIN)/python load_nycflights13.py && ../$(BIN)/dbt build --profiles-dir . && ../$(BIN)/python demo.py
 
+bench: $(STAMP) ## Measure the kernel beside ORDER BY, as ratios in one run
+	$(BIN)/python -m bench.kernel_time
+
 ##@ Test
 
 test: $(STAMP) ## Run the whole test suite
 	$(BIN)/python -m pytest -m 'not slow'
+
+smoke: ## Build the flights project with the oldest and the newest PySpark that the package allows
+	PYTHON=$(PYTHON) tests/smoke.sh oldest 'pyspark==3.5.*' 'dbt-core==1.10.*'
+	PYTHON=$(PYTHON) tests/smoke.sh newest 'pyspark<5'
+
+soak-pruning: $(STAMP) ## Decide 100,000 random predicates on live Spark, and 5,000 a kind of adversarial stats
+	SOAK=100000 SOAK_T3=5000 $(BIN)/python -m pytest -s tests/soundness/test_t2_random.py tests/soundness/test_t3_adversarial.py
+
+mutants: $(STAMP) ## Break the translator of predicates in many small ways; the harness must notice each
+	$(BIN)/python tests/soundness/mutants.py
 
 check: $(STAMP) ## Lint, check formatting and types
 	$(BIN)/ruff check .

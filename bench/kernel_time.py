@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import csv
 import shutil
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -69,7 +70,7 @@ def main() -> None:
     if "wide" in arguments.sets:
         for columns in (9, 60, 150, 300):
             rows = int(arguments.scale * 60 * MILLION / columns / 4)
-            df = kept(spark, f"wide_{columns}_{rows}", lambda r=rows, c=columns: wide(spark, r, c))
+            df = kept(spark, f"wide_{columns}_{rows}", partial(wide, spark, rows, columns))
             cases += [(f"{rows / MILLION:g} M x {columns} columns", df, WIDE_KEYS[:keys]) for keys in (2, 4, 8)]
     table = Table(title="A clustered write into 16 files, as a ratio to ORDER BY on the same columns")
     headings = ["table", "keys", "wall", "CPU", "copy's CPU", "extra CPU over a copy / ORDER BY's extra", "bytes"]
@@ -86,7 +87,8 @@ def main() -> None:
             file.flush()
             copy, order, ours = costs["copy"], costs["order"], costs["cluster"]
             extra = (ours.cpu - copy.cpu) / (order.cpu - copy.cpu)
-            row = [ours.wall / order.wall, ours.cpu / order.cpu, copy.cpu / order.cpu, extra, size("cluster") / size("order")]
+            size_ratio = size("cluster") / size("order")
+            row = [ours.wall / order.wall, ours.cpu / order.cpu, copy.cpu / order.cpu, extra, size_ratio]
             table.add_row(name, str(len(keys)), *(f"{ratio:.2f}" for ratio in row))
             Console().print(name, len(keys), *(f"{ratio:.2f}" for ratio in row))
     Console(width=140).print(table)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +21,7 @@ from dbt_zorder.pruning import scan
 from dbt_zorder.scan_metrics import scan_metrics
 
 REPEATS = 3
+VALUES = 50
 QUERIES = {
     "one plane": "tailnum = 'N14228'",
     "one hour": "time_hour = timestamp'2013-07-04 14:00:00'",
@@ -43,16 +46,21 @@ class Reading:
         return f"{self.files:>2} files {self.size / 1e6:>5.2f} MB {self.seconds:>5.2f} s"
 
 
-def read(df: DataFrame) -> Reading:
-    """Run a query some times; count its rows and sum their hashes over all columns."""
+def read(query: Callable[[], DataFrame]) -> Reading:
+    """Run a query some times, looking up stats included; count its rows and sum their hashes over all columns."""
     seconds = []
     for _ in range(REPEATS):
         started = time.monotonic()
-        result = df.selectExpr("count(*)", "coalesce(sum(xxhash64(*) % 1000003), 0)")
+        result = query().selectExpr("count(*)", "coalesce(sum(xxhash64(*) % 1000003), 0)")
         rows, checksum = result.collect()[0]
         seconds.append(time.monotonic() - started)
     metrics = scan_metrics(result)
     return Reading(metrics.files, metrics.size, statistics.median(seconds), rows, checksum)
+
+
+def full_read(spark: SparkSession, table: str, where: str) -> DataFrame:
+    """Return what plain SQL reads."""
+    return spark.table(table).where(where)
 
 
 def main(spark: SparkSession, console: Console) -> None:
@@ -61,14 +69,16 @@ def main(spark: SparkSession, console: Console) -> None:
     for heading in ("query", "z-ordered, pruned", "z-ordered, full read", "unclustered", "ORDER BY tailnum, time_hour"):
         table.add_column(heading, justify="left" if heading == "query" else "right")
     for what, where in QUERIES.items():
-        # one throw-away read warms up the code that Spark generates for this query
-        read(spark.table("flights.flights").where(where))
-        readings = [
-            read(scan(spark, "flights.flights", where)),
-            read(spark.table("flights.flights").where(where)),
-            read(spark.table("flights.flights_unclustered").where(where)),
-            read(spark.table("flights.flights_sorted").where(where)),
+        queries = [
+            partial(scan, spark, "flights.flights", where),
+            *(
+                partial(full_read, spark, f"flights.{name}", where)
+                for name in ("flights", "flights_unclustered", "flights_sorted")
+            ),
         ]
+        for query in queries:  # a first read warms up the code that Spark generates
+            query().count()
+        readings = [read(query) for query in queries]
         answers = {(reading.rows, reading.checksum) for reading in readings}
         if len(answers) != 1:
             msg = f"The answers to {where!r} differ: {answers}"
@@ -77,7 +87,7 @@ def main(spark: SparkSession, console: Console) -> None:
     console.print(table)
     console.print("The answers are equal in every row. Theory's minimum for an equality query: 4 of 16 files.")
     for column, mean in mean_files(spark).items():
-        console.print(f"Over 200 values of {column}, an equality query read {mean:.2f} of 16 files on average.")
+        console.print(f"Over {VALUES} values of {column}, an equality query read {mean:.2f} of 16 files on average.")
 
 
 def mean_files(spark: SparkSession) -> dict[str, float]:
@@ -86,7 +96,7 @@ def mean_files(spark: SparkSession) -> dict[str, float]:
     for column, literal in {"tailnum": "'{}'", "time_hour": "timestamp'{}'"}.items():
         values = spark.sql(
             f"select cast({column} as string) from flights.flights where {column} is not null "
-            f"group by {column} order by xxhash64({column}) limit 200"
+            f"group by {column} order by xxhash64({column}) limit {VALUES}"
         ).collect()
         counts = []
         for row in values:

