@@ -16,7 +16,6 @@ from pyspark.sql.types import StructType
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.sql import glob_escape
-from dbt_zorder.stats.schema import stats_schema
 
 
 def collect(spark: SparkSession, table: str, columns: Sequence[str], version: str = "") -> DataFrame:
@@ -57,13 +56,18 @@ def _by_file(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) -> 
             f.count_if(value.isNull()).alias(f"nulls{number}"),
         ]
     by_file = rows.groupBy("file_path", "file_size").agg(*measures)
-    shape = stats_schema({column.name: column.data_type for column in columns})
-    per_column = [f.struct(f"min{number}", f"max{number}", f"nulls{number}") for number in range(len(columns))]
-    packed = by_file.select(
+    # named by aliases, not by a cast to stats_schema: what a query calls NOT NULL inside a struct is nullable in a file
+    per_column = [
+        f.struct(
+            f.col(f"min{number}").alias("min_value"),
+            f.col(f"max{number}").alias("max_value"),
+            f.col(f"nulls{number}").alias("null_count"),
+        ).alias(column.name)
+        for number, column in enumerate(columns)
+    ]
+    return by_file.select(
         "file_path", "file_size", "row_count", f.lit(version).alias("version"), f.struct(*per_column).alias("columns")
     )
-    # structs are cast field by field in order: this gives the fields their names
-    return packed.select(*(f.col(field.name).cast(field.dataType).alias(field.name) for field in shape.fields))
 
 
 def _metadata(df: DataFrame) -> Column:
