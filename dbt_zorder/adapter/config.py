@@ -69,26 +69,30 @@ class ModelSettings:
         reader = _Reader(model, config)
         skip = reader.read("zorder_skip", _boolean, False)
         by = reader.read("zorder_by", _columns, ())
-        if skip or config.get("zorder_by") is None:
-            return None
         reader.read("zorder_curve", _one_of("zorder"), "zorder")
         reader.read("zorder_encoding", _one_of("rank"), "rank")
+        own = {
+            "files": reader.read("zorder_files", _positive_integer, None),
+            "file_size": reader.read("zorder_file_size", _file_size, "auto"),
+            "weights": reader.read("zorder_weights", _weights(by), None) if by else None,
+            "bloom": reader.read("zorder_bloom", _names, ()),
+            "keep_versions": reader.read("zorder_keep_versions", _whole_number, 2),
+            "grace_hours": reader.read("zorder_grace_hours", _hours, 24.0),
+            "stats_columns": reader.read("zorder_stats_columns", _names, ()),
+        }
+        # a mistake is one even where it has no effect; what follows is dbt-spark's business without zorder_by
+        if skip or not by:
+            return None
         partition_by = reader.read("partition_by", _names, ())
         _check_format(model, config)
         _check_partitions(model, by, partition_by)
         return cls(
             by=by,
-            files=reader.read("zorder_files", _positive_integer, None),
-            file_size=reader.read("zorder_file_size", _file_size, "auto"),
-            weights=reader.read("zorder_weights", _weights(by), None),
-            bloom=reader.read("zorder_bloom", _names, ()),
-            keep_versions=reader.read("zorder_keep_versions", _whole_number, 2),
-            grace_hours=reader.read("zorder_grace_hours", _hours, 24.0),
-            stats_columns=reader.read("zorder_stats_columns", _names, ()),
             partition_by=partition_by,
             options={str(k): str(v) for k, v in (config.get("options") or {}).items()},
             properties={str(k): str(v) for k, v in (config.get("tblproperties") or {}).items()},
             location_root=config.get("location_root"),
+            **own,
         )
 
 

@@ -57,6 +57,8 @@ def check_java(pyspark_version: str) -> None:
         where = "JAVA_HOME points to" if os.environ.get("JAVA_HOME") else "the PATH leads to"
         msg = f"{wish}, and {where} {java}, which cannot be run ({exc.strerror}): install a Java, or set JAVA_HOME."
         raise JavaError(msg) from exc
+    except subprocess.TimeoutExpired:
+        return
     found = parse_java_version(done.stderr + done.stdout)
     if found is not None and found < needed:
         msg = f"{wish}, and {java} is Java {found}: install a newer one, or set JAVA_HOME to it."

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from dbt_zorder.curve.ranks import Mass, Ranks
 
-_BALANCED = 0.15  # a cut whose fuller side has up to 15% more rows a file than its share counts as balanced
+_BALANCED = 0.15  # a cut whose sides have up to 15% more rows a file than their share counts as balanced
+_TOO_UNEVEN = 0.4  # above this, a hash that fills files evenly serves better than any cut
 _AS_GOOD = 0.03  # cuts that differ by less are as good as each other
 
 
@@ -76,9 +77,10 @@ class Splitter:
             for column in range(here.shape[1])
             if (cut := _balanced_cut(here[:, column], column, cell.files)) is not None
         ]
-        if not found:
+        evenest = min((cut.imbalance for cut in found), default=_TOO_UNEVEN)
+        if evenest >= _TOO_UNEVEN:
             return None
-        tolerance = max(_BALANCED, min(cut.imbalance for cut in found))
+        tolerance = max(_BALANCED, evenest)
         scored = [(self._touched(here, cut), cut) for cut in found if cut.imbalance <= tolerance]
         enough = min(float(shares.sum()) for shares, _ in scored) * (1 + _AS_GOOD)
         equals = [(shares, cut) for shares, cut in scored if shares.sum() <= enough]
@@ -107,6 +109,9 @@ def _balanced_cut(values: npt.NDArray[np.int32], column: int, files: int) -> _Cu
         return None
     left_share = np.cumsum(counts)[:-1] / len(values)
     left_files = np.clip(np.rint(left_share * files), 1, files - 1)
-    imbalance = np.maximum(left_share / left_files, (1 - left_share) / (files - left_files)) * files - 1
+    left_fill = left_share / left_files * files
+    right_fill = (1 - left_share) / (files - left_files) * files
+    # a file that is too small counts like one that is too large by the same factor
+    imbalance = np.maximum(np.maximum(left_fill, right_fill), 1 / np.minimum(left_fill, right_fill)) - 1
     best = int(np.argmin(imbalance + np.abs(left_files / files - 0.5)))
     return _Cut(column, int(distinct[best + 1]), int(left_files[best]), float(imbalance[best]))

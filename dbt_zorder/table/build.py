@@ -85,6 +85,9 @@ def check(df: DataFrame, request: BuildRequest) -> None:
     sensitive = case_sensitive(df.sparkSession)
     seen: set[str] = set()
     for name in df.columns:
+        if "${" in name:
+            msg = f"The column '{name}' cannot be kept: Spark replaces '${{...}}' in every statement, also in names."
+            raise ColumnError(msg)
         folded = name if sensitive else name.lower()
         if folded in seen:
             msg = f"The query produces the column '{name}' twice; every column of a table needs a name of its own."
