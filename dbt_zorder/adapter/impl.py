@@ -108,7 +108,8 @@ class ZorderAdapter(SparkAdapter):
     def zorder_scan_sql(self, relation: str, predicate: str, alias: str | None = None) -> str:
         """Return a FROM item that reads only the files of a relation that may match a predicate."""
         if not self._has_session() or not self._is_there(relation):
-            # without a session nothing can be looked up, nor before a first run (dbt compile); the line break ends a comment that the predicate may end in
+            # nothing can be looked up without a session, nor before a first run; the line break ends a comment that
+            # the predicate may end in
             return f"(select * from {relation} where ({predicate}\n)){f' as {alias}' if alias else ''}"
         with _told():
             return pruning.scan_sql(self.session, relation, predicate, alias)

@@ -35,7 +35,8 @@ def drop_table(spark: SparkSession, table: TableName) -> bool:
 def rename_stats(spark: SparkSession, old: TableName, new: TableName) -> None:
     """Let all that belongs to a table follow its new name; the versions stay where they are, with renewed markers.
 
-    Another table of the old name will keep its versions in the same root: by the markers each drops and collects its own.
+    Another table of the old name will keep its versions in the same root: by the markers each drops and collects its
+    own.
     """
     if describe(spark, _stats(old)) is not None:
         spark.sql(f"DROP TABLE IF EXISTS {_stats(new).sql}")
