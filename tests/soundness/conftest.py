@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from judge import settings
-from world import World, make_world
+from tests.soundness.judge import settings
+from tests.soundness.world import World, make_world
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 
-from world import COLUMNS, LEAVES
-
 from dbt_zorder.sql import quote_string
+from tests.soundness.world import COLUMNS, LEAVES
 
 _NUMBERS = ["tinyint", "smallint", "int", "bigint", "float", "double", "decimal"]
 _OPS = ["=", "<", "<=", ">", ">=", "<>", "!=", "<=>", "==", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from world import World
+
+from tests.soundness.world import World
 
 BATCH = 100
-_FAST = {
+FAST = {
     # Hundreds of predicates in one query are compiled to code that is larger than Java allows: do not try.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -75,7 +76,7 @@ class Verdict:
 def ask(spark: SparkSession, world: World, predicates: Sequence[str]) -> list[Asked]:
     """Return the truth about each predicate that is valid SQL."""
     asked: list[Asked] = []
-    with settings(spark, _FAST):
+    with settings(spark, FAST):
         for start in range(0, len(predicates), BATCH):
             asked += _truth(world, list(predicates[start : start + BATCH]))
     return asked
@@ -140,7 +141,7 @@ def judge(spark: SparkSession, world: World, asked: Sequence[Asked], stats: Data
     """Evaluate the generated condition of every predicate for every file, and compare."""
     stats = world.stats if stats is None else stats
     verdict = Verdict()
-    with settings(spark, _FAST):
+    with settings(spark, FAST):
         for start in range(0, len(asked), BATCH):
             _judge(world, asked[start : start + BATCH], stats, verdict)
     return verdict

@@ -14,12 +14,13 @@ import logging
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 ORDER = ["types", "like", "operand", "condition", "constants", "atoms", "translate", "decide", "exclusion", "plan"]
 """Modules in the order of their imports: those behind a changed one are loaded again."""
@@ -191,23 +192,30 @@ def apply(name: str, old: str, new: str) -> None:
         importlib.reload(load(later))
 
 
-def restore() -> None:
-    for name in ["names", *ORDER]:
-        importlib.reload(load(name))
+def snapshot() -> dict[str, dict[str, Any]]:
+    """Return what every module holds, so that its very classes can be put back: other modules refer to them."""
+    return {name: dict(load(name).__dict__) for name in ["names", *ORDER]}
+
+
+def restore(saved: dict[str, dict[str, Any]]) -> None:
+    """Undo :func:`apply`."""
+    for name, held in saved.items():
+        load(name).__dict__.clear()
+        load(name).__dict__.update(held)
 
 
 class Suite:
     """T1 to T3 in small, with the truth worked out once."""
 
     def __init__(self, spark: SparkSession) -> None:
-        from grammar import Grammar
-        from judge import AS_WRITTEN, ask, settings
-        from test_t1_exhaustive import _FAST, Model
-        from test_t3_adversarial import _kinds
-        from world import make_world
+        from tests.soundness.grammar import Grammar
+        from tests.soundness.judge import AS_WRITTEN, FAST, ask, settings
+        from tests.soundness.test_t1_exhaustive import Model
+        from tests.soundness.test_t3_adversarial import _kinds
+        from tests.soundness.world import make_world
 
         self.spark = spark
-        with settings(spark, _FAST):
+        with settings(spark, FAST):
             self.model = Model(spark)
         self.world = make_world(spark, 5, 200)
         grammar = Grammar(101)
@@ -221,16 +229,16 @@ class Suite:
         self.doubled = kinds["doubled"].cache()
 
     def understand(self) -> None:
-        from judge import understand
+        from tests.soundness.judge import understand
 
         understand(self.spark, self.world, self.asked)
 
     def hunt(self) -> str:
         """Return what was found wrong, or an empty string."""
-        from judge import _FAST, AS_WRITTEN, judge, settings
+        from tests.soundness.judge import AS_WRITTEN, FAST, judge, settings
 
-        with settings(self.spark, _FAST | AS_WRITTEN):
-            checks = (
+        with settings(self.spark, FAST | AS_WRITTEN):
+            checks: tuple[Callable[[], list[str]], ...] = (
                 self._exclusion,
                 self._decision,
                 lambda: self.model.run("exact", 1500)[3],
@@ -290,6 +298,7 @@ def run(spark: SparkSession, numbers: list[int]) -> list[int]:
     before = suite.hunt()
     assert not before, f"unsound without any change: {before}"
     alive = []
+    saved = snapshot()
     for number in numbers:
         start = time.monotonic()
         try:
@@ -298,7 +307,7 @@ def run(spark: SparkSession, numbers: list[int]) -> list[int]:
                 suite.understand()
             found = suite.hunt()
         finally:
-            restore()
+            restore(saved)
             if MUTANTS[number][0] == "names":
                 suite.understand()
         if not found:

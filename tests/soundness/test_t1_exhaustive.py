@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from judge import _FAST, module, settings
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.stats.schema import stats_schema
+from tests.soundness.judge import FAST, module, settings
 
 ALPHABET = ["NULL", "double('-0.0')", "1.0D", "2.0D", "3.0D", "double('NaN')"]
 LITERALS = ["0.0D", "1.0D", "2.0D", "2.5", "3", "double('NaN')", "NULL"]
@@ -107,8 +107,10 @@ class Model:
         kind = type(condition).__name__
         if kind in {"All", "Any"}:
             parts = [self.keep(term, known) for term in condition.terms]
-            return np.logical_and.reduce(parts) if kind == "All" else np.logical_or.reduce(parts)
-        return known[module("translate").keep_sql(condition, self.names)]
+            joined: np.ndarray[Any, Any] = (np.logical_and if kind == "All" else np.logical_or).reduce(parts)
+            return joined
+        found: np.ndarray[Any, Any] = known[module("translate").keep_sql(condition, self.names)]
+        return found
 
     def predicates(self, most: int | None = None) -> list[tuple[str, tuple[int, ...]]]:
         count = len(self.trees)
@@ -129,7 +131,7 @@ class Model:
         tree = module("tree")
         a, b = self.trees[numbers[0]], self.trees[numbers[-1]]
         x, y = self.truth[:, numbers[0]], self.truth[:, numbers[-1]]
-        made = {
+        made: dict[str, Any] = {
             "{0}": lambda: (a, x),
             "NOT {0}": lambda: (tree.Not(a), 2 - x),
             "{0} AND {1}": lambda: (tree.And((a, b)), np.minimum(x, y)),
@@ -139,7 +141,8 @@ class Model:
             "{0} AND NOT {1}": lambda: (tree.And((a, tree.Not(b))), np.minimum(x, 2 - y)),
             "NOT {0} OR {1}": lambda: (tree.Or((tree.Not(a), b)), np.maximum(2 - x, y)),
         }
-        return made[form]()
+        found: tuple[Any, np.ndarray[Any, Any]] = made[form]()
+        return found
 
     def run(self, state: str, most: int | None = None) -> tuple[int, int, int, list[str]]:
         """Return decisions, files kept, files that must be kept, and what was unsound."""
@@ -160,13 +163,13 @@ class Model:
 
 @pytest.fixture(scope="module")
 def model(spark: SparkSession) -> Model:
-    with settings(spark, _FAST):
+    with settings(spark, FAST):
         return Model(spark)
 
 
 def test_all_decisions_are_sound(spark: SparkSession, model: Model, record_property: Any) -> None:
     total = 0
-    with settings(spark, _FAST):
+    with settings(spark, FAST):
         for state in STATES:
             decisions, kept, needed, unsound = model.run(state)
             record_property(state, f"{decisions} decisions, {kept} kept, {needed} must be kept")
@@ -180,7 +183,7 @@ def test_all_decisions_are_sound(spark: SparkSession, model: Model, record_prope
 
 
 def test_composition_is_what_spark_makes_of_the_whole_condition(spark: SparkSession, model: Model) -> None:
-    with settings(spark, _FAST):
+    with settings(spark, FAST):
         known = model.conditions("exact")
         chosen = model.predicates(300)
         conditions = [model.translator.translate(model.build(*predicate)[0]) for predicate in chosen]

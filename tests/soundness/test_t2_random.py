@@ -11,10 +11,11 @@ import random
 import time
 
 import pytest
-from grammar import Grammar
-from judge import AS_WRITTEN, Verdict, ask, judge, settings, shrink, understand
 from pyspark.sql import SparkSession
-from world import World, make_world
+
+from tests.soundness.grammar import Grammar
+from tests.soundness.judge import AS_WRITTEN, Verdict, ask, judge, settings, shrink, understand
+from tests.soundness.world import World, make_world
 
 SEED = int(os.environ.get("SEED") or random.SystemRandom().randrange(10**6))
 COUNT = int(os.environ.get("SOAK") or 4_000)

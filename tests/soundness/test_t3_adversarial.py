@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 
 import pytest
-from grammar import Grammar
-from judge import Asked, ask, judge, understand
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from world import World
+
+from tests.soundness.grammar import Grammar
+from tests.soundness.judge import Asked, ask, judge, understand
+from tests.soundness.world import World
 
 COUNT = int(os.environ.get("SOAK_T3") or 300)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import mutants
-from judge import settings
 from pyspark.sql import SparkSession
+
+from tests.soundness import mutants
+from tests.soundness.judge import settings
 
 
 def test_share_of_mutants_is_killed(spark: SparkSession) -> None:

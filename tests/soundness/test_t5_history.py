@@ -12,13 +12,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from judge import settings
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.pruning import scan
 from dbt_zorder.stats import collect
 from dbt_zorder.stats.store import stats_path, write_stats
+from tests.soundness.judge import settings
 
 NOT_OURS = {
     8: "there is one translator, and every test goes through it in a real query; an error in it is a full read (test_ansi)",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from grammar import Grammar
-from judge import ask, judge, settings, understand
 from pyspark.sql import SparkSession
-from test_t1_exhaustive import _FAST, Model
-from world import World
+
+from tests.soundness.grammar import Grammar
+from tests.soundness.judge import FAST, ask, judge, settings, understand
+from tests.soundness.test_t1_exhaustive import Model
+from tests.soundness.world import World
 
 BASELINE = json.loads((Path(__file__).parent / "effect_baseline.json").read_text())
 
@@ -17,7 +18,8 @@ BASELINE = json.loads((Path(__file__).parent / "effect_baseline.json").read_text
 def best_possible(model: Model, most: int) -> tuple[int, int]:
     """Return files kept, and files that any sound method must keep: some file of the same statistics has a match."""
     import numpy as np
-    from test_t1_exhaustive import ALPHABET, MULTISETS
+
+    from tests.soundness.test_t1_exhaustive import ALPHABET, MULTISETS
 
     # Bounds, null count and rows decide; -0.0 equals 0.0, so the file of the least symbols stands for its bounds.
     keys = []
@@ -40,7 +42,7 @@ def best_possible(model: Model, most: int) -> tuple[int, int]:
 
 
 def test_small_model_is_near_the_best_possible(spark: SparkSession) -> None:
-    with settings(spark, _FAST):
+    with settings(spark, FAST):
         kept, best = best_possible(Model(spark), 4000)
     print(f"T7 small model: {kept} kept, {best} possible, ratio {kept / best:.3f}")  # noqa: T201
     assert kept / best <= BASELINE["small_model"]

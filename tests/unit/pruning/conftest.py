@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 from dbt_zorder.stats import collect
 from dbt_zorder.stats.store import write_stats
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from helpers import COLUMNS, DATA, location
+from tests.unit.pruning.helpers import COLUMNS, DATA, location
 
 
 @pytest.fixture(scope="session")

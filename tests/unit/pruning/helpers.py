@@ -25,7 +25,7 @@ def files_read(df: DataFrame) -> int:
     """Run ``df`` and return what its scans report as ``numFiles``."""
     df.collect()
     total = 0
-    plans: list[Any] = [df._jdf.queryExecution().executedPlan()]  # type: ignore[operator]
+    plans: list[Any] = [df._jdf.queryExecution().executedPlan()]
     while plans:
         plan = plans.pop()
         name = plan.getClass().getSimpleName()

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from helpers import files_read
 from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import ColumnError, PredicateError
 from dbt_zorder.pruning import explain, scan, scan_sql
+from tests.unit.pruning.helpers import files_read
 
 # predicate, files that it must read at most
 PRUNED = [
@@ -144,6 +144,6 @@ def test_views_and_tables_without_stats_are_read_in_full(spark: SparkSession, ta
 
 
 def test_column_pruning_and_pushdown_still_work(spark: SparkSession, table: str) -> None:
-    plan = scan(spark, table, "a = 5").select("b")._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    plan = scan(spark, table, "a = 5").select("b")._jdf.queryExecution().executedPlan().toString()
     assert "EqualTo(a,5)" in plan
     assert "ReadSchema: struct<a:int,b:bigint>" in plan

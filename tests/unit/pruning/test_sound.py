@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from helpers import location
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.pruning import make_predicates, sound
 from dbt_zorder.stats import collect
 from dbt_zorder.stats.store import write_stats
+from tests.unit.pruning.helpers import location
 
 
 def test_makes_predicates_of_every_column_that_hold(spark: SparkSession, table: str) -> None:
