@@ -16,6 +16,7 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.credentials import ZorderCredentials
+from dbt_zorder.adapter.logs import forward_logs
 from dbt_zorder.errors import ZorderError
 
 _LOG = AdapterLogger("Spark")
@@ -28,6 +29,7 @@ class ZorderConnectionManager(SparkConnectionManager):
 
     def __init__(self, config: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
+        forward_logs()
         # dbt debug builds an adapter from a profile alone, without a project
         root = getattr(config, "project_root", None) or os.environ.get("DBT_PROJECT_DIR") or os.getcwd()
         if isinstance(config.credentials, ZorderCredentials):

@@ -21,11 +21,16 @@ _EXPENSIVE = {
     "Scala or Java function": re.compile(r"\bMapPartitions\b|\bMapElements\b|\bGenerate\b|\bUDF\b"),
     "source other than Parquet or ORC": re.compile(r"\bFileScan (?!parquet|orc)\w+|\bScan (JDBC|ExistingRDD)\b"),
 }
+_CHANCE = re.compile(r"\b(rand|randn|random|randstr|uniform|uuid|shuffle)\(")
 
 
 def reason_to_stage(df: DataFrame) -> str | None:
-    """Return what makes a query expensive to run twice, None if it is a plain scan with projections and filters."""
+    """Return what makes a query expensive or unsafe to run twice, None if it is a plain scan with filters."""
     plan = _physical_plan(df)
+    if _CHANCE.search(plan):
+        return "function of chance"  # what is counted and sampled would not be what is written
+    # names of columns and paths stand in brackets behind each operator; only the operators count
+    plan = re.sub(r"\[[^\[\]]*\]", "", plan)
     return next((what for what, pattern in _EXPENSIVE.items() if pattern.search(plan)), None)
 
 
@@ -51,8 +56,6 @@ def _physical_plan(df: DataFrame) -> str:
     view = f"zorder_plan_{uuid.uuid4().hex}"
     df.createTempView(view)
     try:
-        text = str(spark.sql(f"EXPLAIN SELECT * FROM {view}").collect()[0][0])
+        return str(spark.sql(f"EXPLAIN SELECT * FROM {view}").collect()[0][0])
     finally:
         spark.catalog.dropTempView(view)
-    # names of columns and paths stand in brackets behind each operator; only the operators count
-    return re.sub(r"\[[^\[\]]*\]", "", text)

@@ -39,6 +39,7 @@ class BuildRequest:
         table: where.
         spec: how to lay it out.
         stats_columns: columns to keep stats of besides the clustering columns.
+        bloom: columns with a Parquet bloom filter.
         options: of Spark's Parquet writer, such as ``compression``.
         comment: of the table.
         column_comments: by column name, in whatever case.
@@ -50,6 +51,7 @@ class BuildRequest:
     table: TableName
     spec: LayoutSpec
     stats_columns: Sequence[str] = ()
+    bloom: Sequence[str] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     comment: str = ""
     column_comments: Mapping[str, str] = field(default_factory=dict)
@@ -100,6 +102,7 @@ def check(df: DataFrame, request: BuildRequest) -> None:
     keys_for(df, request.spec)
     for name in request.stats_columns:
         key_of(resolve(name, df.schema, sensitive=sensitive))  # without an order there is no least and no greatest
+    _bloom_options(df, request)
 
 
 def build(spark: SparkSession, df: DataFrame, request: BuildRequest) -> BuildReport:
@@ -146,7 +149,7 @@ def write_data(df: DataFrame, layout: Layout, request: BuildRequest, path: str) 
     """Write the clustered rows to ``path``: one file a Spark partition."""
     writer = apply_layout(df, layout).write.mode("append")
     # a limit on the rows of a file, if the session has one, would cut files apart again
-    writer = writer.option("maxRecordsPerFile", 0).options(**request.options)
+    writer = writer.option("maxRecordsPerFile", 0).options(**request.options, **_bloom_options(df, request))
     if request.spec.partition_by:
         writer = writer.partitionBy(*request.spec.partition_by)
     writer.parquet(path)
@@ -229,6 +232,11 @@ def _stats_columns(df: DataFrame, layout: Layout, request: BuildRequest) -> list
         if column not in columns:
             columns.append(column)
     return columns
+
+
+def _bloom_options(df: DataFrame, request: BuildRequest) -> dict[str, str]:
+    columns = resolve_all(request.bloom, df.schema, sensitive=case_sensitive(df.sparkSession))
+    return {f"parquet.bloom.filter.enabled#{column.name}": "true" for column in columns}
 
 
 def _definition(df: DataFrame, request: BuildRequest) -> Definition:

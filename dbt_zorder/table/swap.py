@@ -65,7 +65,7 @@ def publish(spark: SparkSession, table: TableName, definition: Definition, locat
 
 
 def _tail(location: str) -> list[str]:
-    """Return the last two folders of a location, which no two versions share: that of stats is always called the same."""
+    """Return the last two folders of a location, which no two versions share: stats always lie in one of one name."""
     return location.rstrip("/").split("/")[-2:]
 
 

@@ -32,6 +32,9 @@ def source(spark: SparkSession, database: str) -> str:
         ("SELECT id, row_number() OVER (PARTITION BY g ORDER BY id) AS r FROM {t}", "window"),
         ("SELECT * FROM {t} DISTRIBUTE BY g", "shuffle"),
         ("SELECT * FROM {t} ORDER BY id", "shuffle"),
+        ("SELECT * FROM {t} WHERE rand() < 0.5", "function of chance"),
+        ("SELECT id, uuid() AS u FROM {t}", "function of chance"),
+        ("SELECT * FROM {t} TABLESAMPLE (10 PERCENT)", None),
         ("SELECT id, explode(a) AS e FROM {t}", "Scala or Java function"),
     ],
 )
