@@ -1,14 +1,10 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.soundness.judge import settings
 from tests.soundness.world import World, make_world

@@ -1,17 +1,12 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.stats import collect
 from dbt_zorder.stats.store import write_stats
-
-sys.path.insert(0, str(Path(__file__).parents[3]))
-
 from tests.unit.pruning.helpers import COLUMNS, DATA, location
 
 
