@@ -130,12 +130,12 @@ class ZorderAdapter(SparkAdapter):
             return rebuild_stats(self.session, table_name(relation), names)
 
     @available.parse(lambda *_, **__: [])
-    def zorder_mismatches(self, relation: BaseRelation, predicates: list[str] | str | None = None) -> list[Any]:
-        """Return every predicate whose pruned answer is not the full one, among given ones and some made from stats."""
+    def zorder_mismatches(self, relation: BaseRelation, predicates: list[str] | str | None, made: int) -> list[Any]:
+        """Return each predicate whose pruned answer is not the full one, of given ones and ``made`` from the stats."""
         table = table_name(relation).sql
         given = [predicates] if isinstance(predicates, str) else list(predicates or [])
         with _told():
-            return pruning.sound(self.session, table, [*given, *pruning.make_predicates(self.session, table)])
+            return pruning.sound(self.session, table, [*given, *pruning.make_predicates(self.session, table, made)])
 
     @available.parse(lambda *_, **__: {})
     def zorder_point_query_files(self, relation: BaseRelation) -> dict[str, Any]:
