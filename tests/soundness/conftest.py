@@ -16,7 +16,7 @@ def quiet() -> None:
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def world(spark: SparkSession) -> Iterator[World]:
     with settings(spark, {"spark.sql.session.timeZone": "America/St_Johns"}):
         yield make_world(spark, seed=5, files=200)
