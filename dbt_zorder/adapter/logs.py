@@ -30,3 +30,4 @@ def forward_logs() -> None:
     if not any(isinstance(handler, DbtHandler) for handler in logger.handlers):
         logger.addHandler(DbtHandler())
         logger.setLevel(logging.DEBUG)
+        logger.propagate = False  # whatever library set up the root logger would print it a second time
