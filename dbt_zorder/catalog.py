@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.sql import quote_name
@@ -54,11 +54,7 @@ def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
     """Return what the catalog says of a table or view, None if there is none by that name."""
     if not spark.catalog.tableExists(table.sql):
         return None
-    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {table.sql}").collect()
-    names = [row[0] for row in rows]
-    details_at = len(names) - 1 - names[::-1].index(_DETAILS)
-    details = {row[0]: row[1] for row in rows[details_at + 1 :]}
-    head = rows[:details_at]
+    head, details = described(spark, table.sql)
     columns = []
     for row in head:
         if row[0] == "" or row[0].startswith("# Partition"):
@@ -66,12 +62,25 @@ def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
         columns.append((row[0], row[1], row[2] or ""))
     return TableInfo(
         kind=details.get("Type", ""),
-        provider=(details.get("Provider") or "").lower(),
+        provider=details.get("Provider", "").lower(),
         location=details.get("Location", ""),
         partition_columns=_partition_columns([row[0] for row in head]),
         columns=columns,
         comment=details.get("Comment", ""),
     )
+
+
+def described(spark: SparkSession, name: str) -> tuple[list[Row], dict[str, str]]:
+    """Return what ``DESCRIBE TABLE EXTENDED`` says of a table: the rows of its columns, and its details by name.
+
+    Columns come first and may have any name, so the details count from the last heading on.
+
+    Raises:
+        AnalysisException: there is no table or view by that name.
+    """
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+    last = max((place for place, row in enumerate(rows) if row[0] == _DETAILS), default=len(rows))
+    return rows[:last], {str(row[0]): str(row[1] or "") for row in rows[last + 1 :]}
 
 
 def properties(spark: SparkSession, table: TableName) -> Mapping[str, str]:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from dbt_zorder.catalog import described
 from dbt_zorder.columns import split_name
 from dbt_zorder.sql import quote_name
-
-_DETAILS = "# Detailed Table Information"
 
 
 @dataclass(frozen=True)
@@ -39,13 +38,7 @@ def quoted(table: str) -> str:
 def describe(spark: SparkSession, table: str) -> TableFacts:
     """Return the facts of a table or view; Spark's own error where there is none."""
     sql = quoted(table)
-    details: dict[str, str] = {}
-    # Columns come first and may have any name, so the details count from the last heading on.
-    for row in spark.sql(f"DESCRIBE TABLE EXTENDED {sql}").collect():
-        if row[0] == _DETAILS:
-            details = {}
-        else:
-            details.setdefault(str(row[0]), str(row[1]))
+    _, details = described(spark, sql)
     parts = split_name(table.strip())
     full = tuple(part for part in (details.get("Catalog"), details.get("Database"), details.get("Table")) if part)
     names = full if len(full) == 3 and "Location" in details else tuple(parts)
