@@ -6,7 +6,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from pyspark.sql import DataFrame, SparkSession
@@ -219,8 +219,6 @@ def _with_row_bytes(spark: SparkSession, df: DataFrame, base: TableInfo | None, 
         total = read_stats(spark, base.location).selectExpr("sum(file_size)", "sum(row_count)").collect()[0]
     except Exception:  # no stats, no help
         return spec
-    from dataclasses import replace
-
     return replace(spec, row_bytes=total[0] / total[1]) if total[1] else spec
 
 

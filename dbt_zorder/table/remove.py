@@ -7,7 +7,7 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.stats.schema import STATS_SUFFIX
+from dbt_zorder.table.build import stats_table
 from dbt_zorder.table.files import delete_folder, has_client, is_empty, list_folders
 from dbt_zorder.table.version import Marker, is_version, read_marker, version_of, write_marker
 
@@ -19,7 +19,7 @@ def drop_table(spark: SparkSession, table: TableName) -> bool:
         False if the table does not exist or lies elsewhere: then only its stats relation, if it has one, is dropped.
     """
     info = describe(spark, table)
-    spark.sql(f"DROP TABLE IF EXISTS {_stats(table).sql}")
+    spark.sql(f"DROP TABLE IF EXISTS {stats_table(table).sql}")
     if info is None or not version_of(info.location):
         return False
     spark.sql(f"DROP TABLE IF EXISTS {table.sql}")
@@ -38,9 +38,9 @@ def rename_stats(spark: SparkSession, old: TableName, new: TableName) -> None:
     Another table of the old name will keep its versions in the same root: by the markers each drops and collects its
     own.
     """
-    if describe(spark, _stats(old)) is not None:
-        spark.sql(f"DROP TABLE IF EXISTS {_stats(new).sql}")
-        spark.sql(f"ALTER TABLE {_stats(old).sql} RENAME TO {_stats(new).sql}")
+    if describe(spark, stats_table(old)) is not None:
+        spark.sql(f"DROP TABLE IF EXISTS {stats_table(new).sql}")
+        spark.sql(f"ALTER TABLE {stats_table(old).sql} RENAME TO {stats_table(new).sql}")
     info = describe(spark, new)
     if info is not None and version_of(info.location) and has_client(spark):
         root = info.location.rstrip("/").rsplit("/", 1)[0]
@@ -53,7 +53,3 @@ def _versions_of(spark: SparkSession, root: str, table: TableName) -> list[tuple
     paths = [f"{root}/{name}" for name in list_folders(spark, root) if is_version(name)]
     markers = [(path, read_marker(spark, path)) for path in paths]
     return [(path, marker) for path, marker in markers if marker and marker.table.lower() == str(table).lower()]
-
-
-def _stats(table: TableName) -> TableName:
-    return TableName(table.schema, table.identifier + STATS_SUFFIX)
