@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test check format soak-pruning mutants bench smoke clean
+.PHONY: help install demo test test-all check format soak-pruning soak-faults mutants bench smoke clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,12 +33,18 @@ bench: $(STAMP) ## Measure the kernel beside ORDER BY, as ratios in one run
 test: $(STAMP) ## Run the whole test suite
 	$(BIN)/python -m pytest -m 'not slow'
 
+test-all: $(STAMP) ## Run every test there is, also the cases that CI leaves out
+	$(BIN)/python -m pytest
+
 smoke: ## Build the flights project with the oldest and the newest PySpark that the package allows
 	PYTHON=$(PYTHON) tests/smoke.sh oldest 'pyspark==3.5.*' 'dbt-core==1.10.*'
 	PYTHON=$(PYTHON) tests/smoke.sh newest 'pyspark<5'
 
 soak-pruning: $(STAMP) ## Decide 100,000 random predicates on live Spark, and 5,000 a kind of adversarial stats
 	SOAK=100000 SOAK_T3=5000 $(BIN)/python -m pytest -s tests/soundness/test_t2_random.py tests/soundness/test_t3_adversarial.py
+
+soak-faults: $(STAMP) ## Strike builds at every point, race them at every step, and read beside 200 swaps
+	SOAK_FAULTS=1 $(BIN)/python -m pytest -s tests/faults
 
 mutants: $(STAMP) ## Break the translator of predicates in many small ways; the harness must notice each
 	$(BIN)/python tests/soundness/mutants.py

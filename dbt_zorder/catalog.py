@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,10 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.sql import quote_name
 
+NEXT_SUFFIX = "__zorder_next"
+"""Behind a table's identifier: the entry that a swap makes and then puts in the table's place."""
+
+_LOCATION = re.compile(r"^Location: (.*)$", re.MULTILINE)
 _DETAILS = "# Detailed Table Information"
 
 
@@ -40,6 +45,7 @@ class TableInfo:
         partition_columns: names, in order.
         columns: DDL-relevant facts of each column: (name, type, comment).
         comment: of the table; empty if it has none.
+        statistics: what ``ANALYZE TABLE`` found, ``1024 bytes, 10 rows``; empty if it was not run.
     """
 
     kind: str
@@ -48,6 +54,7 @@ class TableInfo:
     partition_columns: Sequence[str]
     columns: Sequence[tuple[str, str, str]]
     comment: str
+    statistics: str = ""
 
 
 def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
@@ -67,6 +74,7 @@ def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
         partition_columns=_partition_columns([row[0] for row in head]),
         columns=columns,
         comment=details.get("Comment", ""),
+        statistics=details.get("Statistics", ""),
     )
 
 
@@ -95,6 +103,37 @@ def schema_location(spark: SparkSession, schema: str) -> str:
             return str(row[1])
     msg = f"The schema {schema} has no location."
     raise LookupError(msg)
+
+
+def served_locations(spark: SparkSession, schema: str) -> Mapping[str, str]:
+    """Return, by the last folder of its location, the name of every table of a schema but those of an unfinished swap.
+
+    One call where the catalog has such a call; a table that cannot be described then hides all others, and each is
+    described by itself.
+
+    Raises:
+        AnalysisException: there is no such schema.
+    """
+    try:
+        rows = spark.sql(f"SHOW TABLE EXTENDED IN {quote_name(schema)} LIKE '*'").collect()
+        found = [(str(row["tableName"]), _LOCATION.findall(row["information"])) for row in rows]
+    except Exception:
+        names = [row["tableName"] for row in spark.sql(f"SHOW TABLES IN {quote_name(schema)}").collect()]
+        found = [(name, _location_of(spark, TableName(schema, name))) for name in names]
+    return {
+        place.rstrip("/").rsplit("/", 1)[-1]: f"{schema}.{name}"
+        for name, places in found
+        for place in places[:1]
+        if not name.endswith(NEXT_SUFFIX)
+    }
+
+
+def _location_of(spark: SparkSession, table: TableName) -> list[str]:
+    try:
+        info = describe(spark, table)
+    except Exception:  # of a format that this session cannot read: it is none of ours
+        return []
+    return [info.location] if info and info.location else []
 
 
 def column_facts(schema: StructType) -> list[tuple[str, str, str]]:

@@ -26,6 +26,10 @@ class BuildError(ZorderError):
     """A build was abandoned before the table was changed; the version before is still served."""
 
 
+class SchemaChangeError(ZorderError):
+    """The columns of a batch are not those of its table, and the model does not allow them to change."""
+
+
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the known name nearest to ``given``, or an empty string."""
     names = list(known)

@@ -10,6 +10,35 @@ from pyspark.sql import SparkSession
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
+SHARES = {
+    "tests/faults/test_environment.py": 6,
+    "tests/faults/test_exceptions.py": 6,
+    "tests/faults/test_interleavings.py": 8,
+    "tests/functional/test_changes.py": 2,
+    "tests/functional/test_incremental.py": 4,
+    "tests/unit/curve/test_bits.py": 2,
+    "tests/unit/layout/test_bit_keys.py": 3,
+    "tests/unit/layout/test_curve_plan.py": 3,
+    "tests/unit/layout/test_saved.py": 2,
+    "tests/unit/table/test_append.py": 5,
+    "tests/unit/table/test_build.py": 2,
+    "tests/unit/table/test_pilot.py": 3,
+    "tests/unit/table/test_vacuum.py": 2,
+    "tests/unit/table/test_verify.py": 5,
+}
+"""Of these files ``-m "not slow"`` takes every n-th test, and ``make test-all`` all."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what is beyond the share of its file."""
+    seen: dict[str, int] = {}
+    for item in items:
+        module = item.nodeid.partition("::")[0]
+        if module in SHARES:
+            place = seen[module] = seen.get(module, -1) + 1
+            if place % SHARES[module]:
+                item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture(scope="session")
 def session_dir(tmp_path_factory: pytest.TempPathFactory) -> str:

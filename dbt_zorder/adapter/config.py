@@ -13,6 +13,7 @@ from typing import Any
 from dbt.adapters.spark.impl import SparkConfig
 
 from dbt_zorder.errors import ConfigError, did_you_mean
+from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS
 from dbt_zorder.layout.plan import MOST_COLUMNS
 from dbt_zorder.layout.sizing import parse_size
 
@@ -31,6 +32,7 @@ class ZorderConfig(SparkConfig):
     zorder_keep_versions: int | None = None
     zorder_grace_hours: float | None = None
     zorder_stats_columns: list[str] | str | None = None
+    zorder_optimize: str | None = None
     zorder_skip: bool | None = None
 
 
@@ -42,6 +44,8 @@ class ModelSettings:
     """The checked settings of one model. Attributes are the configs without their prefix; see README.md."""
 
     by: tuple[str, ...]
+    curve: str
+    encoding: str
     files: int | None
     file_size: str | int
     weights: tuple[float, ...] | None
@@ -49,6 +53,7 @@ class ModelSettings:
     keep_versions: int
     grace_hours: float
     stats_columns: tuple[str, ...]
+    optimize: str
     partition_by: tuple[str, ...]
     options: Mapping[str, str]
     properties: Mapping[str, str]
@@ -69,9 +74,9 @@ class ModelSettings:
         reader = _Reader(model, config)
         skip = reader.read("zorder_skip", _boolean, False)
         by = reader.read("zorder_by", _columns, ())
-        reader.read("zorder_curve", _one_of("zorder"), "zorder")
-        reader.read("zorder_encoding", _one_of("rank"), "rank")
         own = {
+            "curve": reader.read("zorder_curve", _one_of(*CURVES), CURVES[0]),
+            "encoding": reader.read("zorder_encoding", _one_of(*ENCODINGS), ENCODINGS[0]),
             "files": reader.read("zorder_files", _positive_integer, None),
             "file_size": reader.read("zorder_file_size", _file_size, "auto"),
             "weights": reader.read("zorder_weights", _weights(by), None) if by else None,
@@ -79,6 +84,7 @@ class ModelSettings:
             "keep_versions": reader.read("zorder_keep_versions", _whole_number, 2),
             "grace_hours": reader.read("zorder_grace_hours", _hours, 24.0),
             "stats_columns": reader.read("zorder_stats_columns", _names, ()),
+            "optimize": reader.read("zorder_optimize", _one_of("auto", "never"), "auto"),
         }
         # a mistake is one even where it has no effect; what follows is dbt-spark's business without zorder_by
         if skip or not by:
@@ -89,8 +95,8 @@ class ModelSettings:
         return cls(
             by=by,
             partition_by=partition_by,
-            options={str(k): str(v) for k, v in (config.get("options") or {}).items()},
-            properties={str(k): str(v) for k, v in (config.get("tblproperties") or {}).items()},
+            options=reader.read("options", _texts, {}),
+            properties=reader.read("tblproperties", _texts, {}),
             location_root=config.get("location_root"),
             **own,
         )
@@ -171,6 +177,13 @@ def _names(value: Any) -> tuple[str, ...]:
             raise ValueError(msg)
         seen.add(name.lower())
     return tuple(names)
+
+
+def _texts(value: Any) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        msg = "it must be a mapping of names to values."
+        raise ValueError(msg)
+    return {str(name): str(text) for name, text in value.items()}
 
 
 def _one_of(*allowed: str) -> Callable[[Any], str]:

@@ -19,12 +19,17 @@ from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
 from dbt_zorder.adapter.connections import ZorderConnectionManager
 from dbt_zorder.adapter.response import ZorderResponse
 from dbt_zorder.catalog import TableName
-from dbt_zorder.errors import ZorderError
+from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.incremental import Batch, begin, increment
+from dbt_zorder.table.optimize import optimize, request_from_marker
 from dbt_zorder.table.remove import drop_table, rename_stats
 from dbt_zorder.table.restat import rebuild_stats
+from dbt_zorder.table.rollback import rollback
 from dbt_zorder.table.summary import current_summary
+from dbt_zorder.table.vacuum import vacuum
+from dbt_zorder.table.verify import verify_table
 
 
 class ZorderAdapter(SparkAdapter):
@@ -66,26 +71,7 @@ class ZorderAdapter(SparkAdapter):
         persist_columns: bool,
     ) -> ZorderResponse:
         """Build a model into a new version of its table and swap it in; return what ``dbt run`` reports."""
-        described = {name: column.get("description") or "" for name, column in model["columns"].items()}
-        request = BuildRequest(
-            table=table_name(relation),
-            spec=LayoutSpec(
-                by=settings.by,
-                files=settings.files,
-                file_size=settings.file_size,
-                partition_by=settings.partition_by,
-                weights=settings.weights,
-            ),
-            stats_columns=settings.stats_columns,
-            bloom=settings.bloom,
-            options=settings.options,
-            comment=(model.get("description") or "") if persist_relation else "",
-            column_comments=described if persist_columns else {},
-            properties=settings.properties,
-            location_root=settings.location_root,
-            keep_versions=settings.keep_versions,
-            grace_hours=settings.grace_hours,
-        )
+        request = build_request(settings, relation, model, persist_relation, persist_columns)
         with self.connections.exception_handler(sql):
             try:
                 report = build(self.session, self.session.sql(sql), request)
@@ -93,6 +79,62 @@ class ZorderAdapter(SparkAdapter):
                 msg = f"Model {model_name(model)}: {exc}"
                 raise DbtRuntimeError(msg) from exc
         return ZorderResponse.of(report)
+
+    @available.parse_none
+    def zorder_increment(
+        self,
+        settings: ModelSettings,
+        relation: BaseRelation,
+        sql: str,
+        model: Mapping[str, Any],
+        persist_relation: bool,
+        persist_columns: bool,
+        batch: Mapping[str, Any],
+    ) -> ZorderResponse:
+        """Add a model's rows to its table; ``batch`` holds ``overwrite`` and ``on_schema_change``."""
+        request = build_request(settings, relation, model, persist_relation, persist_columns)
+        with self.connections.exception_handler(sql):
+            try:
+                now = begin(self.session, request.table)
+                # what the model asked of its table while it was compiled, it asked of the files of then
+                before = self._files_at_compilation().pop(str(relation), now) if now is not None else None
+                how = Batch(**batch, may_rewrite=settings.optimize == "auto")
+                report = increment(self.session, self.session.sql(sql), request, how, before)
+            except SchemaChangeError as exc:
+                msg = f"Model {model_name(model)}: {exc}"
+                raise CompilationError(msg) from exc
+            except ZorderError as exc:
+                msg = f"Model {model_name(model)}: {exc}"
+                raise DbtRuntimeError(msg) from exc
+        return ZorderResponse.of_increment(report)
+
+    @available.parse_none
+    def zorder_begin(self, relation: BaseRelation) -> None:
+        """Complete the batches that a failed run has left in a table's journal, and remember the table's files.
+
+        Files that another run adds after this make the run that asked give up, rather than add the same rows again.
+        """
+        if self._has_session():
+            with self.connections.exception_handler(f"recover {relation}"):
+                files = begin(self.session, table_name(relation))
+            if files is not None:
+                self._files_at_compilation()[str(relation)] = files
+
+    def _files_at_compilation(self) -> dict[str, Mapping[str, int]]:
+        """Return the files of each table that a model asked ``is_incremental()`` about, by relation."""
+        found: dict[str, Mapping[str, int]] = self.__dict__.setdefault("_zorder_files", {})
+        return found
+
+    @available.parse(lambda *_, **__: {})
+    def zorder_optimize(self, relation: BaseRelation, model: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:
+        """Build a table anew from its own rows, or tell what that would do; ``text`` is the same to print."""
+        with _told():
+            settings = self.zorder_settings(model) if model else None
+            if settings is not None and model is not None:
+                request = build_request(settings, relation, model, False, False)
+            else:
+                request = request_from_marker(self.session, table_name(relation))
+            return optimize(self.session, request, dry_run=dry_run).to_dict()
 
     @available.parse(lambda *_, **__: False)
     def zorder_drop(self, relation: BaseRelation) -> bool:
@@ -129,6 +171,46 @@ class ZorderAdapter(SparkAdapter):
         with _told():
             return rebuild_stats(self.session, table_name(relation), names)
 
+    @available.parse(lambda *_, **__: {})
+    def zorder_vacuum(
+        self,
+        relation: BaseRelation,
+        model: Mapping[str, Any] | None,
+        dry_run: bool,
+        grace_hours: float | None,
+        keep_versions: int | None,
+    ) -> dict[str, Any]:
+        """Delete old versions of a table; return the names of those that are gone, and ``text`` to print."""
+        with _told():
+            if not isinstance(dry_run, bool):
+                msg = f"zorder_vacuum: dry_run is {dry_run!r}, but it must be true or false."
+                raise ZorderError(msg)
+            settings = ModelSettings.from_config(model_name(model), model["config"]) if model else None
+            vacuumed = vacuum(
+                self.session,
+                table_name(relation),
+                keep_versions if keep_versions is not None else settings.keep_versions if settings else 2,
+                grace_hours if grace_hours is not None else settings.grace_hours if settings else 24.0,
+                settings.location_root if settings else None,
+                dry_run=dry_run,
+            )
+        return {"deleted": list(vacuumed.deleted), "text": str(vacuumed)}
+
+    @available.parse(lambda *_, **__: {})
+    def zorder_verify(self, relation: BaseRelation) -> dict[str, Any]:
+        """Compare a table with its stats; return what does not agree, and ``text`` to print."""
+        try:
+            verified = verify_table(self.session, table_name(relation))
+        except ZorderError as exc:  # one of many tables: the others are looked at too
+            return {"findings": [str(exc)], "text": str(exc)}
+        return {"findings": list(verified.findings), "text": str(verified)}
+
+    @available.parse(lambda *_, **__: [])
+    def zorder_rollback(self, relation: BaseRelation, version: str | None = None) -> list[str]:
+        """Serve an earlier version; return the names of the one served till now and of the one from now on."""
+        with _told():
+            return list(rollback(self.session, table_name(relation), version))
+
     @available.parse(lambda *_, **__: [])
     def zorder_mismatches(self, relation: BaseRelation, predicates: list[str] | str | None, made: int) -> list[Any]:
         """Return each predicate whose pruned answer is not the full one, of given ones and ``made`` from the stats."""
@@ -161,6 +243,38 @@ def _told() -> Iterator[None]:
         yield
     except ZorderError as exc:
         raise CompilationError(str(exc)) from exc
+
+
+def build_request(
+    settings: ModelSettings,
+    relation: BaseRelation,
+    model: Mapping[str, Any],
+    persist_relation: bool,
+    persist_columns: bool,
+) -> BuildRequest:
+    """Return what to build for a model."""
+    described = {name: column.get("description") or "" for name, column in model["columns"].items()}
+    return BuildRequest(
+        table=table_name(relation),
+        spec=LayoutSpec(
+            by=settings.by,
+            files=settings.files,
+            file_size=settings.file_size,
+            partition_by=settings.partition_by,
+            weights=settings.weights,
+            curve=settings.curve,
+            encoding=settings.encoding,
+        ),
+        stats_columns=settings.stats_columns,
+        bloom=settings.bloom,
+        options=settings.options,
+        comment=(model.get("description") or "") if persist_relation else "",
+        column_comments=described if persist_columns else {},
+        properties=settings.properties,
+        location_root=settings.location_root,
+        keep_versions=settings.keep_versions,
+        grace_hours=settings.grace_hours,
+    )
 
 
 def table_name(relation: BaseRelation) -> TableName:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
 from dbt_zorder.table.build import BuildReport
+from dbt_zorder.table.incremental import IncrementReport
+from dbt_zorder.table.summary import Summary
 
 
 @dataclass
@@ -20,6 +22,10 @@ class ZorderResponse(AdapterResponse):
         version: name of the new version.
         seconds: by phase: sample, write, stats, swap.
         point_query_files: by clustering column, how many files an equality query reads on average.
+        appended: whether rows were added to the version that was there; None for a table model. What was written is
+            then the batch's alone, while ``point_query_files`` is the whole table's.
+        files_replaced: files of the partitions that a batch replaced.
+        rewritten: whether the table was built anew after the append, because that was due.
     """
 
     files_written: int | None = None
@@ -28,6 +34,9 @@ class ZorderResponse(AdapterResponse):
     version: str | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     point_query_files: dict[str, float] = field(default_factory=dict)
+    appended: bool | None = None
+    files_replaced: int | None = None
+    rewritten: bool | None = None
 
     @classmethod
     def of(cls, report: BuildReport) -> ZorderResponse:
@@ -45,12 +54,57 @@ class ZorderResponse(AdapterResponse):
             point_query_files=dict(summary.point_query_files),
         )
 
+    @classmethod
+    def of_increment(cls, report: IncrementReport) -> ZorderResponse:
+        """Return the response for a finished incremental run."""
+        batch, built, table = report.appended, report.built, report.table
+        if batch is None:
+            assert built is not None
+            return replace(cls.of(built), appended=False, rewritten=False)
+        touched = dict(table.point_query_files) if table else {}
+        seconds = dict(batch.seconds)
+        for phase, spent in built.seconds.items() if built else ():
+            seconds[phase] = round(seconds.get(phase, 0.0) + spent, 3)
+        return cls(
+            _message=append_line(batch.rows, batch.files, batch.removed, table, rewritten=built is not None),
+            code="OK",
+            rows_affected=batch.rows,
+            files_written=batch.files + (built.summary.files if built else 0),
+            bytes_written=batch.bytes + (built.summary.bytes if built else 0),
+            zorder_by=list(touched),
+            version=report.version,
+            seconds=seconds,
+            point_query_files=touched,
+            appended=True,
+            files_replaced=batch.removed,
+            rewritten=built is not None,
+        )
+
+
+def append_line(rows: int, files: int, replaced: int, table: Summary | None, *, rewritten: bool) -> str:
+    """Return ``zorder: 500 rows appended in 1 file, now 17 files, point query on ...``."""
+    if not rows:
+        return "zorder: no new rows, nothing written"
+    parts = [
+        f"zorder: {rows:,} rows {'in place of ' + counted(replaced) if replaced else 'appended'} in {counted(files)}"
+    ]
+    if rewritten:
+        parts.append("table rewritten")
+    if table is not None:
+        parts.append("now " + status_line(table.files, table.point_query_files).removeprefix("zorder: "))
+    return ", ".join(parts)
+
+
+def counted(files: int) -> str:
+    """Return ``1 file`` or ``16 files``."""
+    return f"{files} file{'' if files == 1 else 's'}"
+
 
 def status_line(files: int, touched: Mapping[str, float]) -> str:
     """Return ``zorder: 16 files, point query on customer_id reads 4 of 16, event_ts 4 of 16``."""
-    counted = f"zorder: {files} file{'' if files == 1 else 's'}"
+    head = f"zorder: {counted(files)}"
     if files < 2:
-        return counted
+        return head
     means = {column: f"{mean:.1f}".removesuffix(".0") + f" of {files}" for column, mean in touched.items()}
     parts = [f"{column}{'' if number else ' reads'} {mean}" for number, (column, mean) in enumerate(means.items())]
-    return f"{counted}, point query on " + ", ".join(parts)
+    return f"{head}, point query on " + ", ".join(parts)

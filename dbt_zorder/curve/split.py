@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dbt_zorder.curve import packing
 from dbt_zorder.curve.ranks import Mass, Ranks
 
 _BALANCED = 0.15  # a cut whose sides have up to 15% more rows a file than their share counts as balanced
 _TOO_UNEVEN = 0.4  # above this, a hash that fills files evenly serves better than any cut
+
+
 _AS_GOOD = 0.03  # cuts that differ by less are as good as each other
 
 
@@ -72,16 +75,14 @@ class Splitter:
         if not cell.cuttable:
             return None
         here = self._ranks[cell.rows]
-        found = [
-            cut
-            for column in range(here.shape[1])
-            if (cut := _balanced_cut(here[:, column], column, cell.files)) is not None
-        ]
+        found = [cut for column in range(here.shape[1]) if (cut := _balanced_cut(here[:, column], column, cell.files))]
         evenest = min((cut.imbalance for cut in found), default=_TOO_UNEVEN)
         if evenest >= _TOO_UNEVEN:
             return None
         tolerance = max(_BALANCED, evenest)
-        scored = [(self._touched(here, cut), cut) for cut in found if cut.imbalance <= tolerance]
+        found = [cut for cut in found if cut.imbalance <= tolerance]
+        found += [cut for cut in self._planned_cuts(here, cell.files, touched) if cut.imbalance <= tolerance]
+        scored = [(self._touched(here, cut, cell.files), cut) for cut in found]
         enough = min(float(shares.sum()) for shares, _ in scored) * (1 + _AS_GOOD)
         equals = [(shares, cut) for shares, cut in scored if shares.sum() <= enough]
         # the last level may not reach around all columns: share it out, so that no column is left behind
@@ -89,29 +90,67 @@ class Splitter:
         touched += shares
         return best
 
-    def _touched(self, here: Ranks, cut: _Cut) -> npt.NDArray[np.float64]:
-        """Return the weighted sum of both halves' shares, by column."""
+    def _planned_cuts(self, here: Ranks, files: int, touched: npt.NDArray[np.float64]) -> list[_Cut]:
+        """Return the first cuts of the best ways to cut a few files, which need not be halves."""
+        columns = here.shape[1]
+        if not 2 < files <= packing.MOST_FILES or not packing.known(columns, files):
+            return []
+        ways = packing.ways(columns, files)
+        expected = ways.touched * self._shares(here)
+        sums = expected.sum(axis=1)
+        good = np.flatnonzero(sums <= sums.min() * (1 + _AS_GOOD))
+        best = good[np.argmin((touched + expected[good]).max(axis=1))]
+        column, left = int(ways.column[best]), int(ways.left_files[best])
+        return [
+            cut
+            for left_files in {left, files - left}
+            if (cut := _cut_at(here[:, column], column, files, left_files)) is not None
+        ]
+
+    def _shares(self, half: Ranks) -> npt.NDArray[np.float64]:
+        """Return by column the weighted chance that an equality query's value lies within a cell's bounds."""
+        shares = np.zeros(len(self._mass))
+        for column, mass in enumerate(self._mass):
+            values = half[:, column]
+            values = values[values > 0]
+            if len(values):
+                shares[column] = self._weights[column] * float(mass[values.max()] - mass[values.min() - 1])
+        return shares
+
+    def _touched(self, here: Ranks, cut: _Cut, files: int) -> npt.NDArray[np.float64]:
+        """Return by column what both halves add to the files that an equality query touches.
+
+        Where the ways to cut them further are known, their best counts; else one cell counts as one file, which is as
+        good to compare halves.
+        """
         right = here[:, cut.column] >= cut.rank
         total = np.zeros(len(self._mass))
-        for half in (here[~right], here[right]):
-            for column, mass in enumerate(self._mass):
-                values = half[:, column]
-                values = values[values > 0]
-                if len(values):
-                    total[column] += self._weights[column] * float(mass[values.max()] - mass[values.min() - 1])
+        for half, count in ((here[~right], cut.left_files), (here[right], files - cut.left_files)):
+            shares = self._shares(half)
+            if packing.known(len(shares), files):
+                expected = packing.ways(len(shares), count).touched * shares
+                shares = expected[int(np.argmin(expected.sum(axis=1)))]
+            total += shares
         return total
 
 
 def _balanced_cut(values: npt.NDArray[np.int32], column: int, files: int) -> _Cut | None:
     """Return the cut that shares out rows and files most evenly, nearest the middle; None for a single value."""
+    return _cut_at(values, column, files, None)
+
+
+def _cut_at(values: npt.NDArray[np.int32], column: int, files: int, left_files: int | None) -> _Cut | None:
+    """Return the most even cut with ``left_files`` files left of it; with any number near half of them if None."""
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) < 2:
         return None
     left_share = np.cumsum(counts)[:-1] / len(values)
-    left_files = np.clip(np.rint(left_share * files), 1, files - 1)
-    left_fill = left_share / left_files * files
-    right_fill = (1 - left_share) / (files - left_files) * files
+    left = np.clip(np.rint(left_share * files), 1, files - 1) if left_files is None else np.full(1, float(left_files))
+    left_fill = left_share / left * files
+    right_fill = (1 - left_share) / (files - left) * files
     # a file that is too small counts like one that is too large by the same factor
     imbalance = np.maximum(np.maximum(left_fill, right_fill), 1 / np.minimum(left_fill, right_fill)) - 1
-    best = int(np.argmin(imbalance + np.abs(left_files / files - 0.5)))
-    return _Cut(column, int(distinct[best + 1]), int(left_files[best]), float(imbalance[best]))
+    best = int(np.argmin(imbalance + (np.abs(left / files - 0.5) if left_files is None else 0)))
+    return _Cut(
+        column, int(distinct[best + 1]), int(np.broadcast_to(left, imbalance.shape)[best]), float(imbalance[best])
+    )

@@ -17,6 +17,8 @@ def cluster(
     file_size: str | int = "auto",
     seed: int = 0,
     partition_by: str | Sequence[str] = (),
+    curve: str = "zorder",
+    encoding: str = "rank",
 ) -> DataFrame:
     """Return ``df`` with its rows in one Spark partition a file, each file one box of the column space.
 
@@ -30,10 +32,12 @@ def cluster(
         file_size: ``auto`` (128 MB, more above 100 GB), bytes, or a text like ``64MB``.
         seed: of the sample: the same input in the same input splits gives the same files.
         partition_by: the columns that the write will partition by.
+        curve: ``zorder``, ``hilbert``, or ``linear``: the order of the columns one after another.
+        encoding: ``rank`` among sampled boundaries, or the type's own ``bits``.
 
     Raises:
         ColumnError: a column is unknown, ambiguous, named twice, or of a type that Spark cannot order.
-        ConfigError: the number of columns or the size is out of range.
+        ConfigError: the number of columns or the size is out of range, or there is no such curve or encoding.
     """
     spec = LayoutSpec(
         by=[by] if isinstance(by, str) else list(by),
@@ -41,5 +45,7 @@ def cluster(
         file_size=file_size,
         partition_by=[partition_by] if isinstance(partition_by, str) else list(partition_by),
         seed=seed,
+        curve=curve,
+        encoding=encoding,
     )
     return apply_layout(df, plan_layout(df, spec))

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from dbt_zorder.columns import leaf_names
 from dbt_zorder.curve.slots import slots
+from dbt_zorder.layout.curve_key import add_curve, shared
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.linear import order_sql
 from dbt_zorder.layout.literals import int_array, key_array
-from dbt_zorder.layout.plan import Layout
 from dbt_zorder.sql import quote_name
 
 _MOST_USES = 4
@@ -35,7 +37,7 @@ class Names:
 
     partition: str
     node: str
-    slot: str
+    curve: str
 
     @classmethod
     def beside(cls, df: DataFrame) -> Names:
@@ -44,77 +46,80 @@ class Names:
         prefix = "__zorder"
         while any(name.startswith(prefix) for name in taken):
             prefix += "_"
-        return cls(f"{prefix}_part", f"{prefix}_node", f"{prefix}_slot")
+        return cls(f"{prefix}_part", f"{prefix}_node", f"{prefix}_curve")
 
     @property
     def all(self) -> list[str]:
         """Every temporary name."""
-        return [self.partition, self.node, self.slot]
+        return [self.partition, self.node, self.curve]
 
 
 def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
     """Send every row of ``df`` to its file's partition, sorted along the curve inside it.
 
-    The result has the columns of ``df``, and one Spark partition a file. Spark neither coalesces nor splits them, since
-    their number is explicit.
+    The result has the columns of ``df``, and one Spark partition a file, or for several files that are small partitions
+    of the table. Spark neither coalesces nor splits them, since their number is explicit.
     """
-    forest = layout.forest
     names = Names.beside(df)
-    steps = _to_root(df, layout, names)
-    most_uses = _MOST_USES if len(leaf_names(df.schema)) < _WIDE else _MOST_USES_WIDE
-    for first, last in _chunks(layout, most_uses):
-        node = names.node
-        for level in range(first, last):
-            node = _next_node(layout, level, node)
-        columns = {names.node: f.expr(_shared(node))}
-        if last == forest.file_levels:
-            steps = steps.withColumns(columns)
-            columns = {}
-        elif first == forest.file_levels:
-            columns[names.slot] = _slot(layout, names, df)
-        steps = steps.withColumns(columns)
-    if len(forest.cuts) == forest.file_levels:
-        steps = steps.withColumn(names.slot, _slot(layout, names, df))
-    placed = steps.repartition(forest.files, names.slot)
-    order = [*(f.expr(column) for column in layout.partition_columns), f.col(names.node)]
+    steps = add_node(df, layout, names)
+    curve = layout.curve
+    number = _file_number(layout, names, df)
+    # an expression and no column: what is shuffled stays as small as can be
+    placed = steps.repartition(layout.tasks, f.expr(f"get({int_array(_slots(layout))}, {number})"))
+    order = [f.expr(column) for column in layout.partition_columns]
+    if curve is None:
+        order.append(f.col(names.node))
+    elif curve.curve == "linear":
+        order += [f.expr(sql) for sql in order_sql(layout.keys)]
+    else:
+        if not curve.cuts_files:  # behind the shuffle, which then need not carry it
+            placed = add_curve(placed, curve, layout.keys, names.curve, _most_uses(df))
+        order.append(f.col(names.curve))
     return placed.sortWithinPartitions(*order).drop(*names.all)
 
 
-def _shared(expression: str) -> str:
-    """Write an integer expression twice, so that it counts as common and gets a Java method of its own."""
-    return f"({expression}) | ({expression})"
+def add_node(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
+    """Add a column with the node of the last level that each row comes to; ``names`` are those beside ``df``."""
+    most_uses = _most_uses(df)
+    steps = _to_root(df, layout, names)
+    if layout.curve is not None and layout.curve.cuts_files:
+        steps = add_curve(steps, layout.curve, layout.keys, names.curve, most_uses)
+    for first, last in _chunks(layout, most_uses):
+        node = names.node
+        for level in range(first, last):
+            node = _next_node(layout, level, node, names.curve)
+        steps = steps.withColumn(names.node, f.expr(shared(node)))
+    return steps
+
+
+def _most_uses(df: DataFrame) -> int:
+    return _MOST_USES if len(leaf_names(df.schema)) < _WIDE else _MOST_USES_WIDE
 
 
 def _chunks(layout: Layout, most_uses: int) -> list[tuple[int, int]]:
-    """Share the levels out over projections, as [first, last) pairs; one ends where the file is decided.
+    """Share the levels out over projections, as [first, last) pairs.
 
     A level is used once by the doubling and once by each column that cuts in the next level, so the text of a chunk
     grows with the product of these numbers, which is kept below ``most_uses``.
     """
-    forest = layout.forest
     chunks: list[tuple[int, int]] = []
     first, uses = 0, 1
-    for level, cuts in enumerate(forest.cuts):
-        here = 1 + int(cuts.any(axis=1).sum())
-        if level > first and (uses * here > most_uses or level == forest.file_levels):
+    for level, cuts in enumerate(layout.levels):
+        here = 1 + len(cuts)
+        if level > first and uses * here > most_uses:
             chunks.append((first, level))
             first, uses = level, 1
         uses *= here
-    if forest.cuts:
-        chunks.append((first, len(forest.cuts)))
+    if layout.levels:
+        chunks.append((first, len(layout.levels)))
     return chunks
 
 
-def _next_node(layout: Layout, level: int, node: str) -> str:
-    cuts = layout.forest.cuts[level]
+def _next_node(layout: Layout, level: int, node: str, curve_column: str) -> str:
     steps = [f"2 * ({node})"]
-    for column, key in enumerate(layout.keys):
-        if cuts[column].any():
-            values = [
-                None if cut == 0 else layout.sample.cut_value(column, cut, key.carrier) for cut in cuts[column].tolist()
-            ]
-            # <=> true makes NULL false without a branch, behind which nothing common could be told
-            steps.append(f"CAST(({key.expression} >= get({key_array(values, key.carrier)}, {node})) <=> true AS INT)")
+    for value, cuts in layout.comparisons(level, curve_column):
+        # <=> true makes NULL false without a branch, behind which nothing common could be told
+        steps.append(f"CAST(({value} >= get({cuts}, {node})) <=> true AS INT)")
     return " + ".join(steps)
 
 
@@ -136,15 +141,23 @@ def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
     return steps
 
 
-def _slot(layout: Layout, names: Names, df: DataFrame) -> Column:
-    """Return the integer that Spark's partitioning by hash sends to the row's file."""
-    forest = layout.forest
-    number = f"get({int_array(forest.first_file.tolist())}, {names.node})"
-    if (forest.file_count > 1).any():
-        spread = f"get({int_array(forest.file_count.tolist())}, {names.node})"
+def _slots(layout: Layout) -> list[int]:
+    """Return for every file the integer that Spark's partitioning by hash sends to its Spark partition."""
+    found = slots(layout.tasks)
+    if layout.task_of_file is not None:
+        found = found[layout.task_of_file]
+    return [int(slot) for slot in found]
+
+
+def _file_number(layout: Layout, names: Names, df: DataFrame) -> str:
+    """Return SQL text of the number of a row's file."""
+    cell = f"shiftright({names.node}, {len(layout.levels) - layout.file_levels})"
+    number = f"get({int_array(layout.first_file.tolist())}, {cell})"
+    if (layout.file_count > 1).any():
+        spread = f"get({int_array(layout.file_count.tolist())}, {cell})"
         hashed = ", ".join(_hashable(df.schema)) or "0"
         number = f"{number} + CASE WHEN {spread} > 1 THEN CAST(pmod(xxhash64({hashed}), {spread}) AS INT) ELSE 0 END"
-    return f.expr(f"get({int_array(slots(forest.files).tolist())}, {number})")
+    return number
 
 
 def _hashable(schema: t.StructType) -> list[str]:

@@ -48,6 +48,11 @@ def shortest_separator(below: bytes, above: bytes, *, text: bool) -> bytes:
     return above[:end]
 
 
+def key_text(value: KeyValue, carrier: str) -> str:
+    """Return one key, not binary, as text that Spark casts to ``carrier``."""
+    return _text(value) if carrier == "string" else _number(value, carrier)
+
+
 def _text(value: KeyValue) -> str:
     assert isinstance(value, bytes)
     return value.decode("utf-8", errors="ignore")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +13,23 @@ from pyspark.sql import functions as f
 from dbt_zorder.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.curve.forest import Forest, grow
 from dbt_zorder.errors import ConfigError
+from dbt_zorder.layout.curve_plan import check_curve, curve_of, lay_out, sampled_keys
 from dbt_zorder.layout.keys import Key, key_of
+from dbt_zorder.layout.layout import Layout, partition_hash
 from dbt_zorder.layout.sample import Sample, draw, wanted_rows
 from dbt_zorder.layout.sizing import auto_size, files_for, parse_size, probe_row_bytes, widest_row
 
 MOST_COLUMNS = 8
 _ORDER_LEVELS = 7
-_MOST_CELLS = 1 << 14
+_FEWEST_LEVELS = 4
+_CELL_ROWS = 8_192
+"""Rows of a cell at least, some half of a Parquet page: what is finer serves no reader."""
+_MOST_CELLS = 1 << 15
 """Cells of the last level in all: they are literals in the plan, and growing them takes time on the driver."""
+_BUNDLE_BYTES = 8 << 20
+_BUNDLE_FILES = 64
+"""What one Spark partition may write of partitions that are smaller than a file: more would be sorted again by Spark,
+which keeps up to ``spark.sql.maxConcurrentOutputFileWriters`` files open (100 in our sessions)."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,8 @@ class LayoutSpec:
         weights: one a column, default equal.
         seed: of the sample.
         row_bytes: bytes that a row takes on disk, where that is known from an earlier version.
+        curve: ``zorder``, ``hilbert`` or ``linear``.
+        encoding: ``rank`` or ``bits``: of the values that a curve runs over.
     """
 
     by: Sequence[str]
@@ -45,34 +55,23 @@ class LayoutSpec:
     weights: Sequence[float] | None = None
     seed: int = 0
     row_bytes: float | None = None
+    curve: str = "zorder"
+    encoding: str = "rank"
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Where every row goes.
+class Plan:
+    """A layout, and what it was made from.
 
     Attributes:
-        keys: the keys of the clustering columns.
-        forest: cuts in ranks of ``sample``.
-        sample: what the cuts' values are read from.
-        partition_columns: SQL names of the partition columns.
-        partition_hashes: sorted 64-bit hashes of the partitions; a partition's number is its place there.
-        rows: exact number of rows counted.
-        seconds: what planning took.
+        layout: where every row goes.
+        forest: the same as cuts in ranks of ``sample``.
+        sample: the sampled rows.
     """
 
-    keys: Sequence[Key]
+    layout: Layout
     forest: Forest
     sample: Sample
-    partition_columns: Sequence[str]
-    partition_hashes: npt.NDArray[np.int64]
-    rows: int
-    seconds: float = field(compare=False)
-
-    @property
-    def partition_hash(self) -> str:
-        """SQL text of the hash of a row's partition."""
-        return _partition_hash(self.partition_columns)
 
 
 def keys_for(df: DataFrame, spec: LayoutSpec) -> list[Key]:
@@ -80,11 +79,12 @@ def keys_for(df: DataFrame, spec: LayoutSpec) -> list[Key]:
 
     Raises:
         ColumnError: unknown (the nearest is named), ambiguous, named twice, or of a type without order.
-        ConfigError: none or too many columns, or a partition column among them.
+        ConfigError: none or too many columns, a partition column among them, or no such curve or encoding.
     """
     if not 1 <= len(spec.by) <= MOST_COLUMNS:
         msg = f"Between 1 and {MOST_COLUMNS} columns can be clustered by; given were {len(spec.by)}."
         raise ConfigError(msg)
+    check_curve(spec.curve, spec.encoding)
     sensitive = case_sensitive(df.sparkSession)
     columns = resolve_all(spec.by, df.schema, sensitive=sensitive)
     partitions = [resolve(name, df.schema, sensitive=sensitive).name for name in spec.partition_by]
@@ -96,6 +96,11 @@ def keys_for(df: DataFrame, spec: LayoutSpec) -> list[Key]:
 
 
 def plan_layout(df: DataFrame, spec: LayoutSpec) -> Layout:
+    """Count and sample a query, and lay out its output; see ``make_plan``."""
+    return make_plan(df, spec).layout
+
+
+def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
     """Count and sample a query, and grow the forest that cuts its output into files.
 
     The query runs twice here: once to count rows (metadata only, for a plain scan of Parquet) and once for the sample,
@@ -104,40 +109,65 @@ def plan_layout(df: DataFrame, spec: LayoutSpec) -> Layout:
     Raises:
         ColumnError, ConfigError: as ``keys_for``.
     """
-    started = time.monotonic()
     keys = keys_for(df, spec)
     sensitive = case_sensitive(df.sparkSession)
     partition_columns = [resolve(name, df.schema, sensitive=sensitive).sql for name in spec.partition_by]
-    partition_hash = _partition_hash(partition_columns) if partition_columns else None
-    hashes, counts = _count(df, partition_hash)
+    hashed = partition_hash(partition_columns) if partition_columns else None
+    hashes, counts = _count(df, hashed)
     rows = int(counts.sum())
-    files = _files(df, spec, keys, counts)
-    sample = draw(df, keys, wanted_rows(sum(files), keys), rows, spec.seed, partition_hash, hashes)
-    levels = min(_ORDER_LEVELS, max(0, (_MOST_CELLS // max(1, sum(files))).bit_length() - 1))
-    forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights)
-    return Layout(keys, forest, sample, partition_columns, hashes, rows, time.monotonic() - started)
+    files, row_bytes = _files(df, spec, keys, counts)
+    tasks = bundles(files, counts, row_bytes) if partition_columns else None
+    curve = curve_of(spec.curve, spec.encoding, len(keys))
+    sample = draw(df, sampled_keys(curve, keys), wanted_rows(sum(files), keys), rows, spec.seed, hashed, hashes)
+    if curve is not None:
+        forest, layout = lay_out(curve, sample, keys, files, spec.weights, partition_columns, hashes, rows)
+        return Plan(replace(layout, task_of_file=tasks), forest, sample)
+    forest = grow(sample.ranks, sample.partitions, files, order_levels(rows, sum(files)), spec.weights)
+    layout = Layout.of(forest, sample, keys, partition_columns, hashes, rows)
+    return Plan(replace(layout, task_of_file=tasks), forest, sample)
 
 
-def _partition_hash(columns: Sequence[str]) -> str:
-    return f"xxhash64({', '.join(columns)})"
+def order_levels(rows: int, files: int) -> int:
+    """Return how often a file is cut to order the rows inside it."""
+    useful = min(_ORDER_LEVELS, max(_FEWEST_LEVELS, (rows // files // _CELL_ROWS).bit_length()))
+    return min(useful, max(0, (_MOST_CELLS // files).bit_length() - 1))
 
 
-def _count(df: DataFrame, partition_hash: str | None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    if partition_hash is None:
+def bundles(files: Sequence[int], counts: npt.NDArray[np.int64], row_bytes: float) -> npt.NDArray[np.int32] | None:
+    """Share small partitions of one file each out over Spark partitions; None if none are worth it."""
+    task_of_file: list[int] = []
+    task, bundled, size = -1, _BUNDLE_FILES, 0.0
+    for number, count in zip(files, counts.tolist(), strict=True):
+        here = count * row_bytes
+        if number > 1 or bundled == _BUNDLE_FILES or size + here > _BUNDLE_BYTES:
+            task, bundled, size = task + 1, 0, 0.0
+        task_of_file += [task] if number == 1 else list(range(task, task + number))
+        if number > 1:
+            task, bundled = task + number - 1, _BUNDLE_FILES
+        else:
+            bundled, size = bundled + 1, size + here
+    found = np.asarray(task_of_file, dtype=np.int32)
+    return found if found[-1] + 1 < len(found) else None
+
+
+def _count(df: DataFrame, hashed: str | None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    if hashed is None:
         return np.zeros(1, dtype=np.int64), np.asarray([df.count()], dtype=np.int64)
-    found = df.groupBy(f.expr(partition_hash).alias("p")).count().collect()
+    found = df.groupBy(f.expr(hashed).alias("p")).count().collect()
     pairs = sorted((int(row[0]), int(row[1])) for row in found) or [(0, 0)]
     return np.asarray([pair[0] for pair in pairs]), np.asarray([pair[1] for pair in pairs])
 
 
-def _files(df: DataFrame, spec: LayoutSpec, keys: Sequence[Key], counts: npt.NDArray[np.int64]) -> list[int]:
-    """Return the number of files of every partition, never more than it has rows."""
+def _files(
+    df: DataFrame, spec: LayoutSpec, keys: Sequence[Key], counts: npt.NDArray[np.int64]
+) -> tuple[list[int], float]:
+    """Return the number of files of every partition, never more than it has rows, and the bytes of a row."""
     if spec.files is not None:
-        return [max(1, min(spec.files, int(count))) for count in counts]
+        return [max(1, min(spec.files, int(count))) for count in counts], widest_row(df.schema)
     rows = int(counts.sum())
     target = parse_size(spec.file_size)
     row_bytes = spec.row_bytes or widest_row(df.schema)
     if spec.row_bytes is None and int(counts.max()) * row_bytes >= (target or auto_size(0)):
         row_bytes = probe_row_bytes(df, [key.column.sql for key in keys])
     target = target or auto_size(rows * row_bytes)
-    return [max(1, min(files_for(int(count), row_bytes, target), int(count))) for count in counts]
+    return [max(1, min(files_for(int(count), row_bytes, target), int(count))) for count in counts], row_bytes

@@ -42,11 +42,15 @@ class Sample:
 
     def cut_value(self, column: int, rank: int, carrier: str) -> KeyValue:
         """Return a key that parts the values below ``rank`` from those at and above it, the shortest there is."""
-        values = self.distinct[column]
-        value: KeyValue = _plain(values[rank - 1], carrier)
-        if rank == 1 or not isinstance(value, bytes):
+        value = self.value(column, rank, carrier)
+        below = self.value(column, rank - 1, carrier)
+        if not isinstance(value, bytes) or not isinstance(below, bytes):
             return value
-        return shortest_separator(_plain(values[rank - 2], carrier), value, text=carrier == "string")
+        return shortest_separator(below, value, text=carrier == "string")
+
+    def value(self, column: int, rank: int, carrier: str) -> KeyValue | None:
+        """Return the key of a rank, None for NULL."""
+        return None if rank == 0 else _plain(self.distinct[column][rank - 1], carrier)
 
 
 def wanted_rows(files: int, keys: Sequence[Key]) -> int:

@@ -20,7 +20,7 @@ MEGABYTE = 1 << 20
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B?)\s*$", re.IGNORECASE)
 _PROBE_ROWS = 20_000
-_SPLIT_ABOVE = 1.5
+SPLIT_ABOVE = 1.5
 """What is smaller than this many target sizes stays one file: two halves would fall short of the target."""
 
 
@@ -57,7 +57,7 @@ def auto_size(total_bytes: float) -> int:
 def files_for(rows: int, row_bytes: float, target_bytes: int) -> int:
     """Return the number of files for some rows at a target size, at least 1."""
     size = rows * row_bytes
-    return 1 if size < _SPLIT_ABOVE * target_bytes else max(1, round(size / target_bytes))
+    return 1 if size < SPLIT_ABOVE * target_bytes else max(1, round(size / target_bytes))
 
 
 def widest_row(schema: t.StructType) -> float:

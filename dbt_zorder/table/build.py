@@ -5,30 +5,39 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql import functions as f
+from pyspark.sql.types import StringType, StructField, StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve, resolve_all
-from dbt_zorder.errors import BuildError, ColumnError, ConfigError
+from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.keys import key_of
-from dbt_zorder.layout.plan import Layout, LayoutSpec, keys_for, plan_layout
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.stats.store import read_stats, stats_path, write_stats
+from dbt_zorder.table.analyze import analyze_again, analyzed
+from dbt_zorder.table.checks import check_base, check_served, check_version, location_of, verify
 from dbt_zorder.table.collect import collect_old
 from dbt_zorder.table.files import delete_folder, has_client
+from dbt_zorder.table.pilot import sized_layout
+from dbt_zorder.table.replaced import forget_replaced, note_replaced
 from dbt_zorder.table.summary import Summary, summarize
 from dbt_zorder.table.swap import Definition, publish
-from dbt_zorder.table.version import Marker, new_version, root_of, version_of, write_marker
+from dbt_zorder.table.tree import write_tree
+from dbt_zorder.table.version import Marker, new_version, read_marker, root_of, version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")
+
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
@@ -105,91 +114,91 @@ def check(df: DataFrame, request: BuildRequest) -> None:
     _bloom_options(df, request)
 
 
-def build(spark: SparkSession, df: DataFrame, request: BuildRequest) -> BuildReport:
+def build(
+    spark: SparkSession, df: DataFrame, request: BuildRequest, guard: Callable[[], None] = lambda: None
+) -> BuildReport:
     """Run a query into a new version of a table and swap it in.
 
     A failure before the swap leaves the table as it was; a failure after it leaves the new version served.
 
+    Args:
+        spark: the session.
+        df: the query.
+        request: what to build of it.
+        guard: called just before the swap; what it raises abandons the build.
+
     Raises:
         ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
-        BuildError: rows went missing on the way, somebody else changed the table meanwhile, or the catalog refused.
+        BuildError: rows or files went missing on the way, somebody else changed the table meanwhile, or the catalog
+            refused.
     """
     check(df, request)
     base = describe(spark, request.table)
+    statistics = analyzed(spark, request.table, base)
+    definition = _definition(df, request)
     root = root_of(spark, request.table, request.location_root)
     version = new_version()
     path = f"{root}/{version}"
-    clock = _Clock()
+    clock = Clock()
     try:
-        with staged(df) as source:
+        with staged(without_null_partitions(df, request)) as source:
             with clock.phase("sample"):
-                layout = plan_layout(source, _with_row_bytes(spark, df, base, request))
+                write_marker(spark, path, _marker(spark, request, definition, root, version, base))
+                spec = _with_row_bytes(spark, df, base, request)
+                layout = plan_layout(source, spec)
+                layout = sized_layout(source, layout, spec, path, lambda rows, to: write_rows(rows, request, to))
             with clock.phase("write"):
-                write_marker(spark, path, _marker(request, version, base))
                 write_data(source, layout, request, path)
             with clock.phase("stats"):
-                columns = _stats_columns(df, layout, request)
+                columns = stats_columns(df, layout, request)
                 write_stats(collect_path(spark, path, df.schema, columns, version), path)
                 summary = summarize(read_stats(spark, path), layout.keys)
-                verify(source, layout, summary)
+                verify(source, layout.rows, summary)
+                write_tree(spark, path, layout, summary)
         with clock.phase("swap"):
+            check_version(spark, path)
             check_base(spark, request.table, base)
-            publish(spark, request.table, _definition(df, request), path)
+            guard()
+            forget_replaced(spark, path)
+            publish(spark, request.table, definition, path)
+            check_served(spark, request.table, base, path)
     except BaseException:
         _discard(spark, request.table, path)
         raise
     with clock.phase("swap"):
+        if base is not None and version_of(base.location):
+            note_replaced(spark, base.location, version)
         publish_stats(spark, request.table, path)
-        _drop_replaced(spark, base, request.table)
-        collected = collect_old(spark, root, version, request.keep_versions, request.grace_hours)
+        analyze_again(spark, request.table, statistics, definition.schema.names)
+        collected = _collect(spark, base, request, root, version)
     return BuildReport(version, summary, clock.seconds, collected)
 
 
 def write_data(df: DataFrame, layout: Layout, request: BuildRequest, path: str) -> None:
     """Write the clustered rows to ``path``: one file a Spark partition."""
-    writer = apply_layout(df, layout).write.mode("append")
+    write_rows(apply_layout(df, layout), request, path)
+
+
+def write_rows(clustered: DataFrame, request: BuildRequest, path: str) -> None:
+    """Write rows as they are placed and sorted."""
+    writer = clustered.write.mode("append")
     # a limit on the rows of a file, if the session has one, would cut files apart again
-    writer = writer.option("maxRecordsPerFile", 0).options(**request.options, **_bloom_options(df, request))
+    writer = writer.option("maxRecordsPerFile", 0).options(**request.options, **_bloom_options(clustered, request))
     if request.spec.partition_by:
-        writer = writer.partitionBy(*request.spec.partition_by)
+        # by the names that the query has: Spark would name the folders as they are spelled here
+        sensitive = case_sensitive(clustered.sparkSession)
+        columns = [resolve(name, clustered.schema, sensitive=sensitive) for name in request.spec.partition_by]
+        writer = writer.partitionBy(*(column.name for column in columns))
     writer.parquet(path)
 
 
-def verify(df: DataFrame, layout: Layout, summary: Summary) -> None:
-    """Compare the rows that were counted before the write with those that the stats found in the files.
-
-    A source that grows while it is read gives a number in between; it is counted once more before that is called a
-    loss.
-
-    Raises:
-        BuildError: the numbers do not agree.
-    """
-    if summary.rows == layout.rows:
-        return
-    again = df.count()
-    if not min(layout.rows, again) <= summary.rows <= max(layout.rows, again):
-        msg = (
-            f"The query has {again:,} rows ({layout.rows:,} before the write), and the files hold {summary.rows:,}: "
-            "the build is abandoned and the table is as it was. A query that gives another number of rows each time "
-            "it runs, such as a sample without a seed, cannot be verified; make it deterministic."
-        )
-        raise BuildError(msg)
-
-
-def check_base(spark: SparkSession, table: TableName, base: TableInfo | None) -> None:
-    """Find out whether somebody else changed the table since the build began.
-
-    Raises:
-        BuildError: it is not where it was.
-    """
-    now = describe(spark, table)
-    if (now.location if now else None) != (base.location if base else None):
-        msg = f"Another run changed {table} while this one was building it; this build is abandoned, that one is kept."
-        raise BuildError(msg)
-
-
 def publish_stats(spark: SparkSession, table: TableName, path: str) -> None:
-    """Register the relation over a version's stats, for people and tests; readers that prune do not need it."""
+    """Register the relation over a version's stats, for people and tests; readers that prune do not need it.
+
+    Where another run has replaced that version meanwhile, it registers its own.
+    """
+    if version_of(location_of(spark, table)) != version_of(path):
+        return
     stats = read_stats(spark, path)
     publish(spark, stats_table(table), Definition(stats.schema), stats_path(path))
 
@@ -199,14 +208,47 @@ def stats_table(table: TableName) -> TableName:
     return TableName(table.schema, table.identifier + STATS_SUFFIX)
 
 
-def _marker(request: BuildRequest, version: str, base: TableInfo | None) -> Marker:
+def without_null_partitions(df: DataFrame, request: BuildRequest) -> DataFrame:
+    """Write NULL and the empty text of a partition column as Spark's name for their folder, which reads back as NULL.
+
+    Spark would do so itself, and for a nullable column then not see that rows are sorted by it: it would sort them once
+    more, by the partition alone, where it does not keep a writer open for each partition of a task.
+    """
+    sensitive = case_sensitive(df.sparkSession)
+    for column in resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive):
+        if isinstance(column.data_type, StringType):
+            named = f"coalesce(nullif({column.sql}, ''), '{NULL_PARTITION}')"
+            df = df.withColumn(column.name, f.expr(named))
+    return df
+
+
+def _marker(
+    spark: SparkSession,
+    request: BuildRequest,
+    definition: Definition,
+    root: str,
+    version: str,
+    base: TableInfo | None,
+) -> Marker:
+    roots: list[str] = []
+    if base is not None and version_of(base.location):
+        before = read_marker(spark, base.location)
+        roots = [*(before.former_roots if before else []), base.location.rstrip("/").rsplit("/", 1)[0]]
     return Marker(
         version=version,
         table=str(request.table),
         base=version_of(base.location) if base else "",
         created_at=datetime.now(timezone.utc).isoformat(),
         zorder_by=list(request.spec.by),
+        # spelled by the catalog in one place and by the request in the other, so compared by their ends
+        former_roots=[one for one in dict.fromkeys(roots) if _place(one) != _place(root)],
+        schema=definition.schema.json(),
+        partition_by=list(definition.partition_by),
     )
+
+
+def _place(root: str) -> str:
+    return "/" + root.split(":", 1)[-1].strip("/")
 
 
 def _with_row_bytes(spark: SparkSession, df: DataFrame, base: TableInfo | None, request: BuildRequest) -> LayoutSpec:
@@ -222,7 +264,8 @@ def _with_row_bytes(spark: SparkSession, df: DataFrame, base: TableInfo | None, 
     return replace(spec, row_bytes=total[0] / total[1]) if total[1] else spec
 
 
-def _stats_columns(df: DataFrame, layout: Layout, request: BuildRequest) -> list[ResolvedColumn]:
+def stats_columns(df: DataFrame, layout: Layout, request: BuildRequest) -> list[ResolvedColumn]:
+    """Return the columns to keep stats of: those of the curve, and what the request names besides."""
     columns = [key.column for key in layout.keys]
     sensitive = case_sensitive(df.sparkSession)
     for name in request.stats_columns:
@@ -257,6 +300,22 @@ def _discard(spark: SparkSession, table: TableName, path: str) -> None:
             delete_folder(spark, path)
 
 
+def _collect(
+    spark: SparkSession, base: TableInfo | None, request: BuildRequest, root: str, version: str
+) -> Sequence[str]:
+    """Delete what the swap has made superfluous; that it cannot be deleted is a warning: the new version is served."""
+    try:
+        _drop_replaced(spark, base, request.table)
+        return collect_old(spark, root, version, request.keep_versions, request.grace_hours)
+    except Exception as exc:
+        _LOG.warning(
+            "%s is built, but not all of its old versions could be deleted; zorder_vacuum tries again: %s",
+            request.table,
+            exc,
+        )
+        return []
+
+
 def _drop_replaced(spark: SparkSession, base: TableInfo | None, table: TableName) -> None:
     """Delete the folder of a managed table that a version of ours has replaced, as dropping that table would have."""
     if base is None or base.kind != "MANAGED" or not has_client(spark):
@@ -265,7 +324,7 @@ def _drop_replaced(spark: SparkSession, base: TableInfo | None, table: TableName
         delete_folder(spark, base.location)
 
 
-class _Clock:
+class Clock:
     """Seconds by phase."""
 
     def __init__(self) -> None:
@@ -273,6 +332,7 @@ class _Clock:
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
+        """Count the seconds of the block under a name."""
         started = time.monotonic()
         try:
             yield

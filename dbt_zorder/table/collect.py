@@ -4,22 +4,44 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from pyspark.sql import SparkSession
 
+from dbt_zorder.catalog import TableName, describe, served_locations
 from dbt_zorder.table.files import delete_folder, has_client, list_folders
-from dbt_zorder.table.version import Marker, is_version, read_marker
+from dbt_zorder.table.replaced import NOTE, note_replaced, replaced_at
+from dbt_zorder.table.version import MARKER_DIRECTORY, Marker, is_version, read_marker, version_of
 
 _LOG = logging.getLogger("dbt_zorder")
 
 
-def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_hours: float) -> list[str]:
-    """Delete old versions of a table and return their names.
+@dataclass(frozen=True)
+class Judged:
+    """A folder in the root of a table's versions.
 
-    Never deleted is the current version, a folder whose name is not a version's, one without a readable marker, and one
-    of another table, which had the current one's name before.
-    A reader that began with a version keeps it for the grace period after it was replaced.
+    Attributes:
+        path: of the folder.
+        delete: whether it is to go.
+        why: it goes or stays, as a sentence without its subject.
+    """
+
+    path: str
+    delete: bool
+    why: str
+
+    @property
+    def version(self) -> str:
+        """The folder's name."""
+        return self.path.rsplit("/", 1)[-1]
+
+
+def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_hours: float) -> list[str]:
+    """Delete old versions of a table after a build, and return their names.
+
+    What is younger than the current version and was never served may be another run's, which is still building it: it
+    is left to a later collection. See ``judge`` for the rest.
 
     Args:
         root: folder of all versions.
@@ -27,34 +49,106 @@ def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_h
         keep: number of versions besides the current one that stay whatever their age.
         grace_hours: hours that a version stays at least after it was replaced.
     """
-    if not has_client(spark):
+    marker = read_marker(spark, f"{root}/{current}") if has_client(spark) else None
+    if marker is None:
         return []
-    old = [name for name in list_folders(spark, root) if is_version(name) and name != current]
-    beyond = sorted(old, reverse=True)[keep:]
-    if not beyond:
-        return []
-    markers = {name: read_marker(spark, f"{root}/{name}") for name in [*old, current]}
-    limit = datetime.now(timezone.utc) - timedelta(hours=grace_hours)
-    collected = []
-    for name in beyond:
-        marker = markers[name]
-        if marker is None or marker.version != name:
-            continue
-        served = markers[current]
-        if served is not None and served.table.lower() != marker.table.lower():
-            continue
-        if replaced_at(marker, [m for m in markers.values() if m is not None]) <= limit:
-            delete_folder(spark, f"{root}/{name}")
-            collected.append(name)
-    _LOG.debug("collected %d old versions below %s", len(collected), root)
-    return collected
+    table = marker.table_name
+    roots = [root, *marker.former_roots]
+    judged = judge(spark, table, roots, f"{root}/{current}", keep, grace_hours, running=True)
+    gone = delete_judged(spark, table, judged)
+    _LOG.debug("collected %d old versions below %s", len(gone), root)
+    return gone
 
 
-def replaced_at(marker: Marker, others: Sequence[Marker]) -> datetime:
-    """Return the latest time at which a version may have been replaced.
+def judge(
+    spark: SparkSession,
+    table: TableName,
+    roots: Sequence[str],
+    current: str,
+    keep: int,
+    grace_hours: float,
+    *,
+    running: bool = False,
+    note: bool = True,
+) -> list[Judged]:
+    """Say of every folder in the roots of a table whether it may be deleted, the newest first.
 
-    That is when the last build that began on top of it was begun; a version that none was built upon was never served
-    (its build failed), or its successors are gone, and its own time counts.
+    Never deleted is the current version, a folder whose name is not a version's, one without a readable marker of its
+    own, one of another table, and one that any table of the schema is served from, whatever name it has by now.
+    A reader that began with a version keeps it for the grace period after it was replaced. Where nobody noted when
+    that was, because a run was killed, the period begins now.
+
+    Args:
+        table: whose versions.
+        roots: folders of its versions.
+        current: path of the version that is served, empty if there is none.
+        keep: number of versions that were served once and stay whatever their age.
+        grace_hours: hours that a version stays at least after it was replaced.
+        running: spare versions that are younger than the current one and were never served.
+        note: note the replacement where that is missing; a dry run does not.
     """
-    times = [other.created_at for other in others if other.base == marker.version] or [marker.created_at]
-    return max(datetime.fromisoformat(time) for time in times)
+    # by name, because one root may be spelled in two ways, and no two versions have one name
+    by_name = {name: f"{root}/{name}" for root in roots for name in list_folders(spark, root)}
+    paths = [by_name[name] for name in sorted(by_name, reverse=True)]
+    markers = {path: read_marker(spark, path) for path in paths if is_version(path.rsplit("/", 1)[-1])}
+    bases = {marker.base for marker in markers.values() if marker}
+    served = None
+    now = datetime.now(timezone.utc)
+    kept = 0
+    judged = []
+    for path in paths:
+        why = _not_ours(path, markers.get(path), table)
+        if not why and version_of(path) == version_of(current):
+            why = "is the version that is served"
+        if not why:
+            served = served_locations(spark, table.schema) if served is None else served
+            why = f"is served as {served[version_of(path)]}" if version_of(path) in served else ""
+        if why:
+            judged.append(Judged(path, False, why))
+            continue
+        since, was_served = replaced_at(spark, path)
+        was_served = was_served or version_of(path) in bases
+        if since is None and note:
+            note_replaced(spark, path)
+        since = since or now
+        state = f"was replaced at {since:%Y-%m-%d %H:%M} UTC" if was_served else "never was served: its build failed"
+        if was_served and kept < keep:
+            kept += 1
+            judged.append(Judged(path, False, f"{state}, and is one of the {keep} old versions that are kept"))
+        elif running and not was_served and version_of(path) > version_of(current):
+            judged.append(Judged(path, False, "never was served and may still be being built"))
+        elif since > now - timedelta(hours=grace_hours):
+            judged.append(Judged(path, False, f"{state}, and its grace period of {grace_hours:g} hours goes on"))
+        else:
+            judged.append(Judged(path, True, state))
+    return judged
+
+
+def delete_judged(spark: SparkSession, table: TableName, judged: Sequence[Judged]) -> list[str]:
+    """Delete what was judged to go, and return the names; the table is looked up again before each deletion."""
+    gone = []
+    for one in judged:
+        if not one.delete:
+            continue
+        now = describe(spark, table)
+        if now is not None and version_of(now.location) == one.version:
+            continue  # a run that judged as we did has put it back meanwhile
+        delete_version(spark, one.path)
+        gone.append(one.version)
+    return gone
+
+
+def delete_version(spark: SparkSession, path: str) -> None:
+    """Delete a version, its marker last: whatever a deletion that is cut short leaves is still known to be ours."""
+    delete_folder(spark, path, last=(MARKER_DIRECTORY, NOTE))
+
+
+def _not_ours(path: str, marker: Marker | None, table: TableName) -> str:
+    name = path.rsplit("/", 1)[-1]
+    if not is_version(name):
+        return "is no version of ours"
+    if marker is None or marker.version != name:
+        return "has no marker of ours that can be read"
+    if marker.table.lower() != str(table).lower():
+        return f"was built for {marker.table}"
+    return ""

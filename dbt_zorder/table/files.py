@@ -5,6 +5,8 @@ Over Spark Connect there is no such client in this process: nothing is listed an
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import datetime, timezone
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -23,10 +25,35 @@ def list_folders(spark: SparkSession, path: str) -> list[str]:
     return sorted(status.getPath().getName() for status in system.listStatus(folder) if status.isDirectory())
 
 
-def delete_folder(spark: SparkSession, path: str) -> None:
-    """Delete a folder and all that is in it; none there is fine."""
+def delete_folder(spark: SparkSession, path: str, last: Collection[str] = ()) -> None:
+    """Delete a folder and all that is in it; none there is fine.
+
+    Args:
+        last: names of entries that go after all others, so that a deletion cut short can be told from a lost marker.
+    """
     system, folder = _open(spark, path)
+    if last and system.exists(folder):
+        for status in system.listStatus(folder):
+            if status.getPath().getName() not in last:
+                system.delete(status.getPath(), True)
     system.delete(folder, True)
+
+
+def delete_empty(spark: SparkSession, path: str) -> None:
+    """Delete a folder that holds nothing.
+
+    Raises:
+        Py4JJavaError: it holds something.
+    """
+    system, folder = _open(spark, path)
+    if system.exists(folder):
+        system.delete(folder, False)
+
+
+def folder_bytes(spark: SparkSession, path: str) -> int:
+    """Return the bytes of all files below a folder."""
+    system, folder = _open(spark, path)
+    return int(system.getContentSummary(folder).getLength())
 
 
 def is_empty(spark: SparkSession, path: str) -> bool:
@@ -35,17 +62,100 @@ def is_empty(spark: SparkSession, path: str) -> bool:
     return not system.exists(folder) or len(system.listStatus(folder)) == 0
 
 
-def same_place(spark: SparkSession, one: str, other: str) -> bool:
-    """Tell whether two URIs lead to one folder, whatever scheme or slashes they are written with."""
-    return bool(_qualified(spark, one) == _qualified(spark, other))
+def write_note(spark: SparkSession, path: str, text: str) -> None:
+    """Write a small file, over one of the same name if there is one."""
+    system, file = _open(spark, path)
+    stream = system.create(file, True)
+    try:
+        stream.write(bytearray(text, "utf-8"))
+    finally:
+        stream.close()
 
 
-def _qualified(spark: SparkSession, path: str) -> str:
-    system, folder = _open(spark, path)
-    return str(system.makeQualified(folder).toString())
+def read_note(spark: SparkSession, path: str) -> tuple[str, datetime] | None:
+    """Return a small file's text and the time it was written, None if there is no such file."""
+    system, file = _open(spark, path)
+    if not system.exists(file):
+        return None
+    written = datetime.fromtimestamp(system.getFileStatus(file).getModificationTime() / 1000, timezone.utc)
+    jvm: Any = spark._jvm
+    stream = system.open(file)
+    try:
+        text = jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+    finally:
+        stream.close()
+    return str(text), written
+
+
+def delete_note(spark: SparkSession, path: str) -> None:
+    """Delete a small file; none there is fine."""
+    system, file = _open(spark, path)
+    system.delete(file, False)
 
 
 def _open(spark: SparkSession, path: str) -> tuple[Any, Any]:
     jvm: Any = spark._jvm
     folder = jvm.org.apache.hadoop.fs.Path(path)
     return folder.getFileSystem(spark._jsc.hadoopConfiguration()), folder
+
+
+def exists(spark: SparkSession, path: str) -> bool:
+    """Tell whether there is a file or folder at ``path``."""
+    system, file = _open(spark, path)
+    return bool(system.exists(file))
+
+
+def list_files(spark: SparkSession, path: str) -> list[str]:
+    """Return the names of the files in ``path``, not of its folders; none if it does not exist."""
+    system, folder = _open(spark, path)
+    if not system.exists(folder):
+        return []
+    return sorted(status.getPath().getName() for status in system.listStatus(folder) if status.isFile())
+
+
+def move(spark: SparkSession, source: str, target: str) -> bool:
+    """Rename a file, also into a folder that does not exist yet; moving it a second time does nothing.
+
+    Returns:
+        False if there is no file at ``source``: it was moved before, by this process or another.
+
+    Raises:
+        OSError: the file is still where it was.
+    """
+    system, file = _open(spark, source)
+    if not system.exists(file):
+        return False
+    _, place = _open(spark, target)
+    system.mkdirs(place.getParent())
+    if not system.rename(file, place) and system.exists(file):
+        msg = f"The file {source} could not be renamed to {target}."
+        raise OSError(msg)
+    return True
+
+
+def write_text(spark: SparkSession, path: str, text: str) -> None:
+    """Write a file of UTF-8 text that is either there as a whole or not there."""
+    beside = f"{path}._writing"
+    system, file = _open(spark, beside)
+    stream = system.create(file, True)
+    try:
+        stream.write(bytearray(text.encode()))
+    finally:
+        stream.close()
+    delete_folder(spark, path)
+    move(spark, beside, path)
+
+
+def read_text(spark: SparkSession, path: str) -> str:
+    """Return the text of a file that ``write_text`` wrote.
+
+    Raises:
+        Py4JJavaError: there is none.
+    """
+    system, file = _open(spark, path)
+    jvm: Any = spark._jvm
+    stream = system.open(file)
+    try:
+        return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream)).decode()
+    finally:
+        stream.close()

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.catalog import NEXT_SUFFIX, TableName, describe, served_locations
 from dbt_zorder.table.build import stats_table
+from dbt_zorder.table.collect import delete_version
 from dbt_zorder.table.files import delete_folder, has_client, is_empty, list_folders
 from dbt_zorder.table.version import Marker, is_version, read_marker, version_of, write_marker
 
@@ -23,12 +24,9 @@ def drop_table(spark: SparkSession, table: TableName) -> bool:
     if info is None or not version_of(info.location):
         return False
     spark.sql(f"DROP TABLE IF EXISTS {table.sql}")
+    spark.sql(f"DROP TABLE IF EXISTS {TableName(table.schema, table.identifier + NEXT_SUFFIX).sql}")
     if has_client(spark):
-        root = info.location.rstrip("/").rsplit("/", 1)[0]
-        for path, _ in _versions_of(spark, root, table):
-            delete_folder(spark, path)
-        if is_empty(spark, root):
-            delete_folder(spark, root)
+        _delete_versions(spark, table, info.location.rstrip("/"))
     return True
 
 
@@ -44,8 +42,29 @@ def rename_stats(spark: SparkSession, old: TableName, new: TableName) -> None:
     info = describe(spark, new)
     if info is not None and version_of(info.location) and has_client(spark):
         root = info.location.rstrip("/").rsplit("/", 1)[0]
-        for path, marker in _versions_of(spark, root, old):
+        current = read_marker(spark, info.location)
+        roots = [root, *(current.former_roots if current else [])]
+        for path, marker in [one for folder in roots for one in _versions_of(spark, folder, old)]:
             write_marker(spark, path, replace(marker, table=str(new)), renew=True)
+
+
+def _delete_versions(spark: SparkSession, table: TableName, location: str) -> None:
+    """Delete all versions of a dropped table, but for those that another table is served from.
+
+    A table that was renamed by plain SQL has left its old name in the markers.
+    """
+    served = served_locations(spark, table.schema)
+    marker = read_marker(spark, location)
+    root = location.rsplit("/", 1)[0]
+    for folder in [root, *(marker.former_roots if marker else [])]:
+        paths = [path for path, _ in _versions_of(spark, folder, table)]
+        if folder == root and marker is not None and location not in paths:
+            paths.append(location)
+        for path in paths:
+            if version_of(path) not in served:
+                delete_version(spark, path)
+        if is_empty(spark, folder):
+            delete_folder(spark, folder)
 
 
 def _versions_of(spark: SparkSession, root: str, table: TableName) -> list[tuple[str, Marker]]:

@@ -11,6 +11,9 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.stats.collect import collect
 from dbt_zorder.stats.store import read_stats, write_stats
 from dbt_zorder.table.build import publish_stats
+from dbt_zorder.table.files import has_client
+from dbt_zorder.table.journal import ready_entries
+from dbt_zorder.table.optimize import recover
 from dbt_zorder.table.version import version_of
 
 
@@ -37,6 +40,11 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
         kind = "does not exist" if info is None else f"is {info.provider or info.kind.lower()}"
         msg = f"Stats are kept of Parquet tables only, and {table} {kind}."
         raise ZorderError(msg)
+    recover(spark, table)
+    if version_of(info.location) and has_client(spark) and ready_entries(spark, info.location):
+        msg = f"Another run is moving a batch into {table}; its stats come with it. Run this again after it."
+        raise ZorderError(msg)
+    spark.sql(f"REFRESH TABLE {table.sql}")  # the session may know older files
     if not columns:
         columns = _known_columns(spark, table, info.location)
     # through memory, because the stats that are there may be read by nobody while they are replaced
@@ -46,6 +54,10 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
         write_stats(rows, info.location)
     finally:
         rows.unpersist()
+    now = describe(spark, table)
+    if now is None or now.location != info.location:
+        msg = f"Another run changed {table} while its stats were collected; that run's stats are kept."
+        raise ZorderError(msg)
     publish_stats(spark, table, info.location)
     return files
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,12 +11,14 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.catalog import TableInfo, TableName, column_facts, describe, properties
-from dbt_zorder.errors import BuildError
+from dbt_zorder.catalog import NEXT_SUFFIX, TableInfo, TableName, column_facts, describe, properties
+from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.sql import quote_name, quote_string, type_ddl
+from dbt_zorder.table.version import Marker
 
 _LOG = logging.getLogger("dbt_zorder")
-_NEXT_SUFFIX = "__zorder_next"
+_OWN_PROPERTIES = "dbt_zorder.tblproperties"
+"""Table property that names those which the model sets: what it sets no longer must go, and nothing else must."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,18 @@ class Definition:
     partition_by: Sequence[str] = ()
     comment: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def definition_of(marker: Marker, comment: str, own: Mapping[str, str]) -> Definition:
+    """Return the definition of the table as it was when a version was built, with a comment and properties of today.
+
+    Raises:
+        ZorderError: the version does not say what columns it has.
+    """
+    if not marker.schema:
+        msg = f"{marker.table}: the version {marker.version} does not say what columns it has, so it cannot be served."
+        raise ZorderError(msg)
+    return Definition(StructType.fromJson(json.loads(marker.schema)), marker.partition_by, comment, own)
 
 
 def publish(spark: SparkSession, table: TableName, definition: Definition, location: str) -> None:
@@ -55,13 +70,24 @@ def publish(spark: SparkSession, table: TableName, definition: Definition, locat
         spark.sql(f"REFRESH TABLE {table.sql}")
     except Exception as exc:
         # the call may have been carried out and only its reply lost: what the catalog says now decides
-        now = describe(spark, table)
-        if now is not None and _tail(now.location) == _tail(location):
+        if _leads_to(spark, table, location):
             spark.sql(f"REFRESH TABLE {table.sql}")
             return
+        now = describe(spark, table)
         state = "does not exist now" if now is None else f"still stands at {now.location or 'its view'}"
         msg = f"The catalog did not accept the new version of {table}, which {state}: {exc}"
         raise BuildError(msg) from exc
+
+
+def own_properties(spark: SparkSession, table: TableName) -> dict[str, str]:
+    """Return the properties of a table that its model set."""
+    has = properties(spark, table)
+    return {name: has[name] for name in json.loads(has.get(_OWN_PROPERTIES, "[]")) if name in has}
+
+
+def _leads_to(spark: SparkSession, table: TableName, location: str) -> bool:
+    now = describe(spark, table)
+    return now is not None and _tail(now.location) == _tail(location)
 
 
 def _tail(location: str) -> list[str]:
@@ -82,7 +108,8 @@ def _create(table: TableName, definition: Definition, location: str) -> str:
     if definition.comment:
         clauses.append(f"COMMENT {quote_string(definition.comment)}")
     if definition.properties:
-        pairs = (f"{quote_string(k)} = {quote_string(v)}" for k, v in definition.properties.items())
+        listed = {**definition.properties, _OWN_PROPERTIES: json.dumps(sorted(definition.properties))}
+        pairs = (f"{quote_string(k)} = {quote_string(v)}" for k, v in listed.items())
         clauses.append(f"TBLPROPERTIES ({', '.join(pairs)})")
     return " ".join(clauses)
 
@@ -93,6 +120,8 @@ def _is_same(spark: SparkSession, table: TableName, old: TableInfo, new: Definit
     if list(old.columns) != column_facts(new.schema) or old.comment != new.comment:
         return False
     if list(old.partition_columns) != list(new.partition_by):
+        return False
+    if set(own_properties(spark, table)) - set(new.properties):
         return False
     has = properties(spark, table)
     return all(has.get(name) == value for name, value in new.properties.items())
@@ -105,12 +134,17 @@ def _replace(spark: SparkSession, table: TableName, old: TableInfo, definition: 
     Where there is no such client (Spark Connect, another catalog) the old entry is dropped and the new one renamed at
     once after it: for some milliseconds there is no table then.
     """
-    following = TableName(table.schema, table.identifier + _NEXT_SUFFIX)
+    following = TableName(table.schema, table.identifier + NEXT_SUFFIX)
     spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
     spark.sql(_create(following, definition, location))
-    if _replace_in_hive(spark, table, following):
+    try:
+        # a call that was carried out may have lost its reply
+        if _replace_in_hive(spark, table, following) or _leads_to(spark, table, location):
+            spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+            return
+    except BaseException:
         spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
-        return
+        raise
     _LOG.debug("%s is replaced by two catalog calls, because this catalog has no single one for it", table)
     spark.sql(f"DROP {'VIEW' if old.kind == 'VIEW' else 'TABLE'} IF EXISTS {table.sql}")
     spark.sql(f"ALTER TABLE {following.sql} RENAME TO {table.sql}")

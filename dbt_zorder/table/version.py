@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName, schema_location
-from dbt_zorder.sql import glob_escape
+from dbt_zorder.table.lines import read_line, write_line
 
 ROOT_SUFFIX = "__zorder"
 MARKER_DIRECTORY = "_zorder_version"
+_MARKER_COPY = "_zorder_version_copy"
 _FORMAT = 1
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 _NAME = re.compile(r"^v\d{8}T\d{9}-[0-9a-f]{8}$")
@@ -32,6 +32,9 @@ class Marker:
         created_at: UTC, ISO 8601.
         zorder_by: the clustering columns.
         format: of this marker.
+        former_roots: other folders in which versions of this table may lie, because its ``location_root`` was changed.
+        schema: of the table, as Spark's JSON with partition columns last; a rollback restores it.
+        partition_by: names of the partition columns.
     """
 
     version: str
@@ -40,6 +43,14 @@ class Marker:
     created_at: str
     zorder_by: list[str]
     format: int = _FORMAT
+    former_roots: list[str] = field(default_factory=list)
+    schema: str = ""
+    partition_by: list[str] = field(default_factory=list)
+
+    @property
+    def table_name(self) -> TableName:
+        """The table as a name; a schema's own name cannot hold a dot."""
+        return TableName(*self.table.split(".", 1))
 
 
 def new_version() -> str:
@@ -74,14 +85,18 @@ def version_of(location: str) -> str:
 
 def write_marker(spark: SparkSession, path: str, marker: Marker, *, renew: bool = False) -> None:
     """Write the marker of the version at ``path``, which must not have one yet, unless it is to be renewed."""
-    text = spark.range(1).select(f.lit(json.dumps(asdict(marker))).alias("value"))
-    text.coalesce(1).write.mode("overwrite" if renew else "errorifexists").text(f"{path}/{MARKER_DIRECTORY}")
+    text = json.dumps(asdict(marker))
+    if renew:
+        # two copies, one of which is whole whenever the process ends
+        write_line(spark, f"{path}/{_MARKER_COPY}", text, renew=True)
+    write_line(spark, f"{path}/{MARKER_DIRECTORY}", text, renew=renew)
 
 
 def read_marker(spark: SparkSession, path: str) -> Marker | None:
     """Return the marker of the version at ``path``, None if there is none that can be read."""
-    try:
-        rows = spark.read.text(glob_escape(f"{path}/{MARKER_DIRECTORY}")).collect()
-        return Marker(**json.loads(rows[0][0]))
-    except Exception:  # whatever is wrong with it: without a marker nothing is deleted
-        return None
+    for directory in (MARKER_DIRECTORY, _MARKER_COPY):
+        try:
+            return Marker(**json.loads(read_line(spark, f"{path}/{directory}")))
+        except Exception:  # whatever is wrong with it: without a marker nothing is deleted
+            continue
+    return None

@@ -20,6 +20,7 @@ from dbt.tests.adapter.basic.test_singular_tests_ephemeral import BaseSingularTe
 from dbt.tests.adapter.basic.test_table_materialization import BaseTableMaterialization
 from dbt.tests.adapter.basic.test_validate_connection import BaseValidateConnection
 from dbt.tests.adapter.empty.test_empty import BaseTestEmpty
+from dbt.tests.adapter.incremental.test_incremental_on_schema_change import BaseIncrementalOnSchemaChange
 
 
 class ZorderedById:
@@ -60,6 +61,14 @@ class TestTable(BaseTableMaterialization):
 
 class TestIncremental(BaseIncremental):
     pass
+
+
+class TestZorderedIncremental(ZorderedById, BaseIncremental):
+    pass
+
+
+class TestZorderedSchemaChanges(ZorderedById, BaseIncrementalOnSchemaChange):
+    """dbt-spark itself runs only ``ignore`` and ``fail`` of these on Parquet."""
 
 
 class TestEmptyFlag(BaseTestEmpty):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
@@ -84,6 +86,90 @@ class TestOperations:
         arguments = ["run-operation", "zorder_rebuild_stats", "--args", "{model: clustered}"]
         _, output = run_dbt_and_capture(arguments)
         assert "4 files" in output
+
+
+def operate(name: str, arguments: str, *, expect_pass: bool = True) -> str:
+    _, output = run_dbt_and_capture(["run-operation", name, "--args", arguments], expect_pass=expect_pass)
+    return " ".join(output.split())
+
+
+class TestVersions:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        keys = "zorder_by='a', zorder_files=2, zorder_keep_versions=9, alias='aliased'"
+        config = "{{ config(materialized='table', " + keys + ") }} "
+        return {"m.sql": config + QUERY, "other.sql": config.replace("aliased", "second") + QUERY, "plain.sql": QUERY}
+
+    @pytest.fixture(scope="class", autouse=True)
+    def built(self, project: Any) -> None:
+        for _ in range(3):
+            run_dbt(["run"])
+
+    def versions(self, project: Any, name: str) -> list[Path]:
+        warehouse = Path(str(project.adapter.config.credentials.session_dir)) / "warehouse"
+        return sorted((warehouse / f"{project.test_schema}.db" / f"{name}__zorder").iterdir())
+
+    def test_vacuum_is_a_dry_run_with_the_bounds_of_the_model(self, project: Any) -> None:
+        output = operate("zorder_vacuum", "{model: m}")
+        assert "0 of 3 versions to delete" in output
+        assert "is one of the 9 old versions that are kept" in output
+        assert "Nothing was deleted" in output
+        assert "second" not in output
+        output = operate("zorder_vacuum", "{model: m, grace_hours: 0, keep_versions: 1}")
+        assert "1 of 3 versions to delete" in output
+        assert len(self.versions(project, "aliased")) == 3
+
+    def test_vacuum_of_all_models(self, project: Any, spark: SparkSession) -> None:
+        output = operate("zorder_vacuum", "{dry_run: false, grace_hours: 0, keep_versions: 1}")
+        assert output.count("1 of 3 versions deleted") == 2
+        assert "plain" not in output
+        assert [len(self.versions(project, name)) for name in ("aliased", "second")] == [2, 2]
+        assert spark.table(f"{project.test_schema}.aliased").count() == 2000
+
+    def test_a_mistaken_argument_deletes_nothing(self, project: Any) -> None:
+        before = self.versions(project, "second")
+        for arguments in ("{dry_run: 'no', grace_hours: 0}", "{dry_run: false, grace_hours: -1}"):
+            assert "must be" in operate("zorder_vacuum", arguments, expect_pass=False)
+        assert self.versions(project, "second") == before
+
+    def test_rollback_serves_the_version_before(self, project: Any, spark: SparkSession) -> None:
+        before = self.versions(project, "aliased")
+        output = operate("zorder_rollback", "{model: m}")
+        assert f"is served from {before[0].name} again" in output
+        assert before[0].name in spark.table(f"{project.test_schema}.aliased").inputFiles()[0]
+        assert "no version nine" in operate("zorder_rollback", "{model: m, version: nine}", expect_pass=False)
+
+    def test_verify_finds_a_lost_file(self, project: Any, spark: SparkSession) -> None:
+        assert operate("zorder_verify", "{}").count("listing, stats and footers agree") == 2
+        lost = Path(unquote(urlsplit(spark.table(f"{project.test_schema}.second").inputFiles()[0]).path))
+        lost.unlink()
+        output = operate("zorder_verify", "{model: other}", expect_pass=False)
+        assert f"{lost.name} is lost" in output
+        assert "Traceback" not in output
+
+
+class TestThreads:
+    """Twelve models in eight threads of one session, each built three times."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        config = "{{ config(materialized='table', zorder_by=['a', 'id'], zorder_files=2, zorder_keep_versions=0, "
+        return {
+            f"m{number}.sql": config
+            + f"zorder_grace_hours=0{', partition_by=' + repr('p') if number % 2 else ''}) }}}} "
+            + f"select id, pmod(hash(id), 100) as a, cast(id % 2 as int) as p from range({100 + number})"
+            for number in range(12)
+        }
+
+    def test_models_that_are_built_at_once_do_not_touch_each_other(self, project: Any, spark: SparkSession) -> None:
+        for _ in range(3):
+            results = run_dbt(["run", "--threads", "8"])
+            assert [result.status for result in results] == ["success"] * 12
+        for number in range(12):
+            assert spark.table(f"{project.test_schema}.m{number}").distinct().count() == 100 + number
+        names = [row[1] for row in spark.sql(f"SHOW TABLES IN {project.test_schema}").collect()]
+        assert len(names) == 24, "a stats relation each, and nothing that a swap left"
+        assert operate("zorder_verify", "{}").count("listing, stats and footers agree") == 12
 
 
 class TestClusteredFails:

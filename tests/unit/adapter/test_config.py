@@ -32,6 +32,8 @@ def test_defaults_are_those_of_the_documentation() -> None:
     settings = read()
     assert (settings.files, settings.file_size, settings.weights, settings.bloom) == (None, "auto", None, ())
     assert (settings.keep_versions, settings.grace_hours, settings.stats_columns) == (2, 24.0, ())
+    assert (settings.curve, settings.encoding) == ("zorder", "rank")
+    assert settings.optimize == "auto"
 
 
 def test_dbt_sparks_own_configs_are_taken_over() -> None:
@@ -57,11 +59,21 @@ def test_dbt_sparks_own_configs_are_taken_over() -> None:
         ("zorder_bloom", "c", "bloom", ("c",)),
         ("zorder_keep_versions", 0, "keep_versions", 0),
         ("zorder_grace_hours", 0.5, "grace_hours", 0.5),
+        ("zorder_optimize", "never", "optimize", "never"),
+        (
+            "options",
+            {"compression": "zstd", "parquet.block.size": 1024},
+            "options",
+            {"compression": "zstd", "parquet.block.size": "1024"},
+        ),
         ("zorder_stats_columns", [f"c{n}" for n in range(20)], "stats_columns", tuple(f"c{n}" for n in range(20))),
         ("zorder_stats_columns", [], "stats_columns", ()),
         ("partition_by", [], "partition_by", ()),
-        ("zorder_curve", "zorder", "by", ("a", "b")),
-        ("zorder_encoding", "rank", "by", ("a", "b")),
+        ("zorder_curve", "zorder", "curve", "zorder"),
+        ("zorder_curve", "hilbert", "curve", "hilbert"),
+        ("zorder_curve", "linear", "curve", "linear"),
+        ("zorder_encoding", "rank", "encoding", "rank"),
+        ("zorder_encoding", "bits", "encoding", "bits"),
         ("zorder_skip", False, "by", ("a", "b")),
         ("file_format", "parquet", "by", ("a", "b")),
     ],
@@ -103,10 +115,15 @@ def test_right_values_are_taken(key: str, value: Any, attribute: str, wanted: An
         ("zorder_grace_hours", -1, "a number of hours"),
         ("zorder_grace_hours", float("nan"), "a number of hours"),
         ("zorder_grace_hours", "1h", "a number of hours"),
+        ("options", "snappy", "a mapping of names to values"),
+        ("tblproperties", ["a"], "a mapping of names to values"),
         ("zorder_stats_columns", {"x": 1}, "a column name or a list"),
         ("zorder_skip", "yes", "it must be true or false"),
         ("zorder_curve", "zordr", "Did you mean 'zorder'?"),
-        ("zorder_encoding", "morton", "only 'rank' is allowed"),
+        ("zorder_curve", "hillbert", "only 'zorder', 'hilbert', 'linear' is allowed. Did you mean 'hilbert'?"),
+        ("zorder_curve", 3, "only 'zorder', 'hilbert', 'linear' is allowed"),
+        ("zorder_encoding", "morton", "only 'rank', 'bits' is allowed"),
+        ("zorder_encoding", "ranks", "Did you mean 'rank'?"),
     ],
 )
 def test_a_wrong_value_is_an_error_that_names_model_key_value_and_what_is_allowed(

@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.curve.forest import descend
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.layout.plan import LayoutSpec, make_plan, plan_layout
 from tests.support import settings
 
 MIXED = """
@@ -24,20 +24,18 @@ MIXED = """
 
 def placed(df: DataFrame, spec: LayoutSpec) -> list[int]:
     """The file that Spark gives each row, and the one of the reference, by id."""
-    layout = plan_layout(df, spec)
-    forest = layout.forest
-    assert layout.rows == len(layout.sample.ranks), "the reference needs a sample of all rows"
+    plan = make_plan(df, spec)
+    layout, forest, sample = plan.layout, plan.forest, plan.sample
+    assert layout.rows == len(sample.ranks), "the reference needs a sample of all rows"
     assert (forest.file_count == 1).all(), "a hash is at work"
-    cells = descend(
-        replace(forest, cuts=forest.cuts[: forest.file_levels]), layout.sample.ranks, layout.sample.partitions
-    )
+    cells = descend(replace(forest, cuts=forest.cuts[: forest.file_levels]), sample.ranks, sample.partitions)
     ids = [row["id"] for row in df.select("id").collect()]  # the sample is in this order
     wanted = dict(zip(ids, forest.first_file[cells].tolist(), strict=True))
     rows = apply_layout(df, layout).select("id", f.spark_partition_id().alias("file")).collect()
     assert [row["file"] for row in rows] == [wanted[row["id"]] for row in rows]
 
     # inside a file, rows go by their cell of the last level
-    last = dict(zip(ids, descend(forest, layout.sample.ranks, layout.sample.partitions).tolist(), strict=True))
+    last = dict(zip(ids, descend(forest, sample.ranks, sample.partitions).tolist(), strict=True))
     for file in range(forest.files):
         cells_here = [last[row["id"]] for row in rows if row["file"] == file]
         assert cells_here == sorted(cells_here)
@@ -76,7 +74,10 @@ def test_a_partition_that_was_not_counted_loses_no_row(spark: SparkSession) -> N
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 3, 4, 5, 8, 9])
-def test_the_search_for_a_partition_finds_each(spark: SparkSession, partitions: int) -> None:
+def test_the_search_for_a_partition_finds_each(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, partitions: int
+) -> None:
+    monkeypatch.setattr("dbt_zorder.layout.plan._BUNDLE_BYTES", 0)  # a Spark partition for each
     frame = spark.sql(f"SELECT id, id % {partitions} AS p FROM range(90)")
     layout = plan_layout(frame, LayoutSpec(by=["id"], files=1, partition_by=["p"]))
     rows = apply_layout(frame, layout).select("p", f.spark_partition_id().alias("file")).distinct().collect()

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from dbt_zorder.errors import ColumnError, ConfigError
-from dbt_zorder.layout.plan import Layout, LayoutSpec, keys_for, plan_layout
+from dbt_zorder.layout.descent import apply_layout
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.plan import LayoutSpec, bundles, keys_for, order_levels, plan_layout
 from tests.support import settings
 
 
@@ -51,31 +55,31 @@ def test_column_names_follow_the_sessions_case_rule(spark: SparkSession, frame: 
 @pytest.mark.parametrize("files", [1, 2, 7, 16])
 def test_the_number_of_files_is_the_one_asked_for(frame: DataFrame, files: int) -> None:
     found = layout(frame, files=files)
-    assert (found.forest.files, found.rows) == (files, 1000)
+    assert (found.files, found.rows) == (files, 1000)
 
 
 def test_there_are_never_more_files_than_rows(spark: SparkSession) -> None:
-    assert layout(spark.range(3), files=10).forest.files == 3
-    assert layout(spark.range(0), files=10).forest.files == 1
+    assert layout(spark.range(3), files=10).files == 3
+    assert layout(spark.range(0), files=10).files == 1
 
 
 def test_files_are_counted_by_partition(frame: DataFrame) -> None:
-    assert layout(frame, partition_by=["g"], files=3).forest.files == 30
+    assert layout(frame, partition_by=["g"], files=3).files == 30
 
 
 def test_a_small_table_stays_one_file(frame: DataFrame) -> None:
-    assert layout(frame).forest.files == 1
+    assert layout(frame).files == 1
 
 
 def test_a_size_of_a_file_gives_their_number(frame: DataFrame) -> None:
-    assert layout(frame, file_size=1000, row_bytes=10.0).forest.files == 10
-    assert layout(frame, file_size="1KB", row_bytes=1.024).forest.files == 1
-    assert layout(frame, file_size=1000, row_bytes=10.0, partition_by=["g"]).forest.files == 10
+    assert layout(frame, file_size=1000, row_bytes=10.0).files == 10
+    assert layout(frame, file_size="1KB", row_bytes=1.024).files == 1
+    assert layout(frame, file_size=1000, row_bytes=10.0, partition_by=["g"]).files == 10
 
 
 def test_a_row_is_measured_where_its_size_is_not_known(spark: SparkSession) -> None:
     frame = spark.sql("SELECT id, uuid() AS u FROM range(10000)")
-    assert 8 <= layout(frame, by=["u"], file_size=40_000).forest.files <= 14
+    assert 8 <= layout(frame, by=["u"], file_size=40_000).files <= 14
 
 
 def test_a_bad_size_is_an_error(frame: DataFrame) -> None:
@@ -85,5 +89,35 @@ def test_a_bad_size_is_an_error(frame: DataFrame) -> None:
 
 def test_the_same_input_gives_the_same_layout(frame: DataFrame) -> None:
     one, other = (layout(frame, by=["id", "s"], files=5, seed=4) for _ in range(2))
-    assert [level.tolist() for level in one.forest.cuts] == [level.tolist() for level in other.forest.cuts]
-    assert one.seconds > 0
+    assert one.levels == other.levels
+
+
+@pytest.mark.parametrize(
+    ("files", "counts", "tasks"),
+    [
+        ([1, 1, 1], [10, 10, 10], [0, 0, 0]),
+        ([1, 1, 1], [10, 10, 999_999], [0, 0, 1]),
+        ([1, 3, 1, 1], [10, 900, 10, 10], [0, 1, 2, 3, 4, 4]),
+        ([2, 2], [500, 500], None),
+        ([1], [5], None),
+        ([1] * 130, [1] * 130, [0] * 64 + [1] * 64 + [2] * 2),
+    ],
+)
+def test_small_partitions_share_a_task(files: list[int], counts: list[int], tasks: list[int] | None) -> None:
+    found = bundles(files, np.asarray(counts), row_bytes=100.0)
+    assert (None if found is None else found.tolist()) == tasks
+
+
+def test_thousands_of_partitions_are_a_few_tasks(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT id, id % 5000 AS p FROM range(20000)")
+    found = layout(frame, by=["id"], partition_by=["p"])
+    assert (found.files, found.tasks) == (5000, 79)
+    rows = apply_layout(frame, found).select("p", f.spark_partition_id().alias("task")).distinct().collect()
+    assert len(rows) == 5000, "a partition is in one task alone"
+
+
+@pytest.mark.parametrize(
+    ("rows", "files", "levels"), [(10, 1, 4), (625_000, 1, 7), (10_000_000, 16, 7), (10**9, 10_000, 1), (0, 1, 4)]
+)
+def test_the_levels_inside_a_file_go_with_its_rows(rows: int, files: int, levels: int) -> None:
+    assert order_levels(rows, files) == levels

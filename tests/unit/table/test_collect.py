@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import os
+import shutil
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.table.collect import collect_old, replaced_at
+from dbt_zorder.catalog import TableName
+from dbt_zorder.table import collect, files
+from dbt_zorder.table.collect import collect_old, delete_version, judge
+from dbt_zorder.table.replaced import NOTE, forget_replaced, note_replaced
 from dbt_zorder.table.version import Marker, write_marker
 
 NOW = datetime.now(timezone.utc)
@@ -18,19 +23,27 @@ def name(number: int) -> str:
 
 def marker(number: int, base: int | None = None, hours: float = 0) -> Marker:
     made = (NOW - timedelta(hours=hours)).isoformat()
-    return Marker(name(number), "db.t", "" if base is None else name(base), made, ["a"])
+    return Marker(name(number), "default.t", "" if base is None else name(base), made, ["a"])
 
 
 def left(root: Path) -> list[str]:
     return sorted(path.name for path in root.iterdir())
 
 
+def replaced(spark: SparkSession, root: Path, number: int, hours: float) -> None:
+    note_replaced(spark, str(root / name(number)), name(number + 1))
+    when = (NOW - timedelta(hours=hours)).timestamp()
+    os.utime(root / name(number) / NOTE, (when, when))
+
+
 @pytest.fixture
 def chain(spark: SparkSession, tmp_path: Path) -> Path:
-    """Versions 0 to 4, each built upon the one before, 40, 30, 20, 10 and 0 hours ago."""
+    """Versions 0 to 4, each built upon the one before; they were replaced 30, 20, 10 and 0 hours ago."""
     for number in range(5):
         base = number - 1 if number else None
-        write_marker(spark, str(tmp_path / name(number)), marker(number, base, 40 - 10 * number))
+        write_marker(spark, str(tmp_path / name(number)), marker(number, base, 99))
+    for number in range(4):
+        replaced(spark, tmp_path, number, 30 - 10 * number)
     return tmp_path
 
 
@@ -40,7 +53,8 @@ def chain(spark: SparkSession, tmp_path: Path) -> Path:
         (2, 0, [2, 3, 4]),
         (0, 0, [4]),
         (9, 0, [0, 1, 2, 3, 4]),
-        (0, 24, [1, 2, 3, 4]),  # 1 was replaced when 2 was begun, 20 hours ago; 0 was replaced 30 hours ago
+        (0, 24, [1, 2, 3, 4]),
+        (0, 15, [2, 3, 4]),
         (0, 35, [0, 1, 2, 3, 4]),
         (3, 24, [1, 2, 3, 4]),
     ],
@@ -74,8 +88,54 @@ def test_a_root_that_is_not_there_is_fine(spark: SparkSession, tmp_path: Path) -
     assert collect_old(spark, str(tmp_path / "never"), name(1), 0, 0) == []
 
 
-def test_a_version_was_replaced_when_the_last_build_upon_it_began() -> None:
-    base = marker(1, hours=9)
-    others = [base, marker(2, 1, 5), marker(3, 1, 3), marker(4, 3, 1)]
-    assert replaced_at(base, others) == NOW - timedelta(hours=3)
-    assert replaced_at(others[1], others) == NOW - timedelta(hours=5)  # a failed build: nothing stands upon it
+def test_grace_counts_from_the_replacement_however_long_the_build_took(spark: SparkSession, chain: Path) -> None:
+    for number in (1, 2):
+        forget_replaced(spark, str(chain / name(number)))
+    note_replaced(spark, str(chain / name(1)), name(2))
+    assert collect_old(spark, str(chain), name(4), 0, 1) == [name(0)]
+    # nobody noted when 2 was replaced, so the first collection did
+    assert (chain / name(2) / NOTE).exists()
+
+
+def test_what_a_failed_build_left_takes_no_place_of_a_version_that_was_served(spark: SparkSession, chain: Path) -> None:
+    shutil.rmtree(chain / name(3))
+    write_marker(spark, str(chain / name(3)), marker(3, 2))  # began upon 2 and was never served
+    kept = marker(4, 2)
+    write_marker(spark, str(chain / name(4)), kept, renew=True)
+    assert collect_old(spark, str(chain), name(4), 2, 0) == [name(3), name(0)]
+
+
+def test_a_build_spares_what_may_still_be_being_built(spark: SparkSession, chain: Path) -> None:
+    write_marker(spark, str(chain / name(6)), marker(6, 4))
+    collect_old(spark, str(chain), name(4), 0, 0)
+    assert left(chain) == [name(4), name(6)]
+
+
+def test_a_dry_run_notes_nothing(spark: SparkSession, chain: Path) -> None:
+    forget_replaced(spark, str(chain / name(0)))
+    judged = judge(spark, TableName("default", "t"), [str(chain)], str(chain / name(4)), 0, 0, note=False)
+    assert [one.version for one in judged if one.delete] == [name(number) for number in (3, 2, 1, 0)]
+    assert not (chain / name(0) / NOTE).exists()
+
+
+def test_what_any_table_is_served_from_stays(spark: SparkSession, chain: Path) -> None:
+    spark.sql(f"CREATE TABLE default.renamed_by_sql (a int) USING parquet LOCATION '{chain / name(1)}'")
+    try:
+        assert collect_old(spark, str(chain), name(4), 0, 0) == [name(3), name(2), name(0)]
+    finally:
+        spark.sql("DROP TABLE default.renamed_by_sql")
+
+
+def test_a_deletion_that_is_cut_short_can_go_on(
+    spark: SparkSession, chain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (chain / name(0) / "part-0.parquet").write_text("x")
+    (chain / name(0) / "sub").mkdir()
+    delete = files.delete_folder
+    monkeypatch.setattr(collect, "delete_folder", lambda spark, path, last: delete(spark, f"{path}/part-0.parquet"))
+    delete_version(spark, str(chain / name(0)))
+    assert not (chain / name(0) / "part-0.parquet").exists()
+    assert (chain / name(0) / "_zorder_version").exists()
+    monkeypatch.undo()
+    assert name(0) in collect_old(spark, str(chain), name(4), 0, 0)
+    assert left(chain) == [name(4)]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.table.files import delete_folder, has_client, is_empty, list_folders, same_place
+from dbt_zorder.table.files import delete_folder, has_client, is_empty, list_folders
 
 
 def test_folders_are_listed_and_deleted(spark: SparkSession, tmp_path: Path) -> None:
@@ -24,9 +24,3 @@ def test_empty_is_empty_or_missing(spark: SparkSession, tmp_path: Path) -> None:
     assert is_empty(spark, str(tmp_path / "never"))
     (tmp_path / "x").mkdir()
     assert not is_empty(spark, str(tmp_path))
-
-
-def test_one_place_may_be_written_in_many_ways(spark: SparkSession) -> None:
-    assert same_place(spark, "/a/b", "file:/a/b")
-    assert same_place(spark, "file:///a/b/", "/a/b")
-    assert not same_place(spark, "/a/b", "/a/c")

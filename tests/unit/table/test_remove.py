@@ -78,3 +78,22 @@ def test_dropping_a_table_keeps_one_that_was_renamed_away_from_it(spark: SparkSe
     make(spark, table, 20)
     assert drop_table(spark, table)
     assert spark.table(backup.sql).count() == 10
+
+
+def test_what_was_renamed_by_plain_sql_is_served_on(spark: SparkSession, table: TableName) -> None:
+    backup = TableName(table.schema, unique("backup"))
+    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {backup.sql}")
+    make(spark, table, 20)
+    assert drop_table(spark, table)
+    assert spark.table(backup.sql).count() == 10
+    assert drop_table(spark, backup)
+    assert not root(spark, table).exists()
+
+
+def test_versions_in_a_former_root_go_with_the_table(spark: SparkSession, table: TableName, tmp_path: Path) -> None:
+    request = BuildRequest(table, LayoutSpec(by=["id"], files=2), location_root=str(tmp_path))
+    build(spark, spark.range(10), request)
+    assert root(spark, table).exists()
+    assert drop_table(spark, table)
+    assert not root(spark, table).exists()
+    assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructField, StructType
 from dbt_zorder.catalog import TableName, describe, properties
 from dbt_zorder.errors import BuildError
 from dbt_zorder.table import swap
-from dbt_zorder.table.swap import Definition, publish
+from dbt_zorder.table.swap import Definition, own_properties, publish
 from tests.support import unique
 
 V1, V2 = "v20240101T000000001-0123abcd", "v20240101T000000002-0123abcd"
@@ -178,3 +178,19 @@ def test_without_a_call_for_it_a_table_is_replaced_by_two(
 def refuse(*_: object) -> bool:
     msg = "no"
     raise RuntimeError(msg)
+
+
+def test_a_property_that_the_model_sets_no_longer_goes_and_others_stay(
+    spark: SparkSession, table: TableName, tmp_path: Path, write: Write
+) -> None:
+    schema = write(V1, "SELECT 1 AS a").schema
+    publish(spark, table, Definition(schema, (), "", {"one": "1", "two": "2"}), str(tmp_path / V1))
+    assert own_properties(spark, table) == {"one": "1", "two": "2"}
+    write(V2, "SELECT 2 AS a")
+    publish(spark, table, Definition(schema, (), "", {"two": "2"}), str(tmp_path / V2))
+    assert own_properties(spark, table) == {"two": "2"}
+    assert "one" not in properties(spark, table)
+    assert content(spark, table) == [(2,)]
+    publish(spark, table, Definition(schema), str(tmp_path / V1))
+    assert "two" not in properties(spark, table)
+    assert content(spark, table) == [(1,)]

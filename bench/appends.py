@@ -1,0 +1,106 @@
+"""Many appends to one table: ``python -m bench.appends``.
+
+After each append, from real files: write amplification (bytes of all data files ever written over bytes of the table),
+and the files that a point query reads, by the stats, over those of the same rows built anew into a table beside it.
+Three ways of arrival: ``uniform`` (every batch covers both keys), ``by time`` (every batch is later than all before),
+and ``by time, never`` (the same with rewriting switched off).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from bench.datasets import DATA
+from dbt_zorder.adapter.session import open_session
+from dbt_zorder.catalog import TableName
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.incremental import Batch, increment
+from dbt_zorder.table.remove import drop_table
+
+RESULTS = Path(__file__).parent / "results"
+WAYS = {"uniform": True, "by time": True, "uniform, never": False, "by time, never": False}
+
+
+def batch_of(spark: SparkSession, way: str, number: int, rows: int) -> DataFrame:
+    """Return the rows of one batch; its keys depend on its number alone."""
+    first = number * rows
+    at = "id * 1000" if way.startswith("by time") else f"pmod(xxhash64(id, 2), {10**11})"
+    return spark.range(first, first + rows).selectExpr(
+        "id",
+        "pmod(xxhash64(id, 1), 1000000) AS customer_id",
+        f"timestamp_micros(1600000000000000 + {at}) AS event_ts",
+        "cast(pmod(xxhash64(id, 3), 100000) / 100.0 as decimal(9, 2)) AS price",
+    )
+
+
+def run(spark: SparkSession, way: str, appends: int, rows: int, file_size: int, every: int) -> list[dict[str, Any]]:
+    """Append batch after batch; every so often the same rows are built anew beside it and compared."""
+    spec = LayoutSpec(by=["customer_id", "event_ts"], file_size=file_size)
+    request = BuildRequest(TableName("default", "appends"), spec, keep_versions=0, grace_hours=0)
+    beside = replace(request, table=TableName("default", "appends_anew"))
+    drop_table(spark, request.table)
+    written = build(spark, batch_of(spark, way, 0, rows), request).summary.bytes
+    lines: list[dict[str, Any]] = []
+    for number in range(1, appends + 1):
+        report = increment(spark, batch_of(spark, way, number, rows), request, Batch(may_rewrite=WAYS[way]))
+        assert report.appended is not None
+        assert report.table is not None
+        written += report.appended.bytes + (report.built.summary.bytes if report.built else 0)
+        line: dict[str, Any] = {
+            "way": way,
+            "append": number,
+            "files": report.table.files,
+            "rewritten": int(report.built is not None),
+            "write_amplification": round(written / report.table.bytes, 3),
+        }
+        if number % every == 0 or number == appends:
+            anew = build(spark, spark.table(request.table.sql), beside).summary
+            line["files_anew"] = anew.files
+            for column, touched in report.table.point_query_files.items():
+                line[f"{column}_touched"] = touched
+                line[f"{column}_ratio"] = round(touched / anew.point_query_files[column], 3)
+        lines.append(line)
+    drop_table(spark, request.table)
+    drop_table(spark, beside.table)
+    return lines
+
+
+def main() -> None:
+    """Print a table of every comparison and keep all figures as CSV."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--appends", type=int, default=100)
+    parser.add_argument("--rows", type=int, default=20_000, help="of a batch")
+    parser.add_argument("--file-size", type=int, default=200_000, help="target bytes of a file")
+    parser.add_argument("--every", type=int, default=10, help="appends between two comparisons")
+    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=list(WAYS))
+    arguments = parser.parse_args()
+    spark = open_session(
+        {"spark.sql.shuffle.partitions": "4", "spark.sql.ansi.enabled": "false"}, str(DATA / "appends")
+    )
+    lines: list[dict[str, Any]] = []
+    for way in arguments.ways:
+        lines += run(spark, way, arguments.appends, arguments.rows, arguments.file_size, arguments.every)
+    columns = list(dict.fromkeys(name for line in lines for name in line))
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / "appends.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(lines)
+    table = Table(*columns)
+    for line in lines:
+        if "files_anew" in line:
+            table.add_row(*(str(line.get(column, "")) for column in columns))
+    Console(width=160).print(table)
+
+
+if __name__ == "__main__":
+    main()

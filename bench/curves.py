@@ -1,0 +1,137 @@
+"""The ways to order a table beside each other: ``python -m bench.curves``.
+
+ORDER BY is written as a user would; ``plain_z`` cuts the Z-order curve of ranks at equal counts, ``ranks`` cuts files
+by the k-d tree and orders rows by that curve, and neither can be configured: they stand for what the default was chosen
+over. Row groups and pages are small, so that a small table has as many as a large one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import shutil
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+from pyspark.sql import DataFrame
+from rich.console import Console
+from rich.table import Table
+
+from bench.datasets import DATA, MILLION, fact, kept, narrow
+from bench.kernel_time import FACT_KEYS, NARROW_KEYS, RESULTS
+from bench.measure import Meter
+from bench.skipping import Touched, touched
+from dbt_zorder.adapter.session import open_session
+from dbt_zorder.layout import cluster
+from dbt_zorder.layout.curve_key import CurveKey
+from dbt_zorder.layout.curve_plan import lay_out
+from dbt_zorder.layout.descent import apply_layout
+from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from dbt_zorder.layout.sample import draw, wanted_rows
+
+OUTPUT = DATA / "curves"
+PAGE_ROWS = 1000
+GROUP_BYTES = 1 << 20
+COLUMNS = ["table", "keys", "files", "way", "cpu_seconds", "wall_seconds", "bytes", "column", "files_touched"]
+COLUMNS += ["row_groups", "of_row_groups", "pages", "of_pages"]
+HEADINGS = ("cpu", "wall", "bytes", "files", "groups", "pages")
+
+
+def along(df: DataFrame, by: list[str], files: int, curve: CurveKey) -> DataFrame:
+    """Cluster by a curve that users cannot ask for, sampled as the others are."""
+    keys = keys_for(df, LayoutSpec(by=by))
+    whole = np.zeros(1, dtype=np.int64)
+    rows = df.count()
+    sample = draw(df, keys, wanted_rows(files, keys), rows, 0, None, whole)
+    _, layout = lay_out(curve, sample, keys, [files], None, [], whole, rows)
+    return apply_layout(df, layout)
+
+
+def ways(df: DataFrame, by: list[str], files: int) -> dict[str, Callable[[], DataFrame]]:
+    """Return the contenders by name."""
+    return {
+        "order": lambda: df.repartitionByRange(files, *by).sortWithinPartitions(*by),
+        "linear": lambda: cluster(df, by, files=files, curve="linear"),
+        "plain_z": lambda: along(df, by, files, CurveKey("zorder", "rank", cuts_files=True)),
+        "zorder": lambda: cluster(df, by, files=files),
+        "ranks": lambda: along(df, by, files, CurveKey("zorder", "rank")),
+        "bits": lambda: cluster(df, by, files=files, encoding="bits"),
+        "hilbert": lambda: cluster(df, by, files=files, curve="hilbert"),
+        "hilbert_bits": lambda: cluster(df, by, files=files, curve="hilbert", encoding="bits"),
+    }
+
+
+def write(name: str, make: Callable[[], DataFrame]) -> None:
+    """Write a contender with small row groups and pages."""
+    writer = make().write.mode("overwrite").option("parquet.block.size", GROUP_BYTES)
+    writer.option("parquet.page.row.count.limit", PAGE_ROWS).parquet(str(OUTPUT / name))
+
+
+def size(name: str) -> int:
+    """Return the bytes of what was written last under a name."""
+    return sum(path.stat().st_size for path in (OUTPUT / name).glob("*.parquet"))
+
+
+def ratios(found: Mapping[str, Touched], files: int) -> tuple[float, float, float]:
+    """Return for the worst column files as a ratio to F^((k-1)/k), and the shares of row groups and pages."""
+    ideal = float(files ** (1 - 1 / len(found)))
+    return (
+        max(column.files for column in found.values()) / ideal,
+        max(column.row_groups / column.all_row_groups for column in found.values()),
+        max(column.pages / column.all_pages for column in found.values()),
+    )
+
+
+def main() -> None:
+    """Print the tables and keep the figures as CSV."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=float, default=4, help="millions of rows")
+    parser.add_argument("--files", type=int, default=16)
+    parser.add_argument("--keys", type=int, nargs="*", default=[2, 4])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--sets", nargs="*", default=["narrow", "fact"])
+    parser.add_argument("--ways", nargs="*", default=[], help="all by default; 'order' is always measured")
+    arguments = parser.parse_args()
+    spark = open_session({"spark.sql.ansi.enabled": "false"}, str(DATA / "session"))
+    meter = Meter(spark)
+    rows = int(arguments.rows * MILLION)
+    makers = {"narrow": (narrow, NARROW_KEYS), "fact": (fact, FACT_KEYS)}
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / "curves.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        for name in arguments.sets:
+            make, columns = makers[name]
+            df = kept(spark, f"{name}_{rows}", partial(make, spark, rows))
+            for count in arguments.keys:
+                by = columns[:count]
+                contenders = {
+                    way: run
+                    for way, run in ways(df, by, arguments.files).items()
+                    if not arguments.ways or way in ("order", *arguments.ways)
+                }
+                costs = meter.in_turn(
+                    {way: partial(write, way, run) for way, run in contenders.items()}, arguments.repeats
+                )
+                table = Table(title=f"{name}, {rows / MILLION:g} M rows, {count} keys, {arguments.files} files")
+                for heading in ("way", *HEADINGS):
+                    table.add_column(heading)
+                base = costs["order"]
+                for way, cost in costs.items():
+                    found = {column: touched(OUTPUT / way, column, PAGE_ROWS) for column in by}
+                    wrote = [f"{cost.cpu:.2f}", f"{cost.wall:.2f}", size(way)]
+                    for column, here in found.items():
+                        groups = [f"{here.row_groups:.2f}", here.all_row_groups]
+                        pages = [f"{here.pages:.2f}", here.all_pages]
+                        first = [name, count, arguments.files, way, *wrote, column, f"{here.files:.2f}"]
+                        writer.writerow([*first, *groups, *pages])
+                    file.flush()
+                    spent = (cost.cpu / base.cpu, cost.wall / base.wall, size(way) / size("order"))
+                    table.add_row(way, *(f"{value:.3f}" for value in (*spent, *ratios(found, arguments.files))))
+                Console(width=140).print(table)
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

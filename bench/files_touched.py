@@ -1,0 +1,198 @@
+"""Files that an equality query touches, beside the least that is possible: ``python -m bench.files_touched``.
+
+Whole tables of ranks are laid out in numpy by the very code that plans a build: a sample is drawn, the forest is grown
+over it, and every row goes down (``tests/unit/layout/test_descent.py`` holds Spark to the same files, row by row).
+Beside it stand ORDER BY, and plain Z-order and Hilbert curves over global ranks, cut at equal counts of rows.
+
+With k columns and F files no layout can keep the mean over all columns below F^((k-1)/k), if values are uniform and
+independent. Queried are values drawn from the rows, and values drawn from the distinct ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.table import Table
+
+from dbt_zorder.curve.forest import descend, grow
+from dbt_zorder.curve.ranks import Ranks
+from dbt_zorder.layout.sample import LEAST_ROWS, ROWS_PER_FILE
+
+RESULTS = Path(__file__).parent / "results"
+RANK_BITS = 12  # of the curves over global ranks: 4,096 boundaries a column
+QUERIES = 2_000
+Files = npt.NDArray[np.int64]
+
+
+def uniform(rows: int, columns: int, rng: np.random.Generator) -> Ranks:
+    """Independent uniform values."""
+    return rng.integers(1, rows, size=(rows, columns)).astype(np.int32)
+
+
+def zipf(rows: int, columns: int, rng: np.random.Generator) -> Ranks:
+    """Independent Zipf values with exponent 1.1 over 100,000 values, the heavy ones anywhere in the order."""
+    shares = 1.0 / np.arange(1, 100_001) ** 1.1
+    drawn = [rng.choice(100_000, size=rows, p=shares / shares.sum()) for _ in range(columns)]
+    return np.stack([rng.permutation(100_000)[values] + 1 for values in drawn], axis=1).astype(np.int32)
+
+
+def nulls(rows: int, columns: int, rng: np.random.Generator) -> Ranks:
+    """Uniform, with 30% NULL in each column."""
+    values = uniform(rows, columns, rng)
+    values[rng.random(values.shape) < 0.3] = 0
+    return values
+
+
+def unequal(rows: int, columns: int, rng: np.random.Generator) -> Ranks:
+    """Uniform over ranges of unequal width: 10^2, 10^3, ... values."""
+    return np.stack([rng.integers(1, 10 ** (2 + c) + 1, size=rows) for c in range(columns)], axis=1).astype(np.int32)
+
+
+def correlated(rows: int, columns: int, rng: np.random.Generator) -> Ranks:
+    """Every column is the first one plus a noise of 5% of its range."""
+    base = rng.random(rows)
+    noisy = [base] + [base + rng.normal(0, 0.05, rows) for _ in range(columns - 1)]
+    return np.stack([np.argsort(np.argsort(values)) + 1 for values in noisy], axis=1).astype(np.int32)
+
+
+TABLES: dict[str, Callable[[int, int, np.random.Generator], Ranks]] = {
+    "uniform": uniform,
+    "Zipf 1.1": zipf,
+    "30% NULL": nulls,
+    "unequal ranges": unequal,
+    "correlated": correlated,
+}
+
+
+def by_forest(table: Ranks, files: int, rng: np.random.Generator) -> Files:
+    """Lay a table out as a build does."""
+    rows = min(len(table), max(LEAST_ROWS, ROWS_PER_FILE * files))
+    sample = table[np.sort(rng.choice(len(table), rows, replace=False))]
+    forest = grow(sample, np.zeros(rows, np.int32), [files], 0)
+    cells = descend(forest, table, np.zeros(len(table), np.int32))
+    spread = forest.file_count[cells]
+    return np.asarray(forest.first_file[cells] + rng.integers(0, 1 << 30, len(table)) % spread)
+
+
+def by_order(table: Ranks, files: int, rng: np.random.Generator) -> Files:
+    """ORDER BY all columns, cut at equal counts."""
+    return _equal_counts(np.lexsort(table.T[::-1]), files)
+
+
+def by_z(table: Ranks, files: int, rng: np.random.Generator) -> Files:
+    """Interleave global ranks, and cut the curve at equal counts."""
+    return _equal_counts(np.argsort(_interleaved(_global_ranks(table)), kind="stable"), files)
+
+
+def by_hilbert(table: Ranks, files: int, rng: np.random.Generator) -> Files:
+    """Map global ranks to a Hilbert curve, and cut it at equal counts."""
+    return _equal_counts(np.argsort(_interleaved(_transposed(_global_ranks(table))), kind="stable"), files)
+
+
+LAYOUTS = {"dbt-zorder": by_forest, "Hilbert": by_hilbert, "plain Z": by_z, "ORDER BY": by_order}
+
+
+def _equal_counts(order: npt.NDArray[np.int64], files: int) -> Files:
+    file = np.empty(len(order), np.int64)
+    file[order] = np.arange(len(order)) * files // len(order)
+    return file
+
+
+def _global_ranks(table: Ranks) -> npt.NDArray[np.uint64]:
+    """Return for every value the number of boundaries at or below it, of 4,096 at equal mass; NULL is 0."""
+    found = []
+    for column in table.T:
+        boundaries = np.unique(np.quantile(column, np.linspace(0, 1, (1 << RANK_BITS) + 1)[1:-1], method="lower"))
+        found.append(np.searchsorted(boundaries, column, side="right"))
+    return np.stack(found, axis=1).astype(np.uint64)
+
+
+def _interleaved(ranks: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    key = np.zeros(len(ranks), np.uint64)
+    for bit in reversed(range(RANK_BITS)):
+        for column in range(ranks.shape[1]):
+            key = (key << np.uint64(1)) | ((ranks[:, column] >> np.uint64(bit)) & np.uint64(1))
+    return key
+
+
+def _transposed(ranks: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return the transposed Hilbert index: J. Skilling, Programming the Hilbert curve, AIP 707 (2004)."""
+    x = [column.copy() for column in ranks.T]
+    for level in reversed(range(1, RANK_BITS)):
+        q, p = np.uint64(1 << level), np.uint64((1 << level) - 1)
+        for i in range(len(x)):
+            high = (x[i] & q) != 0
+            swap = np.where(high, np.uint64(0), (x[0] ^ x[i]) & p)
+            x[0] ^= np.where(high, p, swap)
+            x[i] ^= swap
+    for i in range(1, len(x)):
+        x[i] ^= x[i - 1]
+    flip = np.zeros(len(ranks), np.uint64)
+    for level in reversed(range(1, RANK_BITS)):
+        flip ^= np.where((x[-1] >> np.uint64(level)) & np.uint64(1), np.uint64((1 << level) - 1), np.uint64(0))
+    return np.stack([column ^ flip for column in x], axis=1)
+
+
+def touched(table: Ranks, file: Files, files: int, rng: np.random.Generator, *, distinct: bool) -> list[float]:
+    """Return by column the mean number of files whose least and greatest value let an equality query in."""
+    means = []
+    for column in table.T:
+        present = column > 0
+        least = np.full(files, np.iinfo(np.int32).max)
+        greatest = np.zeros(files, np.int32)
+        np.minimum.at(least, file[present], column[present])
+        np.maximum.at(greatest, file[present], column[present])
+        values = np.unique(column[present]) if distinct else column[present]
+        queried = rng.choice(values, QUERIES)
+        inside = (least[None, :] <= queried[:, None]) & (queried[:, None] <= greatest[None, :])
+        means.append(float(inside.sum(axis=1).mean()))
+    return means
+
+
+def main() -> None:
+    """Print the table and keep it as CSV."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--files", type=int, nargs="*", default=[16, 60, 500])
+    parser.add_argument("--columns", type=int, nargs="*", default=[2, 3, 4])
+    parser.add_argument("--tables", nargs="*", default=list(TABLES))
+    arguments = parser.parse_args()
+    RESULTS.mkdir(exist_ok=True)
+    table = Table(title="files touched / F^((k-1)/k): worst column (mean), values drawn from the rows | distinct ones")
+    for heading in ("table", "k", "files", *LAYOUTS):
+        table.add_column(heading)
+    with (RESULTS / "files_touched.csv").open("w", newline="") as out:
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["table", "columns", "files", "layout", "queried", "worst", "mean", "fullest_file"])
+        for name in arguments.tables:
+            for k in arguments.columns:
+                rows = TABLES[name](arguments.rows, k, np.random.default_rng(k))
+                for files in arguments.files:
+                    cells = []
+                    for layout, place in LAYOUTS.items():
+                        rng = np.random.default_rng(files)
+                        file = place(rows, files, rng)
+                        fullest = np.bincount(file, minlength=files).max() * files / len(rows)
+                        text = []
+                        for distinct in (False, True):
+                            means = touched(rows, file, files, rng, distinct=distinct)
+                            worst, mean = (value / files ** ((k - 1) / k) for value in (max(means), np.mean(means)))
+                            queried = "distinct" if distinct else "rows"
+                            figures = [f"{figure:.3f}" for figure in (worst, mean, fullest)]
+                            writer.writerow([name, k, files, layout, queried, *figures])
+                            text.append(f"{worst:.2f} ({mean:.2f})")
+                        cells.append(" | ".join(text))
+                    table.add_row(name, str(k), str(files), *cells)
+                    Console().print(name, k, files, *cells, sep="   ")
+                    out.flush()
+    Console(width=160).print(table)
+
+
+if __name__ == "__main__":
+    main()

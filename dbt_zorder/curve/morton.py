@@ -1,0 +1,116 @@
+"""Morton's curve, Z-order: the bits of several integers, interleaved from the top (Morton 1966, Hudi RFC-28).
+
+A key of up to 63 bits is one BIGINT. A longer one is a BINARY, whose unsigned lexicographic order is the curve's: eight
+levels at a time make a word of 8 x columns bits, and the words are written one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dbt_zorder.curve.tables import long_table
+
+LONG_BITS = 63
+"""Bits of a key that is one BIGINT and not negative."""
+
+_BYTE = 8
+
+Digits = npt.NDArray[np.int64]
+"""Shape (rows,): at one level of a curve, one bit a column, the first column's the highest."""
+
+
+def interleave(values: Sequence[int], bits: int) -> int:
+    """Return the Morton key of one point: the reference of all else here.
+
+    Args:
+        values: one a column, 0 .. 2^bits - 1.
+        bits: of each value; the key has ``bits * len(values)``.
+    """
+    key = 0
+    for level in reversed(range(bits)):
+        for value in values:
+            key = key << 1 | value >> level & 1
+    return key
+
+
+def deinterleave(key: int, bits: int, columns: int) -> list[int]:
+    """Return the point that a key was made from."""
+    values = [0] * columns
+    for place in reversed(range(bits * columns)):
+        column = (bits * columns - 1 - place) % columns
+        values[column] = values[column] << 1 | key >> place & 1
+    return values
+
+
+def spread(value: int, column: int, columns: int) -> int:
+    """Return one value's part of the key: the key of a point is the OR of its columns' parts."""
+    key = 0
+    for place in range(value.bit_length()):
+        key |= (value >> place & 1) << (place * columns + columns - 1 - column)
+    return key
+
+
+def digits(values: npt.NDArray[np.uint64], bits: int) -> Iterator[Digits]:
+    """Give the key's digits from the top, one level after another, for many points at once.
+
+    Args:
+        values: shape (rows, columns).
+        bits: of each value, at most 64.
+    """
+    for level in reversed(range(bits)):
+        digit = np.zeros(len(values), dtype=np.int64)
+        for column in range(values.shape[1]):
+            digit = digit << 1 | (values[:, column] >> np.uint64(level) & np.uint64(1)).astype(np.int64)
+        yield digit
+
+
+def pack_long(levels: Iterator[Digits], columns: int) -> npt.NDArray[np.int64]:
+    """Return the BIGINT keys of some digits, shape (rows,)."""
+    key: npt.NDArray[np.int64] | None = None
+    for digit in levels:
+        key = digit if key is None else key << columns | digit
+    assert key is not None, "a key has at least one level"
+    return key
+
+
+def pack_bytes(levels: Iterator[Digits], columns: int) -> npt.NDArray[np.uint8]:
+    """Return the BINARY keys of a multiple of eight levels of digits, shape (rows, levels * columns / 8)."""
+    words: list[npt.NDArray[np.uint64]] = []
+    for number, digit in enumerate(levels):
+        if number % _BYTE == 0:
+            words.append(np.zeros(len(digit), dtype=np.uint64))
+        words[-1] = words[-1] << np.uint64(columns) | digit.astype(np.uint64)
+    every = np.stack(words, axis=1).astype(">u8").view(np.uint8).reshape(len(words[0]), len(words), _BYTE)
+    return np.ascontiguousarray(every[:, :, _BYTE - columns :]).reshape(len(words[0]), len(words) * columns)
+
+
+def words_sql(values: Sequence[str], bits: int) -> list[str]:
+    """Return SQL text of the words of a BINARY key: one BIGINT for each eight levels, from the top.
+
+    Args:
+        values: SQL text of the BIGINT of each column, its low ``bits`` being the value.
+        bits: a multiple of eight, at most 64.
+    """
+    columns = len(values)
+    tables = [
+        long_table([spread(byte, column, columns) for byte in range(1 << _BYTE)], signed=True)
+        for column in range(columns)
+    ]
+    words = []
+    for down in range(bits - _BYTE, -1, -_BYTE):
+        parts = [
+            f"get({table}, CAST(shiftrightunsigned({value}, {down}) & 255 AS INT))"
+            for table, value in zip(tables, values, strict=True)
+        ]
+        words.append(f"({' | '.join(parts)})")
+    return words
+
+
+def bytes_sql(words: Sequence[str], columns: int) -> str:
+    """Return SQL text of the BINARY of some words, each of 8 x ``columns`` bits."""
+    # a BIGINT cannot be cast to BINARY in ANSI mode
+    texts = [f"lpad(hex({word}), {2 * columns}, '0')" for word in words]
+    return f"unhex(concat({', '.join(texts)}))"

@@ -1,0 +1,115 @@
+"""Where every row goes: the cuts of a forest as values of the keys, complete in itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dbt_zorder.curve.forest import Forest
+from dbt_zorder.layout import linear
+from dbt_zorder.layout.curve_key import CurveKey
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.literals import KeyValue, key_array
+from dbt_zorder.layout.sample import Sample
+
+LevelCuts = Mapping[int, Sequence[KeyValue | None]]
+"""The cuts of one level: by number of the key that cuts, one value a node, None where the node is not cut by it.
+
+Along the curve ``linear``, a cut is a tuple of all keys, with None for NULL. Along another curve that cuts files, there
+is but one key, number 0: the curve's.
+"""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where every row goes. Nodes, cells and files are numbered as in ``Forest``.
+
+    Attributes:
+        keys: the keys of the clustering columns.
+        levels: the cuts, level by level: a row whose key is >= the cut goes right, NULL goes left.
+        file_levels: the levels before this one choose the file, the others the place inside it.
+        first_file: shape (cells,): the first file of each cell of the last file level.
+        file_count: shape (cells,): over how many files a hash spreads the rows of a cell.
+        files: number of files.
+        partition_columns: SQL names of the partition columns.
+        partition_hashes: sorted 64-bit hashes of the partitions; a partition's tree is its place there.
+        rows: exact number of rows counted.
+        curve: the curve that orders the rows of a file, None for the levels below the file.
+        task_of_file: shape (files,): the Spark partition that writes each file, where several are written by one;
+            None if each file has a partition of its own.
+    """
+
+    keys: Sequence[Key]
+    levels: Sequence[LevelCuts]
+    file_levels: int
+    first_file: npt.NDArray[np.int32]
+    file_count: npt.NDArray[np.int32]
+    files: int
+    partition_columns: Sequence[str]
+    partition_hashes: npt.NDArray[np.int64]
+    rows: int
+    curve: CurveKey | None = None
+    task_of_file: npt.NDArray[np.int32] | None = None
+
+    @property
+    def tasks(self) -> int:
+        """Number of Spark partitions."""
+        return self.files if self.task_of_file is None else int(self.task_of_file[-1]) + 1
+
+    @classmethod
+    def of(
+        cls,
+        forest: Forest,
+        sample: Sample,
+        keys: Sequence[Key],
+        partition_columns: Sequence[str],
+        partition_hashes: npt.NDArray[np.int64],
+        rows: int,
+    ) -> Layout:
+        """Turn the ranks that a forest cuts at into the shortest values that cut alike."""
+        return cls(
+            keys=keys,
+            levels=[_values(cuts, sample, keys) for cuts in forest.cuts],
+            file_levels=forest.file_levels,
+            first_file=forest.first_file,
+            file_count=forest.file_count,
+            files=forest.files,
+            partition_columns=partition_columns,
+            partition_hashes=partition_hashes,
+            rows=rows,
+        )
+
+    @property
+    def partition_hash(self) -> str:
+        """SQL text of the hash of a row's partition."""
+        return partition_hash(self.partition_columns)
+
+    def comparisons(self, level: int, curve_column: str) -> list[tuple[str, str]]:
+        """Return SQL text of what is compared at a level: a row's value, and the constant array of cuts, by node.
+
+        Args:
+            curve_column: where rows have what ``add_curve`` added.
+        """
+        cuts = self.levels[level]
+        if self.curve is None or not self.curve.cuts_files:
+            return [(self.keys[n].expression, key_array(values, self.keys[n].carrier)) for n, values in cuts.items()]
+        if self.curve.curve == "linear":
+            carriers = [self.keys[number].carrier for number in cuts]
+            return [(curve_column, linear.tuple_array(list(cuts.values()), carriers))] if cuts else []
+        return [(curve_column, key_array(values, self.curve.carrier)) for values in cuts.values()]
+
+
+def partition_hash(columns: Sequence[str]) -> str:
+    """Return SQL text of the 64-bit hash of some partition columns."""
+    return f"xxhash64({', '.join(columns)})"
+
+
+def _values(cuts: npt.NDArray[np.int32], sample: Sample, keys: Sequence[Key]) -> dict[int, list[KeyValue | None]]:
+    return {
+        number: [None if cut == 0 else sample.cut_value(number, cut, key.carrier) for cut in cuts[number].tolist()]
+        for number, key in enumerate(keys)
+        if cuts[number].any()
+    }

@@ -1,0 +1,68 @@
+"""Lexicographic order of several columns: files are ranges of it, and rows stand in it.
+
+A cut is a tuple of keys. Spark compares structs field by field with NULL below everything, as its sort does, and never
+answers NULL unless a whole struct is.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+
+from pyspark.sql import types as t
+
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.literals import KeyValue, key_text
+from dbt_zorder.sql import quote_string
+
+
+def prefix(keys: Sequence[Key]) -> Sequence[Key]:
+    """Return the first keys, up to one that tells less than its column: behind it the order of keys is another."""
+    for number, key in enumerate(keys, start=1):
+        if isinstance(key.column.data_type, (t.ArrayType, t.StructType)):
+            return keys[:number]
+    return keys
+
+
+def tuple_sql(keys: Sequence[Key]) -> str:
+    """Return SQL text of a row's keys as one struct."""
+    fields = [f"'c{number}', {key.expression}" for number, key in enumerate(keys)]
+    return f"named_struct({', '.join(fields)})"
+
+
+def tuple_array(cuts: Sequence[Sequence[KeyValue | None]], carriers: Sequence[str]) -> str:
+    """Return a constant SQL array of tuples, made like ``tuple_sql`` does.
+
+    Args:
+        cuts: one list a key, None for NULL; a tuple of nothing but NULL, at or above which is everything, is none.
+        carriers: SQL type of each key.
+    """
+    items = [
+        None
+        if all(value is None for value in values)
+        else {f"c{n}": _text(value, carrier) for n, (value, carrier) in enumerate(zip(values, carriers, strict=True))}
+        for values in zip(*cuts, strict=True)
+    ]
+    # numbers go as text and are cast, so that nothing depends on how JSON reads them; binary is base64 there
+    read = ", ".join(f"c{n}: {c if c == 'binary' else 'string'}" for n, c in enumerate(carriers))
+    wanted = ", ".join(f"c{n}: {c}" for n, c in enumerate(carriers))
+    parsed = f"from_json({quote_string(json.dumps(items))}, 'array<struct<{read}>>')"
+    return f"CAST({parsed} AS ARRAY<STRUCT<{wanted}>>)"
+
+
+def order_sql(keys: Sequence[Key]) -> list[str]:
+    """Return SQL text of what rows are sorted by: the columns themselves, but text of any collation by its bytes."""
+    return [
+        key.expression if key.column.data_type.simpleString().startswith("string collate") else key.column.sql
+        for key in keys
+    ]
+
+
+def _text(value: KeyValue | None, carrier: str) -> str | None:
+    if value is None:
+        return None
+    if carrier == "binary":
+        assert isinstance(value, bytes)
+        return base64.b64encode(value).decode("ascii")
+    return key_text(value, carrier)

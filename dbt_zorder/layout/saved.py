@@ -1,0 +1,118 @@
+"""A layout as JSON and back, so that what is added to a table later goes the way that its first rows went.
+
+Cuts are written in the form that their carrier has on the driver: whole numbers as such, doubles as the shortest text
+that gives the same bits again (with ``nan`` and ``inf``, which JSON lacks), decimals as text, strings and binaries as
+base64.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from pyspark.sql.types import DataType, StructType
+
+from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.layout.curve_key import CurveKey
+from dbt_zorder.layout.keys import Key, key_of
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.literals import KeyValue
+
+FORMAT = 1
+"""Of the JSON; a layout of another format is not read, and the batch is laid out by itself."""
+
+Json = dict[str, Any]
+
+_IN_ORDER = CurveKey("linear")
+"""What orders the files of a table of one clustering column. Other curves are not saved."""
+
+
+_KNOWN = {"keys", "levels", "file_levels", "first_file", "file_count", "files", "rows"}
+_KNOWN |= {"partition_columns", "partition_hashes", "curve"}
+_OWN = {"task_of_file"}
+"""How one write went, which means nothing to the next."""
+
+
+def layout_to_json(layout: Layout) -> Json | None:
+    """Return a layout as what ``json.dumps`` takes, None if it holds more than this format can say."""
+    if any(getattr(layout, each.name) is not None for each in fields(layout) if each.name not in _KNOWN | _OWN):
+        return None
+    if layout.curve not in (None, _IN_ORDER):
+        return None
+    encode = [_codec(key.carrier)[0] for key in layout.keys]
+    return {
+        "format": FORMAT,
+        "keys": [{"path": list(key.column.path), "key": key.expression, "carrier": key.carrier} for key in layout.keys],
+        "levels": [
+            {str(number): _each(encode[number], values) for number, values in cuts.items()} for cuts in layout.levels
+        ],
+        "file_levels": layout.file_levels,
+        "first_file": layout.first_file.tolist(),
+        "file_count": layout.file_count.tolist(),
+        "files": layout.files,
+        "partition_columns": list(layout.partition_columns),
+        "partition_hashes": layout.partition_hashes.tolist(),
+        "rows": layout.rows,
+        "in_order": layout.curve is not None,
+    }
+
+
+def layout_from_json(found: Mapping[str, Any] | None, schema: StructType) -> Layout | None:
+    """Return the layout that was saved, None if it does not fit a table of this schema or is of another format.
+
+    None stays None: a layout that could not be saved.
+
+    Raises:
+        KeyError, ValueError, TypeError: it was not written by ``layout_to_json``.
+    """
+    if found is None or found["format"] != FORMAT:
+        return None
+    keys: list[Key] = []
+    for saved in found["keys"]:
+        column = _column(tuple(saved["path"]), schema)
+        key = key_of(column) if column is not None else None
+        if key is None or (key.expression, key.carrier) != (saved["key"], saved["carrier"]):
+            return None
+        keys.append(key)
+    decode = [_codec(key.carrier)[1] for key in keys]
+    return Layout(
+        keys=keys,
+        levels=[{int(n): _each(decode[int(n)], values) for n, values in cuts.items()} for cuts in found["levels"]],
+        file_levels=found["file_levels"],
+        first_file=np.asarray(found["first_file"], dtype=np.int32),
+        file_count=np.asarray(found["file_count"], dtype=np.int32),
+        files=found["files"],
+        partition_columns=found["partition_columns"],
+        partition_hashes=np.asarray(found["partition_hashes"], dtype=np.int64),
+        rows=found["rows"],
+        curve=_IN_ORDER if found["in_order"] else None,
+    )
+
+
+def _column(path: tuple[str, ...], schema: StructType) -> ResolvedColumn | None:
+    """Return the column at ``path``, None if there is none."""
+    here: DataType = schema
+    for part in path:
+        if not isinstance(here, StructType) or part not in here.names:
+            return None
+        here = here[part].dataType
+    return ResolvedColumn(path, here)
+
+
+def _codec(carrier: str) -> tuple[Callable[[Any], Any], Callable[[Any], KeyValue]]:
+    """Return how a key of a carrier is written as JSON, and how it is read."""
+    if carrier in ("string", "binary"):
+        return lambda value: base64.b64encode(value).decode("ascii"), base64.b64decode
+    if carrier.startswith("decimal"):
+        return str, Decimal
+    if carrier == "double":
+        return lambda value: repr(float(value)), float
+    return int, int
+
+
+def _each(convert: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+    return [None if value is None else convert(value) for value in values]

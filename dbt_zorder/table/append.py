@@ -1,0 +1,243 @@
+"""A batch of rows added to a version in place, clustered by the version's own tree, through the journal."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
+
+from dbt_zorder.catalog import TableInfo, describe
+from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve
+from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.groups import count_cells, regroup
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.layout.sizing import auto_size, parse_size
+from dbt_zorder.layout.staging import staged
+from dbt_zorder.stats.collect import collect_path
+from dbt_zorder.stats.schema import STATS_DIRECTORY
+from dbt_zorder.stats.store import read_stats, write_stats
+from dbt_zorder.table import journal
+from dbt_zorder.table.analyze import analyzed, measure_again
+from dbt_zorder.table.build import (
+    BuildRequest,
+    Clock,
+    publish_stats,
+    stats_columns,
+    without_null_partitions,
+    write_data,
+)
+from dbt_zorder.table.checks import check_base, location_of, verify
+from dbt_zorder.table.files import list_files
+from dbt_zorder.table.listing import below_uri, check_same_files, list_data
+from dbt_zorder.table.summary import Summary, summarize
+from dbt_zorder.table.tree import Tree, read_tree
+from dbt_zorder.table.version import version_of
+
+_LOG = logging.getLogger("dbt_zorder")
+
+_MOST_STATS_FILES = 16
+"""Every batch adds a stats file; beyond this many, the next batch writes them all as one."""
+
+
+@dataclass(frozen=True)
+class AppendReport:
+    """What a batch did to a version.
+
+    Attributes:
+        rows, files, bytes: of the batch.
+        removed: number of files that it replaced.
+        seconds: of each phase: sample, write, stats, swap.
+    """
+
+    rows: int
+    files: int
+    bytes: int
+    removed: int
+    seconds: Mapping[str, float]
+
+
+def append(
+    spark: SparkSession,
+    df: DataFrame,
+    request: BuildRequest,
+    *,
+    overwrite: bool = False,
+    before: Mapping[str, int] | None = None,
+) -> AppendReport:
+    """Add a batch to the version that a table is served from.
+
+    A failure before the journal entry is ready leaves the table as it was; after it, the batch is in the table's
+    journal and the next run completes it. The journal must have been recovered before ``df`` was analysed.
+
+    Args:
+        spark: the session.
+        df: rows of exactly the table's columns and types.
+        request: its spec's partition columns are the table's.
+        overwrite: replace every partition that the batch has rows of.
+        before: the table's files when ``df`` was analysed, which may read them; by default those of now.
+
+    Raises:
+        BuildError: rows went missing on the way, or somebody else changed the table meanwhile.
+    """
+    info = describe(spark, request.table)
+    assert info is not None
+    statistics = analyzed(spark, request.table, info)
+    clock = Clock()
+    with staged(without_null_partitions(df, request)) as source:
+        with clock.phase("sample"):
+            before = list_data(spark, info.location) if before is None else before
+            layout = place(spark, source, info, request, fresh=overwrite)
+        if layout.rows == 0:
+            return AppendReport(0, 0, 0, 0, clock.seconds)
+        entry = journal.open_entry(spark, info.location)
+        try:
+            with clock.phase("write"):
+                write_data(source, layout, request, entry.data)
+            with clock.phase("stats"):
+                summary = _stage_stats(spark, entry, df, layout, request)
+                verify(source, layout.rows, summary)
+                plan = _plan(spark, entry, before, overwrite=overwrite)
+            with clock.phase("swap"):
+                check_base(spark, request.table, info)
+                check_same_files(spark, info.location, before, str(request.table))
+                journal.make_ready(spark, entry, plan)
+        except BaseException:
+            with contextlib.suppress(Exception):  # what is left of it, the next run deletes
+                journal.close_entry(spark, entry)
+            journal.leave_entry(entry)
+            raise
+    with clock.phase("swap"):
+        complete(spark, request, info, entry, plan)
+        measure_again(spark, request.table, statistics, df.columns)
+    return AppendReport(summary.rows, summary.files, summary.bytes, len(plan.removes), clock.seconds)
+
+
+def complete(
+    spark: SparkSession, request: BuildRequest, info: TableInfo, entry: journal.Entry, plan: journal.Plan
+) -> None:
+    """Carry out an entry that is ready, and let the session see it.
+
+    Raises:
+        BuildError: it could not be carried out whole, which the next run does; or the table has a new version.
+    """
+    try:
+        journal.carry_out(spark, entry, plan)
+    except Exception as exc:
+        msg = (
+            f"The batch for {request.table} is written and safe in its journal, but could not be moved into place: "
+            f"{exc}. Readers may see a part of it; the next run of the model completes it first."
+        )
+        raise BuildError(msg) from exc
+    finally:
+        journal.leave_entry(entry)
+        spark.sql(f"REFRESH TABLE {request.table.sql}")
+    if location_of(spark, request.table) != info.location:
+        msg = (
+            f"Another run gave {request.table} a new version while this batch was moved into the one before: its rows "
+            "are not in the table. Run the model again."
+        )
+        raise BuildError(msg)
+    try:
+        publish_stats(spark, request.table, info.location)
+    except Exception as exc:  # the batch is in: a run that fails now would be run again, and add it twice
+        _LOG.warning("the stats relation of %s could not be registered anew: %s", request.table, exc)
+
+
+def place(spark: SparkSession, df: DataFrame, info: TableInfo, request: BuildRequest, *, fresh: bool) -> Layout:
+    """Return where the rows of a batch go: through the version's tree if that can tell them apart.
+
+    Args:
+        fresh: the batch makes whole partitions, which are best laid out by themselves.
+    """
+    tree = read_tree(spark, info.location, df.schema)
+    row_bytes, table_bytes = _sizes(spark, info)
+    spec = replace(request.spec, row_bytes=row_bytes)
+    if fresh:
+        return plan_layout(df, spec)
+    target = target_bytes(request.spec, tree, table_bytes)
+    if tree is not None and tree.layout is not None:
+        counts = count_cells(df, tree.layout)
+        if counts is not None and (row_bytes or counts.sum() == 0):
+            layout = regroup(tree.layout, counts, target / (row_bytes or 1.0))
+            if layout is not None:
+                return layout
+        # clustered by what the version is clustered by, also if the model says otherwise by now
+        spec = replace(spec, by=[key.column.sql for key in tree.layout.keys], weights=None)
+    return plan_layout(df, replace(spec, files=None, file_size=target))
+
+
+def target_bytes(spec: LayoutSpec, tree: Tree | None, table_bytes: int) -> int:
+    """Return the size of a file of a table: a number of files means the size that they had when it was last built."""
+    if spec.files is not None and tree is not None and tree.built.files and tree.built.bytes:
+        return max(1, tree.built.bytes // tree.built.files)
+    return (None if spec.files is not None else parse_size(spec.file_size)) or auto_size(table_bytes)
+
+
+def _sizes(spark: SparkSession, info: TableInfo) -> tuple[float | None, int]:
+    """Return bytes a row and in all, as the stats of the version tell them."""
+    try:
+        total, rows = read_stats(spark, info.location).selectExpr("sum(file_size)", "sum(row_count)").collect()[0]
+    except Exception:  # no stats, no help
+        return None, 0
+    return (total / rows, total) if rows else (None, 0)
+
+
+def _stage_stats(
+    spark: SparkSession, entry: journal.Entry, df: DataFrame, layout: Layout, request: BuildRequest
+) -> Summary:
+    """Write the stats of the staged files, under the paths that they will have; return their figures."""
+    columns = _columns(spark, entry.version_path, df, layout, request)
+    stats = collect_path(spark, entry.data, df.schema, columns, version_of(entry.version_path))
+    place_later = f.replace("file_path", f.lit(entry.hidden_part), f.lit("/"))
+    write_stats(stats.withColumn("file_path", place_later), entry.path)
+    return summarize(read_stats(spark, entry.path), [key for key in layout.keys if key.column in columns])
+
+
+def _columns(
+    spark: SparkSession, location: str, df: DataFrame, layout: Layout, request: BuildRequest
+) -> Sequence[ResolvedColumn]:
+    """Return the columns that the version has stats of: all its stats files are of one shape."""
+    try:
+        kept = read_stats(spark, location).schema["columns"].dataType
+        assert isinstance(kept, StructType)
+        sensitive = case_sensitive(spark)
+        return [resolve(name, df.schema, sensitive=sensitive) for name in kept.names]
+    except Exception:  # no stats, or of other columns: the batch's own are right for its own files
+        return stats_columns(df, layout, request)
+
+
+def _plan(spark: SparkSession, entry: journal.Entry, before: Mapping[str, int], *, overwrite: bool) -> journal.Plan:
+    adds = sorted(list_data(spark, entry.data))
+    touched = {path.rpartition("/")[0] for path in adds}
+    removes = sorted(path for path in before if path.rpartition("/")[0] in touched) if overwrite else []
+    stats_folder = f"{entry.version_path.rstrip('/')}/{STATS_DIRECTORY}"
+    old_stats = [name for name in list_files(spark, stats_folder) if name.endswith(".parquet")]
+    replaced = _merge_stats(spark, entry, set(removes)) if removes or len(old_stats) >= _MOST_STATS_FILES else False
+    new_stats = [name for name in list_files(spark, f"{entry.path}/{STATS_DIRECTORY}") if name.endswith(".parquet")]
+    return journal.Plan(adds, removes, new_stats, old_stats if replaced else [])
+
+
+def _merge_stats(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:
+    """Write the entry's stats anew, with those of all files that stay; False if there are none that can be read."""
+    try:
+        old = read_stats(spark, entry.version_path)
+        new = read_stats(spark, entry.path).to(old.schema)
+        paths = [row[0] for row in old.select("file_path").collect()]
+    except Exception:  # files without stats are read; the next build makes them anew
+        return False
+    gone = [path for path in paths if below_uri(entry.version_path, path) in removes]
+    staying = old.where(~f.col("file_path").isin(gone)) if gone else old
+    # through memory, because the entry's own stats are replaced by what is made of them
+    merged = staying.unionByName(new).cache()
+    try:
+        merged.count()
+        write_stats(merged, entry.path)
+    finally:
+        merged.unpersist()
+    return True

@@ -1,0 +1,90 @@
+"""What is looked at around the swap: rows, files, the table's base, and the version that was swapped in."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.catalog import TableInfo, TableName, describe
+from dbt_zorder.errors import BuildError
+from dbt_zorder.stats.listing import lost_files
+from dbt_zorder.stats.store import read_stats
+from dbt_zorder.table.summary import Summary
+from dbt_zorder.table.swap import definition_of, own_properties, publish
+from dbt_zorder.table.version import MARKER_DIRECTORY, read_marker, version_of
+
+
+def verify(df: DataFrame, counted: int, summary: Summary) -> None:
+    """Compare the rows that were counted before the write with those that the stats found in the files.
+
+    A source that grows while it is read gives a number in between; it is counted once more before that is called a
+    loss.
+
+    Raises:
+        BuildError: the numbers do not agree.
+    """
+    if summary.rows == counted:
+        return
+    again = df.count()
+    if not min(counted, again) <= summary.rows <= max(counted, again):
+        msg = (
+            f"The query has {again:,} rows ({counted:,} before the write), and the files hold {summary.rows:,}: "
+            "the build is abandoned and the table is as it was. A query that gives another number of rows each time "
+            "it runs, such as a sample without a seed, cannot be verified; make it deterministic."
+        )
+        raise BuildError(msg)
+
+
+def check_version(spark: SparkSession, path: str) -> None:
+    """Look at a version once more before it is served: its marker, and every file of its stats in its size.
+
+    Raises:
+        BuildError: some are not, because something else deletes there.
+    """
+    try:
+        lost = lost_files(spark, path, read_stats(spark, path))
+        if read_marker(spark, path) is None:
+            lost = [f"{path}/{MARKER_DIRECTORY}"]
+    except Exception as exc:
+        msg = (
+            f"The version at {path} is gone, or its stats cannot be read, so it is not served; the table is as it was."
+        )
+        raise BuildError(msg) from exc
+    if lost:
+        msg = (
+            f"{len(lost)} files of the version went missing before it was served, {lost[0]} first; the table is as "
+            "it was."
+        )
+        raise BuildError(msg)
+
+
+def check_served(spark: SparkSession, table: TableName, base: TableInfo | None, path: str) -> None:
+    """Find out whether a version was deleted just as it was swapped in, and if so put back the base.
+
+    Raises:
+        BuildError: it was.
+    """
+    if version_of(location_of(spark, table)) != version_of(path) or read_marker(spark, path) is not None:
+        return  # what another run has replaced by now is no longer ours to look after
+    before = read_marker(spark, base.location) if base is not None and version_of(base.location) else None
+    if base is not None and before is not None:
+        publish(spark, table, definition_of(before, base.comment, own_properties(spark, table)), base.location)
+    state = "the version before is served again" if before else "run the model again"
+    msg = f"A vacuum that ran beside this build deleted the new version of {table} as it was swapped in; {state}."
+    raise BuildError(msg)
+
+
+def check_base(spark: SparkSession, table: TableName, base: TableInfo | None) -> None:
+    """Find out whether somebody else changed the table since the build began.
+
+    Raises:
+        BuildError: it is not where it was.
+    """
+    if location_of(spark, table) != (base.location if base else ""):
+        msg = f"Another run changed {table} while this one was building it; this build is abandoned, that one is kept."
+        raise BuildError(msg)
+
+
+def location_of(spark: SparkSession, table: TableName) -> str:
+    """Return where a table is served from now, an empty string if there is none."""
+    info = describe(spark, table)
+    return info.location if info else ""

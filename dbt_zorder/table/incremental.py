@@ -1,0 +1,225 @@
+"""One run of an incremental model over a table that is there: added in place where possible, else a new version."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StringType, StructType
+
+from dbt_zorder.catalog import TableInfo, TableName, describe
+from dbt_zorder.columns import case_sensitive, resolve
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.sql import quote_name
+from dbt_zorder.table.append import AppendReport, append
+from dbt_zorder.table.build import NULL_PARTITION, BuildReport, BuildRequest, build, check, without_null_partitions
+from dbt_zorder.table.files import has_client
+from dbt_zorder.table.listing import check_same_files, list_data
+from dbt_zorder.table.optimize import recover, rewrite
+from dbt_zorder.table.overlap import measure
+from dbt_zorder.table.schema_change import add_columns_sql, compare, conform, target_schema
+from dbt_zorder.table.summary import Summary
+from dbt_zorder.table.tree import read_tree
+from dbt_zorder.table.version import read_marker, version_of, write_marker
+
+_LOG = logging.getLogger("dbt_zorder")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """How a batch goes into its table.
+
+    Attributes:
+        overwrite: replace the partitions that it has rows of; without partitions, the whole table.
+        on_schema_change: one of ``schema_change.MODES``.
+        may_rewrite: build the table anew when that is due.
+    """
+
+    overwrite: bool = False
+    on_schema_change: str = "ignore"
+    may_rewrite: bool = True
+
+
+@dataclass(frozen=True)
+class IncrementReport:
+    """What an incremental run did.
+
+    Attributes:
+        appended: what the batch did; None if the table was built anew with it.
+        built: the build, if there was one: with the batch, or after it because it was due.
+        table: figures of the table now; None if it has no stats.
+        version: that is served now.
+    """
+
+    appended: AppendReport | None
+    built: BuildReport | None
+    table: Summary | None
+    version: str
+
+
+def begin(spark: SparkSession, table: TableName) -> Mapping[str, int] | None:
+    """Complete what a failed run has left, and return the table's files; None if it is none of ours.
+
+    To be called before the query of a batch is analysed: it may read the table, and must see all of it.
+    """
+    recover(spark, table)
+    info = describe(spark, table)
+    found = list_data(spark, info.location) if info is not None and version_of(info.location) else None
+    if info is not None and info.kind != "VIEW":
+        # the session keeps the listing of a table that it has read, which may be older than this one
+        spark.sql(f"REFRESH TABLE {table.sql}")
+    return found
+
+
+def increment(
+    spark: SparkSession,
+    df: DataFrame,
+    request: BuildRequest,
+    batch: Batch,
+    before: Mapping[str, int] | None = None,
+) -> IncrementReport:
+    """Add a query's rows to a table, as an incremental model does.
+
+    In place, through the journal, where the table is one of ours and keeps its columns and partitions. Otherwise a new
+    version is built of the rows that are there and those of the batch, and swapped in by one catalog call.
+
+    Args:
+        spark: the session.
+        df: the query.
+        request: the model's settings.
+        batch: how its rows go in.
+        before: what ``begin`` returned.
+
+    Raises:
+        ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
+        SchemaChangeError: ``on_schema_change`` does not allow the columns that the query has.
+        BuildError: as ``build`` and ``append``.
+    """
+    info = describe(spark, request.table)
+    partitioned = bool(request.spec.partition_by)
+    if info is None or info.kind == "VIEW" or (batch.overwrite and not partitioned):
+        return _built(build(spark, df, request))
+    if info.provider != "parquet":
+        msg = (
+            f"{request.table} is a {info.provider} table, and zorder_by needs Parquet: run the model with "
+            "--full-refresh to replace it."
+        )
+        raise ZorderError(msg)
+    existing = spark.table(request.table.sql).schema
+    change = compare(df.schema, existing, sensitive=case_sensitive(spark))
+    schema = target_schema(change, existing, batch.on_schema_change)
+    in_place = bool(version_of(info.location)) and has_client(spark) and _keeps(existing, schema)
+    rows = conform(df, schema)
+    if not in_place or not _same_partitions(spark, info, request, schema):
+        return _built(_build_with(spark, rows, schema, request, batch, before))
+    check(rows, replace(request, spec=replace(request.spec, by=_by(spark, info, request, schema))))
+    if len(schema.fields) > len(existing.fields):
+        comments = {name.lower(): text for name, text in request.column_comments.items()}
+        spark.sql(add_columns_sql(request.table.sql, schema.fields[len(existing.fields) :], comments))
+        rows = conform(df, spark.table(request.table.sql).schema)
+    _renew_marker(spark, info, rows.schema)
+    report = append(spark, rows, request, overwrite=batch.overwrite, before=before)
+    return _after(spark, request, report, may_rewrite=batch.may_rewrite)
+
+
+def _after(spark: SparkSession, request: BuildRequest, report: AppendReport, *, may_rewrite: bool) -> IncrementReport:
+    """Look at the table after an append, and build it anew if that is due."""
+    info = describe(spark, request.table)
+    assert info is not None
+    version = version_of(info.location)
+    try:
+        overlap = measure(spark, request.table, info, request.spec)
+    except Exception as exc:  # the batch is in; figures are not worth failing for
+        _LOG.warning("the stats of %s could not be read after the append: %s", request.table, exc)
+        return IncrementReport(report, None, None, version)
+    _LOG.debug("%s: a point query reads %.2f times what it would after a rewrite", request.table, overlap.ratio)
+    if not (report.rows and may_rewrite and overlap.is_due):
+        return IncrementReport(report, None, overlap.now, version)
+    try:
+        built = rewrite(spark, request)
+    except Exception as exc:  # the batch is in: a run that fails now would be run again, and add it twice
+        _LOG.warning(
+            "the rows of this run are in %s; it was due to be built anew, which failed and is left to the next run: %s",
+            request.table, exc,
+        )  # fmt: skip
+        return IncrementReport(report, None, overlap.now, version)
+    return IncrementReport(report, built, built.summary, built.version)
+
+
+def _build_with(
+    spark: SparkSession,
+    rows: DataFrame,
+    schema: StructType,
+    request: BuildRequest,
+    batch: Batch,
+    before: Mapping[str, int] | None,
+) -> BuildReport:
+    """Build a new version of the rows that are there and those of a batch."""
+    kept = conform(spark.table(request.table.sql), schema)
+    if batch.overwrite:
+        sensitive = case_sensitive(spark)
+        columns = [resolve(name, schema, sensitive=sensitive) for name in request.spec.partition_by]
+        names = [quote_name(column.name) for column in columns]
+        written = without_null_partitions(rows, request)  # the empty text goes to the partition of NULL
+        values = [
+            f"nullif({name}, '{NULL_PARTITION}')" if isinstance(column.data_type, StringType) else name
+            for name, column in zip(names, columns, strict=True)
+        ]
+        replaced = written.select(*(f.expr(value).alias(f"p{n}") for n, value in enumerate(values))).distinct()
+        same = " AND ".join(f"{name} <=> p{n}" for n, name in enumerate(names))
+        kept = kept.join(replaced, f.expr(same), "left_anti")
+
+    def guard() -> None:
+        info = describe(spark, request.table)
+        if before is not None and info is not None:
+            check_same_files(spark, info.location, before, str(request.table))
+
+    return build(spark, kept.unionAll(rows), request, guard)
+
+
+def _renew_marker(spark: SparkSession, info: TableInfo, schema: StructType) -> None:
+    """Let a version's marker know columns that were added, also by a run that died then: a rollback restores them."""
+    marker = read_marker(spark, info.location)
+    if (
+        marker is not None
+        and marker.schema
+        and len(StructType.fromJson(json.loads(marker.schema)).fields) != len(schema)
+    ):
+        write_marker(spark, info.location, replace(marker, schema=schema.json()), renew=True)
+
+
+def _built(report: BuildReport) -> IncrementReport:
+    return IncrementReport(None, report, report.summary, report.version)
+
+
+def _keeps(existing: StructType, schema: StructType) -> bool:
+    """Tell whether all columns of a table stay as they are, so that its files need not be touched."""
+    return [(c.name, c.dataType.simpleString()) for c in schema.fields[: len(existing.fields)]] == [
+        (c.name, c.dataType.simpleString()) for c in existing.fields
+    ]
+
+
+def _same_partitions(spark: SparkSession, info: TableInfo, request: BuildRequest, schema: StructType) -> bool:
+    sensitive = case_sensitive(spark)
+    wanted = [resolve(name, schema, sensitive=sensitive).name for name in request.spec.partition_by]
+    return wanted == list(info.partition_columns)
+
+
+def _by(spark: SparkSession, info: TableInfo, request: BuildRequest, schema: StructType) -> list[str]:
+    """Return the columns that a version is clustered by, and say so if the model names others by now."""
+    wanted = list(request.spec.by)
+    tree = read_tree(spark, info.location, schema)
+    if tree is None or tree.layout is None:
+        return wanted
+    keys = [key.column for key in tree.layout.keys]
+    if [resolve(name, schema, sensitive=case_sensitive(spark)) for name in wanted] != keys:
+        _LOG.warning(
+            "zorder_by of %s changed from %s to %s: what is appended stays clustered as the table is; the change takes "
+            "effect when the table is built anew (--full-refresh, zorder_optimize, or by itself when that is due)",
+            request.table, ", ".join(tree.by), ", ".join(wanted),
+        )  # fmt: skip
+    return [key.sql for key in keys]

@@ -1,0 +1,58 @@
+"""The data files of a version, as Spark sees them: what is hidden from readers is not among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.errors import BuildError
+from dbt_zorder.sql import glob_escape
+from dbt_zorder.table.journal import ready_entries
+
+
+def list_data(spark: SparkSession, folder: str) -> Mapping[str, int]:
+    """Return the bytes of every data file below ``folder``, by its path from there.
+
+    By a Spark job over the listing alone: thousands of files take one call, where the JVM would be asked for each of
+    them from Python.
+
+    Args:
+        folder: one whose own name occurs nowhere else, as those of versions and journal entries.
+    """
+    # without recursion by name, a partition column called 'path' would be in the way
+    files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(glob_escape(folder))
+    return {below(folder, row[0]): row[1] for row in files.select("path", "length").collect()}
+
+
+def below(folder: str, path: str) -> str:
+    """Return what follows the folder of that name in a path: what stands before it is written in many ways."""
+    return path.partition(f"/{folder.rstrip('/').rsplit('/', 1)[-1]}/")[2]
+
+
+def below_uri(folder: str, uri: str) -> str:
+    """Return the same of a ``_metadata.file_path``, in which special characters are encoded."""
+    return unquote(below(folder, uri))
+
+
+def check_same_files(spark: SparkSession, folder: str, before: Mapping[str, int], table: str) -> None:
+    """Find out whether somebody else added or removed files since the listing ``before``, or is about to.
+
+    Raises:
+        BuildError: they did, or their batch is ready in the journal, and so belongs to the table.
+    """
+    if ready_entries(spark, folder):
+        msg = (
+            f"Another run has a batch for {table} in its journal that is ready to be moved in; this one is abandoned "
+            "and changed nothing. Run it again: that completes the batch first."
+        )
+        raise BuildError(msg)
+    now = list_data(spark, folder)
+    if now != before:
+        added, removed = len(now.keys() - before.keys()), len(before.keys() - now.keys())
+        msg = (
+            f"Another run added {added} and removed {removed} files of {table} while this one was at work; this one "
+            "is abandoned and changed nothing. Run it again."
+        )
+        raise BuildError(msg)

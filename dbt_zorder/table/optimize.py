@@ -1,0 +1,175 @@
+"""Building a table anew from its own rows: by need after an append, or when a user asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableInfo, TableName, describe
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.stats.store import read_stats
+from dbt_zorder.table.build import BuildReport, BuildRequest, build
+from dbt_zorder.table.files import has_client
+from dbt_zorder.table.journal import recover_journal
+from dbt_zorder.table.listing import check_same_files, list_data
+from dbt_zorder.table.overlap import measure
+from dbt_zorder.table.swap import own_properties
+from dbt_zorder.table.version import read_marker, version_of
+
+_LOG = logging.getLogger("dbt_zorder")
+
+
+_ALL_VERSIONS = 1_000_000
+
+
+@dataclass(frozen=True)
+class OptimizeReport:
+    """What a whole rewrite of a table does, or would do.
+
+    Attributes:
+        table: its name.
+        files, bytes: of the table as it is, all of which are read and written again.
+        files_after: files that the rewrite makes, or is expected to make.
+        touched: by clustering column, files that an equality query reads now.
+        touched_after: the same after the rewrite.
+        version: of the new version; empty for a dry run.
+    """
+
+    table: str
+    files: int
+    bytes: int
+    files_after: int
+    touched: Mapping[str, float]
+    touched_after: Mapping[str, float]
+    version: str = ""
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.table}: {self.files:,} files of {self.bytes / 2**20:,.1f} MB "
+            f"{'were rewritten into' if self.version else 'would be rewritten into about'} {self.files_after:,}."
+        )
+        parts = [
+            f"  a point query on {column} {'read' if self.version else 'reads'} {self.touched.get(column, 0.0):,.1f} "
+            f"files, {'and reads' if self.version else 'and would read about'} {after:,.1f}"
+            for column, after in self.touched_after.items()
+        ]
+        hint = [] if self.version else ["Nothing was changed; to do it, add dry_run: false."]
+        return "\n".join([head, *parts, *hint])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values, with ``text`` for people."""
+        figures = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**figures, "touched": dict(self.touched), "touched_after": dict(self.touched_after), "text": str(self)}
+
+
+def optimize(spark: SparkSession, request: BuildRequest, *, dry_run: bool) -> OptimizeReport:
+    """Build a z-ordered table anew from its own rows, or tell what that would do.
+
+    Args:
+        spark: the session.
+        request: settings of the model, or those of ``request_from_marker``.
+        dry_run: change nothing.
+
+    Raises:
+        ZorderError: it is no table of ours, or has no stats.
+        BuildError: as ``build``.
+    """
+    info = own_table(spark, request.table)
+    if not dry_run:
+        recover(spark, request.table)
+    try:
+        found = measure(spark, request.table, info, request.spec)
+    except Exception as exc:
+        msg = f"{request.table} has no stats that can be read; make them by zorder_rebuild_stats first."
+        raise ZorderError(msg) from exc
+    now = found.now
+    report = OptimizeReport(
+        str(request.table), now.files, now.bytes, found.files_after, now.point_query_files, found.touched_after
+    )
+    if dry_run:
+        return report
+    after = rewrite(spark, request)
+    return replace(
+        report,
+        files_after=after.summary.files,
+        touched_after=after.summary.point_query_files,
+        version=after.version,
+    )
+
+
+def rewrite(spark: SparkSession, request: BuildRequest) -> BuildReport:
+    """Build a table of ours anew from its own rows; what others append meanwhile makes it give up.
+
+    Raises:
+        BuildError: as ``build``, and if files were added or removed meanwhile.
+    """
+    info = own_table(spark, request.table)
+    before = list_data(spark, info.location)
+    spark.sql(f"REFRESH TABLE {request.table.sql}")
+    # what the catalog says of the table stays, whatever the model has become since
+    kept = replace(
+        request,
+        spec=replace(request.spec, partition_by=list(info.partition_columns)),
+        comment=info.comment,
+        column_comments={name: comment for name, _, comment in info.columns if comment},
+    )
+    return build(
+        spark,
+        spark.table(request.table.sql),
+        kept,
+        guard=lambda: check_same_files(spark, info.location, before, str(request.table)),
+    )
+
+
+def recover(spark: SparkSession, table: TableName) -> None:
+    """Complete what a failed run has left in a table's journal; a table that is none of ours has none."""
+    info = describe(spark, table)
+    if info is None or not version_of(info.location) or not has_client(spark):
+        return
+    completed, _ = recover_journal(spark, info.location)
+    if completed:
+        spark.sql(f"REFRESH TABLE {table.sql}")
+
+
+def own_table(spark: SparkSession, table: TableName) -> TableInfo:
+    """Return what the catalog says of a table that is served from one of our versions.
+
+    Raises:
+        ZorderError: there is no such table, or it is none of ours.
+    """
+    info = describe(spark, table)
+    if info is None or not version_of(info.location):
+        state = "does not exist" if info is None else "was not built with zorder_by"
+        msg = f"{table} {state}; only tables that this adapter built are optimized. Run its model first."
+        raise ZorderError(msg)
+    return info
+
+
+def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
+    """Return a request to build a table as its current version was built, for a table without a model.
+
+    Raises:
+        ZorderError: it is no table of ours, or its marker cannot be read.
+    """
+    info = own_table(spark, table)
+    marker = read_marker(spark, info.location)
+    if marker is None:
+        msg = f"The marker of {table}'s version cannot be read, so its zorder_by is not known: name the model instead."
+        raise ZorderError(msg)
+    known: list[str] = []
+    with contextlib.suppress(Exception):  # no stats, no columns beside the clustering ones
+        known = read_stats(spark, info.location).selectExpr("columns.*").columns
+    return BuildRequest(
+        table,
+        LayoutSpec(by=marker.zorder_by, partition_by=list(info.partition_columns)),
+        stats_columns=[name for name in known if name not in marker.zorder_by],
+        properties=own_properties(spark, table),
+        keep_versions=_ALL_VERSIONS,  # how many the model keeps is not known here
+        location_root=info.location.rstrip("/").rsplit("/", 2)[0],
+    )

@@ -1,0 +1,107 @@
+"""How far a table has come from its last whole build: files that a point query reads now, and would after another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.catalog import TableInfo, TableName
+from dbt_zorder.columns import case_sensitive, resolve_all
+from dbt_zorder.layout.keys import key_of
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.sizing import files_for
+from dbt_zorder.stats.store import read_stats
+from dbt_zorder.table.append import target_bytes
+from dbt_zorder.table.summary import Summary, summarize
+from dbt_zorder.table.tree import Tree, read_tree
+
+BOUND = 1.5
+"""A point query may read this many times the files that it would read after a whole rewrite."""
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Figures of a table beside those that a whole rewrite is expected to give.
+
+    Attributes:
+        now: as the stats tell them.
+        built_bytes: of the table when it was last built whole; 0 if that is not known.
+        files_after: files that a rewrite would make.
+        touched_after: by clustering column, the files that an equality query is expected to read then.
+    """
+
+    now: Summary
+    built_bytes: int
+    files_after: int
+    touched_after: Mapping[str, float]
+
+    @property
+    def ratio(self) -> float:
+        """Files read now over files read after a rewrite, of the column that is worst off; 1.0 for an empty table."""
+        return max((self.now.point_query_files[c] / after for c, after in self.touched_after.items()), default=1.0)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a rewrite is worth it: much to gain, and at least as much added as there was after the last one.
+
+        By the second condition the bytes of all rewrites add up to at most twice those of the table, so that with its
+        appends it has been written three times at most.
+        """
+        return self.ratio > BOUND and self.now.bytes >= 2 * self.built_bytes
+
+
+def measure(spark: SparkSession, table: TableName, info: TableInfo, spec: LayoutSpec) -> Overlap:
+    """Measure a table of ours by its stats.
+
+    A rewrite is expected to read as many files as the last one did, scaled: F files that are boxes in k columns have
+    F^((k-1)/k) along each, in every partition.
+
+    Raises:
+        AnalysisException: it has no stats.
+    """
+    stats = read_stats(spark, info.location)
+    schema = spark.table(table.sql).schema
+    tree = read_tree(spark, info.location, schema)
+    if tree is not None and tree.layout is not None:
+        keys = list(tree.layout.keys)
+    else:
+        keys = [key_of(column) for column in resolve_all(spec.by, schema, sensitive=case_sensitive(spark))]
+    known = stats.selectExpr("columns.*").columns
+    now = summarize(stats, [key for key in keys if key.column.name in known])
+    files = _files_after(stats, now, tree, spec)
+    built = tree.built if tree is not None else Summary(0, 0, 0, {})
+    trees = 1 if tree is None or tree.layout is None else max(1, len(tree.layout.partition_hashes))
+    return Overlap(now, built.bytes, sum(files), expected(built, trees, files, list(now.point_query_files)))
+
+
+def expected(built: Summary, partitions: int, files: Sequence[int], columns: Sequence[str]) -> dict[str, float]:
+    """Return by column how many files an equality query will read of a table that is built anew.
+
+    Args:
+        built: the figures of its last whole build, which had so many ``partitions``.
+        files: how many files each partition will have.
+        columns: the clustering columns.
+    """
+    exponent = (len(columns) - 1) / max(1, len(columns))
+    before = partitions * max(1.0, built.files / partitions) ** exponent
+    scale = sum(count**exponent for count in files) / before
+    found = {}
+    for column in columns:
+        touched = built.point_query_files.get(column, 0.0) or before
+        found[column] = round(min(max(1.0, touched * scale), float(sum(files))), 2)
+    return found
+
+
+def _files_after(stats: DataFrame, now: Summary, tree: Tree | None, spec: LayoutSpec) -> list[int]:
+    """Return how many files a build would make of each partition."""
+    if now.rows == 0:
+        return [1]
+    target = target_bytes(spec, tree, now.bytes)
+    folder = f.regexp_replace("file_path", "/[^/]*$", "")
+    rows = [row[1] for row in stats.groupBy(folder).agg(f.sum("row_count")).collect()]
+    if spec.files is not None:
+        return [max(1, min(spec.files, count)) for count in rows]
+    return [files_for(count, now.bytes / now.rows, target) for count in rows]

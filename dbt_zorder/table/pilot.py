@@ -1,0 +1,67 @@
+"""A few files of a layout, written to learn how many bytes a row takes: no estimate knows what encodings make of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from dbt_zorder.layout.box import box_sql
+from dbt_zorder.layout.descent import apply_layout
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.layout.sizing import parse_size
+from dbt_zorder.sql import glob_escape
+from dbt_zorder.table.files import delete_folder, has_client
+
+_LOG = logging.getLogger("dbt_zorder")
+
+PILOT_DIRECTORY = "_zorder_pilot"
+_FILES = 3
+
+
+def sized_layout(
+    df: DataFrame, layout: Layout, spec: LayoutSpec, path: str, write: Callable[[DataFrame, str], None]
+) -> Layout:
+    """Return a layout whose files come out at the size that was asked for.
+
+    Where a size in bytes is asked for and no earlier version tells the bytes of a row, three files of the layout are
+    written below ``path`` and measured, which reads the query once more; then it is laid out again if need be.
+
+    Args:
+        df: the query.
+        layout: of the query, by the spec, from estimated bytes.
+        spec: what was asked for.
+        path: folder of the version.
+        write: writes rows to a folder as the table's are written.
+    """
+    target = parse_size(spec.file_size)
+    if spec.files is not None or target is None or spec.row_bytes is not None or layout.files < 2:
+        return layout
+    if not has_client(df.sparkSession):
+        _LOG.debug("files are sized by an estimate, because nothing can be deleted over this connection")
+        return layout
+    boxes = [box for file in _spread(layout.files) if (box := box_sql(layout, file))]
+    if not boxes:
+        return layout
+    folder = f"{path}/{PILOT_DIRECTORY}"
+    try:
+        write(apply_layout(df.filter(" OR ".join(f"({box})" for box in boxes)), layout), folder)
+        files = df.sparkSession.read.parquet(glob_escape(folder))
+        sizes = files.select("_metadata.file_path", "_metadata.file_size").distinct()
+        total = sizes.agg(f.sum("file_size")).collect()[0][0]
+        rows = files.count()
+    finally:
+        delete_folder(df.sparkSession, folder)
+    if not rows:
+        return layout
+    _LOG.debug("a row takes %.1f bytes, measured on %d rows", total / rows, rows)
+    return plan_layout(df, replace(spec, row_bytes=total / rows))
+
+
+def _spread(files: int) -> list[int]:
+    """Return numbers of a few files, spread over all."""
+    return sorted({files * (2 * number + 1) // (2 * _FILES) for number in range(_FILES)})

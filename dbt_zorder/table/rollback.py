@@ -1,0 +1,84 @@
+"""Serving an earlier version again, by the same one call that a build ends with."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.table.analyze import analyze_again, analyzed
+from dbt_zorder.table.build import publish_stats
+from dbt_zorder.table.checks import check_base, check_served, check_version
+from dbt_zorder.table.files import has_client, list_folders
+from dbt_zorder.table.journal import recover_journal
+from dbt_zorder.table.replaced import forget_replaced, note_replaced
+from dbt_zorder.table.swap import definition_of, own_properties, publish
+from dbt_zorder.table.version import Marker, is_version, read_marker, version_of
+
+
+def rollback(spark: SparkSession, table: TableName, version: str | None = None) -> tuple[str, str]:
+    """Serve an earlier version of a table: its rows, columns, partitioning and stats.
+
+    The version that was served till now stays, and is collected later as any other; so a rollback can be taken back.
+
+    Args:
+        version: its name; by default the one upon which the current version was built.
+
+    Returns:
+        The names of the version that was served till now and of the one that is served from now on.
+
+    Raises:
+        ZorderError: there is no such version, it is not whole, or the table is not served from one of ours.
+        BuildError: another run changed the table meanwhile, or the catalog refused.
+    """
+    info = describe(spark, table)
+    if info is None or not version_of(info.location):
+        state = "does not exist" if info is None else "is not served from a version of dbt-zorder"
+        msg = f"{table} {state}; only a table that was built with zorder_by can be rolled back."
+        raise ZorderError(msg)
+    current = version_of(info.location)
+    folders = _versions(spark, table, info.location.rstrip("/"))
+    target = _target(table, current, version, folders)
+    path, marker = folders[target]
+    definition = definition_of(marker, info.comment, own_properties(spark, table))
+    for location in (info.location, path):
+        recover_journal(spark, location)  # what a run that died has left half-done, here or there
+    check_version(spark, path)
+    statistics = analyzed(spark, table, info)
+    check_base(spark, table, info)
+    forget_replaced(spark, path)
+    publish(spark, table, definition, path)
+    check_served(spark, table, info, path)
+    note_replaced(spark, info.location, target)
+    publish_stats(spark, table, path)
+    analyze_again(spark, table, statistics, definition.schema.names)
+    return current, target
+
+
+def _versions(spark: SparkSession, table: TableName, location: str) -> dict[str, tuple[str, Marker]]:
+    """Return path and marker of the versions of a table, by name."""
+    if not has_client(spark):
+        msg = "zorder_rollback lists folders by the session's own Hadoop client, which Spark Connect has not."
+        raise ZorderError(msg)
+    own = read_marker(spark, location)
+    found = {}
+    for root in [location.rsplit("/", 1)[0], *(own.former_roots if own else [])]:
+        for name in list_folders(spark, root):
+            marker = read_marker(spark, f"{root}/{name}") if is_version(name) else None
+            if marker is not None and marker.version == name and marker.table.lower() == str(table).lower():
+                found[name] = (f"{root}/{name}", marker)
+    return found
+
+
+def _target(table: TableName, current: str, version: str | None, folders: dict[str, tuple[str, Marker]]) -> str:
+    others = sorted(set(folders) - {current}, reverse=True)
+    if version == current:
+        msg = f"{table} is served from {version} already."
+        raise ZorderError(msg)
+    if version is None and current in folders:
+        version = folders[current][1].base
+    if version is None or version not in others:
+        wanted = f"no version {version}" if version else "no version before the one that is served"
+        msg = f"{table} has {wanted}: {'there are ' + ', '.join(others) if others else 'no other one is kept'}."
+        raise ZorderError(msg)
+    return version

@@ -1,0 +1,49 @@
+"""The tree of a version, kept in the version's own folder with what it made: batches that come later go through it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.saved import layout_from_json, layout_to_json
+from dbt_zorder.table.lines import read_line, write_line
+from dbt_zorder.table.summary import Summary
+
+TREE_DIRECTORY = "_zorder_tree"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """What a version keeps of its build.
+
+    Attributes:
+        layout: where its rows went; None if it does not fit the table's columns or is of another format.
+        built: its figures when it was written whole.
+        by: the clustering columns, by their dotted names.
+    """
+
+    layout: Layout | None
+    built: Summary
+    by: list[str]
+
+
+def write_tree(spark: SparkSession, path: str, layout: Layout, built: Summary) -> None:
+    """Write the tree of the version at ``path``."""
+    by = [key.column.name for key in layout.keys]
+    text = json.dumps({"layout": layout_to_json(layout), "built": asdict(built), "by": by}, allow_nan=False)
+    write_line(spark, f"{path.rstrip('/')}/{TREE_DIRECTORY}", text, renew=True)
+
+
+def read_tree(spark: SparkSession, path: str, schema: StructType) -> Tree | None:
+    """Return the tree of the version at ``path``, None if there is none that can be read."""
+    try:
+        found: Mapping[str, Any] = json.loads(read_line(spark, f"{path.rstrip('/')}/{TREE_DIRECTORY}"))
+        return Tree(layout_from_json(found["layout"], schema), Summary(**found["built"]), found["by"])
+    except Exception:  # whatever is wrong with it: the batch is laid out by itself
+        return None

@@ -1,0 +1,83 @@
+"""Deleting old versions by hand, with a dry run that says of every folder why it goes or stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.table.collect import Judged, delete_judged, judge
+from dbt_zorder.table.files import folder_bytes, has_client
+from dbt_zorder.table.version import read_marker, root_of, version_of
+
+
+@dataclass(frozen=True)
+class Vacuumed:
+    """What a vacuum found, or would delete if it is a dry run.
+
+    Attributes:
+        table: whose versions.
+        versions: each folder with its size in bytes, the newest first.
+        deleted: names of the versions that are gone now; empty in a dry run.
+    """
+
+    table: TableName
+    versions: Sequence[tuple[Judged, int]]
+    deleted: Sequence[str]
+
+    def __str__(self) -> str:
+        lines = [str(self.table)]
+        for one, size in self.versions:
+            verb = "keep" if not one.delete else "deleted" if one.version in self.deleted else "delete"
+            lines.append(f"  {verb:<7} {one.version}  {size:>15,} bytes  {one.why}")
+        going = [size for one, size in self.versions if one.delete]
+        done = "deleted" if self.deleted else "to delete"
+        lines.append(f"  {len(going)} of {len(self.versions)} versions {done}, {sum(going):,} bytes")
+        return "\n".join(lines)
+
+
+def vacuum(
+    spark: SparkSession,
+    table: TableName,
+    keep: int = 2,
+    grace_hours: float = 24.0,
+    location_root: str | None = None,
+    *,
+    dry_run: bool = True,
+) -> Vacuumed:
+    """Delete the versions of a table that are beyond both bounds, and what failed builds left behind.
+
+    It may be interrupted and run again. With a grace period of 0 hours no build of this table should run beside it: the
+    build's folder would go, and the build would be abandoned.
+
+    Args:
+        table: a table that is, or is to be, built with ``zorder_by``.
+        keep: number of old versions that stay whatever their age.
+        grace_hours: hours that a version stays at least after it was replaced.
+        location_root: the model's; by default the schema's own folder.
+        dry_run: only say what would be deleted.
+
+    Raises:
+        ZorderError: the bounds are out of range, or this session cannot list folders.
+    """
+    if not has_client(spark):
+        msg = "zorder_vacuum lists and deletes folders by the session's own Hadoop client, which Spark Connect has not."
+        raise ZorderError(msg)
+    if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:
+        msg = f"{table}: keep_versions is {keep!r}, but it must be a whole number, 0 or more."
+        raise ZorderError(msg)
+    if isinstance(grace_hours, bool) or not isinstance(grace_hours, (int, float)) or grace_hours < 0:
+        msg = f"{table}: grace_hours is {grace_hours!r}, but it must be a number of hours, 0 or more."
+        raise ZorderError(msg)
+    info = describe(spark, table)
+    current = info.location.rstrip("/") if info and version_of(info.location) else ""
+    roots = [root_of(spark, table, location_root)]
+    if current:
+        marker = read_marker(spark, current)
+        roots = [*roots, *(marker.former_roots if marker else []), current.rsplit("/", 1)[0]]
+    judged = judge(spark, table, roots, current, keep, grace_hours, note=not dry_run)
+    sizes = [(one, folder_bytes(spark, one.path)) for one in judged]
+    return Vacuumed(table, sizes, [] if dry_run else delete_judged(spark, table, judged))

@@ -1,0 +1,13 @@
+{#- Build a table anew from its own rows, by the model's zorder settings; a dry run, which is the default, only tells what
+    that would do:
+
+    dbt run-operation zorder_optimize --args '{model: flights, dry_run: false}' -#}
+{% macro zorder_optimize(model, dry_run=true) %}
+  {%- if execute -%}
+    {%- set nodes = graph.nodes.values() | selectattr('resource_type', 'equalto', 'model') -%}
+    {%- set node = nodes | selectattr('name', 'equalto', model) | first | default(none) -%}
+    {%- set found = adapter.zorder_optimize(zorder_relation(model), node, dry_run) -%}
+    {% do print(found.text) %}
+    {{ return(found) }}
+  {%- endif -%}
+{% endmacro %}

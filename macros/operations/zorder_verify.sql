@@ -1,0 +1,16 @@
+{#- Compare tables with their stats: listing, sizes, row counts, footers, bounds. Fails if anything does not agree:
+
+    dbt run-operation zorder_verify --args '{model: orders}'
+
+    Without a model: all models of the project with a zorder_by. All rows of the stats columns are read. -#}
+{% macro zorder_verify(model=none) %}
+  {%- set wrong = [] -%}
+  {%- for target in zorder_targets(model) -%}
+    {%- set verified = adapter.zorder_verify(target.relation) -%}
+    {% do print(verified.text) %}
+    {%- if verified.findings -%}{% do wrong.append(verified.text) %}{%- endif -%}
+  {%- endfor -%}
+  {%- if wrong -%}
+    {% do exceptions.raise_compiler_error('zorder_verify: ' ~ wrong | join('\n')) %}
+  {%- endif -%}
+{% endmacro %}

@@ -1,0 +1,31 @@
+{#- Add the rows of a model's query to its table. Returns the adapter response. -#}
+{% macro zorder_increment_model(settings, relation, sql, batch) %}
+  {%- if config.get('contract').enforced -%}
+    {{ get_assert_columns_equivalent(sql) }}
+    {%- set sql = get_select_subquery(sql) -%}
+  {%- endif -%}
+  {{ write(sql) }}
+  {{ return(adapter.zorder_increment(
+      settings, relation, sql, model, config.persist_relation_docs(), config.persist_column_docs(), batch
+  )) }}
+{% endmacro %}
+
+{#- How a batch goes into its table, by dbt-spark's names and checks of strategies. -#}
+{% macro zorder_batch() %}
+  {%- if model.language != 'sql' -%}
+    {% do exceptions.raise_compiler_error(
+      "Model '" ~ model.name ~ "': zorder_by works for SQL models; set zorder_skip: true for a Python model."
+    ) %}
+  {%- endif -%}
+  {%- set strategy = dbt_spark_validate_get_incremental_strategy(config.get('incremental_strategy') or 'append', 'parquet') -%}
+  {%- if strategy == 'microbatch' and not config.get('partition_by') -%}
+    {% do exceptions.raise_compiler_error(
+      "Model '" ~ model.name ~ "': the incremental strategy 'microbatch' requires a `partition_by` config, of a column of "
+      ~ "the grain " ~ config.get('batch_size') ~ ": each batch replaces the partitions that it has rows of."
+    ) %}
+  {%- endif -%}
+  {{ return({
+    'overwrite': strategy in ['insert_overwrite', 'microbatch'],
+    'on_schema_change': incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore')
+  }) }}
+{% endmacro %}

@@ -1,0 +1,315 @@
+"""Incremental models with zorder_by: every strategy, every change of columns, and runs that fail half-way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+from pyspark.sql import SparkSession
+
+from dbt_zorder import pruning
+from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.table import journal
+from dbt_zorder.table.files import move
+from tests.support import checksum, same_rows
+
+ROWS = "select id, pmod(hash(id), 100) as a, concat('k', id % 7) as s, cast(id % 3 as int) as p from range({}, {})"
+VARS = "{{ var('first', 0) }}, {{ var('end', 300) }}"
+QUERY = ROWS.replace("{}, {}", VARS)
+
+
+def config(text: str) -> str:
+    return "{{ config(materialized='incremental', zorder_by=['a', 's'], zorder_files=4, " + text + ") }} "
+
+
+class Incremental:
+    """One model ``m`` that each test sets anew."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"m.sql": config("") + QUERY}
+
+    def set_model(self, project: Any, text: str) -> None:
+        (Path(project.project_root) / "models" / "m.sql").write_text(text)
+
+    def start(self, project: Any, text: str, query: str = QUERY) -> None:
+        self.set_model(project, config(text) + query)
+        run_dbt(["run", "--full-refresh"])
+
+    def run(self, first: int, end: int, *, ok: bool = True) -> Any:
+        return run_dbt(["run", "--vars", f"{{first: {first}, end: {end}}}"], expect_pass=ok).results[0]
+
+    def check(self, project: Any, spark: SparkSession, query: str) -> None:
+        table = spark.table(f"{project.test_schema}.m")
+        names = sorted(table.columns)
+        assert same_rows(table.select(*names), spark.sql(query).select(*names))
+        assert pruning.sound(spark, f"{project.test_schema}.m", ["a = 7 or s is null"]) == []
+
+    def location(self, project: Any, spark: SparkSession) -> str:
+        info = describe(spark, TableName(project.test_schema, "m"))
+        assert info is not None
+        return info.location
+
+
+class TestAppend(Incremental):
+    def test_batches_are_added_in_place(self, project: Any, spark: SparkSession) -> None:
+        self.start(project, "zorder_optimize='never'")
+        version = self.location(project, spark)
+        found = self.run(300, 360).adapter_response
+        self.check(project, spark, ROWS.format(0, 360))
+        assert self.location(project, spark) == version
+        assert (found["rows_affected"], found["files_written"], found["appended"]) == (60, 1, True)
+        assert found["rewritten"] is False
+        assert set(found["seconds"]) == {"sample", "write", "stats", "swap"}
+        assert found["_message"].startswith("zorder: 60 rows appended in 1 file, now 5 files, point query on a reads ")
+
+    def test_no_new_rows_write_nothing(self, project: Any, spark: SparkSession) -> None:
+        self.start(project, "")
+        before = sorted(Path(self.location(project, spark).removeprefix("file:")).rglob("*"))
+        found = self.run(300, 300).adapter_response
+        assert found["_message"] == "zorder: no new rows, nothing written"
+        assert found["files_written"] == 0
+        assert sorted(Path(self.location(project, spark).removeprefix("file:")).rglob("*")) == before
+
+    def test_a_query_may_ask_its_table_what_is_new(self, project: Any, spark: SparkSession) -> None:
+        ask = "{% if is_incremental() %} where id > (select max(id) from {{ this }}) {% endif %}"
+        self.start(project, "", f"select * from ({QUERY}) {ask}")
+        for end in (320, 320, 350):
+            self.run(0, end)
+        self.check(project, spark, ROWS.format(0, 350))
+
+    def test_full_refresh_starts_again(self, project: Any, spark: SparkSession) -> None:
+        self.start(project, "")
+        self.run(300, 310)
+        run_dbt(["run", "--full-refresh"])
+        self.check(project, spark, ROWS.format(0, 300))
+
+    @pytest.mark.parametrize(
+        "before", ["{{ config(materialized='incremental') }}", "{{ config(materialized='table') }}"]
+    )
+    def test_a_table_that_dbt_spark_made_is_adopted(self, project: Any, spark: SparkSession, before: str) -> None:
+        self.set_model(project, before + QUERY)
+        run_dbt(["run", "--full-refresh"])
+        self.set_model(project, config("") + QUERY)
+        found = self.run(300, 350).adapter_response
+        assert (found["rows_affected"], found["appended"], found["files_written"]) == (350, False, 4)
+        self.check(project, spark, ROWS.format(0, 350))
+        self.run(350, 360)
+        self.check(project, spark, ROWS.format(0, 360))
+
+    def test_a_view_is_replaced(self, project: Any, spark: SparkSession) -> None:
+        self.set_model(project, "{{ config(materialized='view') }}" + QUERY)
+        run_dbt(["run", "--full-refresh"])
+        self.set_model(project, config("") + QUERY)
+        run_dbt(["run"])
+        self.check(project, spark, ROWS.format(0, 300))
+
+    def test_what_has_grown_too_far_apart_is_rewritten(self, project: Any, spark: SparkSession) -> None:
+        self.start(project, "")
+        version = self.location(project, spark)
+        rewritten = [self.run(300 + 60 * n, 360 + 60 * n).adapter_response["rewritten"] for n in range(6)]
+        assert rewritten.count(True) == 1, rewritten
+        assert self.location(project, spark) != version
+        self.check(project, spark, ROWS.format(0, 660))
+
+    def test_another_zorder_by_waits_and_says_so(self, project: Any, spark: SparkSession) -> None:
+        self.start(project, "zorder_optimize='never'")
+        text = (config("zorder_optimize='never'") + QUERY).replace("['a', 's']", "['id', 's']")
+        self.set_model(project, text)
+        _, log = run_dbt_and_capture(["run", "--vars", "{first: 300, end: 340}"])
+        assert "changed from a, s to id, s" in log
+        self.check(project, spark, ROWS.format(0, 340))
+        args = "{model: m, dry_run: false}"
+        _, log = run_dbt_and_capture(["run-operation", "zorder_optimize", "--args", args])
+        assert "were rewritten into 4" in log
+        self.check(project, spark, ROWS.format(0, 340))
+        assert "id" in spark.table(f"{project.test_schema}.m__zorder_stats").selectExpr("columns.*").columns
+
+    def test_a_dry_run_of_optimize_changes_nothing(self, project: Any, spark: SparkSession) -> None:
+        self.start(project, "zorder_optimize='never'")
+        self.run(300, 500)
+        version = self.location(project, spark)
+        for name in ("m", f"{project.test_schema}.m"):
+            _, log = run_dbt_and_capture(["run-operation", "zorder_optimize", "--args", f"{{model: {name}}}"])
+            assert "would be rewritten into about" in log
+            assert "a point query on a reads" in log
+        assert self.location(project, spark) == version
+
+    @pytest.mark.parametrize("step", ["make_ready", "carry_out", "move", "close_entry"])
+    def test_the_run_after_a_failed_one_ends_where_it_would_have(
+        self, project: Any, spark: SparkSession, step: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        newest = "run_query('select max(id) from ' ~ this).columns[0][0]"
+        ask = "{% if is_incremental() %} where id > {{ " + newest + " }} {% endif %}"
+        self.start(project, "", f"select * from ({QUERY}) {ask}")
+        before = checksum(spark.table(f"{project.test_schema}.m"))
+
+        def fail(*_: Any) -> None:
+            msg = "injected"
+            raise RuntimeError(msg)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(journal, step, fail)
+            assert "injected" in self.run(0, 340, ok=False).message
+        if step == "make_ready":
+            assert checksum(spark.table(f"{project.test_schema}.m")) == before
+        self.run(0, 340)
+        self.check(project, spark, ROWS.format(0, 340))
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("incremental_strategy='merge'", "Invalid incremental strategy provided: merge"),
+            ("incremental_strategy='upsert'", "Invalid incremental strategy provided: upsert"),
+            ("zorder_optimize='always'", "only 'auto', 'never' is allowed"),
+        ],
+    )
+    def test_what_cannot_be_is_said_before_anything_runs(self, project: Any, text: str, message: str) -> None:
+        self.set_model(project, config(text) + QUERY)
+        assert message in self.run(0, 10, ok=False).message
+
+
+STRANGE = "nullif(concat('x/', id % 3, ' ü=%[b]'), 'x/0 ü=%[b]')"
+
+
+class TestInsertOverwrite(Incremental):
+    @pytest.mark.parametrize("parts", ["cast(id % 3 as int)", STRANGE])
+    def test_only_the_partitions_of_the_batch_are_replaced(self, project: Any, spark: SparkSession, parts: str) -> None:
+        rows = ROWS.replace("cast(id % 3 as int)", parts)
+        query = f"select * from ({rows.replace('{}, {}', VARS)}) where id < 300 or p is null or p like '%1%'"
+        self.start(project, "incremental_strategy='insert_overwrite', partition_by='p'", query)
+        found = self.run(300, 400).adapter_response
+        replaced = "(p is null or p like '%1%')"
+        kept = f"select * from ({rows.format(0, 300)}) where coalesce(not {replaced}, false)"
+        if parts != STRANGE:
+            kept = f"select * from ({rows.format(0, 300)}) where p <> 1"
+        self.check(project, spark, f"{kept} union all select * from ({rows.format(300, 400)}) where {replaced}")
+        assert found["files_replaced"] == (8 if parts == STRANGE else 4)
+
+    def test_without_partitions_the_whole_table_is_replaced(self, project: Any, spark: SparkSession) -> None:
+        self.start(project, "incremental_strategy='insert_overwrite'")
+        self.run(500, 600)
+        self.check(project, spark, ROWS.format(500, 600))
+
+    def test_a_table_of_other_partitions_is_built_anew(self, project: Any, spark: SparkSession) -> None:
+        self.set_model(project, "{{ config(materialized='table') }}" + QUERY)
+        run_dbt(["run", "--full-refresh"])
+        text = config("incremental_strategy='insert_overwrite', partition_by='p'")
+        self.set_model(project, text + f"select * from ({QUERY}) where id < 300 or p = 1")
+        self.run(300, 400)
+        kept = f"select * from ({ROWS.format(0, 300)}) where p <> 1"
+        self.check(project, spark, f"{kept} union all select * from ({ROWS.format(300, 400)}) where p = 1")
+
+    def test_a_failure_in_the_middle_is_completed(
+        self, project: Any, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.start(project, "incremental_strategy='insert_overwrite', partition_by='p'")
+        left = iter([True] * 6)
+
+        def breaks(*args: Any) -> bool:
+            if next(left, None) is None:
+                msg = "disk gone"
+                raise OSError(msg)
+            return move(*args)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(journal, "move", breaks)
+            assert "safe in its journal" in self.run(300, 330, ok=False).message
+        self.run(330, 330)
+        self.check(project, spark, ROWS.format(300, 330))
+
+
+class TestMicrobatch(Incremental):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        days = "timestamp_seconds(1577836800 + 3600 * id)"
+        return {
+            "events.sql": "{{ config(materialized='table', event_time='at') }} "
+            f"select id, {days} as at, pmod(hash(id), 50) as a, 's' as s from range(0, 72)",
+            "m.sql": config(
+                "incremental_strategy='microbatch', partition_by='day', event_time='at', batch_size='day', "
+                "begin='2020-01-01'"
+            )
+            + "select *, cast(at as date) as day from {{ ref('events') }}",
+        }
+
+    def test_each_batch_replaces_its_partition(self, project: Any, spark: SparkSession) -> None:
+        window = ["--event-time-start", "2020-01-01", "--event-time-end", "2020-01-04"]
+        expected = f"select *, cast(at as date) as day from {project.test_schema}.events"
+        run_dbt(["run", *window])
+        self.check(project, spark, expected)
+        run_dbt(["run", *window])
+        self.check(project, spark, expected)
+
+    def test_partitions_are_required(self, project: Any) -> None:
+        path = Path(project.project_root) / "models" / "m.sql"
+        path.write_text(path.read_text().replace("partition_by='day', ", ""))
+        window = ["--event-time-start", "2020-01-01", "--event-time-end", "2020-01-02"]
+        _, log = run_dbt_and_capture(["--debug", "run", "--select", "m", *window], expect_pass=False)
+        assert "requires a `partition_by` config" in log
+
+
+class TestSchemaChanges(Incremental):
+    NEW = QUERY.replace("cast(id % 3 as int) as p", "id * 2 as extra")
+
+    def go(self, project: Any, mode: str, query: str, *, ok: bool = True) -> Any:
+        self.start(project, f"on_schema_change='{mode}'")
+        self.set_model(project, config(f"on_schema_change='{mode}'") + query)
+        return self.run(300, 350, ok=ok)
+
+    def test_ignore_leaves_new_columns_out(self, project: Any, spark: SparkSession) -> None:
+        self.go(project, "ignore", QUERY.replace("select", "select 1 as extra,"))
+        self.check(project, spark, ROWS.format(0, 350))
+
+    def test_ignore_does_not_do_without_a_column(self, project: Any, spark: SparkSession) -> None:
+        found = self.go(project, "ignore", self.NEW, ok=False)
+        assert "missing: p int" in found.message
+        self.check(project, spark, ROWS.format(0, 300))
+
+    def test_fail_fails(self, project: Any, spark: SparkSession) -> None:
+        found = self.go(project, "fail", self.NEW, ok=False)
+        assert "Compilation Error" in found.message
+        assert "new: extra bigint; missing: p int" in found.message
+        self.check(project, spark, ROWS.format(0, 300))
+
+    def test_append_new_columns(self, project: Any, spark: SparkSession) -> None:
+        found = self.go(project, "append_new_columns", self.NEW)
+        old = f"select *, null as extra from ({ROWS.format(0, 300)})"
+        new = f"select *, id * 2 as extra from (select id, a, s, null as p from ({ROWS.format(300, 350)}))"
+        self.check(project, spark, f"{old} union all {new}")
+        assert found.adapter_response["appended"] is True
+
+    def test_sync_all_columns(self, project: Any, spark: SparkSession) -> None:
+        found = self.go(project, "sync_all_columns", self.NEW.replace("select id", "select cast(id as string) as id"))
+        old = f"select cast(id as string) as id, a, s, null as extra from ({ROWS.format(0, 300)})"
+        new = f"select cast(id as string) as id, a, s, id * 2 as extra from ({ROWS.format(300, 350)})"
+        self.check(project, spark, f"{old} union all {new}")
+        assert spark.table(f"{project.test_schema}.m").schema["id"].dataType.simpleString() == "string"
+        assert found.adapter_response["appended"] is False
+
+    def test_a_value_that_does_not_fit_fails_the_run(self, project: Any, spark: SparkSession) -> None:
+        found = self.go(project, "ignore", QUERY.replace("cast(id % 3 as int)", "concat('p', id)"), ok=False)
+        assert "A value of column p does not fit into int: p3" in found.message
+        self.check(project, spark, ROWS.format(0, 300))
+
+
+class TestContract(Incremental):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        schema = """
+models:
+  - name: m
+    config: {contract: {enforced: true}, on_schema_change: append_new_columns}
+    columns:
+      - {name: id, data_type: bigint}
+      - {name: a, data_type: bigint}
+      - {name: s, data_type: string}
+"""
+        return {"m.sql": config("") + "select id, id % 9 as a, 's' as s from range(" + VARS + ")", "schema.yml": schema}
+
+    def test_a_contract_is_kept(self, project: Any, spark: SparkSession) -> None:
+        run_dbt(["run"])
+        self.run(300, 310)
+        self.check(project, spark, "select id, id % 9 as a, 's' as s from range(310)")

@@ -1,0 +1,51 @@
+"""What Spark adds to a row is what the driver computes for the sample: the same query, all of its rows sampled."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.columns import resolve
+from dbt_zorder.layout.curve_key import CurveKey, add_curve
+from dbt_zorder.layout.curve_plan import grid, rank_along, sampled_keys
+from dbt_zorder.layout.keys import key_of
+from dbt_zorder.layout.plan import LayoutSpec, make_plan
+from dbt_zorder.layout.sample import draw
+from tests.unit.layout.test_curve_plan import MIXED
+
+
+@pytest.mark.parametrize("most_uses", [4, 32])
+@pytest.mark.parametrize("curve", ["zorder", "hilbert"])
+@pytest.mark.parametrize("by", ["d,a", "s,d,t,n", "a,s,d,t,n,b,flag,id"])
+def test_keys_of_ranks(spark: SparkSession, most_uses: int, curve: str, by: str) -> None:
+    frame = spark.sql(MIXED).coalesce(1)
+    keys = [key_of(resolve(name, frame.schema)) for name in by.split(",")]
+    sample = make_plan(frame, LayoutSpec(by=by.split(","), files=2)).sample
+    complete, tables = grid(CurveKey(curve, "rank", cuts_files=True), sample, keys)
+    distinct, numbers = rank_along(complete, tables, sample)
+    found = add_curve(frame, complete, keys, "__k", most_uses)
+    assert found.columns == [*frame.columns, "__k"]
+    assert [row[0] for row in found.select("__k").collect()] == distinct.take(numbers).to_pylist()
+    assert complete.bits * len(keys) <= 63
+
+
+@pytest.mark.parametrize("curve", ["zorder", "hilbert"])
+@pytest.mark.parametrize("by", ["d,a", "a,s,d,t,n,b,flag,id"])
+def test_keys_of_bits(spark: SparkSession, curve: str, by: str) -> None:
+    frame = spark.sql(MIXED).coalesce(1)
+    keys = [key_of(resolve(name, frame.schema)) for name in by.split(",")]
+    wanted = CurveKey(curve, "bits", cuts_files=True)
+    sample = draw(
+        frame,
+        sampled_keys(wanted, keys),
+        3000,
+        3000,
+        0,
+        None,
+        make_plan(frame, LayoutSpec(by=["id"])).layout.partition_hashes,
+    )
+    complete, tables = grid(wanted, sample, keys)
+    distinct, numbers = rank_along(complete, tables, sample)
+    found = [bytes(row[0]) for row in add_curve(frame, complete, keys, "__k", 4).select("__k").collect()]
+    assert found == distinct.take(numbers).to_pylist()
+    assert {len(key) for key in found} == {8 * len(keys)}

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.table.analyze import Analyzed, analyze_again, analyzed
+from dbt_zorder.table.build import BuildRequest, build
+from tests.support import unique
+
+
+def make(spark: SparkSession, table: TableName, query: str) -> None:
+    build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["a"], files=2)))
+
+
+def found(spark: SparkSession, table: TableName) -> Analyzed | None:
+    return analyzed(spark, table, describe(spark, table))
+
+
+def test_statistics_are_there_again_after_a_build(spark: SparkSession, database: str) -> None:
+    table = TableName(database, unique("t"))
+    assert found(spark, table) is None
+    make(spark, table, "SELECT id AS a, id AS `b c` FROM range(10)")
+    spark.sql(f"ANALYZE TABLE {table.sql} COMPUTE STATISTICS FOR COLUMNS `b c`")
+    assert found(spark, table) == Analyzed(("b c",))
+    make(spark, table, "SELECT id AS a, id AS `b c` FROM range(20)")
+    assert found(spark, table) == Analyzed(("b c",))
+    info = describe(spark, table)
+    assert info is not None
+    assert info.statistics.endswith(" 20 rows")
+    make(spark, table, "SELECT id AS a FROM range(30)")  # a column that had some is gone
+    assert found(spark, table) == Analyzed()
+
+
+def test_statistics_that_cannot_be_computed_are_a_warning(
+    spark: SparkSession, database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "dbt_zorder"):
+        analyze_again(spark, TableName(database, "never"), Analyzed(), [])
+    assert "could not be computed again" in caplog.text

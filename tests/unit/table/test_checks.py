@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.checks import check_base, check_served, check_version, location_of
+from tests.support import unique
+
+
+@pytest.fixture
+def table(spark: SparkSession, database: str) -> TableName:
+    name = TableName(database, unique("t"))
+    make(spark, name, 10)
+    return name
+
+
+def make(spark: SparkSession, table: TableName, rows: int) -> None:
+    build(spark, spark.range(rows), BuildRequest(table, LayoutSpec(by=["id"], files=2)))
+
+
+def test_a_version_without_a_file_or_its_marker_is_not_served(spark: SparkSession, table: TableName) -> None:
+    place = location_of(spark, table)
+    folder = Path(urlsplit(place).path)
+    check_version(spark, place)
+    shutil.move(folder / "_zorder_version", folder / "_other")
+    with pytest.raises(BuildError, match="_zorder_version first"):
+        check_version(spark, place)
+    shutil.move(folder / "_other", folder / "_zorder_version")
+    next(folder.glob("part-*")).unlink()
+    with pytest.raises(BuildError, match=r"1 files .* part-|1 files .*part-"):
+        check_version(spark, place)
+    shutil.rmtree(folder)
+    with pytest.raises(BuildError, match="is gone, or its stats cannot be read"):
+        check_version(spark, place)
+
+
+def test_a_version_that_was_deleted_as_it_was_swapped_in_gives_way_to_the_one_before(
+    spark: SparkSession, table: TableName
+) -> None:
+    base = describe(spark, table)
+    make(spark, table, 20)
+    new = location_of(spark, table)
+    check_served(spark, table, base, new)
+    shutil.rmtree(urlsplit(new).path)
+    with pytest.raises(BuildError, match="the version before is served again"):
+        check_served(spark, table, base, new)
+    assert spark.table(table.sql).count() == 10
+    check_served(spark, table, base, new)  # now it is no longer the one that is served
+
+
+def test_a_base_that_moved_is_seen(spark: SparkSession, table: TableName) -> None:
+    base = describe(spark, table)
+    check_base(spark, table, base)
+    make(spark, table, 20)
+    with pytest.raises(BuildError, match="Another run changed"):
+        check_base(spark, table, base)
+    with pytest.raises(BuildError, match="Another run changed"):
+        check_base(spark, table, None)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.errors import BuildError
+from dbt_zorder.table.listing import below, below_uri, check_same_files, list_data
+
+NAMES = ["a.parquet", "path=1/b.parquet", "p=x%2F ü/q=[y]/c.parquet"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / "r x% ü" / "v1-unique"
+    for name in [*NAMES, "_zorder_journal/b/data/d.parquet", "_SUCCESS", ".e.parquet.crc"]:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    return root
+
+
+def test_files_are_listed_as_readers_see_them(spark: SparkSession, folder: Path) -> None:
+    assert list_data(spark, f"file:{folder}") == {name: len(name.encode()) for name in NAMES}
+
+
+def test_an_empty_folder_has_none(spark: SparkSession, tmp_path: Path) -> None:
+    assert list_data(spark, f"file:{tmp_path}") == {}
+
+
+def test_paths_count_from_the_folder_however_they_are_written() -> None:
+    assert below("file:/x y/v1", "file:///x y/v1/p=1/f") == "p=1/f"
+    assert below("/x/v1/", "hdfs://host/x/v1/f") == "f"
+    assert below_uri("/x y/v1", "file:///x%20y/v1/p=a%252Fb/f%20g") == "p=a%2Fb/f g"
+
+
+def test_a_change_is_noticed(spark: SparkSession, folder: Path) -> None:
+    before = list_data(spark, str(folder))
+    check_same_files(spark, str(folder), before, "d.t")
+    (folder / "a.parquet").unlink()
+    (folder / "new.parquet").write_text("x")
+    with pytest.raises(BuildError, match=r"added 1 and removed 1 files of d\.t"):
+        check_same_files(spark, str(folder), before, "d.t")

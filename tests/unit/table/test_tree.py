@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.table.summary import Summary
+from dbt_zorder.table.tree import TREE_DIRECTORY, read_tree, write_tree
+
+BUILT = Summary(3, 500, 12_345, {"a": 1.5})
+
+
+def test_a_tree_is_kept_with_the_figures_of_its_build(spark: SparkSession, tmp_path: Path) -> None:
+    df = spark.sql("SELECT id AS a, 'x' AS s FROM range(500)")
+    layout = plan_layout(df, LayoutSpec(by=["a"], files=3))
+    write_tree(spark, f"file:{tmp_path}", layout, BUILT)
+    tree = read_tree(spark, f"file:{tmp_path}", df.schema)
+    assert tree is not None
+    assert (tree.built, tree.by) == (BUILT, ["a"])
+    assert tree.layout is not None
+    assert tree.layout.levels == layout.levels
+    other = read_tree(spark, f"file:{tmp_path}", spark.sql("SELECT 1 AS b").schema)
+    assert other is not None
+    assert (other.layout, other.built) == (None, BUILT)
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", "[1]", '{"layout": {"format": 1}, "built": {}, "by": []}'])
+def test_what_cannot_be_read_is_no_tree(spark: SparkSession, tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / TREE_DIRECTORY).mkdir()
+        (tmp_path / TREE_DIRECTORY / "part-0").write_text(content)
+    assert read_tree(spark, f"file:{tmp_path}", spark.range(1).schema) is None
