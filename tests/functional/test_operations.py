@@ -167,8 +167,9 @@ class TestThreads:
             assert [result.status for result in results] == ["success"] * 12
         for number in range(12):
             assert spark.table(f"{project.test_schema}.m{number}").distinct().count() == 100 + number
-        names = [row[1] for row in spark.sql(f"SHOW TABLES IN {project.test_schema}").collect()]
-        assert len(names) == 24, "a stats relation each, and nothing that a swap left"
+        shown = spark.sql(f"SHOW TABLES IN {project.test_schema}").collect()
+        assert [row.tableName for row in shown if row.isTemporary] == []
+        assert len(shown) == 24, f"a stats relation each, and nothing that a swap left: {shown}"
         assert operate("zorder_verify", "{}").count("listing, stats and footers agree") == 12
 
 
