@@ -10,15 +10,14 @@ from dbt.adapters.__about__ import version as base_version
 from dbt.adapters.base import BaseRelation, available
 from dbt.adapters.base.impl import AdapterTrackingRelationInfo
 from dbt.adapters.contracts.relation import RelationConfig
-from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame
 
 from dbt_zorder import __version__, pruning
 from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
-from dbt_zorder.adapter.connections import ZorderConnectionManager
+from dbt_zorder.adapter.in_process import InProcessAdapter
+from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.response import ZorderResponse
-from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.build import BuildRequest, build
@@ -32,12 +31,10 @@ from dbt_zorder.table.vacuum import vacuum
 from dbt_zorder.table.verify import verify_table
 
 
-class ZorderAdapter(SparkAdapter):
+class ZorderAdapter(InProcessAdapter):
     """dbt-spark's adapter plus z-ordering."""
 
-    ConnectionManager = ZorderConnectionManager  # type: ignore[assignment]
     AdapterSpecificConfigs = ZorderConfig
-    connections: ZorderConnectionManager
 
     @classmethod
     def get_adapter_run_info(cls, config: RelationConfig) -> AdapterTrackingRelationInfo:
@@ -48,11 +45,6 @@ class ZorderAdapter(SparkAdapter):
             adapter_version=__version__,
             model_adapter_details={**cls._get_adapter_specific_run_info(config), "adapter_type": "spark_zorder"},
         )
-
-    @property
-    def session(self) -> SparkSession:
-        """The Spark session of this thread's connection."""
-        return self.connections.session()
 
     @available.parse_none
     def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
@@ -72,13 +64,23 @@ class ZorderAdapter(SparkAdapter):
     ) -> ZorderResponse:
         """Build a model into a new version of its table and swap it in; return what ``dbt run`` reports."""
         request = build_request(settings, relation, model, persist_relation, persist_columns)
-        with self.connections.exception_handler(sql):
-            try:
-                report = build(self.session, self.session.sql(sql), request)
-            except ZorderError as exc:
-                msg = f"Model {model_name(model)}: {exc}"
-                raise DbtRuntimeError(msg) from exc
-        return ZorderResponse.of(report)
+        with self.connections.exception_handler(sql), _told_of(model):
+            return ZorderResponse.of(build(self.session, self.session.sql(sql), request))
+
+    @available.parse_none
+    def zorder_seed_build(
+        self,
+        settings: ModelSettings,
+        relation: BaseRelation,
+        rows: DataFrame,
+        model: Mapping[str, Any],
+        persist_relation: bool,
+        persist_columns: bool,
+    ) -> ZorderResponse:
+        """Build a seed's rows into a new version of its table and swap it in."""
+        request = build_request(settings, relation, model, persist_relation, persist_columns)
+        with self.connections.exception_handler(f"the seed {model_name(model)}"), _told_of(model):
+            return ZorderResponse.of(build(self.session, rows, request))
 
     @available.parse_none
     def zorder_increment(
@@ -93,19 +95,12 @@ class ZorderAdapter(SparkAdapter):
     ) -> ZorderResponse:
         """Add a model's rows to its table; ``batch`` holds ``overwrite`` and ``on_schema_change``."""
         request = build_request(settings, relation, model, persist_relation, persist_columns)
-        with self.connections.exception_handler(sql):
-            try:
-                now = begin(self.session, request.table)
-                # what the model asked of its table while it was compiled, it asked of the files of then
-                before = self._files_at_compilation().pop(str(relation), now) if now is not None else None
-                how = Batch(**batch, may_rewrite=settings.optimize == "auto")
-                report = increment(self.session, self.session.sql(sql), request, how, before)
-            except SchemaChangeError as exc:
-                msg = f"Model {model_name(model)}: {exc}"
-                raise CompilationError(msg) from exc
-            except ZorderError as exc:
-                msg = f"Model {model_name(model)}: {exc}"
-                raise DbtRuntimeError(msg) from exc
+        with self.connections.exception_handler(sql), _told_of(model):
+            now = begin(self.session, request.table)
+            # what the model asked of its table while it was compiled, it asked of the files of then
+            before = self._files_at_compilation().pop(str(relation), now) if now is not None else None
+            how = Batch(batch["overwrite"], batch["on_schema_change"], settings.optimize == "auto")
+            report = increment(self.session, self.session.sql(sql), request, how, before)
         return ZorderResponse.of_increment(report)
 
     @available.parse_none
@@ -114,7 +109,7 @@ class ZorderAdapter(SparkAdapter):
 
         Files that another run adds after this make the run that asked give up, rather than add the same rows again.
         """
-        if self._has_session():
+        if self.zorder_in_session():
             with self.connections.exception_handler(f"recover {relation}"):
                 files = begin(self.session, table_name(relation))
             if files is not None:
@@ -139,18 +134,18 @@ class ZorderAdapter(SparkAdapter):
     @available.parse(lambda *_, **__: False)
     def zorder_drop(self, relation: BaseRelation) -> bool:
         """Drop a table of ours with its stats and versions; False if it is none of ours."""
-        return self._has_session() and drop_table(self.session, table_name(relation))
+        return self.zorder_in_session() and drop_table(self.session, table_name(relation))
 
     @available.parse_none
     def zorder_rename_stats(self, old: BaseRelation, new: BaseRelation) -> None:
         """Let the stats relation follow a renamed table."""
-        if self._has_session():
+        if self.zorder_in_session():
             rename_stats(self.session, table_name(old), table_name(new))
 
     @available.parse(lambda *_, **__: "")
     def zorder_scan_sql(self, relation: str, predicate: str, alias: str | None = None) -> str:
         """Return a FROM item that reads only the files of a relation that may match a predicate."""
-        if not self._has_session() or not self._is_there(relation):
+        if not self.zorder_in_session() or not self._is_there(relation):
             # nothing can be looked up without a session, nor before a first run; the line break ends a comment that
             # the predicate may end in
             return f"(select * from {relation} where ({predicate}\n)){f' as {alias}' if alias else ''}"
@@ -232,9 +227,6 @@ class ZorderAdapter(SparkAdapter):
         except Exception:  # no plain name: pruning says what is wrong with it
             return True
 
-    def _has_session(self) -> bool:
-        return getattr(self.connections.get_thread_connection().handle, "session", None) is not None
-
 
 @contextmanager
 def _told() -> Iterator[None]:
@@ -243,6 +235,16 @@ def _told() -> Iterator[None]:
         yield
     except ZorderError as exc:
         raise CompilationError(str(exc)) from exc
+
+
+@contextmanager
+def _told_of(model: Mapping[str, Any]) -> Iterator[None]:
+    """Name the model in our errors, and turn them into dbt's."""
+    try:
+        yield
+    except ZorderError as exc:
+        msg = f"Model {model_name(model)}: {exc}"
+        raise (CompilationError if isinstance(exc, SchemaChangeError) else DbtRuntimeError)(msg) from exc
 
 
 def build_request(
@@ -275,13 +277,3 @@ def build_request(
         keep_versions=settings.keep_versions,
         grace_hours=settings.grace_hours,
     )
-
-
-def table_name(relation: BaseRelation) -> TableName:
-    """Return a relation as the name of a table."""
-    return TableName(str(relation.schema), str(relation.identifier))
-
-
-def model_name(model: Mapping[str, Any]) -> str:
-    """Return what messages call a model: its name and its file."""
-    return f"'{model.get('name')}' ({model.get('original_file_path')})"
