@@ -31,6 +31,7 @@ class TestPythonModel(BasePythonModelTests):
     pass
 
 
+@pytest.mark.slow
 class TestZorderedPythonModel(BasePythonModelTests):
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
@@ -49,6 +50,7 @@ class TestZorderedPythonIncremental(BasePythonIncrementalTests):
         return {"models": {"+incremental_strategy": "append", "+zorder_by": "id"}}
 
 
+@pytest.mark.slow
 class TestPythonMetaGet(BasePythonMetaGetTests):
     pass
 
@@ -57,6 +59,7 @@ class TestPythonEmpty(BasePythonEmptyTests):
     pass
 
 
+@pytest.mark.slow
 class TestPythonSample(BasePythonSampleTests):
     pass
 
@@ -165,7 +168,7 @@ class TestBatches:
             assert same_rows(spark.table(f"{schema}.{name}").select("id", "a", "p"), spark.sql(EXPECTED.format(rows)))
         assert results["zordered"].adapter_response["appended"] is True
         assert pruning.sound(spark, f"{schema}.zordered", ["a = 7 or id > 290"]) == []
-        assert pruning.explain(spark, f"{schema}.zordered", "a = 7").files_kept < 5
+        assert pruning.explain(spark, f"{schema}.zordered", "a = 7").files_read in (1, 2, 3, 4)
         info = describe(spark, TableName(schema, "plain"))
         assert info is not None
         assert info.kind == "MANAGED"
