@@ -177,9 +177,7 @@ class TestBatches:
         assert not [name for name in sys.modules if name.startswith("dbt_python_model_")]
 
 
-BROKEN = """
-
-def helper(rows):
+BROKEN = """def helper(rows):
     return 1 / rows
 
 
@@ -188,9 +186,9 @@ def model(dbt, session):
     return helper(0)
 """
 MISTAKES = {
-    "raises": (BROKEN, 'File "models/m.py", line 9, in model return helper(0)', "ZeroDivisionError: division by zero"),
-    "asks": (BROKEN.replace("helper(0)", "session.sql('select nothing')"), "line 9, in model", "`nothing` cannot be"),
-    "exits": (BROKEN.replace("helper(0)", "exit(3)"), "line 9, in model", "SystemExit: 3"),
+    "raises": (BROKEN, 'File "models/m.py", line 7, in model return helper(0)', "ZeroDivisionError: division by zero"),
+    "asks": (BROKEN.replace("helper(0)", "session.sql('select nothing')"), "line 7, in model", "`nothing` cannot be"),
+    "exits": (BROKEN.replace("helper(0)", "exit(3)"), "line 7, in model", "SystemExit: 3"),
     "returns": (BROKEN.replace("helper(0)", "[1]"), "model() returned builtins.list", "made only of a DataFrame"),
     "mixes": (
         BROKEN.replace("helper(0)", "__import__('pandas').DataFrame({'x': [1, 'a']})"),
@@ -199,7 +197,7 @@ MISTAKES = {
     ),
     "fails in a worker": (
         BROKEN.replace("helper(0)", "session.range(3).select(__import__('pyspark').sql.functions.udf(helper)('id'))"),
-        'File "models/m.py", line 4, in helper',
+        'File "models/m.py", line 2, in helper',
         "ZeroDivisionError: division by zero",
     ),
 }
