@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from decimal import Decimal
 from typing import Any
 
@@ -31,16 +30,8 @@ _IN_ORDER = CurveKey("linear")
 """What orders the files of a table of one clustering column. Other curves are not saved."""
 
 
-_KNOWN = {"keys", "levels", "file_levels", "first_file", "file_count", "files", "rows"}
-_KNOWN |= {"partition_columns", "partition_hashes", "curve"}
-_OWN = {"task_of_file"}
-"""How one write went, which means nothing to the next."""
-
-
 def layout_to_json(layout: Layout) -> Json | None:
     """Return a layout as what ``json.dumps`` takes, None if it holds more than this format can say."""
-    if any(getattr(layout, each.name) is not None for each in fields(layout) if each.name not in _KNOWN | _OWN):
-        return None
     if layout.curve not in (None, _IN_ORDER):
         return None
     encode = [_codec(key.carrier)[0] for key in layout.keys]
