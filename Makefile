@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# each worker has a Spark session of its own, and may need 5 GB
+JOBS ?= 2
+PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help install demo test test-all check format soak-pruning soak-faults mutants bench smoke clean
 
@@ -30,11 +33,11 @@ bench: $(STAMP) ## Measure the kernel beside ORDER BY, as ratios in one run
 
 ##@ Test
 
-test: $(STAMP) ## Run the whole test suite
-	$(BIN)/python -m pytest -m 'not slow'
+test: $(STAMP) ## Run the test suite, in JOBS=2 processes
+	$(BIN)/python -m pytest $(PARALLEL) -m 'not slow'
 
 test-all: $(STAMP) ## Run every test there is, also the cases that CI leaves out
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 smoke: ## Build the flights project with the oldest and the newest PySpark that the package allows
 	PYTHON=$(PYTHON) tests/smoke.sh oldest 'pyspark==3.5.*' 'dbt-core==1.10.*'

@@ -21,9 +21,9 @@ from rich.table import Table
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.curve.forest import descend, grow
 from dbt_zorder.curve.slots import slots
+from dbt_zorder.curve.tables import int_table
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.literals import int_array
 from dbt_zorder.layout.plan import order_levels
 from dbt_zorder.layout.sample import Sample, wanted_rows
 from dbt_zorder.layout.sizing import auto_size
@@ -87,7 +87,7 @@ def _figures(files: int, columns: int) -> list[str]:
     sample = Sample(ranks, trees, [distinct] * columns)
     layout = Layout.of(forest, sample, keys, (), np.zeros(1, np.int64), total)
     text = sum(len(cuts) for level in range(len(layout.levels)) for _, cuts in layout.comparisons(level, ""))
-    text += len(int_array(layout.first_file.tolist())) + len(int_array(slots(files).tolist()))
+    text += len(int_table(layout.first_file.tolist())) + len(int_table(slots(files).tolist()))
     # another sample of the same size stands for the table: how even the files come out
     other = rng.integers(1, rows + 1, size=(min(10_000_000, 3_000 * files), columns)).astype(np.int32)
     cells = descend(forest, other, np.zeros(len(other), np.int32)) >> (len(forest.cuts) - forest.file_levels)

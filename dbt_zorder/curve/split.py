@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,26 @@ from dbt_zorder.curve import packing
 from dbt_zorder.curve.ranks import Mass, Ranks
 
 _BALANCED = 0.15  # a cut whose sides have up to 15% more rows a file than their share counts as balanced
+_LAST_FILES = 3
+_BALANCED_LAST = 0.3  # no more than this for a plan's last cuts, whose unevenness no further cut adds to
 _TOO_UNEVEN = 0.4  # above this, a hash that fills files evenly serves better than any cut
-
-
 _AS_GOOD = 0.03  # cuts that differ by less are as good as each other
+_NORM = 4  # the worst column counts most, and the others still do: by the maximum alone, ties would decide for them
+_AS_PLANNED = 0.1  # bounds that differ by less from those that a plan expects are as expected
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a cell is to be cut down to its files, made where it still was a part of a larger one.
+
+    Attributes:
+        way: a place among ``packing.ways`` of the cell's number of files.
+        shares: by column the chance that an equality query's value lies within the cell's bounds, if the columns are
+            independent; for others the plan is void.
+    """
+
+    way: int
+    shares: npt.NDArray[np.float64]
 
 
 @dataclass
@@ -25,6 +41,7 @@ class FileCell:
     rows: npt.NDArray[np.int64]
     files: int
     exhausted: bool = False
+    plan: _Plan | None = None
 
     @property
     def cuttable(self) -> bool:
@@ -38,6 +55,7 @@ class _Cut:
     rank: int
     left_files: int
     imbalance: float
+    plans: tuple[_Plan | None, _Plan | None] = (None, None)
 
 
 class Splitter:
@@ -66,8 +84,8 @@ class Splitter:
                 continue
             level[cut.column, number] = cut.rank
             right = self._ranks[cell.rows, cut.column] >= cut.rank
-            children.append(FileCell(cell.rows[~right], cut.left_files))
-            children.append(FileCell(cell.rows[right], cell.files - cut.left_files))
+            children.append(FileCell(cell.rows[~right], cut.left_files, plan=cut.plans[0]))
+            children.append(FileCell(cell.rows[right], cell.files - cut.left_files, plan=cut.plans[1]))
         return level, children
 
     def _best_cut(self, cell: FileCell, touched: npt.NDArray[np.float64]) -> _Cut | None:
@@ -75,37 +93,70 @@ class Splitter:
         if not cell.cuttable:
             return None
         here = self._ranks[cell.rows]
-        found = [cut for column in range(here.shape[1]) if (cut := _balanced_cut(here[:, column], column, cell.files))]
+        found = [cut for column in range(here.shape[1]) if (cut := _cut_at(here[:, column], column, cell.files))]
         evenest = min((cut.imbalance for cut in found), default=_TOO_UNEVEN)
         if evenest >= _TOO_UNEVEN:
             return None
         tolerance = max(_BALANCED, evenest)
         found = [cut for cut in found if cut.imbalance <= tolerance]
-        found += [cut for cut in self._planned_cuts(here, cell.files, touched) if cut.imbalance <= tolerance]
-        scored = [(self._touched(here, cut, cell.files), cut) for cut in found]
+        planned, follow = self._planned_cuts(here, cell, touched)
+        last = tolerance if cell.files > _LAST_FILES else max(tolerance, _BALANCED_LAST)
+        planned = [cut for cut in planned if cut.imbalance <= last]
+        found = planned if planned and follow else found + planned
+        scored = [self._followed_up(here, cut, cell.files, touched) for cut in found]
         enough = min(float(shares.sum()) for shares, _ in scored) * (1 + _AS_GOOD)
         equals = [(shares, cut) for shares, cut in scored if shares.sum() <= enough]
         # the last level may not reach around all columns: share it out, so that no column is left behind
-        shares, best = min(equals, key=lambda scored: float((touched + scored[0]).max()))
+        shares, best = min(equals, key=lambda scored: float(((touched + scored[0]) ** _NORM).sum()))
         touched += shares
         return best
 
-    def _planned_cuts(self, here: Ranks, files: int, touched: npt.NDArray[np.float64]) -> list[_Cut]:
-        """Return the first cuts of the best ways to cut a few files, which need not be halves."""
-        columns = here.shape[1]
-        if not 2 < files <= packing.MOST_FILES or not packing.known(columns, files):
-            return []
-        ways = packing.ways(columns, files)
-        expected = ways.touched * self._shares(here)
-        sums = expected.sum(axis=1)
-        good = np.flatnonzero(sums <= sums.min() * (1 + _AS_GOOD))
-        best = good[np.argmin((touched + expected[good]).max(axis=1))]
-        column, left = int(ways.column[best]), int(ways.left_files[best])
+    def _planned_cuts(self, here: Ranks, cell: FileCell, touched: npt.NDArray[np.float64]) -> tuple[list[_Cut], bool]:
+        """Return the first cuts of a good way to cut a few files, which need not be halves.
+
+        The way is the one that was planned for the cell, if its bounds are as they were expected; the second value
+        tells so.
+        """
+        files = cell.files
+        if files < 2 or not packing.known(here.shape[1], files):
+            return [], False
+        ways = packing.ways(here.shape[1], files)
+        shares = self._shares(here)
+        follow = cell.plan is not None and bool((np.abs(shares - cell.plan.shares) <= _AS_PLANNED * shares).all())
+        way = cell.plan.way if cell.plan is not None and follow else _best_way(ways, shares, touched)
+        column, left = int(ways.column[way]), int(ways.left_files[way])
+        halves = []
+        for count, further in ((left, ways.left_way[way]), (files - left, ways.right_way[way])):
+            expected = shares.copy()
+            expected[column] *= count / files
+            halves.append((count, _Plan(int(further), expected)))
         return [
-            cut
-            for left_files in {left, files - left}
-            if (cut := _cut_at(here[:, column], column, files, left_files)) is not None
-        ]
+            replace(cut, plans=(one[1], other[1]))
+            for one, other in (halves, halves[::-1])
+            if (cut := _cut_at(here[:, column], column, files, one[0])) is not None
+        ], follow
+
+    def _followed_up(
+        self, here: Ranks, cut: _Cut, files: int, touched: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], _Cut]:
+        """Return by column what both halves add to the files that an equality query touches, and the cut with plans.
+
+        Where all ways to cut the halves further are known, a good one is planned for each and counted; else a cell
+        counts as one file, which is as good to compare halves.
+        """
+        right = here[:, cut.column] >= cut.rank
+        counts = (cut.left_files, files - cut.left_files)
+        total = np.zeros(len(self._mass))
+        plans: list[_Plan | None] = []
+        for half, count, plan in zip((here[~right], here[right]), counts, cut.plans, strict=True):
+            shares = self._shares(half)
+            if packing.known(len(shares), files):
+                ways = packing.ways(len(shares), count)
+                plan = plan or _Plan(_best_way(ways, shares, touched + total), shares)
+                shares = ways.touched[plan.way] * shares
+            plans.append(plan)
+            total += shares
+        return total, replace(cut, plans=(plans[0], plans[1]))
 
     def _shares(self, half: Ranks) -> npt.NDArray[np.float64]:
         """Return by column the weighted chance that an equality query's value lies within a cell's bounds."""
@@ -117,30 +168,20 @@ class Splitter:
                 shares[column] = self._weights[column] * float(mass[values.max()] - mass[values.min() - 1])
         return shares
 
-    def _touched(self, here: Ranks, cut: _Cut, files: int) -> npt.NDArray[np.float64]:
-        """Return by column what both halves add to the files that an equality query touches.
 
-        Where the ways to cut them further are known, their best counts; else one cell counts as one file, which is as
-        good to compare halves.
-        """
-        right = here[:, cut.column] >= cut.rank
-        total = np.zeros(len(self._mass))
-        for half, count in ((here[~right], cut.left_files), (here[right], files - cut.left_files)):
-            shares = self._shares(half)
-            if packing.known(len(shares), files):
-                expected = packing.ways(len(shares), count).touched * shares
-                shares = expected[int(np.argmin(expected.sum(axis=1)))]
-            total += shares
-        return total
+def _best_way(ways: packing.Ways, shares: npt.NDArray[np.float64], touched: npt.NDArray[np.float64]) -> int:
+    """Return the way after which the worst column is best, of those that are good in the mean of all columns."""
+    expected = ways.touched * shares
+    sums = expected.sum(axis=1)
+    good = np.flatnonzero(sums <= sums.min() * (1 + _AS_GOOD))
+    return int(good[np.argmin(((touched + expected[good]) ** _NORM).sum(axis=1))])
 
 
-def _balanced_cut(values: npt.NDArray[np.int32], column: int, files: int) -> _Cut | None:
-    """Return the cut that shares out rows and files most evenly, nearest the middle; None for a single value."""
-    return _cut_at(values, column, files, None)
+def _cut_at(values: npt.NDArray[np.int32], column: int, files: int, left_files: int | None = None) -> _Cut | None:
+    """Return the most even cut with ``left_files`` files left of it; with any number near half of them if None.
 
-
-def _cut_at(values: npt.NDArray[np.int32], column: int, files: int, left_files: int | None) -> _Cut | None:
-    """Return the most even cut with ``left_files`` files left of it; with any number near half of them if None."""
+    None if there is but one value.
+    """
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) < 2:
         return None

@@ -18,6 +18,7 @@ from dbt_zorder.layout import linear
 from dbt_zorder.layout.bit_keys import bits_of
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.literals import KeyValue, key_array
+from dbt_zorder.sql import quote_name
 
 VALUE_BITS = 64
 """Of one column by the encoding ``bits``."""
@@ -65,7 +66,7 @@ def add_curve(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str, mo
         steps = _add_rank_key(df, curve, keys, name, most_uses)
     else:
         steps = _add_bits_key(df, curve, keys, name)
-    return steps.select(*(f.col("`" + column.replace("`", "``") + "`") for column in columns), f.col(name))
+    return steps.select(*map(quote_name, columns), name)
 
 
 def shared(expression: str) -> str:

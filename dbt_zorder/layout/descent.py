@@ -19,10 +19,11 @@ from pyspark.sql import types as t
 
 from dbt_zorder.columns import leaf_names
 from dbt_zorder.curve.slots import slots
+from dbt_zorder.curve.tables import int_table
 from dbt_zorder.layout.curve_key import add_curve, shared
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.linear import order_sql
-from dbt_zorder.layout.literals import int_array, key_array
+from dbt_zorder.layout.literals import key_array
 from dbt_zorder.sql import quote_name
 
 _MOST_USES = 4
@@ -65,7 +66,7 @@ def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
     curve = layout.curve
     number = _file_number(layout, names, df)
     # an expression and no column: what is shuffled stays as small as can be
-    placed = steps.repartition(layout.tasks, f.expr(f"get({int_array(_slots(layout))}, {number})"))
+    placed = steps.repartition(layout.tasks, f.expr(f"get({int_table(_slots(layout))}, {number})"))
     order = [f.expr(column) for column in layout.partition_columns]
     if curve is None:
         order.append(f.col(names.node))
@@ -152,9 +153,9 @@ def _slots(layout: Layout) -> list[int]:
 def _file_number(layout: Layout, names: Names, df: DataFrame) -> str:
     """Return SQL text of the number of a row's file."""
     cell = f"shiftright({names.node}, {len(layout.levels) - layout.file_levels})"
-    number = f"get({int_array(layout.first_file.tolist())}, {cell})"
+    number = f"get({int_table(layout.first_file.tolist())}, {cell})"
     if (layout.file_count > 1).any():
-        spread = f"get({int_array(layout.file_count.tolist())}, {cell})"
+        spread = f"get({int_table(layout.file_count.tolist())}, {cell})"
         hashed = ", ".join(_hashable(df.schema)) or "0"
         number = f"{number} + CASE WHEN {spread} > 1 THEN CAST(pmod(xxhash64({hashed}), {spread}) AS INT) ELSE 0 END"
     return number

@@ -29,11 +29,6 @@ def key_array(values: Sequence[KeyValue | None], carrier: str) -> str:
     return f"try_cast(split('{numbers}', ',') AS ARRAY<{carrier}>)"
 
 
-def int_array(values: Sequence[int]) -> str:
-    """Return a constant SQL array of INT."""
-    return f"CAST(split('{','.join(map(str, values))}', ',') AS ARRAY<INT>)"
-
-
 def shortest_separator(below: bytes, above: bytes, *, text: bool) -> bytes:
     """Return the shortest prefix of ``above`` that is greater than ``below``.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from decimal import Decimal
 from typing import Any
 
@@ -27,23 +26,10 @@ FORMAT = 1
 
 Json = dict[str, Any]
 
-_IN_ORDER = CurveKey("linear")
-"""What orders the files of a table of one clustering column. Other curves are not saved."""
 
-
-_KNOWN = {"keys", "levels", "file_levels", "first_file", "file_count", "files", "rows"}
-_KNOWN |= {"partition_columns", "partition_hashes", "curve"}
-_OWN = {"task_of_file"}
-"""How one write went, which means nothing to the next."""
-
-
-def layout_to_json(layout: Layout) -> Json | None:
-    """Return a layout as what ``json.dumps`` takes, None if it holds more than this format can say."""
-    if any(getattr(layout, each.name) is not None for each in fields(layout) if each.name not in _KNOWN | _OWN):
-        return None
-    if layout.curve not in (None, _IN_ORDER):
-        return None
-    encode = [_codec(key.carrier)[0] for key in layout.keys]
+def layout_to_json(layout: Layout) -> Json:
+    """Return a layout as what ``json.dumps`` takes; how its own write went, means nothing to the next."""
+    encode = [_codec(carrier)[0] for carrier in _carriers(layout.curve, layout.keys)]
     return {
         "format": FORMAT,
         "keys": [{"path": list(key.column.path), "key": key.expression, "carrier": key.carrier} for key in layout.keys],
@@ -57,14 +43,14 @@ def layout_to_json(layout: Layout) -> Json | None:
         "partition_columns": list(layout.partition_columns),
         "partition_hashes": layout.partition_hashes.tolist(),
         "rows": layout.rows,
-        "in_order": layout.curve is not None,
+        "curve": _curve_to_json(layout.curve, layout.keys),
     }
 
 
 def layout_from_json(found: Mapping[str, Any] | None, schema: StructType) -> Layout | None:
     """Return the layout that was saved, None if it does not fit a table of this schema or is of another format.
 
-    None stays None: a layout that could not be saved.
+    None stays None: a version that has none.
 
     Raises:
         KeyError, ValueError, TypeError: it was not written by ``layout_to_json``.
@@ -78,7 +64,8 @@ def layout_from_json(found: Mapping[str, Any] | None, schema: StructType) -> Lay
         if key is None or (key.expression, key.carrier) != (saved["key"], saved["carrier"]):
             return None
         keys.append(key)
-    decode = [_codec(key.carrier)[1] for key in keys]
+    curve = _curve_from_json(found["curve"], keys)
+    decode = [_codec(carrier)[1] for carrier in _carriers(curve, keys)]
     return Layout(
         keys=keys,
         levels=[{int(n): _each(decode[int(n)], values) for n, values in cuts.items()} for cuts in found["levels"]],
@@ -89,8 +76,37 @@ def layout_from_json(found: Mapping[str, Any] | None, schema: StructType) -> Lay
         partition_columns=found["partition_columns"],
         partition_hashes=np.asarray(found["partition_hashes"], dtype=np.int64),
         rows=found["rows"],
-        curve=_IN_ORDER if found["in_order"] else None,
+        curve=curve,
     )
+
+
+def _carriers(curve: CurveKey | None, keys: Sequence[Key]) -> list[str]:
+    """Return the carrier of the cuts of each number that ``LevelCuts`` has."""
+    if curve is not None and curve.cuts_files and curve.curve != "linear":
+        return [curve.carrier]
+    return [key.carrier for key in keys]
+
+
+def _curve_to_json(curve: CurveKey | None, keys: Sequence[Key]) -> Json | None:
+    if curve is None:
+        return None
+    each = zip(keys, curve.boundaries, strict=False)  # only the encoding by ranks has boundaries
+    return {
+        "curve": curve.curve,
+        "encoding": curve.encoding,
+        "cuts_files": curve.cuts_files,
+        "bits": curve.bits,
+        "boundaries": [_each(_codec(key.carrier)[0], values) for key, values in each],
+        "codes": [list(map(int, codes)) for codes in curve.codes],
+    }
+
+
+def _curve_from_json(found: Json | None, keys: Sequence[Key]) -> CurveKey | None:
+    if found is None:
+        return None
+    each = zip(keys, found["boundaries"], strict=False)
+    boundaries = [_each(_codec(key.carrier)[1], values) for key, values in each]
+    return CurveKey(**{**found, "boundaries": boundaries})
 
 
 def _column(path: tuple[str, ...], schema: StructType) -> ResolvedColumn | None:

@@ -8,11 +8,12 @@ from pyspark.sql import functions as f
 from dbt_zorder.sql import glob_escape
 
 
-def list_files(spark: SparkSession, location: str) -> DataFrame:
+def listed_files(spark: SparkSession, location: str) -> DataFrame:
     """Return ``file_path`` and ``file_size`` of every data file below a folder, without opening one.
 
     The paths are spelled as in the stats. Spark takes files of no bytes for absent, and so does this.
     """
+    # without recursion by name, a partition column called "path" would be in the way
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(glob_escape(location))
     return files.select(
         f.col("_metadata.file_path").alias("file_path"), f.col("_metadata.file_size").alias("file_size")
@@ -22,6 +23,6 @@ def list_files(spark: SparkSession, location: str) -> DataFrame:
 def lost_files(spark: SparkSession, location: str, stats: DataFrame) -> list[str]:
     """Return the files of the stats that are not there, or not in the size that they had."""
     lost = stats.select("file_path", "file_size").join(
-        list_files(spark, location), ["file_path", "file_size"], "left_anti"
+        listed_files(spark, location), ["file_path", "file_size"], "left_anti"
     )
     return [str(row[0]) for row in lost.collect()]

@@ -27,7 +27,7 @@ from dbt_zorder.stats.store import read_stats, stats_path, write_stats
 from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.checks import check_base, check_served, check_version, location_of, verify
 from dbt_zorder.table.collect import collect_old
-from dbt_zorder.table.files import delete_folder, has_client
+from dbt_zorder.table.files import delete_path, has_client
 from dbt_zorder.table.pilot import sized_layout
 from dbt_zorder.table.replaced import forget_replaced, note_replaced
 from dbt_zorder.table.summary import Summary, summarize
@@ -187,7 +187,7 @@ def write_rows(clustered: DataFrame, request: BuildRequest, path: str) -> None:
     if request.spec.partition_by:
         # by the names that the query has: Spark would name the folders as they are spelled here
         sensitive = case_sensitive(clustered.sparkSession)
-        columns = [resolve(name, clustered.schema, sensitive=sensitive) for name in request.spec.partition_by]
+        columns = resolve_all(request.spec.partition_by, clustered.schema, sensitive=sensitive)
         writer = writer.partitionBy(*(column.name for column in columns))
     writer.parquet(path)
 
@@ -283,7 +283,7 @@ def _bloom_options(df: DataFrame, request: BuildRequest) -> dict[str, str]:
 def _definition(df: DataFrame, request: BuildRequest) -> Definition:
     """Describe the table: partition columns go last, where Spark puts them when it reads the folder."""
     sensitive = case_sensitive(df.sparkSession)
-    partitions = [resolve(name, df.schema, sensitive=sensitive).name for name in request.spec.partition_by]
+    partitions = [column.name for column in resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)]
     comments = {name.lower(): text for name, text in request.column_comments.items()}
     fields = []
     for name in [name for name in df.columns if name not in partitions] + partitions:
@@ -297,7 +297,7 @@ def _discard(spark: SparkSession, table: TableName, path: str) -> None:
     with contextlib.suppress(Exception):
         now = describe(spark, table)
         if has_client(spark) and version_of(path) != version_of(now.location if now else ""):
-            delete_folder(spark, path)
+            delete_path(spark, path)
 
 
 def _collect(
@@ -321,7 +321,7 @@ def _drop_replaced(spark: SparkSession, base: TableInfo | None, table: TableName
     if base is None or base.kind != "MANAGED" or not has_client(spark):
         return
     if base.location.rstrip("/").rsplit("/", 1)[-1] == table.identifier.lower():
-        delete_folder(spark, base.location)
+        delete_path(spark, base.location)
 
 
 class Clock:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe, served_locations
-from dbt_zorder.table.files import delete_folder, has_client, list_folders
+from dbt_zorder.table.files import delete_path, has_client, list_folders
 from dbt_zorder.table.replaced import NOTE, note_replaced, replaced_at
 from dbt_zorder.table.version import MARKER_DIRECTORY, Marker, is_version, read_marker, version_of
 
@@ -140,7 +140,7 @@ def delete_judged(spark: SparkSession, table: TableName, judged: Sequence[Judged
 
 def delete_version(spark: SparkSession, path: str) -> None:
     """Delete a version, its marker last: whatever a deletion that is cut short leaves is still known to be ours."""
-    delete_folder(spark, path, last=(MARKER_DIRECTORY, NOTE))
+    delete_path(spark, path, last=(MARKER_DIRECTORY, NOTE))
 
 
 def _not_ours(path: str, marker: Marker | None, table: TableName) -> str:

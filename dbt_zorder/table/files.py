@@ -25,8 +25,8 @@ def list_folders(spark: SparkSession, path: str) -> list[str]:
     return sorted(status.getPath().getName() for status in system.listStatus(folder) if status.isDirectory())
 
 
-def delete_folder(spark: SparkSession, path: str, last: Collection[str] = ()) -> None:
-    """Delete a folder and all that is in it; none there is fine.
+def delete_path(spark: SparkSession, path: str, last: Collection[str] = ()) -> None:
+    """Delete a file, or a folder and all that is in it; none there is fine.
 
     Args:
         last: names of entries that go after all others, so that a deletion cut short can be told from a lost marker.
@@ -62,35 +62,12 @@ def is_empty(spark: SparkSession, path: str) -> bool:
     return not system.exists(folder) or len(system.listStatus(folder)) == 0
 
 
-def write_note(spark: SparkSession, path: str, text: str) -> None:
-    """Write a small file, over one of the same name if there is one."""
-    system, file = _open(spark, path)
-    stream = system.create(file, True)
-    try:
-        stream.write(bytearray(text, "utf-8"))
-    finally:
-        stream.close()
-
-
-def read_note(spark: SparkSession, path: str) -> tuple[str, datetime] | None:
-    """Return a small file's text and the time it was written, None if there is no such file."""
+def written_at(spark: SparkSession, path: str) -> datetime | None:
+    """Return the time that a file was written, by the clock of its file system; None if there is no such file."""
     system, file = _open(spark, path)
     if not system.exists(file):
         return None
-    written = datetime.fromtimestamp(system.getFileStatus(file).getModificationTime() / 1000, timezone.utc)
-    jvm: Any = spark._jvm
-    stream = system.open(file)
-    try:
-        text = jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
-    finally:
-        stream.close()
-    return str(text), written
-
-
-def delete_note(spark: SparkSession, path: str) -> None:
-    """Delete a small file; none there is fine."""
-    system, file = _open(spark, path)
-    system.delete(file, False)
+    return datetime.fromtimestamp(system.getFileStatus(file).getModificationTime() / 1000, timezone.utc)
 
 
 def _open(spark: SparkSession, path: str) -> tuple[Any, Any]:
@@ -142,7 +119,7 @@ def write_text(spark: SparkSession, path: str, text: str) -> None:
         stream.write(bytearray(text.encode()))
     finally:
         stream.close()
-    delete_folder(spark, path)
+    delete_path(spark, path)
     move(spark, beside, path)
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
-from dbt_zorder.columns import case_sensitive, resolve
+from dbt_zorder.columns import case_sensitive, resolve_all
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.sql import quote_name
 from dbt_zorder.table.append import AppendReport, append
@@ -162,7 +162,7 @@ def _build_with(
     kept = conform(spark.table(request.table.sql), schema)
     if batch.overwrite:
         sensitive = case_sensitive(spark)
-        columns = [resolve(name, schema, sensitive=sensitive) for name in request.spec.partition_by]
+        columns = resolve_all(request.spec.partition_by, schema, sensitive=sensitive)
         names = [quote_name(column.name) for column in columns]
         written = without_null_partitions(rows, request)  # the empty text goes to the partition of NULL
         values = [
@@ -205,7 +205,7 @@ def _keeps(existing: StructType, schema: StructType) -> bool:
 
 def _same_partitions(spark: SparkSession, info: TableInfo, request: BuildRequest, schema: StructType) -> bool:
     sensitive = case_sensitive(spark)
-    wanted = [resolve(name, schema, sensitive=sensitive).name for name in request.spec.partition_by]
+    wanted = [column.name for column in resolve_all(request.spec.partition_by, schema, sensitive=sensitive)]
     return wanted == list(info.partition_columns)
 
 
@@ -216,7 +216,7 @@ def _by(spark: SparkSession, info: TableInfo, request: BuildRequest, schema: Str
     if tree is None or tree.layout is None:
         return wanted
     keys = [key.column for key in tree.layout.keys]
-    if [resolve(name, schema, sensitive=case_sensitive(spark)) for name in wanted] != keys:
+    if resolve_all(wanted, schema, sensitive=case_sensitive(spark)) != keys:
         _LOG.warning(
             "zorder_by of %s changed from %s to %s: what is appended stays clustered as the table is; the change takes "
             "effect when the table is built anew (--full-refresh, zorder_optimize, or by itself when that is due)",

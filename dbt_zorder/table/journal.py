@@ -29,7 +29,7 @@ from datetime import datetime, timedelta, timezone
 from pyspark.sql import SparkSession
 
 from dbt_zorder.stats.schema import STATS_DIRECTORY
-from dbt_zorder.table.files import delete_empty, delete_folder, exists, list_folders, move, read_text, write_text
+from dbt_zorder.table.files import delete_empty, delete_path, exists, list_folders, move, read_text, write_text
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -127,14 +127,14 @@ def carry_out(spark: SparkSession, entry: Entry, plan: Plan) -> None:
     for name in plan.stats_adds:
         move(spark, f"{entry.path}/{STATS_DIRECTORY}/{name}", f"{root}/{STATS_DIRECTORY}/{name}")
     for name in plan.stats_removes:
-        delete_folder(spark, f"{root}/{STATS_DIRECTORY}/{name}")
+        delete_path(spark, f"{root}/{STATS_DIRECTORY}/{name}")
     close_entry(spark, entry)
 
 
 def close_entry(spark: SparkSession, entry: Entry) -> None:
     """Delete an entry: its plan first, without which the rest of it can only be deleted."""
-    delete_folder(spark, f"{entry.path}/plan.json")
-    delete_folder(spark, entry.path)
+    delete_path(spark, f"{entry.path}/plan.json")
+    delete_path(spark, entry.path)
     journal = f"{entry.version_path.rstrip('/')}/{JOURNAL_DIRECTORY}"
     with contextlib.suppress(Exception):  # another run may open an entry just now
         delete_empty(spark, journal)

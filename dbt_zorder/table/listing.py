@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import BuildError
-from dbt_zorder.sql import glob_escape
+from dbt_zorder.stats.listing import listed_files
 from dbt_zorder.table.journal import ready_entries
 
 
@@ -21,9 +21,7 @@ def list_data(spark: SparkSession, folder: str) -> Mapping[str, int]:
     Args:
         folder: one whose own name occurs nowhere else, as those of versions and journal entries.
     """
-    # without recursion by name, a partition column called 'path' would be in the way
-    files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(glob_escape(folder))
-    return {below(folder, row[0]): row[1] for row in files.select("path", "length").collect()}
+    return {below_uri(folder, row[0]): row[1] for row in listed_files(spark, folder).collect()}
 
 
 def below(folder: str, path: str) -> str:

@@ -15,7 +15,7 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.sizing import parse_size
 from dbt_zorder.sql import glob_escape
-from dbt_zorder.table.files import delete_folder, has_client
+from dbt_zorder.table.files import delete_path, has_client
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -55,7 +55,7 @@ def sized_layout(
         total = sizes.agg(f.sum("file_size")).collect()[0][0]
         rows = files.count()
     finally:
-        delete_folder(df.sparkSession, folder)
+        delete_path(df.sparkSession, folder)
     if not rows:
         return layout
     _LOG.debug("a row takes %.1f bytes, measured on %d rows", total / rows, rows)

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import NEXT_SUFFIX, TableName, describe, served_locations
 from dbt_zorder.table.build import stats_table
 from dbt_zorder.table.collect import delete_version
-from dbt_zorder.table.files import delete_folder, has_client, is_empty, list_folders
+from dbt_zorder.table.files import delete_path, has_client, is_empty, list_folders
 from dbt_zorder.table.version import Marker, is_version, read_marker, version_of, write_marker
 
 
@@ -64,7 +64,7 @@ def _delete_versions(spark: SparkSession, table: TableName, location: str) -> No
             if version_of(path) not in served:
                 delete_version(spark, path)
         if is_empty(spark, folder):
-            delete_folder(spark, folder)
+            delete_path(spark, folder)
 
 
 def _versions_of(spark: SparkSession, root: str, table: TableName) -> list[tuple[str, Marker]]:

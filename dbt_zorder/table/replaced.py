@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.table.files import delete_note, has_client, read_note, write_note
+from dbt_zorder.table.files import delete_path, has_client, read_text, write_text, written_at
 from dbt_zorder.table.version import read_marker
 
 NOTE = "_zorder_replaced"
@@ -26,7 +26,7 @@ def note_replaced(spark: SparkSession, path: str, successor: str = "") -> None:
         with contextlib.suppress(Exception):
             # a note in a version that a vacuum has just deleted would leave a folder that nothing ever collects
             if read_marker(spark, path) is not None:
-                write_note(spark, f"{path}/{NOTE}", successor or _UNKNOWN)
+                write_text(spark, f"{path}/{NOTE}", successor or _UNKNOWN)
 
 
 def forget_replaced(spark: SparkSession, path: str) -> None:
@@ -36,10 +36,11 @@ def forget_replaced(spark: SparkSession, path: str) -> None:
         Exception: as the file system does; an old note would make the next grace period too short.
     """
     if has_client(spark):
-        delete_note(spark, f"{path}/{NOTE}")
+        delete_path(spark, f"{path}/{NOTE}")
 
 
 def replaced_at(spark: SparkSession, path: str) -> tuple[datetime | None, bool]:
     """Return when the version at ``path`` was replaced, None if nobody noted it, and whether it surely was served."""
-    note = read_note(spark, f"{path}/{NOTE}")
-    return (None, False) if note is None else (note[1], note[0] != _UNKNOWN)
+    note = f"{path}/{NOTE}"
+    written = written_at(spark, note)
+    return (None, False) if written is None else (written, read_text(spark, note) != _UNKNOWN)

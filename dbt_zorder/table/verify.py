@@ -15,7 +15,7 @@ from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ColumnError, ZorderError
 from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.collect import collect
-from dbt_zorder.stats.listing import list_files
+from dbt_zorder.stats.listing import listed_files
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.table.build import stats_table
 from dbt_zorder.table.version import version_of
@@ -65,7 +65,7 @@ def verify_table(spark: SparkSession, table: TableName) -> Verified:
         )
         raise ZorderError(msg) from exc
     spark.sql(f"REFRESH TABLE {table.sql}")
-    listed = {row[0]: row[1] for row in list_files(spark, location).collect()}
+    listed = {row[0]: row[1] for row in listed_files(spark, location).collect()}
     kept: dict[str, Row] = {}
     findings = []
     for row in stats.select("file_path", "file_size", "row_count").collect():

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.stats.store import write_stats
 from dbt_zorder.table import build as build_module
 from dbt_zorder.table import collect as collect_module
-from dbt_zorder.table.files import delete_folder
+from dbt_zorder.table.files import delete_path
 
 STEPS = (
     "plan_layout", "write_marker", "write_data", "write_stats", "verify", "check_version", "check_base", "publish",
@@ -164,14 +164,14 @@ def _mid_publish(strike: Strike, spark: SparkSession, root: Path) -> Iterator[No
 @contextlib.contextmanager
 def _mid_collect(strike: Strike, spark: SparkSession, root: Path) -> Iterator[None]:
     """Strike when a part of an old version is deleted and the rest of it is not."""
-    real = delete_folder
+    real = delete_path
 
     def wrapped(spark: SparkSession, path: str, last: Any = ()) -> None:
         folder = root / path.rsplit("/", 1)[-1]
         real(spark, str(next(one for one in sorted(folder.iterdir()) if one.name[0] not in "._")))
         strike()
 
-    with patch.object(collect_module, "delete_folder", wrapped):
+    with patch.object(collect_module, "delete_path", wrapped):
         yield
 
 

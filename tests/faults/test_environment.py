@@ -20,7 +20,7 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.stats.store import stats_path, write_stats
 from dbt_zorder.table import build as build_module
 from dbt_zorder.table import checks, swap
-from dbt_zorder.table.files import delete_folder
+from dbt_zorder.table.files import delete_path
 from tests.faults.points import Injected
 from tests.faults.victim import KINDS, Victim
 from tests.support import unique
@@ -103,7 +103,7 @@ def test_old_versions_that_may_not_be_deleted_fail_no_build(
         refused.append(path)
         raise PermissionError(path)
 
-    monkeypatch.setattr("dbt_zorder.table.collect.delete_folder", refuse)
+    monkeypatch.setattr("dbt_zorder.table.collect.delete_path", refuse)
     victim.build(ROWS + 2)
     assert refused
     assert "zorder_vacuum tries again" in caplog.text
@@ -178,7 +178,7 @@ def test_corrupt_stats_of_the_version_served_lose_no_row(victim: Victim, how: st
 def spoil(victim: Victim, location: str, how: str) -> str:
     path = stats_path(location)
     if how == "missing":
-        delete_folder(victim.spark, path)
+        delete_path(victim.spark, path)
         return how
     file = next(Path(path.removeprefix("file:")).glob("*.parquet"))
     file.with_name(f".{file.name}.crc").unlink()

@@ -22,10 +22,12 @@ SHARE = ["mid write_data", "mid publish", "before publish_stats"]
 FIRST_ROWS = 1000
 
 
-def run(directory: Path, *args: str) -> tuple[dict[str, Any], subprocess.CompletedProcess[str]]:
+def run(
+    directory: Path, *args: str, program: str = "struck"
+) -> tuple[dict[str, Any], subprocess.CompletedProcess[str]]:
     """Run one process in a process group of its own, which it kills as a whole; return what it told."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.faults.struck", str(directory), *args],
+        [sys.executable, "-m", f"tests.faults.{program}", str(directory), *args],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -96,7 +96,7 @@ def test_distinct_rows_fill_every_file(files: int, columns: int, seed: int) -> N
 
 # with one column the cuts can only lie at the hitter's edges, and the greedy split reaches 1.8 times the mean at worst
 @pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.9])
-@pytest.mark.parametrize(("columns", "at_most"), [(1, 1.85), (2, 1.15)])
+@pytest.mark.parametrize(("columns", "at_most"), [(1, 1.85), (2, 1.25)])
 @pytest.mark.parametrize("files", [4, 16, 60])
 def test_a_heavy_hitter_makes_neither_a_giant_nor_an_empty_file(
     share: float, columns: int, at_most: float, files: int

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from dbt_zorder.layout.literals import int_array, key_array, shortest_separator
+from dbt_zorder.layout.literals import key_array, shortest_separator
 from tests.support import settings
 
 STRANGE = ["", "a", "it's", "\\", '"', "a,b", "[1]", "null", "${x}", "\n\t\x00", "漢字", "🎈", " lead", "é", "NaN", "%"]
@@ -72,11 +72,6 @@ def test_an_array_is_one_constant_in_the_plan(spark: SparkSession, ansi: str) ->
         plan = spark.sql(f"EXPLAIN SELECT {', '.join(lookups)} FROM range(3)").collect()[0][0]
     assert plan.count("[cast(id") == len(ARRAYS)
     assert not any(function in plan for function in ("split(", "from_json", "try_cast"))
-
-
-def test_integers_come_back(spark: SparkSession) -> None:
-    assert spark.sql(f"SELECT {int_array([0, -1, 2**31 - 1])} AS a").collect()[0]["a"] == [0, -1, 2**31 - 1]
-    assert spark.sql(f"SELECT typeof({int_array([7])})").collect()[0][0] == "array<int>"
 
 
 pairs = st.tuples(st.binary(max_size=12), st.binary(max_size=12)).filter(lambda pair: pair[0] != pair[1]).map(sorted)

@@ -49,10 +49,29 @@ def test_a_layout_comes_back_as_it_was(spark: SparkSession, by: list[str]) -> No
     )
 
 
+@pytest.mark.parametrize(
+    ("curve", "encoding"), [("hilbert", "rank"), ("hilbert", "bits"), ("linear", "rank"), ("zorder", "bits")]
+)
+def test_a_curve_comes_back_as_it_was(spark: SparkSession, curve: str, encoding: str) -> None:
+    df = spark.sql(
+        f"SELECT {', '.join(f'{sql} AS {name}' for name, sql in COLUMNS.items())}, id % 3 AS p FROM range(900)"
+    )
+    by = ["s", "f", "b", "null_one"]
+    layout = plan_layout(df, LayoutSpec(by=by, files=6, curve=curve, encoding=encoding, partition_by=["p"]))
+    again = layout_from_json(json.loads(json.dumps(layout_to_json(layout), allow_nan=False)), df.schema)
+    assert again is not None
+    assert repr(again.levels) == repr(layout.levels)
+    assert layout.curve is not None
+    assert again.curve is not None
+    assert repr(again.curve.boundaries or []) == repr(list(layout.curve.boundaries))
+    assert again.curve.codes == [list(map(int, codes)) for codes in layout.curve.codes]
+    placed, before = (apply_layout(df, one).select("i").rdd.glom().collect() for one in (again, layout))
+    assert [[row.i for row in rows] for rows in placed] == [[row.i for row in rows] for rows in before]
+
+
 def test_nan_and_infinity_survive_json(spark: SparkSession) -> None:
     df = spark.sql("SELECT cast(if(id < 34, 'NaN', if(id < 67, 'Infinity', '1')) as double) AS f FROM range(100)")
     saved = layout_to_json(plan_layout(df, LayoutSpec(by=["f"], files=3)))
-    assert saved is not None
     texts = {value for cuts in saved["levels"] for values in cuts.values() for value in values}
     assert "nan" in texts
     again = layout_from_json(saved, df.schema)
@@ -74,7 +93,6 @@ def test_a_layout_of_other_columns_is_not_read(spark: SparkSession, other: str) 
 def test_a_layout_of_another_format_is_not_read(spark: SparkSession, broken: dict[str, Any]) -> None:
     df = spark.sql("SELECT id AS a FROM range(10)")
     saved = layout_to_json(plan_layout(df, LayoutSpec(by=["a"], files=2)))
-    assert saved is not None
     assert layout_from_json({**saved, **broken}, df.schema) is None
 
 

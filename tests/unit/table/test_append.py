@@ -142,7 +142,7 @@ def nth_call(number: int, real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize(("step", "call"), [*(("move", n) for n in range(7)), ("close_entry", 0), ("delete_folder", 0)])
+@pytest.mark.parametrize(("step", "call"), [*(("move", n) for n in range(7)), ("close_entry", 0), ("delete_path", 0)])
 def test_what_fails_after_that_is_completed_by_the_next_run(
     spark: SparkSession, table: TableName, overwrite: bool, step: str, call: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -131,8 +131,8 @@ def test_a_deletion_that_is_cut_short_can_go_on(
 ) -> None:
     (chain / name(0) / "part-0.parquet").write_text("x")
     (chain / name(0) / "sub").mkdir()
-    delete = files.delete_folder
-    monkeypatch.setattr(collect, "delete_folder", lambda spark, path, last: delete(spark, f"{path}/part-0.parquet"))
+    delete = files.delete_path
+    monkeypatch.setattr(collect, "delete_path", lambda spark, path, last: delete(spark, f"{path}/part-0.parquet"))
     delete_version(spark, str(chain / name(0)))
     assert not (chain / name(0) / "part-0.parquet").exists()
     assert (chain / name(0) / "_zorder_version").exists()

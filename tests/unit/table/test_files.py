@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.table.files import delete_folder, has_client, is_empty, list_folders
+from dbt_zorder.table.files import delete_path, has_client, is_empty, list_folders
 
 
 def test_folders_are_listed_and_deleted(spark: SparkSession, tmp_path: Path) -> None:
@@ -13,8 +13,8 @@ def test_folders_are_listed_and_deleted(spark: SparkSession, tmp_path: Path) -> 
     (tmp_path / "a [1] %20").mkdir()
     (tmp_path / "file").write_text("x")
     assert list_folders(spark, str(tmp_path)) == ["a [1] %20", "b"]
-    delete_folder(spark, str(tmp_path / "b"))
-    delete_folder(spark, str(tmp_path / "never"))
+    delete_path(spark, str(tmp_path / "b"))
+    delete_path(spark, str(tmp_path / "never"))
     assert list_folders(spark, str(tmp_path)) == ["a [1] %20"]
     assert list_folders(spark, str(tmp_path / "never")) == []
 
