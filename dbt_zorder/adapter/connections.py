@@ -41,31 +41,47 @@ class ZorderConnectionManager(SparkConnectionManager):
             return super().open(connection)
         # imported here because it imports pyspark's JVM gateway, which other methods can do without
         from dbt_zorder.adapter.cursor import SessionHandle
-        from dbt_zorder.adapter.session import open_session
 
-        try:
-            session = open_session(credentials.server_side_parameters, credentials.session_dir)
-        except ZorderError as exc:
-            raise FailedToConnectError(str(exc)) from exc
-        connection.handle = SessionHandle(session)
+        connection.handle = SessionHandle(_open_session(credentials))
         connection.state = ConnectionState.OPEN
         return connection
 
+    def has_session(self) -> bool:
+        """Tell whether ``session`` has one to return."""
+        connection = self.get_thread_connection()
+        has_remote = getattr(connection.credentials, "spark_remote", None) is not None
+        return has_remote or getattr(connection.handle, "session", None) is not None
+
     def session(self) -> SparkSession:
-        """Return the session behind this thread's connection.
+        """Return the session of this thread's connection: that behind it, or the one of the profile's spark_remote.
 
         Raises:
-            DbtRuntimeError: the connection is not one over a session.
+            DbtRuntimeError: there is neither.
+            FailedToConnectError: the server of spark_remote does not answer.
         """
-        handle = self.get_thread_connection().handle
-        session = getattr(handle, "session", None)
-        if session is None:
-            msg = "z-ordering needs a Spark session in dbt's own process: set 'method: session' in the profile."
+        connection = self.get_thread_connection()
+        if not self.has_session():
+            msg = (
+                "z-ordering needs a Spark session: set 'method: session' in the profile, or 'spark_remote' to the "
+                "Spark Connect server of the same cluster, as sc://localhost:15002."
+            )
             raise DbtRuntimeError(msg)
-        return session  # type: ignore[no-any-return]
+        found = getattr(connection.handle, "session", None)
+        return found if found is not None else _open_session(connection.credentials)
 
     @contextmanager
     def exception_handler(self, sql: str) -> Generator[None, None, None]:
         """Turn errors of Spark into dbt's, without the Java stack trace, which goes to the debug log."""
         with told(sql):
             yield
+
+
+def _open_session(credentials: Any) -> SparkSession:
+    from dbt_zorder.adapter.session import open_session
+
+    try:
+        return open_session(
+            credentials.server_side_parameters, credentials.session_dir, getattr(credentials, "spark_remote", None)
+        )
+    except ZorderError as exc:
+        raise FailedToConnectError(str(exc)) from exc

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
+from dbt_common.exceptions import DbtConfigError
 
 from dbt_zorder.adapter.session import SESSION_DIRECTORY
 
@@ -16,6 +18,9 @@ class ZorderCredentials(SparkCredentials):
 
     Attributes:
         method: ``session`` by default; all of dbt-spark's methods work for models without ``zorder_by``.
+        spark_remote: address of a Spark Connect server, ``sc://host:15002``. With ``method: session``, everything runs
+            there; with another method SQL goes that way, and z-ordering, seeds and Python models go to the server,
+            which must share its catalog. By default the environment variable ``SPARK_REMOTE``.
         session_dir: folder of the embedded metastore and warehouse, by default ``.spark_zorder`` in the project;
             a relative path counts from the project.
     """
@@ -23,6 +28,16 @@ class ZorderCredentials(SparkCredentials):
     host: str | None = "localhost"
     method: SparkConnectionMethod = SparkConnectionMethod.SESSION
     session_dir: str | None = None
+    spark_remote: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check what dbt-spark checks, and take the server from the environment as PySpark does."""
+        super().__post_init__()
+        if self.spark_remote is None and self.method == SparkConnectionMethod.SESSION:
+            self.spark_remote = os.environ.get("SPARK_REMOTE") or self.server_side_parameters.get("spark.remote")
+        if self.spark_remote is not None and not self.spark_remote.startswith("sc://"):
+            msg = f"spark_remote is {self.spark_remote!r}, but it must be an address like sc://localhost:15002."
+            raise DbtConfigError(msg)
 
     @property
     def type(self) -> str:
@@ -36,8 +51,8 @@ class ZorderCredentials(SparkCredentials):
 
     def _connection_keys(self) -> tuple[str, ...]:
         if self.method == SparkConnectionMethod.SESSION:
-            return "method", "schema", "session_dir"
-        return super()._connection_keys()
+            return "method", "schema", "spark_remote" if self.spark_remote else "session_dir"
+        return (*super()._connection_keys(), *(["spark_remote"] if self.spark_remote else []))
 
     def resolve_session_dir(self, project_root: str) -> None:
         """Make ``session_dir`` absolute, once the project is known."""

@@ -53,8 +53,8 @@ class InProcessAdapter(SparkAdapter):
 
     @available.parse(lambda *_, **__: True)
     def zorder_in_session(self) -> bool:
-        """Tell whether this connection is a Spark session in dbt's own process."""
-        return getattr(self.connections.get_thread_connection().handle, "session", None) is not None
+        """Tell whether there is a Spark session that DataFrames can be made in."""
+        return self.connections.has_session()
 
     @available.parse_none
     def zorder_view(self, model: Mapping[str, Any], code: str) -> BaseRelation:

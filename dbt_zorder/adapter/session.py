@@ -14,6 +14,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.java import check_java
+from dbt_zorder.adapter.remote import connect
 from dbt_zorder.errors import ZorderError
 
 SESSION_DIRECTORY = ".spark_zorder"
@@ -30,6 +31,9 @@ LAYOUT_SETTINGS: Mapping[str, str] = {
     "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
 }
 """Session-wide settings that layout and pruning need. A profile's ``server_side_parameters`` override each of them."""
+
+REMOTE_SETTINGS = {key: value for key, value in LAYOUT_SETTINGS.items() if key.startswith("spark.sql.")}
+"""Those that a session of a Spark Connect server sets for itself."""
 
 QUIET_SETTINGS: Mapping[str, str] = {
     "spark.app.name": "dbt-zorder",
@@ -71,14 +75,20 @@ def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
     return settings
 
 
-def open_session(user: Mapping[str, str], directory: str) -> SparkSession:
+def open_session(user: Mapping[str, str], directory: str, remote: str | None = None) -> SparkSession:
     """Return this process's session, opened on the first call.
 
     Later calls return the same session and change none of its settings: all dbt threads share it, and a setting that
     one model changed would reach the others.
 
+    Args:
+        user: the profile's ``server_side_parameters``.
+        directory: folder for the embedded metastore and warehouse.
+        remote: of a Spark Connect server, as ``sc://host:15002``; then there is nothing embedded.
+
     Raises:
         JavaError: no Java, or one that is too old.
+        RemoteError: no Spark Connect server answers.
         SessionError: Spark does not start; the message says why where that is known.
     """
     global _opened
@@ -87,16 +97,15 @@ def open_session(user: Mapping[str, str], directory: str) -> SparkSession:
             return _opened
         active = SparkSession.getActiveSession()
         if active is None:
-            active = _start(user, directory)
+            active = connect(remote, {**REMOTE_SETTINGS, **user}) if remote else _start(user, directory)
             atexit.register(_stop, active)
         _opened = active
         return _opened
 
 
 def _start(user: Mapping[str, str], directory: str) -> SparkSession:
-    if "SPARK_REMOTE" not in os.environ and "spark.remote" not in user:
-        check_java(pyspark.__version__)
-        _make(Path(directory))
+    check_java(pyspark.__version__)
+    _make(Path(directory))
     # PySpark 4 logs every error of analysis as JSON with a Java stack trace, also those that are caught
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     builder = SparkSession.builder.enableHiveSupport()

@@ -1,0 +1,59 @@
+"""The one Spark Connect session of a dbt process: the server owns metastore and warehouse, we set what it lets us."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.errors import ZorderError
+
+_LOG = logging.getLogger("dbt_zorder")
+
+_MISSING = (
+    "spark_remote needs the client of Spark Connect: pip install 'dbt-zorder[connect]'. What is missing here: {missing}"
+)
+
+
+class RemoteError(ZorderError):
+    """The Spark Connect server cannot be used."""
+
+
+def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
+    """Return a session of a Spark Connect server.
+
+    Args:
+        url: as ``sc://host:15002``.
+        settings: those that a session may change are set; others belong to the server, which was started with its own.
+
+    Raises:
+        RemoteError: there is no client, or no server answers; the message says what to do.
+    """
+    try:
+        importlib.import_module("pyspark.sql.connect.session")  # says which package is missing
+    except ImportError as exc:
+        raise RemoteError(_MISSING.format(missing=str(exc).splitlines()[0])) from exc
+    try:
+        session = SparkSession.builder.remote(url).getOrCreate()
+        session.sql("SHOW DATABASES").collect()  # the first call that reaches the server, and the catalog behind it
+    except Exception as exc:
+        lines = [line for line in str(exc).splitlines() if line.strip()]
+        msg = f"No Spark Connect server answers at {url} (spark_remote): {lines[0] if lines else type(exc).__name__}"
+        raise RemoteError(msg) from exc
+    for key, value in settings.items():
+        _set(session, key, value)
+    return session
+
+
+def _set(session: SparkSession, key: str, value: str) -> None:
+    try:
+        # an extension's or a file system's settings are unknown to the server, and may be set
+        if session.conf.isModifiable(key) or not key.startswith("spark.sql."):
+            session.conf.set(key, value)
+            return
+    except Exception as exc:
+        _LOG.debug("the server does not let %s be set: %s", key, str(exc).splitlines()[0])
+        return
+    _LOG.debug("%s is a setting that the server must be started with", key)

@@ -1,0 +1,139 @@
+"""One project on every kind of Spark that the adapter reaches: ``make cluster-test``.
+
+Each runs in a process of its own, because a process has one session.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.servers import Server, connect_and_thrift, standalone
+
+pytestmark = pytest.mark.slow
+
+EVENTS = """
+{{ config(materialized='table', zorder_by=['id', 'a'], zorder_files=4) }}
+select id, pmod(hash(id), 100) as a, cast(id % 3 as string) as kind from range(4000)
+"""
+LOG = """
+{{ config(materialized='incremental', zorder_by=['id', 'a'], zorder_files=2) }}
+select id + {{ var('from') }} as id, a from {{ ref('events') }} where id < 500
+"""
+PARTED = """
+{{ config(materialized='incremental', incremental_strategy='insert_overwrite', partition_by=['kind'],
+          zorder_by=['id', 'a'], zorder_files=2, file_format='parquet') }}
+select id + {{ var('from') }} as id, a, kind from {{ ref('events') }}
+{% if is_incremental() %} where kind = '1' {% endif %}
+"""
+PYTHON = """
+def model(dbt, session):
+    dbt.config(materialized="table", zorder_by=["a", "id"], zorder_files=2)
+    return dbt.ref("events").where("kind = '2'")
+"""
+PRUNED = "select * from {{ zorder_scan(ref('events'), 'id < 100') }}"
+SEED = "code,name\n1,one\n2,\n3,three\n"
+SCHEMA = """
+models:
+  - name: events
+    data_tests: [{zorder_sound: {arguments: {made: 2}}}]
+    columns: [{name: id, data_tests: [not_null]}]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    files = {
+        "dbt_project.yml": "name: where_it_runs\nprofile: where\nflags: {send_anonymous_usage_stats: false}\n"
+        "seeds: {+zorder_by: code}\nvars: {from: 0}\n",
+        "models/events.sql": EVENTS,
+        "models/log.sql": LOG,
+        "models/parted.sql": PARTED,
+        "models/python.py": PYTHON,
+        "models/pruned.sql": PRUNED,
+        "models/schema.yml": SCHEMA,
+        "seeds/codes.csv": SEED,
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with connect_and_thrift(tmp_path_factory.mktemp("server")) as ports:
+        yield ports
+
+
+def dbt(project: Path, target: dict[str, Any], *args: str) -> str:
+    target = {"type": "spark_zorder", "schema": "where_it_runs", "threads": 2, **target}
+    profile = {"where": {"target": "dev", "outputs": {"dev": target}}}
+    (project / "profiles.yml").write_text(json.dumps(profile))
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("DBT_", "SPARK_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", "from dbt.cli.main import cli; cli()", "--no-use-colors", *args, "--profiles-dir", "."],
+        cwd=project,
+        env={**env, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    return " ".join(done.stdout.split())
+
+
+def check(project: Path, target: dict[str, Any], said: str) -> None:
+    """Build twice, read pruned, ask and verify."""
+    assert "[zorder: 4 files" in dbt(project, target, "build")
+    assert said in dbt(project, target, "--log-level", "debug", "debug")
+    dbt(project, target, "run", "--select", "log", "parted", "--vars", "{from: 10000}")
+    sums = {"log": "id", "parted": "id", "python": "id", "pruned": "id", "codes": "code"}
+    counts = [f"select '{name}', count(*), sum({of}) from {{{{ ref('{name}') }}}}" for name, of in sums.items()]
+    shown = dbt(project, target, "show", "--inline", " union all ".join(counts))
+    ones = sum(range(1, 4000, 3)) + 10_000 * len(range(1, 4000, 3))
+    others = sum(range(4000)) - sum(range(1, 4000, 3))
+    for line in (
+        f"log | 1000 | {2 * sum(range(500)) + 10_000 * 500}",
+        f"parted | 4000 | {ones + others}",
+        f"python | {len(range(2, 4000, 3))} | {sum(range(2, 4000, 3))}",
+        f"pruned | 100 | {sum(range(100))}",
+        "codes | 3 | 6",
+    ):
+        assert line in shown, shown
+    explained = dbt(project, target, "run-operation", "zorder_explain", "--args", '{model: events, where: "id < 100"}')
+    assert "`id` < 100" in explained
+    assert dbt(project, target, "run-operation", "zorder_verify").count("listing, stats and footers agree") == 4
+
+
+def test_a_standalone_cluster(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with standalone(tmp_path_factory.mktemp("standalone")) as address:
+        settings = {"spark.master": address, "spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "3"}
+        check(project, {"server_side_parameters": settings}, "Connection test: [OK")
+
+
+def test_spark_connect(project: Path, server: Server) -> None:
+    target = {"spark_remote": f"sc://localhost:{server.connect}", "schema": "by_connect"}
+    check(project, target, f"spark_remote: sc://localhost:{server.connect}")
+
+
+def test_thrift_with_spark_connect_beside_it(project: Path, server: Server) -> None:
+    pytest.importorskip("pyhive.hive")
+    remote = f"sc://localhost:{server.connect}"
+    target = {"method": "thrift", "host": "localhost", "port": server.thrift, "user": "dbt", "schema": "by_thrift"}
+    check(project, {**target, "spark_remote": remote}, f"spark_remote: {remote}")
+
+
+def test_a_server_that_is_not_there_is_one_sentence(project: Path) -> None:
+    with pytest.raises(AssertionError) as caught:
+        dbt(project, {"spark_remote": "sc://localhost:1"}, "run")
+    assert "No Spark Connect server answers at sc://localhost:1" in str(caught.value)
+    assert "Traceback" not in str(caught.value)
