@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install demo test test-all check format soak-pruning soak-faults mutants bench smoke clean
+.PHONY: help install demo test test-all check format soak-pruning soak-faults mutants bench smoke cluster-test clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,10 @@ soak-pruning: $(STAMP) ## Decide 100,000 random predicates on live Spark, and 5,
 
 soak-faults: $(STAMP) ## Strike builds at every point, race them at every step, and read beside 200 swaps
 	SOAK_FAULTS=1 $(BIN)/python -m pytest -s tests/faults
+
+cluster-test: $(STAMP) ## Run a project on a standalone cluster, over Spark Connect, and over Thrift, all started here
+	$(BIN)/pip install --quiet --editable '.[connect]' 'dbt-spark[PyHive]'
+	$(BIN)/python -m pytest tests/cluster
 
 mutants: $(STAMP) ## Break the translator of predicates in many small ways; the harness must notice each
 	$(BIN)/python tests/soundness/mutants.py

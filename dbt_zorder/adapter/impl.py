@@ -17,6 +17,7 @@ from dbt_zorder import __version__, pruning
 from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
 from dbt_zorder.adapter.in_process import InProcessAdapter
 from dbt_zorder.adapter.names import model_name, table_name
+from dbt_zorder.adapter.progress import progress
 from dbt_zorder.adapter.response import ZorderResponse
 from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
@@ -64,7 +65,7 @@ class ZorderAdapter(InProcessAdapter):
     ) -> ZorderResponse:
         """Build a model into a new version of its table and swap it in; return what ``dbt run`` reports."""
         request = build_request(settings, relation, model, persist_relation, persist_columns)
-        with self.connections.exception_handler(sql), _told_of(model):
+        with self._at_work_on(model, sql):
             return ZorderResponse.of(build(self.session, self.session.sql(sql), request))
 
     @available.parse_none
@@ -79,7 +80,7 @@ class ZorderAdapter(InProcessAdapter):
     ) -> ZorderResponse:
         """Build a seed's rows into a new version of its table and swap it in."""
         request = build_request(settings, relation, model, persist_relation, persist_columns)
-        with self.connections.exception_handler(f"the seed {model_name(model)}"), _told_of(model):
+        with self._at_work_on(model, f"the seed {model_name(model)}"):
             return ZorderResponse.of(build(self.session, rows, request))
 
     @available.parse_none
@@ -95,7 +96,7 @@ class ZorderAdapter(InProcessAdapter):
     ) -> ZorderResponse:
         """Add a model's rows to its table; ``batch`` holds ``overwrite`` and ``on_schema_change``."""
         request = build_request(settings, relation, model, persist_relation, persist_columns)
-        with self.connections.exception_handler(sql), _told_of(model):
+        with self._at_work_on(model, sql):
             now = begin(self.session, request.table)
             # what the model asked of its table while it was compiled, it asked of the files of then
             before = self._files_at_compilation().pop(str(relation), now) if now is not None else None
@@ -129,7 +130,8 @@ class ZorderAdapter(InProcessAdapter):
                 request = build_request(settings, relation, model, False, False)
             else:
                 request = request_from_marker(self.session, table_name(relation))
-            return optimize(self.session, request, dry_run=dry_run).to_dict()
+            with progress(self.session, str(table_name(relation))):
+                return optimize(self.session, request, dry_run=dry_run).to_dict()
 
     @available.parse(lambda *_, **__: False)
     def zorder_drop(self, relation: BaseRelation) -> bool:
@@ -220,6 +222,16 @@ class ZorderAdapter(InProcessAdapter):
         with _told():
             summary = current_summary(self.session, table_name(relation))
         return {"files": summary.files, "columns": dict(summary.point_query_files)}
+
+    @contextmanager
+    def _at_work_on(self, model: Mapping[str, Any], sql: str) -> Iterator[None]:
+        """Say how far a model is, and turn the errors of its build into dbt's."""
+        with (
+            self.connections.exception_handler(sql),
+            _told_of(model),
+            progress(self.session, str(model["name"])),
+        ):
+            yield
 
     def _is_there(self, relation: str) -> bool:
         try:

@@ -26,13 +26,13 @@ from dbt_zorder.table import journal
 from dbt_zorder.table.analyze import analyzed, measure_again
 from dbt_zorder.table.build import (
     BuildRequest,
-    Clock,
     publish_stats,
     stats_columns,
     without_null_partitions,
     write_data,
 )
 from dbt_zorder.table.checks import check_base, location_of, verify
+from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.files import list_files
 from dbt_zorder.table.listing import below_uri, check_same_files, list_data
 from dbt_zorder.table.summary import Summary, summarize

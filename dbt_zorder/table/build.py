@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
@@ -26,6 +25,7 @@ from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.stats.store import read_stats, stats_path, write_stats
 from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.checks import check_base, check_served, check_version, location_of, verify
+from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.collect import collect_old
 from dbt_zorder.table.files import delete_path, has_client
 from dbt_zorder.table.pilot import sized_layout
@@ -322,19 +322,3 @@ def _drop_replaced(spark: SparkSession, base: TableInfo | None, table: TableName
         return
     if base.location.rstrip("/").rsplit("/", 1)[-1] == table.identifier.lower():
         delete_path(spark, base.location)
-
-
-class Clock:
-    """Seconds by phase."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextlib.contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Count the seconds of the block under a name."""
-        started = time.monotonic()
-        try:
-            yield
-        finally:
-            self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)

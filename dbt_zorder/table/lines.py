@@ -23,7 +23,7 @@ def write_line(spark: SparkSession, folder: str, line: str, *, renew: bool = Fal
     """
     if not has_client(spark):
         row = spark.range(1).select(f.lit(line).alias("value")).coalesce(1)
-        row.write.mode("overwrite" if renew else "errorifexists").text(folder)
+        row.write.mode("overwrite" if renew else "error").text(folder)
         return
     if not renew and exists(spark, folder):
         msg = f"The folder {folder} exists already."
