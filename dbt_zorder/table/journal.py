@@ -29,7 +29,16 @@ from datetime import datetime, timedelta, timezone
 from pyspark.sql import SparkSession
 
 from dbt_zorder.stats.schema import STATS_DIRECTORY
-from dbt_zorder.table.files import delete_empty, delete_path, exists, list_folders, move, read_text, write_text
+from dbt_zorder.table.files import (
+    delete_empty,
+    delete_path,
+    exists,
+    has_client,
+    list_folders,
+    move,
+    read_text,
+    write_text,
+)
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -173,7 +182,9 @@ def recover_journal(spark: SparkSession, version_path: str) -> tuple[int, int]:
 
 
 def ready_entries(spark: SparkSession, version_path: str) -> list[Entry]:
-    """Return the entries of a version whose batches belong to the table, but are not all moved in."""
+    """Return the entries of a version whose batches belong to the table, but are not all moved in; none where nobody can rename a file, and so nobody keeps a journal."""
+    if not has_client(spark):
+        return []
     journal = f"{version_path.rstrip('/')}/{JOURNAL_DIRECTORY}"
     entries = [Entry(version_path, name) for name in list_folders(spark, journal) if _NAME.match(name)]
     return [entry for entry in entries if exists(spark, f"{entry.path}/plan.json")]

@@ -11,7 +11,6 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.stats.collect import collect
 from dbt_zorder.stats.store import read_stats, write_stats
 from dbt_zorder.table.build import publish_stats
-from dbt_zorder.table.files import has_client
 from dbt_zorder.table.journal import ready_entries
 from dbt_zorder.table.optimize import recover
 from dbt_zorder.table.version import version_of
@@ -41,7 +40,7 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
         msg = f"Stats are kept of Parquet tables only, and {table} {kind}."
         raise ZorderError(msg)
     recover(spark, table)
-    if version_of(info.location) and has_client(spark) and ready_entries(spark, info.location):
+    if version_of(info.location) and ready_entries(spark, info.location):
         msg = f"Another run is moving a batch into {table}; its stats come with it. Run this again after it."
         raise ZorderError(msg)
     spark.sql(f"REFRESH TABLE {table.sql}")  # the session may know older files
