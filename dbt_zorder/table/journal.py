@@ -182,7 +182,10 @@ def recover_journal(spark: SparkSession, version_path: str) -> tuple[int, int]:
 
 
 def ready_entries(spark: SparkSession, version_path: str) -> list[Entry]:
-    """Return the entries of a version whose batches belong to the table, but are not all moved in; none where nobody can rename a file, and so nobody keeps a journal."""
+    """Return the entries of a version whose batches belong to the table, but are not all moved in.
+
+    None over Spark Connect, where nobody can rename a file, and so nobody keeps a journal.
+    """
     if not has_client(spark):
         return []
     journal = f"{version_path.rstrip('/')}/{JOURNAL_DIRECTORY}"
