@@ -8,6 +8,10 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
+# the Python of a version, if this machine has it, also by pyenv
+python_of = $(shell for one in python$(1) $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python3) $(PYTHON); do \
+	$$one -c '' 2>/dev/null && echo $$one && break; done)
+
 .PHONY: help install demo test test-all check format soak-pruning soak-faults mutants bench smoke cluster-test clean
 
 help: ## List the targets
@@ -39,9 +43,9 @@ test: $(STAMP) ## Run the test suite, in JOBS=2 processes
 test-all: $(STAMP) ## Run every test there is, also the cases that CI leaves out
 	$(BIN)/python -m pytest $(PARALLEL)
 
-smoke: ## Build the flights project with the oldest and the newest PySpark that the package allows
-	PYTHON=$(PYTHON) tests/smoke.sh oldest 'pyspark==3.5.*' 'dbt-core==1.10.*'
-	PYTHON=$(PYTHON) tests/smoke.sh newest 'pyspark<5'
+smoke: ## Build the flights project with the oldest and the newest versions that the package allows
+	PYTHON=$(call python_of,3.10) tests/smoke.sh oldest 'pyspark==3.5.*' 'dbt-core==1.10.*' 'dbt-spark==1.9.*'
+	PYTHON=$(call python_of,3.13) tests/smoke.sh newest 'pyspark<5' 'dbt-core<1.12' 'dbt-spark<1.12'
 
 soak-pruning: $(STAMP) ## Decide 100,000 random predicates on live Spark, and 5,000 a kind of adversarial stats
 	SOAK=100000 SOAK_T3=5000 $(BIN)/python -m pytest -s tests/soundness/test_t2_random.py tests/soundness/test_t3_adversarial.py

