@@ -62,8 +62,8 @@ class ZorderConnectionManager(SparkConnectionManager):
         connection = self.get_thread_connection()
         if not self.has_session():
             msg = (
-                "z-ordering needs a Spark session: set 'method: session' in the profile, or 'spark_remote' to the "
-                "Spark Connect server of the same cluster, as sc://localhost:15002."
+                "z-ordering and Python models need a Spark session: set 'method: session' in the profile, or "
+                "'spark_remote' to the Spark Connect server of the same cluster, as sc://localhost:15002."
             )
             raise DbtRuntimeError(msg)
         found = getattr(connection.handle, "session", None)

@@ -17,6 +17,8 @@ _SET = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
+_HIDDEN = "(redacted)"
+
 
 class Scope(ExitStack):
     """What is to be undone when one model ends, the last first."""
@@ -111,7 +113,9 @@ SCOPES = Scopes()
 
 def set_settings(spark: SparkSession) -> dict[str, str]:
     """Return the settings that are set in a session, by key."""
-    return {row[0]: row[1] for row in spark.sql("SET").collect()}
+    rows = spark.sql("SET").collect()
+    # a list of settings hides what may be a secret, and a hidden one must not be put back as such
+    return {key: str(spark.conf.get(key, value)) if _HIDDEN in value else value for key, value in rows}
 
 
 def run_aside(spark: SparkSession, sql: str, settings: dict[str, str]) -> bool:

@@ -196,7 +196,9 @@ MISTAKES = {
         "column x",
     ),
     "fails in a worker": (
-        BROKEN.replace("helper(0)", "session.range(3).select(__import__('pyspark').sql.functions.udf(helper)('id'))"),
+        BROKEN.replace(
+            "helper(0)", "session.range(3).select(__import__('pyspark').sql.functions.udf(helper)('id').alias('id'))"
+        ),
         'File "models/m.py", line 2, in helper',
         "ZeroDivisionError: division by zero",
     ),
@@ -218,7 +220,7 @@ class TestMistakes:
         _, text = run_dbt_and_capture(["run"], expect_pass=False)
         flat = " ".join(text.split())
         for message in messages:
-            assert message in flat
+            assert message in flat, text
         assert "site-packages" not in flat
         assert "\tat " not in text
         assert spark.table(f"{project.test_schema}.m").count() == 10, "the table is as it was"
