@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,26 +10,36 @@ from dbt.adapters.__about__ import version as base_version
 from dbt.adapters.base import BaseRelation, available
 from dbt.adapters.base.impl import AdapterTrackingRelationInfo
 from dbt.adapters.contracts.relation import RelationConfig
+from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.events.functions import fire_event
+from dbt_common.events.types import Note
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder import __version__, pruning
+from dbt_zorder.adapter.catalog_stats import table_stats
+from dbt_zorder.adapter.checkup import check_up
 from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
 from dbt_zorder.adapter.connections import ZorderConnectionManager
 from dbt_zorder.adapter.response import ZorderResponse
-from dbt_zorder.catalog import TableName
+from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.sql import quote_string
 from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.comments import documented, set_comments
 from dbt_zorder.table.incremental import Batch, begin, increment
 from dbt_zorder.table.optimize import optimize, request_from_marker
 from dbt_zorder.table.remove import drop_table, rename_stats
 from dbt_zorder.table.restat import rebuild_stats
 from dbt_zorder.table.rollback import rollback
+from dbt_zorder.table.snapshot import SnapshotColumns, default_columns, take_snapshot
 from dbt_zorder.table.summary import current_summary
 from dbt_zorder.table.vacuum import vacuum
 from dbt_zorder.table.verify import verify_table
+
+_LOG = AdapterLogger("Zorder")
 
 
 class ZorderAdapter(SparkAdapter):
@@ -53,6 +63,13 @@ class ZorderAdapter(SparkAdapter):
     def session(self) -> SparkSession:
         """The Spark session of this thread's connection."""
         return self.connections.session()
+
+    def debug_query(self) -> None:
+        """Try the connection for ``dbt debug``, and over a session the writing and pruning of a small table."""
+        super().debug_query()
+        if self._has_session():
+            with _told():
+                check_up(self.session, self.config.credentials.schema, lambda line: fire_event(Note(msg=f"  {line}")))
 
     @available.parse_none
     def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
@@ -107,6 +124,33 @@ class ZorderAdapter(SparkAdapter):
                 msg = f"Model {model_name(model)}: {exc}"
                 raise DbtRuntimeError(msg) from exc
         return ZorderResponse.of_increment(report)
+
+    @available.parse_none
+    def zorder_snapshot(
+        self,
+        settings: ModelSettings | None,
+        relation: BaseRelation,
+        sql: str,
+        model: Mapping[str, Any],
+        persist_relation: bool,
+        persist_columns: bool,
+        columns: Mapping[str, str],
+        exists: bool,
+    ) -> ZorderResponse:
+        """Build a snapshot's first version from its query, or the next one from the query of its changes."""
+        with self.connections.exception_handler(sql):
+            try:
+                df = self.session.sql(sql)
+                by = settings or snapshot_settings(model, df, columns)
+                request = build_request(by, relation, model, persist_relation, persist_columns)
+                if not exists:
+                    return ZorderResponse.of(build(self.session, df, request))
+                current = model["config"].get("dbt_valid_to_current")
+                names = SnapshotColumns(columns["dbt_scd_id"], columns["dbt_valid_to"], current)
+                return ZorderResponse.of_snapshot(take_snapshot(self.session, df, request, names))
+            except ZorderError as exc:
+                msg = f"Snapshot {model_name(model)}: {exc}"
+                raise DbtRuntimeError(msg) from exc
 
     @available.parse_none
     def zorder_begin(self, relation: BaseRelation) -> None:
@@ -226,6 +270,41 @@ class ZorderAdapter(SparkAdapter):
             summary = current_summary(self.session, table_name(relation))
         return {"files": summary.files, "columns": dict(summary.point_query_files)}
 
+    @available.parse_none
+    def zorder_comment(
+        self, relation: BaseRelation, comment: str | None, columns: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        """Give a table and its columns the comments of a model's properties, where they have others."""
+        if self._has_session():
+            table = table_name(relation)
+            with self.connections.exception_handler(f"comment on {relation}"):
+                names = self.session.table(table.sql).columns
+                set_comments(self.session, table, comment, documented(columns, names))
+
+    @available.parse(lambda *_, **__: {})
+    def zorder_documented(self, columns: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str, str]:
+        """Return the descriptions of columns, by the names that a query gives them."""
+        return documented(columns, names)
+
+    @available.parse(lambda *_, **__: "")
+    def zorder_quote(self, text: str) -> str:
+        """Return a text as a literal of Spark's."""
+        return quote_string(text)
+
+    def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
+        """Return a relation's columns for dbt's catalog: with comments, and with the figures of a z-ordered table."""
+        rows = list(super()._get_columns_for_catalog(relation))
+        info = describe(self.session, table_name(relation)) if self._has_session() else None
+        if info is None:
+            return rows
+        comments = {name: comment for name, _, comment in info.columns}
+        shared: dict[str, Any] = {"table_comment": info.comment or None}
+        try:
+            shared.update(table_stats(self.session, table_name(relation), info))
+        except ZorderError as exc:  # the catalog is worth having without them
+            _LOG.debug(f"no figures of {relation} for the catalog: {exc}")
+        return [{**row, **shared, "column_comment": comments.get(row["column_name"]) or None} for row in rows]
+
     def _is_there(self, relation: str) -> bool:
         try:
             return self.session.catalog.tableExists(relation)
@@ -275,6 +354,16 @@ def build_request(
         keep_versions=settings.keep_versions,
         grace_hours=settings.grace_hours,
     )
+
+
+def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[str, str]) -> ModelSettings:
+    """Return the settings of a snapshot that names no ``zorder_by``: it is built by versions all the same."""
+    config = model["config"]
+    key = config.get("unique_key") or []
+    by = default_columns(df, [key] if isinstance(key, str) else key, columns["dbt_valid_from"])
+    settings = ModelSettings.from_config(model_name(model), {**config, "zorder_by": by, "zorder_skip": None})
+    assert settings is not None
+    return settings
 
 
 def table_name(relation: BaseRelation) -> TableName:
