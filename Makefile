@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test test-all check format soak-pruning soak-faults mutants bench smoke clean
+.PHONY: help install demo test test-all check format suites soak-pruning soak-faults mutants bench smoke clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,11 @@ test: $(STAMP) ## Run the whole test suite
 
 test-all: $(STAMP) ## Run every test there is, also the cases that CI leaves out
 	$(BIN)/python -m pytest
+
+suites: $(STAMP) ## Run dbt's own suites for adapters, plain and with every table z-ordered; write docs/compatibility.md
+	ZORDER_SUITES=plain $(BIN)/python -m pytest tests/functional/adapter --junitxml=build/suites-plain.xml
+	ZORDER_SUITES=zordered $(BIN)/python -m pytest tests/functional/adapter --junitxml=build/suites-zordered.xml
+	$(BIN)/python -m tests.compatibility
 
 smoke: ## Build the flights project with the oldest and the newest PySpark that the package allows
 	PYTHON=$(PYTHON) tests/smoke.sh oldest 'pyspark==3.5.*' 'dbt-core==1.10.*'

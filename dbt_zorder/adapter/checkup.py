@@ -1,4 +1,4 @@
-"""What ``dbt debug`` finds out: whether a table can be written here, z-ordered, and read with fewer files than it has."""
+"""What ``dbt debug`` finds out: whether a table can be written here, and read with fewer files than it has."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.sql import quote_string
+from dbt_zorder.stats.schema import STATS_DIRECTORY, STATS_SUFFIX
 from dbt_zorder.table.build import BuildRequest, build
 from dbt_zorder.table.comments import documented, set_comments
 from dbt_zorder.table.incremental import Batch, begin, increment
@@ -275,7 +276,7 @@ class ZorderAdapter(SparkAdapter):
         self, relation: BaseRelation, comment: str | None, columns: Mapping[str, Mapping[str, Any]]
     ) -> None:
         """Give a table and its columns the comments of a model's properties, where they have others."""
-        if self._has_session():
+        if self._has_session() and (comment is not None or columns):
             table = table_name(relation)
             with self.connections.exception_handler(f"comment on {relation}"):
                 names = self.session.table(table.sql).columns
@@ -290,6 +291,11 @@ class ZorderAdapter(SparkAdapter):
     def zorder_quote(self, text: str) -> str:
         """Return a text as a literal of Spark's."""
         return quote_string(text)
+
+    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
+        """Return the tables and views of a schema, without what Spark lists besides: temporary views, and our stats."""
+        found = super().list_relations_without_caching(schema_relation)
+        return [one for one in found if one.schema and not is_stats(one)]
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         """Return a relation's columns for dbt's catalog: with comments, and with the figures of a z-ordered table."""
@@ -332,7 +338,9 @@ def build_request(
     persist_columns: bool,
 ) -> BuildRequest:
     """Return what to build for a model."""
-    described = {name: column.get("description") or "" for name, column in model["columns"].items()}
+    # a name in quotes must be met in its very case, which persist_docs looks after when the table is there
+    unquoted = {name: column for name, column in model["columns"].items() if not column.get("quote")}
+    described = {name: column.get("description") or "" for name, column in unquoted.items()}
     return BuildRequest(
         table=table_name(relation),
         spec=LayoutSpec(
@@ -364,6 +372,12 @@ def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[
     settings = ModelSettings.from_config(model_name(model), {**config, "zorder_by": by, "zorder_skip": None})
     assert settings is not None
     return settings
+
+
+def is_stats(relation: BaseRelation) -> bool:
+    """Tell whether a listed relation is the one over a table's stats, which dbt is to treat as part of the table."""
+    name, facts = str(relation.identifier), str(getattr(relation, "information", ""))
+    return name.endswith(STATS_SUFFIX) and f"/{STATS_DIRECTORY}" in facts
 
 
 def table_name(relation: BaseRelation) -> TableName:

@@ -3,6 +3,7 @@
   {%- if (config.get('file_format') or 'parquet') in ['delta', 'hudi', 'iceberg'] -%}
     {{ return(spark__persist_docs(relation, model, for_relation, for_columns)) }}
   {%- endif -%}
+  {#- a column in quotes is one of that very case, so only now, beside the table's own names, can its comment be found -#}
   {%- set columns = model.columns if for_columns and config.persist_column_docs() else {} -%}
   {%- if columns -%}
     {%- set existing = adapter.get_columns_in_relation(relation) | map(attribute='name') | list -%}

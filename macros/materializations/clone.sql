@@ -1,5 +1,10 @@
-{#- dbt's own: what can be cloned is Delta alone, which dbt-spark does; of anything else a clone is a view. -#}
+{#- dbt's own: what can be cloned is Delta alone, which dbt-spark does; of anything else a clone is a view. A view of
+    itself would first drop the table that it is to be a view of. -#}
 {% materialization clone, adapter='spark_zorder' %}
+  {%- if defer_relation and (defer_relation.schema, defer_relation.identifier) == (this.schema, this.identifier) -%}
+    {{ log("Target relation and defer relation are the same, skipping clone for relation: " ~ this) }}
+    {{ return({'relations': [this]}) }}
+  {%- endif -%}
   {%- if config.get('file_format') == 'delta' -%}
     {{ return(materialization_clone_spark()) }}
   {%- endif -%}

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from dbt.tests.fixtures import project
+from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.impl import ZorderAdapter
+from tests.functional.adapter.dialect import run_sql_for_tests, write_project_files
 from tests.functional.adapter.first_column import zorder_settings
 
 RUNS = ("plain", "zordered")
@@ -45,9 +48,17 @@ def suites_run(request: pytest.FixtureRequest) -> Iterator[str]:
         msg = f"ZORDER_SUITES is {run!r}, but only {' and '.join(RUNS)} are runs of the suites."
         raise pytest.UsageError(msg)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ZorderAdapter, "run_sql_for_tests", run_sql_for_tests)
+        patch.setattr(project, "write_project_files", write_project_files)
         if run == "zordered":
             patch.setattr(ZorderAdapter, "zorder_settings", zorder_settings)
         yield run
+
+
+@pytest.fixture(scope="class")
+def profile_user(spark: SparkSession) -> str:
+    """Return who owns the tables of this session."""
+    return str(spark.sql("SELECT current_user()").collect()[0][0])
 
 
 def _name(node: pytest.Item | pytest.Collector) -> str:

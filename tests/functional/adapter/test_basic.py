@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+from dbt.tests.adapter.basic.expected_catalog import base_expected_catalog, expected_references_catalog, no_stats
 from dbt.tests.adapter.basic.test_adapter_methods import BaseAdapterMethod
 from dbt.tests.adapter.basic.test_base import BaseSimpleMaterializations
 from dbt.tests.adapter.basic.test_docs_generate import BaseDocsGenerate, BaseDocsGenReferences
@@ -20,21 +24,43 @@ from dbt.tests.adapter.basic.test_snapshot_check_cols import BaseSnapshotCheckCo
 from dbt.tests.adapter.basic.test_snapshot_timestamp import BaseSnapshotTimestamp
 from dbt.tests.adapter.basic.test_table_materialization import BaseTableMaterialization
 from dbt.tests.adapter.basic.test_validate_connection import BaseValidateConnection
+from dbt.tests.util import run_dbt
 
 
-class TestAdapterMethod(BaseAdapterMethod):
-    pass
+class FiguresOf:
+    """Equal to a catalog's statistics if they are those of a z-ordered table, or of none."""
+
+    def __init__(self, zordered: bool) -> None:
+        self.zordered = zordered
+
+    def __eq__(self, stats: object) -> bool:
+        names = {"zorder_by", "zorder_files", "zorder_point_query", "zorder_version"}
+        assert isinstance(stats, dict)
+        return names <= stats.keys() if self.zordered else stats == no_stats()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class SparkCatalog:
+    """Types, names of kinds of relations, and figures as this catalog has them."""
+
+    def described(self, build: Any, project: Any, profile_user: str, run: str, **types: str) -> dict[str, Any]:
+        found: dict[str, Any] = build(
+            project,
+            role=profile_user,
+            id_type="long",
+            text_type="string",
+            time_type="timestamp",
+            view_type="view",
+            table_type="table",
+            model_stats=no_stats(),
+            seed_stats=FiguresOf(run == "zordered"),
+            **types,
+        )
+        return found
 
 
 class TestSimpleMaterializations(BaseSimpleMaterializations):
-    pass
-
-
-class TestDocsGenerate(BaseDocsGenerate):
-    pass
-
-
-class TestDocsGenReferences(BaseDocsGenReferences):
     pass
 
 
@@ -46,11 +72,27 @@ class TestEphemeral(BaseEphemeral):
     pass
 
 
+class TestSingularTests(BaseSingularTests):
+    pass
+
+
+class TestSingularTestsEphemeral(BaseSingularTestsEphemeral):
+    pass
+
+
 class TestGenericTests(BaseGenericTests):
     pass
 
 
-class TestGetCatalogForSingleRelation(BaseGetCatalogForSingleRelation):
+class TestTableMaterialization(BaseTableMaterialization):
+    pass
+
+
+class TestValidateConnection(BaseValidateConnection):
+    pass
+
+
+class TestAdapterMethod(BaseAdapterMethod):
     pass
 
 
@@ -59,19 +101,17 @@ class TestIncremental(BaseIncremental):
 
 
 class TestIncrementalNotSchemaChange(BaseIncrementalNotSchemaChange):
-    pass
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"name": "incremental", "models": {"+incremental_strategy": "append"}}  # the suite's own is merge
 
 
 class TestIncrementalBadStrategy(BaseIncrementalBadStrategy):
-    pass
-
-
-class TestSingularTests(BaseSingularTests):
-    pass
-
-
-class TestSingularTestsEphemeral(BaseSingularTestsEphemeral):
-    pass
+    def test_incremental_invalid_strategy(self, project: Any) -> None:
+        """dbt-spark, and we with it, names the strategies that there are."""
+        run_dbt(["seed"])
+        results = run_dbt(["run"], expect_pass=False)
+        assert "Invalid incremental strategy provided: bad_strategy" in results.results[0].message
 
 
 class TestSnapshotCheckCols(BaseSnapshotCheckCols):
@@ -82,9 +122,20 @@ class TestSnapshotTimestamp(BaseSnapshotTimestamp):
     pass
 
 
-class TestTableMaterialization(BaseTableMaterialization):
-    pass
+class TestDocsGenerate(SparkCatalog, BaseDocsGenerate):
+    @pytest.fixture(scope="class")
+    def expected_catalog(self, project: Any, profile_user: str, suites_run: str) -> dict[str, Any]:
+        return self.described(base_expected_catalog, project, profile_user, suites_run)
 
 
-class TestValidateConnection(BaseValidateConnection):
+class TestDocsGenReferences(SparkCatalog, BaseDocsGenReferences):
+    @pytest.fixture(scope="class")
+    def expected_catalog(self, project: Any, profile_user: str, suites_run: str) -> dict[str, Any]:
+        found = self.described(expected_references_catalog, project, profile_user, suites_run, bigint_type="long")
+        found["nodes"]["model.test.ephemeral_summary"]["stats"] = FiguresOf(suites_run == "zordered")
+        return found
+
+
+@pytest.mark.skip(reason="dbt-spark has no get_catalog_for_single_relation; dbt itself never calls it")
+class TestGetCatalogForSingleRelation(BaseGetCatalogForSingleRelation):
     pass

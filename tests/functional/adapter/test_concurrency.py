@@ -1,4 +1,4 @@
-"""x"""
+"""Many models at once, one of which fails."""
 
 from __future__ import annotations
 

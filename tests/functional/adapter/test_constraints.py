@@ -1,7 +1,10 @@
-"""x"""
+"""Contracts, and constraints, of which Parquet keeps none."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from dbt.tests.adapter.constraints.test_constraints import (
     BaseConstraintQuotedColumn,
     BaseConstraintsRollback,
@@ -17,50 +20,87 @@ from dbt.tests.adapter.constraints.test_constraints import (
     BaseViewConstraintsColumnsEqual,
 )
 
+NOT_ENFORCED = "a Parquet table has no constraints that a write could break; dbt-spark writes them for Delta alone"
 
-class TestTableConstraintsColumnsEqual(BaseTableConstraintsColumnsEqual):
+
+class SparkTypes:
+    @pytest.fixture
+    def string_type(self) -> str:
+        return "STRING"
+
+    @pytest.fixture
+    def data_types(self) -> list[list[str]]:
+        return [
+            ["1", "int", "INT"],
+            ["'1'", "string", "STRING"],
+            ["true", "boolean", "BOOLEAN"],
+            ["timestamp'2013-11-03 00:00:00-07'", "timestamp", "TIMESTAMP"],
+            ["date'2013-11-03'", "date", "DATE"],
+            ["array('a', 'b')", "array<string>", "ARRAY<STRING>"],
+            ["array(1, 2)", "array<int>", "ARRAY<INT>"],
+            ["cast(1 as decimal(10, 2))", "decimal(10,2)", "DECIMAL(10,2)"],
+            ["named_struct('bar', 1.5d)", "struct<bar:double>", "STRUCT<BAR:DOUBLE>"],
+        ]
+
+
+class TestTableConstraintsColumnsEqual(SparkTypes, BaseTableConstraintsColumnsEqual):
     pass
 
 
-class TestViewConstraintsColumnsEqual(BaseViewConstraintsColumnsEqual):
+class TestViewConstraintsColumnsEqual(SparkTypes, BaseViewConstraintsColumnsEqual):
     pass
 
 
-class TestIncrementalConstraintsColumnsEqual(BaseIncrementalConstraintsColumnsEqual):
+class TestIncrementalConstraintsColumnsEqual(SparkTypes, BaseIncrementalConstraintsColumnsEqual):
     pass
 
 
-class TestConstraintsRuntimeDdlEnforcement(BaseConstraintsRuntimeDdlEnforcement):
-    pass
-
-
-class TestConstraintsRollback(BaseConstraintsRollback):
-    pass
-
-
-class TestIncrementalConstraintsRuntimeDdlEnforcement(BaseIncrementalConstraintsRuntimeDdlEnforcement):
-    pass
-
-
-class TestIncrementalConstraintsRollback(BaseIncrementalConstraintsRollback):
-    pass
-
-
+@pytest.mark.skip(reason="a session runs one statement at a time, and a sql_header is a statement of its own")
 class TestTableContractSqlHeader(BaseTableContractSqlHeader):
     pass
 
 
+@pytest.mark.skip(reason="a session runs one statement at a time, and a sql_header is a statement of its own")
 class TestIncrementalContractSqlHeader(BaseIncrementalContractSqlHeader):
     pass
 
 
+class TestIncrementalForeignKeyConstraint(BaseIncrementalForeignKeyConstraint):
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"models": {"+incremental_strategy": "append"}}
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        """Without the suite's macro, which creates a table of constraints in Postgres's way."""
+        return {}
+
+
+@pytest.mark.skip(reason=NOT_ENFORCED)
+class TestConstraintsRuntimeDdlEnforcement(BaseConstraintsRuntimeDdlEnforcement):
+    pass
+
+
+@pytest.mark.skip(reason=NOT_ENFORCED)
+class TestConstraintsRollback(BaseConstraintsRollback):
+    pass
+
+
+@pytest.mark.skip(reason=NOT_ENFORCED)
+class TestIncrementalConstraintsRuntimeDdlEnforcement(BaseIncrementalConstraintsRuntimeDdlEnforcement):
+    pass
+
+
+@pytest.mark.skip(reason=NOT_ENFORCED)
+class TestIncrementalConstraintsRollback(BaseIncrementalConstraintsRollback):
+    pass
+
+
+@pytest.mark.skip(reason=NOT_ENFORCED)
 class TestModelConstraintsRuntimeEnforcement(BaseModelConstraintsRuntimeEnforcement):
     pass
 
 
+@pytest.mark.skip(reason=NOT_ENFORCED)
 class TestConstraintQuotedColumn(BaseConstraintQuotedColumn):
-    pass
-
-
-class TestIncrementalForeignKeyConstraint(BaseIncrementalForeignKeyConstraint):
     pass

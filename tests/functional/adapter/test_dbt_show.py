@@ -1,8 +1,12 @@
-"""x"""
+"""``dbt show``."""
 
 from __future__ import annotations
 
-from dbt.tests.adapter.dbt_show.test_dbt_show import BaseShowDoesNotHandleDoubleLimit, BaseShowLimit, BaseShowSqlHeader
+from dbt.tests.adapter.dbt_show.test_dbt_show import (
+    BaseShowDoesNotHandleDoubleLimit,
+    BaseShowLimit,
+    BaseShowSqlHeader,
+)
 
 
 class TestShowLimit(BaseShowLimit):
@@ -14,4 +18,4 @@ class TestShowSqlHeader(BaseShowSqlHeader):
 
 
 class TestShowDoesNotHandleDoubleLimit(BaseShowDoesNotHandleDoubleLimit):
-    pass
+    DATABASE_ERROR_MESSAGE = "Syntax error at or near"

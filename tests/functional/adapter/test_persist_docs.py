@@ -1,4 +1,4 @@
-"""x"""
+"""Descriptions as comments of tables, views and columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""x"""
+"""The comment that dbt puts before a statement."""
 
 from __future__ import annotations
 

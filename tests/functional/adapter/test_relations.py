@@ -1,4 +1,4 @@
-"""x"""
+"""Relations that change their kind, and schemas that go."""
 
 from __future__ import annotations
 

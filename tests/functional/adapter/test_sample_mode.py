@@ -1,4 +1,4 @@
-"""x"""
+"""``--sample``: a part of the rows, by time."""
 
 from __future__ import annotations
 

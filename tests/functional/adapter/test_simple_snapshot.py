@@ -1,4 +1,4 @@
-"""x"""
+"""Snapshots, which dbt-spark refuses to keep in Parquet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""x"""
+"""Failures of data tests, kept as tables and views."""
 
 from __future__ import annotations
 

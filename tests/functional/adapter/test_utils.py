@@ -1,7 +1,8 @@
-"""x"""
+"""dbt's SQL macros."""
 
 from __future__ import annotations
 
+import pytest
 from dbt.tests.adapter.utils.test_any_value import BaseAnyValue
 from dbt.tests.adapter.utils.test_array_append import BaseArrayAppend
 from dbt.tests.adapter.utils.test_array_concat import BaseArrayConcat
@@ -74,6 +75,7 @@ class TestConcat(BaseConcat):
     pass
 
 
+@pytest.mark.skip(reason="an adapter's current_timestamp is either aware of time zones or not, and Spark's is not")
 class TestCurrentTimestampAware(BaseCurrentTimestampAware):
     pass
 
