@@ -9,17 +9,15 @@ from multiprocessing.context import SpawnContext
 from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterRequiredConfig, Connection, ConnectionState
-from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.exceptions import FailedToConnectError
 from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnectionMethod
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.credentials import ZorderCredentials
 from dbt_zorder.adapter.logs import forward_logs
+from dbt_zorder.adapter.spark_errors import told
 from dbt_zorder.errors import ZorderError
-
-_LOG = AdapterLogger("Spark")
 
 
 class ZorderConnectionManager(SparkConnectionManager):
@@ -69,22 +67,5 @@ class ZorderConnectionManager(SparkConnectionManager):
     @contextmanager
     def exception_handler(self, sql: str) -> Generator[None, None, None]:
         """Turn errors of Spark into dbt's, without the Java stack trace, which goes to the debug log."""
-        try:
+        with told(sql):
             yield
-        except (DbtRuntimeError, KeyboardInterrupt):
-            _LOG.debug(f"Error while running:\n{sql}")
-            raise
-        except Exception as exc:
-            _LOG.debug(f"Error while running:\n{sql}")
-            _LOG.debug(str(exc))
-            raise DbtDatabaseError(short_message(exc)) from exc
-
-
-def short_message(exc: BaseException) -> str:
-    """Return what an error of Spark says, up to where its Java stack trace begins."""
-    lines = []
-    for line in str(exc).splitlines():
-        if line.startswith(("\tat ", "JVM stacktrace:", "Driver stacktrace:")):
-            break
-        lines.append(line)
-    return "\n".join(lines).strip() or type(exc).__name__

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dbt.adapters.spark.session import Connection, Cursor, SessionConnectionWrapper
-from dbt_common.exceptions import DbtRuntimeError
-from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
+
+from dbt_zorder.adapter.scope import SCOPES
+from dbt_zorder.adapter.spark_errors import told
 
 
 class SessionHandle(SessionConnectionWrapper):
@@ -33,12 +34,20 @@ class _SessionCursor(Cursor):
     def __init__(self, session: SparkSession) -> None:
         super().__init__()
         self._session = session
+        self._sql = ""
 
     def execute(self, sql: str, *parameters: Any) -> None:
         if parameters:
             sql = sql % parameters
-        try:
-            self._df = self._session.sql(sql)
-        except AnalysisException as exc:
-            # dbt-spark tells a missing table by the text of this error
-            raise DbtRuntimeError(str(exc).split("\n\nJVM stacktrace:")[0]) from exc
+        self._sql = sql
+        SCOPES.note_set(self._session, sql)
+        self._df = self._session.sql(sql)
+
+    def fetchall(self) -> list[Row] | None:
+        # a query runs only now, where dbt no longer handles errors
+        with told(self._sql):
+            return super().fetchall()
+
+    def fetchone(self) -> Row | None:
+        with told(self._sql):
+            return super().fetchone()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,26 +10,17 @@ from dbt.adapters.__about__ import version as base_version
 from dbt.adapters.base import BaseRelation, available
 from dbt.adapters.base.impl import AdapterTrackingRelationInfo
 from dbt.adapters.contracts.relation import RelationConfig
-from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.spark.impl import SparkAdapter
-from dbt_common.events.functions import fire_event
-from dbt_common.events.types import Note
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from dbt_zorder import __version__, pruning
-from dbt_zorder.adapter.catalog_stats import table_stats
-from dbt_zorder.adapter.checkup import check_up
 from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
-from dbt_zorder.adapter.connections import ZorderConnectionManager
+from dbt_zorder.adapter.documented import DocumentedAdapter
+from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.response import ZorderResponse
-from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
-from dbt_zorder.sql import quote_string
-from dbt_zorder.stats.schema import STATS_DIRECTORY, STATS_SUFFIX
 from dbt_zorder.table.build import BuildRequest, build
-from dbt_zorder.table.comments import documented, set_comments
 from dbt_zorder.table.incremental import Batch, begin, increment
 from dbt_zorder.table.optimize import optimize, request_from_marker
 from dbt_zorder.table.remove import drop_table, rename_stats
@@ -40,15 +31,11 @@ from dbt_zorder.table.summary import current_summary
 from dbt_zorder.table.vacuum import vacuum
 from dbt_zorder.table.verify import verify_table
 
-_LOG = AdapterLogger("Zorder")
 
-
-class ZorderAdapter(SparkAdapter):
+class ZorderAdapter(DocumentedAdapter):
     """dbt-spark's adapter plus z-ordering."""
 
-    ConnectionManager = ZorderConnectionManager  # type: ignore[assignment]
     AdapterSpecificConfigs = ZorderConfig
-    connections: ZorderConnectionManager
 
     @classmethod
     def get_adapter_run_info(cls, config: RelationConfig) -> AdapterTrackingRelationInfo:
@@ -59,18 +46,6 @@ class ZorderAdapter(SparkAdapter):
             adapter_version=__version__,
             model_adapter_details={**cls._get_adapter_specific_run_info(config), "adapter_type": "spark_zorder"},
         )
-
-    @property
-    def session(self) -> SparkSession:
-        """The Spark session of this thread's connection."""
-        return self.connections.session()
-
-    def debug_query(self) -> None:
-        """Try the connection for ``dbt debug``, and over a session the writing and pruning of a small table."""
-        super().debug_query()
-        if self._has_session():
-            with _told():
-                check_up(self.session, self.config.credentials.schema, lambda line: fire_event(Note(msg=f"  {line}")))
 
     @available.parse_none
     def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
@@ -90,13 +65,23 @@ class ZorderAdapter(SparkAdapter):
     ) -> ZorderResponse:
         """Build a model into a new version of its table and swap it in; return what ``dbt run`` reports."""
         request = build_request(settings, relation, model, persist_relation, persist_columns)
-        with self.connections.exception_handler(sql):
-            try:
-                report = build(self.session, self.session.sql(sql), request)
-            except ZorderError as exc:
-                msg = f"Model {model_name(model)}: {exc}"
-                raise DbtRuntimeError(msg) from exc
-        return ZorderResponse.of(report)
+        with self.connections.exception_handler(sql), _told_of(model):
+            return ZorderResponse.of(build(self.session, self.session.sql(sql), request))
+
+    @available.parse_none
+    def zorder_seed_build(
+        self,
+        settings: ModelSettings,
+        relation: BaseRelation,
+        rows: DataFrame,
+        model: Mapping[str, Any],
+        persist_relation: bool,
+        persist_columns: bool,
+    ) -> ZorderResponse:
+        """Build a seed's rows into a new version of its table and swap it in."""
+        request = build_request(settings, relation, model, persist_relation, persist_columns)
+        with self.connections.exception_handler(f"the seed {model_name(model)}"), _told_of(model):
+            return ZorderResponse.of(build(self.session, rows, request))
 
     @available.parse_none
     def zorder_increment(
@@ -111,19 +96,12 @@ class ZorderAdapter(SparkAdapter):
     ) -> ZorderResponse:
         """Add a model's rows to its table; ``batch`` holds ``overwrite`` and ``on_schema_change``."""
         request = build_request(settings, relation, model, persist_relation, persist_columns)
-        with self.connections.exception_handler(sql):
-            try:
-                now = begin(self.session, request.table)
-                # what the model asked of its table while it was compiled, it asked of the files of then
-                before = self._files_at_compilation().pop(str(relation), now) if now is not None else None
-                how = Batch(**batch, may_rewrite=settings.optimize == "auto")
-                report = increment(self.session, self.session.sql(sql), request, how, before)
-            except SchemaChangeError as exc:
-                msg = f"Model {model_name(model)}: {exc}"
-                raise CompilationError(msg) from exc
-            except ZorderError as exc:
-                msg = f"Model {model_name(model)}: {exc}"
-                raise DbtRuntimeError(msg) from exc
+        with self.connections.exception_handler(sql), _told_of(model):
+            now = begin(self.session, request.table)
+            # what the model asked of its table while it was compiled, it asked of the files of then
+            before = self._files_at_compilation().pop(str(relation), now) if now is not None else None
+            how = Batch(batch["overwrite"], batch["on_schema_change"], settings.optimize == "auto")
+            report = increment(self.session, self.session.sql(sql), request, how, before)
         return ZorderResponse.of_increment(report)
 
     @available.parse_none
@@ -139,19 +117,15 @@ class ZorderAdapter(SparkAdapter):
         exists: bool,
     ) -> ZorderResponse:
         """Build a snapshot's first version from its query, or the next one from the query of its changes."""
-        with self.connections.exception_handler(sql):
-            try:
-                df = self.session.sql(sql)
-                by = settings or snapshot_settings(model, df, columns)
-                request = build_request(by, relation, model, persist_relation, persist_columns)
-                if not exists:
-                    return ZorderResponse.of(build(self.session, df, request))
-                current = model["config"].get("dbt_valid_to_current")
-                names = SnapshotColumns(columns["dbt_scd_id"], columns["dbt_valid_to"], current)
-                return ZorderResponse.of_snapshot(take_snapshot(self.session, df, request, names))
-            except ZorderError as exc:
-                msg = f"Snapshot {model_name(model)}: {exc}"
-                raise DbtRuntimeError(msg) from exc
+        with self.connections.exception_handler(sql), _told_of(model):
+            df = self.session.sql(sql)
+            by = settings or snapshot_settings(model, df, columns)
+            request = build_request(by, relation, model, persist_relation, persist_columns)
+            if not exists:
+                return ZorderResponse.of(build(self.session, df, request))
+            current = model["config"].get("dbt_valid_to_current")
+            names = SnapshotColumns(columns["dbt_scd_id"], columns["dbt_valid_to"], current)
+            return ZorderResponse.of_snapshot(take_snapshot(self.session, df, request, names))
 
     @available.parse_none
     def zorder_begin(self, relation: BaseRelation) -> None:
@@ -159,7 +133,7 @@ class ZorderAdapter(SparkAdapter):
 
         Files that another run adds after this make the run that asked give up, rather than add the same rows again.
         """
-        if self._has_session():
+        if self.zorder_in_session():
             with self.connections.exception_handler(f"recover {relation}"):
                 files = begin(self.session, table_name(relation))
             if files is not None:
@@ -184,18 +158,18 @@ class ZorderAdapter(SparkAdapter):
     @available.parse(lambda *_, **__: False)
     def zorder_drop(self, relation: BaseRelation) -> bool:
         """Drop a table of ours with its stats and versions; False if it is none of ours."""
-        return self._has_session() and drop_table(self.session, table_name(relation))
+        return self.zorder_in_session() and drop_table(self.session, table_name(relation))
 
     @available.parse_none
     def zorder_rename_stats(self, old: BaseRelation, new: BaseRelation) -> None:
         """Let the stats relation follow a renamed table."""
-        if self._has_session():
+        if self.zorder_in_session():
             rename_stats(self.session, table_name(old), table_name(new))
 
     @available.parse(lambda *_, **__: "")
     def zorder_scan_sql(self, relation: str, predicate: str, alias: str | None = None) -> str:
         """Return a FROM item that reads only the files of a relation that may match a predicate."""
-        if not self._has_session() or not self._is_there(relation):
+        if not self.zorder_in_session() or not self._is_there(relation):
             # nothing can be looked up without a session, nor before a first run; the line break ends a comment that
             # the predicate may end in
             return f"(select * from {relation} where ({predicate}\n)){f' as {alias}' if alias else ''}"
@@ -271,54 +245,11 @@ class ZorderAdapter(SparkAdapter):
             summary = current_summary(self.session, table_name(relation))
         return {"files": summary.files, "columns": dict(summary.point_query_files)}
 
-    @available.parse_none
-    def zorder_comment(
-        self, relation: BaseRelation, comment: str | None, columns: Mapping[str, Mapping[str, Any]]
-    ) -> None:
-        """Give a table and its columns the comments of a model's properties, where they have others."""
-        if self._has_session() and (comment is not None or columns):
-            table = table_name(relation)
-            with self.connections.exception_handler(f"comment on {relation}"):
-                names = self.session.table(table.sql).columns
-                set_comments(self.session, table, comment, documented(columns, names))
-
-    @available.parse(lambda *_, **__: {})
-    def zorder_documented(self, columns: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str, str]:
-        """Return the descriptions of columns, by the names that a query gives them."""
-        return documented(columns, names)
-
-    @available.parse(lambda *_, **__: "")
-    def zorder_quote(self, text: str) -> str:
-        """Return a text as a literal of Spark's."""
-        return quote_string(text)
-
-    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
-        """Return the tables and views of a schema, without what Spark lists besides: temporary views, and our stats."""
-        found = super().list_relations_without_caching(schema_relation)
-        return [one for one in found if one.schema and not is_stats(one)]
-
-    def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
-        """Return a relation's columns for dbt's catalog: with comments, and with the figures of a z-ordered table."""
-        rows = list(super()._get_columns_for_catalog(relation))
-        info = describe(self.session, table_name(relation)) if self._has_session() else None
-        if info is None:
-            return rows
-        comments = {name: comment for name, _, comment in info.columns}
-        shared: dict[str, Any] = {"table_comment": info.comment or None}
-        try:
-            shared.update(table_stats(self.session, table_name(relation), info))
-        except ZorderError as exc:  # the catalog is worth having without them
-            _LOG.debug(f"no figures of {relation} for the catalog: {exc}")
-        return [{**row, **shared, "column_comment": comments.get(row["column_name"]) or None} for row in rows]
-
     def _is_there(self, relation: str) -> bool:
         try:
             return self.session.catalog.tableExists(relation)
         except Exception:  # no plain name: pruning says what is wrong with it
             return True
-
-    def _has_session(self) -> bool:
-        return getattr(self.connections.get_thread_connection().handle, "session", None) is not None
 
 
 @contextmanager
@@ -328,6 +259,16 @@ def _told() -> Iterator[None]:
         yield
     except ZorderError as exc:
         raise CompilationError(str(exc)) from exc
+
+
+@contextmanager
+def _told_of(model: Mapping[str, Any]) -> Iterator[None]:
+    """Name the model in our errors, and turn them into dbt's."""
+    try:
+        yield
+    except ZorderError as exc:
+        msg = f"Model {model_name(model)}: {exc}"
+        raise (CompilationError if isinstance(exc, SchemaChangeError) else DbtRuntimeError)(msg) from exc
 
 
 def build_request(
@@ -372,19 +313,3 @@ def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[
     settings = ModelSettings.from_config(model_name(model), {**config, "zorder_by": by, "zorder_skip": None})
     assert settings is not None
     return settings
-
-
-def is_stats(relation: BaseRelation) -> bool:
-    """Tell whether a listed relation is the one over a table's stats, which dbt is to treat as part of the table."""
-    name, facts = str(relation.identifier), str(getattr(relation, "information", ""))
-    return name.endswith(STATS_SUFFIX) and f"/{STATS_DIRECTORY}" in facts
-
-
-def table_name(relation: BaseRelation) -> TableName:
-    """Return a relation as the name of a table."""
-    return TableName(str(relation.schema), str(relation.identifier))
-
-
-def model_name(model: Mapping[str, Any]) -> str:
-    """Return what messages call a model: its name and its file."""
-    return f"'{model.get('name')}' ({model.get('original_file_path')})"

@@ -1,26 +1,34 @@
 {#- An incremental model with zorder_by: the first run and a full refresh build a version as a table model does; every
-    other run adds its rows to that version, clustered by the version's own tree. Without zorder_by it is dbt-spark's. -#}
+    other run adds its rows to that version, clustered by the version's own tree. Without zorder_by it does what
+    dbt-spark's does, and leaves nothing in the session. -#}
 {% materialization incremental, adapter='spark_zorder', supported_languages=['sql', 'python'] %}
   {%- set settings = adapter.zorder_settings(model) -%}
-  {%- if settings is none -%}
+  {%- if settings is none and model.language == 'sql' and not adapter.zorder_in_session() -%}
     {{ return(materialization_incremental_spark()) }}
   {%- endif -%}
 
-  {%- set batch = zorder_batch() -%}
-  {%- set old_relation = load_cached_relation(this) -%}
+  {%- set batch = zorder_batch('parquet' if settings is not none else config.get('file_format', default='parquet')) -%}
+  {%- set old_relation = load_cached_relation(this) if settings is not none else load_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set is_first = old_relation is none or old_relation.is_view or should_full_refresh() -%}
 
   {{ run_hooks(pre_hooks) }}
 
-  {%- if is_first -%}
-    {%- set response = zorder_build_model(settings, target_relation, compiled_code) -%}
+  {%- if settings is none and is_first -%}
+    {% do zorder_create_plain(old_relation, target_relation, zorder_model_sql()) %}
+  {%- elif settings is none -%}
+    {% do zorder_increment_plain(old_relation, target_relation, batch) %}
+  {%- elif is_first -%}
+    {% do store_result('main', response=zorder_build_model(settings, target_relation, zorder_model_sql())) %}
   {%- else -%}
-    {%- set response = zorder_increment_model(settings, target_relation, compiled_code, batch) -%}
+    {% do store_result('main', response=zorder_increment_model(settings, target_relation, zorder_model_sql(), batch)) %}
   {%- endif -%}
-  {% do store_result('main', response=response) %}
 
   {% do apply_grants(target_relation, config.get('grants'), should_revoke(old_relation, full_refresh_mode=is_first)) %}
+
+  {%- if settings is none -%}
+    {% do persist_docs(target_relation, model) %}
+  {%- endif -%}
 
   {{ run_hooks(post_hooks) }}
 

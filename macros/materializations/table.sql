@@ -1,8 +1,8 @@
 {#- A table with zorder_by is built into a new version beside the one that is served, and swapped in by one catalog call.
-    A table without it is built by dbt-spark's own materialization. -#}
-{% materialization table, adapter='spark_zorder' %}
+    A table without it is built by dbt-spark's own materialization, if it is an SQL model. -#}
+{% materialization table, adapter='spark_zorder', supported_languages=['sql', 'python'] %}
   {%- set settings = adapter.zorder_settings(model) -%}
-  {%- if settings is none -%}
+  {%- if settings is none and model.language == 'sql' -%}
     {{ return(materialization_table_spark()) }}
   {%- endif -%}
 
@@ -11,10 +11,19 @@
 
   {{ run_hooks(pre_hooks) }}
 
-  {%- set response = zorder_build_model(settings, target_relation, compiled_code) -%}
-  {% do store_result('main', response=response) %}
+  {%- set sql = zorder_model_sql() -%}
+  {%- if settings is none -%}
+    {% do zorder_create_plain(old_relation, target_relation, sql) %}
+  {%- else -%}
+    {%- set response = zorder_build_model(settings, target_relation, sql) -%}
+    {% do store_result('main', response=response) %}
+  {%- endif -%}
 
   {% do apply_grants(target_relation, config.get('grants'), should_revoke(old_relation, full_refresh_mode=True)) %}
+
+  {%- if settings is none -%}
+    {% do persist_docs(target_relation, model) %}
+  {%- endif -%}
 
   {{ run_hooks(post_hooks) }}
 

@@ -13,13 +13,10 @@
 {% endmacro %}
 
 {#- How a batch goes into its table, by dbt-spark's names and checks of strategies. -#}
-{% macro zorder_batch() %}
-  {%- if model.language != 'sql' -%}
-    {% do exceptions.raise_compiler_error(
-      "Model '" ~ model.name ~ "': zorder_by works for SQL models; set zorder_skip: true for a Python model."
-    ) %}
-  {%- endif -%}
-  {%- set strategy = dbt_spark_validate_get_incremental_strategy(config.get('incremental_strategy') or 'append', 'parquet') -%}
+{% macro zorder_batch(raw_file_format) %}
+  {%- set file_format = dbt_spark_validate_get_file_format(raw_file_format) -%}
+  {%- set raw_strategy = config.get('incremental_strategy') or 'append' -%}
+  {%- set strategy = dbt_spark_validate_get_incremental_strategy(raw_strategy, file_format) -%}
   {%- if strategy == 'microbatch' and not config.get('partition_by') -%}
     {% do exceptions.raise_compiler_error(
       "Model '" ~ model.name ~ "': the incremental strategy 'microbatch' requires a `partition_by` config, of a column of "
@@ -27,6 +24,7 @@
     ) %}
   {%- endif -%}
   {{ return({
+    'strategy': strategy,
     'overwrite': strategy in ['insert_overwrite', 'microbatch'],
     'on_schema_change': incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore')
   }) }}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt_zorder.adapter.connections import short_message
+from dbt_zorder.adapter.spark_errors import short_message
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,39 @@
+"""Tables that Python holds in memory, as Spark DataFrames."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql import DataFrame, SparkSession
+
+
+def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """Return an Arrow table as a DataFrame; timestamps without a zone are in that of the session."""
+    if int(pyspark.__version__.split(".")[0]) >= 4:
+        return spark.createDataFrame(table)
+    # PySpark 3.5 takes no Arrow table, and pandas, which it does take, need not be installed
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return spark.createDataFrame(rows, from_arrow_schema(table.schema), verifySchema=False)
+
+
+def spark_frame(spark: SparkSession, result: Any) -> DataFrame | None:
+    """Return as a DataFrame what a Python model returned; None if it is nothing like a table.
+
+    Taken are DataFrames of PySpark, pandas and pandas on Spark, and whatever gives itself as an Arrow stream: tables of
+    PyArrow, data frames of Polars, ... A missing value of pandas is NULL, and its index is left out.
+    """
+    if callable(getattr(result, "to_spark", None)):
+        return result.to_spark()  # type: ignore[no-any-return]
+    if callable(getattr(result, "createGlobalTempView", None)):
+        return result  # type: ignore[no-any-return]
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(result, pandas.DataFrame):
+        return arrow_frame(spark, pa.Table.from_pandas(result, preserve_index=False).replace_schema_metadata())
+    if hasattr(result, "__arrow_c_stream__"):
+        return arrow_frame(spark, pa.table(result))
+    return None

@@ -1,0 +1,121 @@
+"""What the adapter does because Spark is in dbt's own process: Python models, seeds, and models that leave nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base import BaseRelation, available
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.adapter.connections import ZorderConnectionManager
+from dbt_zorder.adapter.names import model_name, table_name
+from dbt_zorder.adapter.python_models import PythonModelError, run_python
+from dbt_zorder.adapter.scope import SCOPES, Scope, run_aside, set_settings
+from dbt_zorder.adapter.seeds import seed_frame
+from dbt_zorder.sql import quote_name
+
+if TYPE_CHECKING:
+    import agate
+
+_LOG = AdapterLogger("Spark")
+
+_BY_PARTITION = {"spark.sql.sources.partitionOverwriteMode": "DYNAMIC"}
+
+
+class InProcessAdapter(SparkAdapter):
+    """dbt-spark's adapter over a session in dbt's own process, as far as z-ordering has no part in it."""
+
+    ConnectionManager = ZorderConnectionManager  # type: ignore[assignment]
+    connections: ZorderConnectionManager
+
+    @property
+    def session(self) -> SparkSession:
+        """The Spark session of this thread's connection."""
+        return self.connections.session()
+
+    def pre_model_hook(self, config: Mapping[str, Any]) -> Scope:
+        """Begin a model: what it changes in the session from here on is undone by ``post_model_hook``."""
+        super().pre_model_hook(config)
+        return SCOPES.enter()
+
+    def post_model_hook(self, config: Mapping[str, Any], context: Scope) -> None:
+        """End a model, also one that failed: drop its temporary views, put back the settings that it changed."""
+        try:
+            context.close()
+        except Exception as exc:  # the model is built, or its own error is on its way
+            _LOG.warning(f"What a model changed in the session could not be undone: {exc}")
+        super().post_model_hook(config, context)
+
+    @available.parse(lambda *_, **__: True)
+    def zorder_in_session(self) -> bool:
+        """Tell whether this connection is a Spark session in dbt's own process."""
+        return getattr(self.connections.get_thread_connection().handle, "session", None) is not None
+
+    @available.parse_none
+    def zorder_view(self, model: Mapping[str, Any], code: str) -> BaseRelation:
+        """Run a Python model, or analyse the query of an SQL model, and register its rows as a view until it ends."""
+        df = self._run_python(model, code) if model["language"] == "python" else self._query(code)
+        with self.connections.exception_handler(code):
+            identifier = SCOPES.view(df, str(model["alias"]))
+        return self.Relation.create(schema="global_temp", identifier=identifier, type=self.Relation.View)
+
+    @available.parse_none
+    def zorder_overwrite_partitions(self, relation: BaseRelation, sql: str) -> AdapterResponse | None:
+        """Run an INSERT OVERWRITE that replaces only the partitions it has rows of, and change no setting for it.
+
+        None if that cannot be done: the setting must then be changed for all threads.
+        """
+        _LOG.debug(f"In a session of its own, which replaces partitions one by one:\n{sql}")
+        with self.connections.exception_handler(sql):
+            if not run_aside(self.session, sql, _BY_PARTITION):
+                return None
+            self.session.catalog.refreshTable(table_name(relation).sql)
+        return AdapterResponse(_message="OK", code="OK")
+
+    @available.parse_none
+    def zorder_seed_rows(self, model: Mapping[str, Any], table: agate.Table) -> DataFrame:
+        """Return a seed's rows as a DataFrame; a value that does not fit its column is an error here already."""
+        chosen = model["config"].get("column_types") or {}
+        types = [
+            str(chosen.get(name, self.convert_type(table, place))) for place, name in enumerate(table.column_names)
+        ]
+        with self.connections.exception_handler(f"the seed {model_name(model)}"):
+            df, casts = seed_frame(self.session, table, types)
+            if casts:
+                kept = df.persist()
+                scope = SCOPES.current()
+                if scope is not None:
+                    scope.callback(kept.unpersist)
+                kept.count()
+            return df
+
+    @available.parse_none
+    def zorder_seed_load(self, relation: BaseRelation, rows: DataFrame) -> None:
+        """Make a seed's rows the content of its table, which has its columns, partition columns last."""
+        name = table_name(relation).sql
+        with self.connections.exception_handler(f"INSERT OVERWRITE TABLE {name}"):
+            columns = [quote_name(column) for column in self.session.table(name).columns]
+            rows.select(*columns).write.insertInto(name, overwrite=True)
+
+    def _query(self, sql: str) -> DataFrame:
+        with self.connections.exception_handler(sql):
+            return self.session.sql(sql)
+
+    def _run_python(self, model: Mapping[str, Any], code: str) -> DataFrame:
+        scope = SCOPES.current() or Scope()
+        before = set_settings(self.session)
+        try:
+            return run_python(self.session, model, code, scope.callback)
+        except PythonModelError as exc:
+            msg = f"Model {model_name(model)} failed:\n{exc}"
+            raise DbtRuntimeError(msg) from exc
+        finally:
+            after = set_settings(self.session)
+            for key in before.keys() | after.keys():
+                if before.get(key) != after.get(key):
+                    SCOPES.note_change(self.session, key, before.get(key))

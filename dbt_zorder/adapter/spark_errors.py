@@ -1,0 +1,96 @@
+"""Errors of Spark as a user wants them: what is wrong and in which SQL; plans and Java's stack traces go to the log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+
+_LOG = AdapterLogger("Spark")
+
+_JAVA = ("\tat ", "JVM stacktrace:", "Driver stacktrace:")
+# what an analysis error says of the plan, behind the position in the SQL or the SQLSTATE
+_PLAN = re.compile(r"(; line \d+ pos \d+|SQLSTATE: \w{5});\n.*", re.DOTALL)
+_POSITION = re.compile(r"\bline (\d+)[,]? pos(?:ition)? (\d+)")
+_GATEWAY = re.compile(r"\AAn error occurred while calling \S+\n: ")
+_STAGE = re.compile(r"Job aborted due to stage failure: .*?Lost task \S+ in stage \S+ \(TID \d+\) \([^)]*\): ")
+_CLASS = re.compile(r"\A(?:[a-z]\w*\.){2,}[A-Z][\w$]*(?:Exception|Error): ")
+_MARK = re.compile(r"-*\^+\s*\Z")
+_WORKER_FRAME = re.compile(r'  File "[^"]*pyspark(?:\.zip)?/[^"]*", line .*\n(?:    .*\n)*')
+_LINES_OF_SQL = 3
+
+
+@contextmanager
+def told(sql: str) -> Iterator[None]:
+    """Turn errors of Spark into dbt's, with a short message; all that Spark said goes to the debug log.
+
+    Raises:
+        DbtDatabaseError: for whatever the block raises, but for errors that are dbt's already.
+    """
+    try:
+        yield
+    except DbtRuntimeError:
+        _LOG.debug(f"Error while running:\n{sql}")
+        raise
+    except Exception as exc:
+        _LOG.debug(f"Error while running:\n{sql}")
+        _LOG.debug(full_text(exc))
+        raise DbtDatabaseError(short_message(exc, sql)) from exc
+
+
+def full_text(exc: BaseException) -> str:
+    """Return all that an error of Spark says, with its Java stack trace where there is one."""
+    java = getattr(exc, "_stackTrace", None) or getattr(exc, "_stacktrace", None)
+    return str(exc) if not java else f"{exc}\n{java}"
+
+
+def short_message(exc: BaseException, sql: str = "") -> str:
+    """Return what an error of Spark says: without plans and stack traces, with the line of the SQL that it points to.
+
+    Args:
+        exc: the error.
+        sql: the statement that failed; empty if there is none to show.
+    """
+    lines: list[str] = []
+    for line in str(exc).splitlines():
+        if line.startswith(_JAVA):
+            break
+        lines.append(line)
+    text = _GATEWAY.sub("", "\n".join(lines).strip())
+    for prefix in (_CLASS, _STAGE, _CLASS):
+        text = prefix.sub("", text, count=1)
+    text = _PLAN.sub(r"\1", text)
+    text = _WORKER_FRAME.sub("", text + "\n").strip()
+    return (_shortened(text) if "== SQL" in text else text + _pointed(text, sql)) or type(exc).__name__
+
+
+def _shortened(text: str) -> str:
+    """Keep of the SQL that Spark shows the lines just above its mark: it shows the whole of what it cannot parse."""
+    shown: list[str] = []
+    statement: list[str] | None = None
+    for line in text.splitlines():
+        if line.startswith("== SQL"):
+            shown.append(line)
+            statement = []
+        elif statement is None:
+            shown.append(line)
+        elif _MARK.match(line.strip()):
+            shown += [*statement[-_LINES_OF_SQL:], line]
+            statement = None
+        else:
+            statement.append(line)
+    return "\n".join(shown).strip()
+
+
+def _pointed(text: str, sql: str) -> str:
+    """Return the line of the SQL that a message gives only the position of, and a mark below it."""
+    position = _POSITION.search(text)
+    lines = sql.splitlines()
+    if position is None or not 0 < int(position[1]) <= len(lines):
+        return ""
+    line, start = lines[int(position[1]) - 1], int(position[2])
+    word = re.match(r"`[^`]*`|[\w.]+", line[start:])
+    return f"\n== SQL ==\n{line}\n{' ' * start}{'^' * (len(word[0]) if word else 1)}"
