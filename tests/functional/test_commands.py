@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from dbt.clients.yaml_helper import load_yaml_text
 from dbt.task.init import _get_adapter_plugin_names
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
@@ -52,6 +52,7 @@ def test_init_asks_for_a_schema_and_threads(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    profile = yaml.safe_load((tmp_path / "profiles.yml").read_text())
+    profile = load_yaml_text((tmp_path / "profiles.yml").read_text())
+    assert profile is not None
     assert profile["shop"]["outputs"]["dev"] == {"type": "spark_zorder", "schema": "sales", "threads": 3}
     assert (tmp_path / "shop" / "dbt_project.yml").is_file()

@@ -32,7 +32,12 @@ snapshots:
       snapshot_meta_column_names: {dbt_valid_to: until, dbt_scd_id: key}
   - name: mistaken
     relation: ref('people')
-    config: {strategy: timestamp, unique_key: id, updated_at: seen, zorder_by: nmae, enabled: "{{ var('mistake', false) }}"}
+    config:
+      enabled: "{{ var('mistake', false) }}"
+      strategy: timestamp
+      unique_key: id
+      updated_at: seen
+      zorder_by: nmae
 """
 
 FIRST = "(1, 'ann', timestamp'2024-01-01'), (2, 'bob', timestamp'2024-01-01'), (3, 'cid', timestamp'2024-01-01')"

@@ -11,7 +11,7 @@ from dbt.tests.fixtures import project
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.impl import ZorderAdapter
-from tests.functional.adapter.dialect import run_sql_for_tests, write_project_files
+from tests.functional.adapter.dialect import run_sql_for_tests, update_column_sql, write_project_files
 from tests.functional.adapter.first_column import zorder_settings
 
 RUNS = ("plain", "zordered")
@@ -49,6 +49,7 @@ def suites_run(request: pytest.FixtureRequest) -> Iterator[str]:
         raise pytest.UsageError(msg)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ZorderAdapter, "run_sql_for_tests", run_sql_for_tests)
+        patch.setattr(ZorderAdapter, "update_column_sql", update_column_sql)
         patch.setattr(project, "write_project_files", write_project_files)
         if run == "zordered":
             patch.setattr(ZorderAdapter, "zorder_settings", zorder_settings)
