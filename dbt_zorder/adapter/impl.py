@@ -118,14 +118,13 @@ class ZorderAdapter(DocumentedAdapter):
     ) -> ZorderResponse:
         """Build a snapshot's first version from its query, or the next one from the query of its changes."""
         with self.connections.exception_handler(sql), _told_of(model):
-            df = self.session.sql(sql)
-            by = settings or snapshot_settings(model, df, columns)
+            by = settings or snapshot_settings(model, self.session.sql(sql), columns)
             request = build_request(by, relation, model, persist_relation, persist_columns)
             if not exists:
-                return ZorderResponse.of(build(self.session, df, request))
+                return ZorderResponse.of(build(self.session, self.session.sql(sql), request))
             current = model["config"].get("dbt_valid_to_current")
             names = SnapshotColumns(columns["dbt_scd_id"], columns["dbt_valid_to"], current)
-            return ZorderResponse.of_snapshot(take_snapshot(self.session, df, request, names))
+            return ZorderResponse.of_snapshot(take_snapshot(self.session, sql, request, names))
 
     @available.parse_none
     def zorder_begin(self, relation: BaseRelation) -> None:

@@ -43,14 +43,12 @@ class SnapshotColumns:
     current: str | None = None
 
 
-def take_snapshot(
-    spark: SparkSession, changes: DataFrame, request: BuildRequest, names: SnapshotColumns
-) -> BuildReport | None:
+def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names: SnapshotColumns) -> BuildReport | None:
     """Bring a snapshot up to date in a new version of its table, swapped in whole; None if nothing changed.
 
     Args:
         spark: the session.
-        changes: dbt's staging query: rows to ``insert``, and such as close the current one (``update``, ``delete``).
+        query: dbt's own, of the changes: rows to ``insert``, and such as close a row (``update``, ``delete``).
         request: how the table is built.
         names: of the snapshot's columns.
 
@@ -65,14 +63,15 @@ def take_snapshot(
             "Parquet: set the table's file_format in the snapshot's config, or move the table away."
         )
         raise ZorderError(msg)
-    before = begin(spark, request.table)
+    before = begin(spark, request.table)  # what the query is about to compare with must be all that there is
     existing = spark.table(request.table.sql)
 
     def guard() -> None:
-        if before is not None:
-            check_same_files(spark, info.location, before, str(request.table))
+        now = describe(spark, request.table)
+        if before is not None and now is not None:
+            check_same_files(spark, now.location, before, str(request.table))
 
-    kept = changes.persist()  # the snapshot's query runs once, for the rows to close and for those to add
+    kept = spark.sql(query).persist()  # the snapshot's query runs once, for the rows to close and for those to add
     try:
         state = next_state(existing, kept, names)
         if kept.isEmpty() and len(state.columns) == len(existing.columns):

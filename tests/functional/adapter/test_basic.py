@@ -57,6 +57,10 @@ class SparkCatalog:
             seed_stats=FiguresOf(run == "zordered"),
             **types,
         )
+        for node in [*found["nodes"].values(), *found["sources"].values()]:
+            node["columns"] = {
+                name: {**column, "index": place} for place, (name, column) in enumerate(node["columns"].items())
+            }  # dbt-spark counts from 0
         return found
 
 

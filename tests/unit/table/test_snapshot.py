@@ -24,6 +24,12 @@ def changes(spark: SparkSession, *values: Row, more: str = "") -> DataFrame:
     return spark.createDataFrame(list(values), columns + more)
 
 
+def query(spark: SparkSession, *values: Row, more: str = "") -> str:
+    name = unique("changes")
+    changes(spark, *values, more=more).createOrReplaceTempView(name)
+    return f"SELECT * FROM {name}"
+
+
 def state(df: DataFrame) -> set[Row]:
     return {tuple(row) for row in df.selectExpr("id", "v", "cast(until as string)", "scd").collect()}
 
@@ -98,9 +104,9 @@ def location(spark: SparkSession, request: BuildRequest) -> str:
 
 def test_changes_become_a_new_version_and_no_changes_none(spark: SparkSession, request_of: BuildRequest) -> None:
     first = location(spark, request_of)
-    assert take_snapshot(spark, changes(spark), request_of, NAMES) is None
+    assert take_snapshot(spark, query(spark), request_of, NAMES) is None
     assert location(spark, request_of) == first
-    report = take_snapshot(spark, changes(spark, ("insert", 3, "c", 3, None, "3c")), request_of, NAMES)
+    report = take_snapshot(spark, query(spark, ("insert", 3, "c", 3, None, "3c")), request_of, NAMES)
     assert report is not None
     assert report.summary.rows == 3
     assert location(spark, request_of) != first
@@ -108,16 +114,16 @@ def test_changes_become_a_new_version_and_no_changes_none(spark: SparkSession, r
 
 
 def test_a_column_alone_is_a_change(spark: SparkSession, request_of: BuildRequest) -> None:
-    assert take_snapshot(spark, changes(spark, more=", extra int"), request_of, NAMES) is not None
+    assert take_snapshot(spark, query(spark, more=", extra int"), request_of, NAMES) is not None
     assert spark.table(request_of.table.sql).columns == ["id", "v", "until", "scd", "extra"]
 
 
 def test_a_failure_leaves_the_snapshot_as_it_was(spark: SparkSession, request_of: BuildRequest) -> None:
     first = location(spark, request_of)
     end = day(spark, "2024-05-01")
-    staged = changes(spark, ("update", 1, "x", 1, end, "1a"), ("update", 1, "y", 1, end, "1a"))
+    staged = [("update", 1, "x", 1, end, "1a"), ("update", 1, "y", 1, end, "1a")]
     with pytest.raises(Exception, match="unique_key twice"):
-        take_snapshot(spark, staged, request_of, NAMES)
+        take_snapshot(spark, query(spark, *staged), request_of, NAMES)
     assert location(spark, request_of) == first
     assert state(spark.table(request_of.table.sql)) == {(1, "a", None, "1a"), (2, "b", None, "2b")}
 
@@ -131,7 +137,7 @@ def test_a_table_that_changes_meanwhile_is_kept(
 
     monkeypatch.setattr("dbt_zorder.table.snapshot.next_state", insert_beside)
     with pytest.raises(BuildError, match="added 1 and removed 0 files"):
-        take_snapshot(spark, changes(spark, ("insert", 3, "c", 3, None, "3c")), request_of, NAMES)
+        take_snapshot(spark, query(spark, ("insert", 3, "c", 3, None, "3c")), request_of, NAMES)
     spark.sql(f"REFRESH TABLE {request_of.table.sql}")
     assert spark.table(request_of.table.sql).count() == 3
 
@@ -140,7 +146,7 @@ def test_another_format_is_refused(spark: SparkSession, database: str) -> None:
     table = TableName(database, unique("orc"))
     spark.sql(f"CREATE TABLE {table.sql} (id int, v string, until date, scd string) USING orc")
     with pytest.raises(ZorderError, match="is a orc table, and this snapshot is kept in Parquet"):
-        take_snapshot(spark, changes(spark), BuildRequest(table, LayoutSpec(by=("id",))), NAMES)
+        take_snapshot(spark, query(spark), BuildRequest(table, LayoutSpec(by=("id",))), NAMES)
 
 
 @pytest.mark.parametrize(
