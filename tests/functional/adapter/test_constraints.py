@@ -23,24 +23,32 @@ from dbt.tests.adapter.constraints.test_constraints import (
 NOT_ENFORCED = "a Parquet table has no constraints that a write could break; dbt-spark writes them for Delta alone"
 
 
+TYPES = {
+    "1": "int",
+    "'1'": "string",
+    "true": "boolean",
+    "timestamp'2013-11-03 00:00:00-07'": "timestamp",
+    "date'2013-11-03'": "date",
+    "array('a', 'b')": "array<string>",
+    "array(1, 2)": "array<int>",
+    "cast(1 as decimal(10, 2))": "decimal(10,2)",
+    "named_struct('bar', 1.5d)": "struct<bar:double>",
+}
+
+
 class SparkTypes:
     @pytest.fixture
     def string_type(self) -> str:
-        return "STRING"
+        return "string"
+
+    @pytest.fixture
+    def int_type(self) -> str:
+        return "int"
 
     @pytest.fixture
     def data_types(self) -> list[list[str]]:
-        return [
-            ["1", "int", "INT"],
-            ["'1'", "string", "STRING"],
-            ["true", "boolean", "BOOLEAN"],
-            ["timestamp'2013-11-03 00:00:00-07'", "timestamp", "TIMESTAMP"],
-            ["date'2013-11-03'", "date", "DATE"],
-            ["array('a', 'b')", "array<string>", "ARRAY<STRING>"],
-            ["array(1, 2)", "array<int>", "ARRAY<INT>"],
-            ["cast(1 as decimal(10, 2))", "decimal(10,2)", "DECIMAL(10,2)"],
-            ["named_struct('bar', 1.5d)", "struct<bar:double>", "STRUCT<BAR:DOUBLE>"],
-        ]
+        """Of each value the type in the contract, and the same in the error."""
+        return [[value, name, name] for value, name in TYPES.items()]
 
 
 class TestTableConstraintsColumnsEqual(SparkTypes, BaseTableConstraintsColumnsEqual):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt.tests.adapter.hooks import test_run_hooks
 from dbt.tests.adapter.hooks.test_model_hooks import (
     MODEL_POST_HOOK,
     MODEL_PRE_HOOK,
@@ -28,6 +29,12 @@ from dbt_common.exceptions import DbtRuntimeError
 
 OUTSIDE = {"sql": "refresh table {{ this.schema }}.on_model_hook", "transaction": False}  # Postgres: vacuum
 NEW_COLUMN = "alter table {{ this }} add column new_col int default 1"  # for rows that are there: Parquet has no update
+
+
+@pytest.fixture(scope="module")
+def test_data_dir() -> Path:
+    """Return the folder of the suite's own files, which dbt looks for beside this one."""
+    return Path(test_run_hooks.__file__).parent / "data"
 
 
 class SparkContext:
