@@ -32,11 +32,16 @@ SHARE = {
 """What CI runs of the suites, and which way. ``ZORDER_SUITES`` names one way for all of them."""
 
 
+MARKED_BY_THEMSELVES = ("test_python_model.py", "test_simple_seed.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave to ``make suites`` what is not in CI's share."""
     folder = Path(__file__).parent
     for item in items:
-        if item.path.parent == folder and _name(item) not in SHARE:
+        if item.path.parent != folder or item.path.name in MARKED_BY_THEMSELVES:
+            continue
+        if _name(item) not in SHARE:
             item.add_marker(pytest.mark.slow)
 
 
