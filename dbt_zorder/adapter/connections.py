@@ -60,7 +60,10 @@ class ZorderConnectionManager(SparkConnectionManager):
         handle = self.get_thread_connection().handle
         session = getattr(handle, "session", None)
         if session is None:
-            msg = "z-ordering needs a Spark session in dbt's own process: set 'method: session' in the profile."
+            msg = (
+                "z-ordering and Python models need a Spark session in dbt's own process: set 'method: session' in the "
+                "profile."
+            )
             raise DbtRuntimeError(msg)
         return session  # type: ignore[no-any-return]
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.adapter.connections import ZorderConnectionManager
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.python_models import PythonModelError, run_python
-from dbt_zorder.adapter.scope import SCOPES, Scope, run_aside, set_settings
+from dbt_zorder.adapter.scope import SCOPES, Scope, run_aside
 from dbt_zorder.adapter.seeds import seed_frame
 from dbt_zorder.sql import quote_name
 
@@ -41,7 +41,7 @@ class InProcessAdapter(SparkAdapter):
     def pre_model_hook(self, config: Mapping[str, Any]) -> Scope:
         """Begin a model: what it changes in the session from here on is undone by ``post_model_hook``."""
         super().pre_model_hook(config)
-        return SCOPES.enter()
+        return SCOPES.enter(self.session if self.zorder_in_session() else None)
 
     def post_model_hook(self, config: Mapping[str, Any], context: Scope) -> None:
         """End a model, also one that failed: drop its temporary views, put back the settings that it changed."""
@@ -108,14 +108,10 @@ class InProcessAdapter(SparkAdapter):
 
     def _run_python(self, model: Mapping[str, Any], code: str) -> DataFrame:
         scope = SCOPES.current() or Scope()
-        before = set_settings(self.session)
         try:
             return run_python(self.session, model, code, scope.callback)
         except PythonModelError as exc:
             msg = f"Model {model_name(model)} failed:\n{exc}"
             raise DbtRuntimeError(msg) from exc
         finally:
-            after = set_settings(self.session)
-            for key in before.keys() | after.keys():
-                if before.get(key) != after.get(key):
-                    SCOPES.note_change(self.session, key, before.get(key))
+            SCOPES.note_changes(self.session)

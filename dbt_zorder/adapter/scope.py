@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import threading
 import uuid
+from collections import Counter
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.session import _monkey_patch_RDD
@@ -17,13 +17,7 @@ _SET = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
-
-@dataclass
-class _Change:
-    """A setting that running models have changed: its value before the first of them, and how many they are."""
-
-    before: str | None
-    models: int = 0
+_HIDDEN = "(redacted)"
 
 
 class Scope(ExitStack):
@@ -39,19 +33,30 @@ class Scopes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._changes: dict[str, _Change] = {}
-        self._running = threading.local()
+        self._local = threading.local()
+        self._running = 0
+        self._before: dict[str, str] = {}
+        self._changed: Counter[str] = Counter()
 
-    def enter(self) -> Scope:
-        """Begin a model in this thread, and return what is to be closed when it ends."""
+    def enter(self, spark: SparkSession | None) -> Scope:
+        """Begin a model in this thread, and return what is to be closed when it ends; without a session, nothing is."""
         scope = Scope()
-        scope.callback(setattr, self._running, "scope", self.current())
-        self._running.scope = scope
+        with self._lock:
+            if self._running == 0 and spark is not None:
+                self._before = set_settings(spark)
+            self._running += 1
+        scope.callback(self._leave, self.current())
+        self._local.scope = scope
         return scope
+
+    def _leave(self, outer: Scope | None) -> None:
+        self._local.scope = outer
+        with self._lock:
+            self._running -= 1
 
     def current(self) -> Scope | None:
         """Return what this thread's model will undo; None outside of models, as in ``on-run-start`` hooks."""
-        return getattr(self._running, "scope", None)
+        return getattr(self._local, "scope", None)
 
     def view(self, df: DataFrame, name: str) -> str:
         """Register a query as a view until the model ends; return the view's identifier, which no other view has.
@@ -66,34 +71,41 @@ class Scopes:
         return identifier
 
     def note_set(self, spark: SparkSession, sql: str) -> None:
-        """Remember the setting that a statement is about to change, if it is a SET or RESET of one."""
+        """Put back at the model's end the setting that a statement changes, if it is a SET or RESET of one."""
         found = _SET.match(sql)
-        if found is not None and self.current() is not None:
+        if found is not None:
             zone = "spark.sql.session.timeZone" if found["zone"] else None
-            key = zone or (found["key"] or found["reset"]).strip("`")
-            self.note_change(spark, key, spark.conf.get(key, None))
+            self._note(spark, zone or (found["key"] or found["reset"]).strip("`"))
 
-    def note_change(self, spark: SparkSession, key: str, before: str | None) -> None:
-        """Put a setting back when the model ends, or the last of several models that changed it."""
+    def note_changes(self, spark: SparkSession) -> None:
+        """Put back at the model's end all settings that are not as they were when the last time no model ran.
+
+        For Python models, whose changes no statement tells. Those of other running models are among them; a setting is
+        put back when the last model ends that it was noted for.
+        """
+        now = set_settings(spark)
+        for key in now.keys() | self._before.keys():
+            if now.get(key) != self._before.get(key):
+                self._note(spark, key)
+
+    def _note(self, spark: SparkSession, key: str) -> None:
         scope = self.current()
         if scope is None or key in scope.keys:
             return
         scope.keys.add(key)
         with self._lock:
-            self._changes.setdefault(key, _Change(before)).models += 1
+            self._changed[key] += 1
         scope.callback(self._put_back, spark, key)
 
     def _put_back(self, spark: SparkSession, key: str) -> None:
         with self._lock:
-            change = self._changes[key]
-            change.models -= 1
-            if change.models:
+            self._changed[key] -= 1
+            if self._changed[key]:
                 return
-            del self._changes[key]
-            if change.before is None:
-                spark.conf.unset(key)
+            if key in self._before:
+                spark.conf.set(key, self._before[key])
             else:
-                spark.conf.set(key, change.before)
+                spark.conf.unset(key)
 
 
 SCOPES = Scopes()
@@ -101,7 +113,9 @@ SCOPES = Scopes()
 
 def set_settings(spark: SparkSession) -> dict[str, str]:
     """Return the settings that are set in a session, by key."""
-    return {row[0]: row[1] for row in spark.sql("SET").collect()}
+    rows = spark.sql("SET").collect()
+    # a list of settings hides what may be a secret, and a hidden one must not be put back as such
+    return {key: str(spark.conf.get(key, value)) if _HIDDEN in value else value for key, value in rows}
 
 
 def run_aside(spark: SparkSession, sql: str, settings: dict[str, str]) -> bool:

@@ -18,7 +18,7 @@ _POSITION = re.compile(r"\bline (\d+)[,]? pos(?:ition)? (\d+)")
 _GATEWAY = re.compile(r"\AAn error occurred while calling \S+\n: ")
 _STAGE = re.compile(r"Job aborted due to stage failure: .*?Lost task \S+ in stage \S+ \(TID \d+\) \([^)]*\): ")
 _CLASS = re.compile(r"\A(?:[a-z]\w*\.){2,}[A-Z][\w$]*(?:Exception|Error): ")
-_MARK = re.compile(r"-*\^+\s*\Z")
+_MARK = re.compile(r"-*\^+\Z")
 _WORKER_FRAME = re.compile(r'  File "[^"]*pyspark(?:\.zip)?/[^"]*", line .*\n(?:    .*\n)*')
 _LINES_OF_SQL = 3
 
@@ -69,19 +69,13 @@ def short_message(exc: BaseException, sql: str = "") -> str:
 
 def _shortened(text: str) -> str:
     """Keep of the SQL that Spark shows the lines just above its mark: it shows the whole of what it cannot parse."""
-    shown: list[str] = []
-    statement: list[str] | None = None
-    for line in text.splitlines():
-        if line.startswith("== SQL"):
-            shown.append(line)
-            statement = []
-        elif statement is None:
-            shown.append(line)
-        elif _MARK.match(line.strip()):
-            shown += [*statement[-_LINES_OF_SQL:], line]
-            statement = None
-        else:
-            statement.append(line)
+    head, *pieces = text.split("\n== SQL")
+    shown = [head.rstrip()]
+    for piece in pieces:
+        title, *lines = piece.splitlines()
+        marked = next((place for place, line in enumerate(lines) if _MARK.match(line.strip())), len(lines))
+        above = [line for line in lines[:marked] if line.strip()]
+        shown += [f"== SQL{title}", *above[-_LINES_OF_SQL:], *lines[marked : marked + 1]]
     return "\n".join(shown).strip()
 
 

@@ -31,6 +31,7 @@ class TestPythonModel(BasePythonModelTests):
     pass
 
 
+@pytest.mark.slow
 class TestZorderedPythonModel(BasePythonModelTests):
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
@@ -49,6 +50,7 @@ class TestZorderedPythonIncremental(BasePythonIncrementalTests):
         return {"models": {"+incremental_strategy": "append", "+zorder_by": "id"}}
 
 
+@pytest.mark.slow
 class TestPythonMetaGet(BasePythonMetaGetTests):
     pass
 
@@ -57,6 +59,7 @@ class TestPythonEmpty(BasePythonEmptyTests):
     pass
 
 
+@pytest.mark.slow
 class TestPythonSample(BasePythonSampleTests):
     pass
 
@@ -165,7 +168,7 @@ class TestBatches:
             assert same_rows(spark.table(f"{schema}.{name}").select("id", "a", "p"), spark.sql(EXPECTED.format(rows)))
         assert results["zordered"].adapter_response["appended"] is True
         assert pruning.sound(spark, f"{schema}.zordered", ["a = 7 or id > 290"]) == []
-        assert pruning.explain(spark, f"{schema}.zordered", "a = 7").files_kept < 5
+        assert pruning.explain(spark, f"{schema}.zordered", "a = 7").files_read in (1, 2, 3, 4)
         info = describe(spark, TableName(schema, "plain"))
         assert info is not None
         assert info.kind == "MANAGED"
@@ -174,9 +177,7 @@ class TestBatches:
         assert not [name for name in sys.modules if name.startswith("dbt_python_model_")]
 
 
-BROKEN = """
-
-def helper(rows):
+BROKEN = """def helper(rows):
     return 1 / rows
 
 
@@ -185,9 +186,9 @@ def model(dbt, session):
     return helper(0)
 """
 MISTAKES = {
-    "raises": (BROKEN, 'File "models/m.py", line 9, in model return helper(0)', "ZeroDivisionError: division by zero"),
-    "asks": (BROKEN.replace("helper(0)", "session.sql('select nothing')"), "line 9, in model", "`nothing` cannot be"),
-    "exits": (BROKEN.replace("helper(0)", "exit(3)"), "line 9, in model", "SystemExit: 3"),
+    "raises": (BROKEN, 'File "models/m.py", line 7, in model return helper(0)', "ZeroDivisionError: division by zero"),
+    "asks": (BROKEN.replace("helper(0)", "session.sql('select nothing')"), "line 7, in model", "`nothing` cannot be"),
+    "exits": (BROKEN.replace("helper(0)", "exit(3)"), "line 7, in model", "SystemExit: 3"),
     "returns": (BROKEN.replace("helper(0)", "[1]"), "model() returned builtins.list", "made only of a DataFrame"),
     "mixes": (
         BROKEN.replace("helper(0)", "__import__('pandas').DataFrame({'x': [1, 'a']})"),
@@ -195,8 +196,10 @@ MISTAKES = {
         "column x",
     ),
     "fails in a worker": (
-        BROKEN.replace("helper(0)", "session.range(3).select(__import__('pyspark').sql.functions.udf(helper)('id'))"),
-        'File "models/m.py", line 4, in helper',
+        BROKEN.replace(
+            "helper(0)", "session.range(3).select(__import__('pyspark').sql.functions.udf(helper)('id').alias('id'))"
+        ),
+        'File "models/m.py", line 2, in helper',
         "ZeroDivisionError: division by zero",
     ),
 }
@@ -217,7 +220,7 @@ class TestMistakes:
         _, text = run_dbt_and_capture(["run"], expect_pass=False)
         flat = " ".join(text.split())
         for message in messages:
-            assert message in flat
+            assert message in flat, text
         assert "site-packages" not in flat
         assert "\tat " not in text
         assert spark.table(f"{project.test_schema}.m").count() == 10, "the table is as it was"

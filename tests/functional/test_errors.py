@@ -1,0 +1,73 @@
+"""Errors of Spark as dbt shows them: the message and the SQL; the Java stack trace is in the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt_and_capture
+from pyspark.sql import SparkSession
+
+from tests.support import settings
+
+CONFIGS = {
+    "table": "materialized='table'",
+    "view": "materialized='view'",
+    "incremental": "materialized='incremental'",
+    "zordered": "materialized='table', zorder_by='id'",
+}
+ANALYSIS = "select id, nonsense\nfrom range(3)"
+PARSE = "select id,\n  id id2 id3\nfrom range(3)\nwhere true\n-- end"
+RUNTIME = "select id, id / (id - 1) as x from range(3)"
+
+
+class TestModels:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        found = {}
+        for name, config in CONFIGS.items():
+            head = "{{ config(" + config + ") }}\n"
+            found[f"{name}_analysis.sql"] = head + ANALYSIS
+            found[f"{name}_parse.sql"] = head + PARSE
+            if name != "view":
+                found[f"{name}_runtime.sql"] = head + RUNTIME
+        return found
+
+    def test_an_error_is_its_message_and_the_sql(self, project: Any, spark: SparkSession) -> None:
+        with settings(spark, {"spark.sql.ansi.enabled": "true"}):
+            results, text = run_dbt_and_capture(["run"], expect_pass=False)
+        assert len(results) == 11
+        for result in results:
+            message, kind = str(result.message), result.node.name.rpartition("_")[2]
+            assert message.startswith(f"Database Error in model {result.node.name}")
+            lines = message.splitlines()
+            assert len(lines) <= 10, message
+            if kind == "analysis":
+                place = next(n for n, line in enumerate(lines) if line.strip() == "select id, nonsense")
+                assert lines[place + 1].index("^^^^^^^^") == lines[place].index("nonsense")
+            elif kind == "parse":
+                assert "Syntax error" in message or "extra input" in message
+                assert "id id2 id3" in message
+                assert "-- end" not in message
+            else:
+                assert "[DIVIDE_BY_ZERO]" in message
+                assert "id / (id - 1)" in message
+        for java in ("\tat ", "org.apache.spark", "Traceback", "'Project", "Driver stacktrace"):
+            assert java not in text
+
+    def test_debug_shows_the_stack_trace(self, project: Any) -> None:
+        _, text = run_dbt_and_capture(["--debug", "run", "--select", "table_analysis"], expect_pass=False)
+        assert "\tat org.apache.spark" in text
+
+
+class TestQueries:
+    @pytest.fixture(scope="class")
+    def tests(self) -> dict[str, str]:
+        return {"broken.sql": "select id from range(3) where id > cast(raise_error('no such luck') as int)"}
+
+    def test_a_query_that_fails_while_its_rows_are_read(self, project: Any) -> None:
+        results, text = run_dbt_and_capture(["test"], expect_pass=False)
+        assert "no such luck" in str(results.results[0].message)
+        assert str(results.results[0].message).startswith("Database Error")
+        for java in ("\tat ", "org.apache.spark", "Traceback"):
+            assert java not in text

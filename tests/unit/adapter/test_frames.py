@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.adapter.frames import arrow_frame, spark_frame
+
+MOMENT = dt.datetime(2020, 1, 2, 3, 4, 5, 678901)
+
+
+@pytest.mark.parametrize("version", ["4.1.0", "3.5.6"])
+def test_an_arrow_table_is_the_same_by_either_way(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    monkeypatch.setattr(pyspark, "__version__", version)
+    table = pa.table(
+        {"n": [1, None], "x": pa.array([Decimal("1.50"), None], pa.decimal128(5, 2)), "d": [dt.date(2020, 1, 2), None],
+         "at": [MOMENT, None], "l": [["a"], None]}
+    )  # fmt: skip
+    df = arrow_frame(spark, table)
+    types = ["bigint", "decimal(5,2)", "date", "timestamp", "array<string>"]
+    assert [field.dataType.simpleString() for field in df.schema] == types
+    assert df.collect() == [(1, Decimal("1.50"), dt.date(2020, 1, 2), MOMENT, ["a"]), (None,) * 5]
+    assert arrow_frame(spark, table.slice(0, 0)).count() == 0
+
+
+class Stream:
+    """What knows no more than to give itself as an Arrow stream."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return pa.table({"a": [1, 2]}).__arrow_c_stream__(requested_schema)
+
+
+def test_what_gives_an_arrow_stream_is_taken(spark: SparkSession) -> None:
+    df = spark_frame(spark, Stream())
+    assert df is not None
+    assert df.collect() == [(1,), (2,)]
+    own = spark.range(1)
+    assert spark_frame(spark, own) is own
+    assert spark_frame(spark, [(1,)]) is None
+    assert spark_frame(spark, None) is None

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.adapter.scope import Scopes, run_aside
+
+KEY = "spark.sql.shuffle.partitions"
+
+
+@pytest.mark.parametrize(
+    ("sql", "key"),
+    [
+        (f"set {KEY}=9", KEY),
+        (f"/* app */\n -- why\n SET `{KEY}` = 9", KEY),
+        ("set time zone 'Asia/Tokyo'", "spark.sql.session.timeZone"),
+        (f"reset {KEY}", KEY),
+        (f"set {KEY}", None),
+        ("set -v", None),
+        ("select 'set a = 1'", None),
+        ("-- set a = 1\nselect 1", None),
+    ],
+)
+def test_a_statement_that_changes_a_setting_is_known(spark: SparkSession, sql: str, key: str | None) -> None:
+    scopes = Scopes()
+    with scopes.enter(spark) as scope:
+        scopes.note_set(spark, sql)
+        assert scope.keys == ({key} if key else set())
+
+
+def test_a_setting_is_put_back_by_the_last_model_that_changed_it(spark: SparkSession) -> None:
+    before = spark.conf.get(KEY)
+    scopes = Scopes()
+    first = scopes.enter(spark)
+    spark.conf.set(KEY, "11")
+    scopes.note_changes(spark)
+    second = scopes.enter(spark)
+    scopes.note_set(spark, f"set {KEY} = 12")
+    spark.conf.set(KEY, "12")
+    spark.conf.set("spark.nobody.knows", "x")
+    scopes.note_changes(spark)
+    first.close()
+    assert spark.conf.get(KEY) == "12"
+    second.close()
+    assert spark.conf.get(KEY) == before
+    assert spark.conf.get("spark.nobody.knows", None) is None
+
+
+def test_a_secret_is_put_back_as_it_was(spark: SparkSession) -> None:
+    spark.conf.set("spark.my.password", "hush")
+    scopes = Scopes()
+    with scopes.enter(spark):
+        scopes.note_set(spark, "set spark.my.password = other")
+        spark.conf.set("spark.my.password", "other")
+    assert spark.conf.get("spark.my.password") == "hush"
+    spark.conf.unset("spark.my.password")
+
+
+def test_outside_of_models_a_setting_stays(spark: SparkSession) -> None:
+    scopes = Scopes()
+    scopes.note_set(spark, f"set {KEY} = 12")
+    assert scopes.current() is None
+    assert not scopes._changed
+
+
+def test_a_view_ends_with_its_model(spark: SparkSession) -> None:
+    scopes = Scopes()
+    with scopes.enter(spark):
+        names = [scopes.view(spark.range(3), "orders") for _ in range(2)]
+        assert names[0] != names[1]
+        assert spark.table(f"global_temp.{names[0]}").count() == 3
+    assert not spark.catalog.tableExists(f"global_temp.{names[0]}")
+    assert not spark.catalog.tableExists(f"global_temp.{names[1]}")
+
+
+def test_a_statement_aside_has_our_settings_and_its_own(spark: SparkSession, database: str) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        sql = f"create table {database}.t using parquet as select '${{{KEY}}}' as n, current_timezone() as zone"
+        assert run_aside(spark, sql, {KEY: "13"})
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(before))
+    assert spark.table(f"{database}.t").collect() == [("13", "Asia/Tokyo")]
+    assert spark.conf.get(KEY) != "13"
+    assert spark.range(1).rdd.toDF().sparkSession is spark
