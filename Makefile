@@ -12,7 +12,7 @@ PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 python_of = $(shell for one in python$(1) $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python3) $(PYTHON); do \
 	$$one -c '' 2>/dev/null && echo $$one && break; done)
 
-.PHONY: help install demo test test-all check format soak-pruning soak-faults mutants bench smoke cluster-test clean
+.PHONY: help install demo test test-all check format suites soak-pruning soak-faults mutants bench smoke cluster-test clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,11 @@ test: $(STAMP) ## Run the test suite, in JOBS=2 processes
 
 test-all: $(STAMP) ## Run every test there is, also the cases that CI leaves out
 	$(BIN)/python -m pytest $(PARALLEL)
+
+suites: $(STAMP) ## Run dbt's own suites for adapters, plain and with every table z-ordered; write docs/compatibility.md
+	ZORDER_SUITES=plain $(BIN)/python -m pytest $(PARALLEL) tests/functional/adapter --junitxml=build/suites-plain.xml
+	ZORDER_SUITES=zordered $(BIN)/python -m pytest $(PARALLEL) tests/functional/adapter --junitxml=build/suites-zordered.xml
+	$(BIN)/python -m tests.compatibility
 
 smoke: ## Build the flights project with the oldest and the newest versions that the package allows
 	PYTHON=$(call python_of,3.10) tests/smoke.sh oldest 'pyspark==3.5.*' 'dbt-core==1.10.*' 'dbt-spark==1.9.*'

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from dbt_zorder import __version__, pruning
 from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
-from dbt_zorder.adapter.in_process import InProcessAdapter
+from dbt_zorder.adapter.documented import DocumentedAdapter
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.progress import progress
 from dbt_zorder.adapter.response import ZorderResponse
@@ -27,12 +27,13 @@ from dbt_zorder.table.optimize import optimize, request_from_marker
 from dbt_zorder.table.remove import drop_table, rename_stats
 from dbt_zorder.table.restat import rebuild_stats
 from dbt_zorder.table.rollback import rollback
+from dbt_zorder.table.snapshot import SnapshotColumns, default_columns, take_snapshot
 from dbt_zorder.table.summary import current_summary
 from dbt_zorder.table.vacuum import vacuum
 from dbt_zorder.table.verify import verify_table
 
 
-class ZorderAdapter(InProcessAdapter):
+class ZorderAdapter(DocumentedAdapter):
     """dbt-spark's adapter plus z-ordering."""
 
     AdapterSpecificConfigs = ZorderConfig
@@ -103,6 +104,28 @@ class ZorderAdapter(InProcessAdapter):
             how = Batch(batch["overwrite"], batch["on_schema_change"], settings.optimize == "auto")
             report = increment(self.session, self.session.sql(sql), request, how, before)
         return ZorderResponse.of_increment(report)
+
+    @available.parse_none
+    def zorder_snapshot(
+        self,
+        settings: ModelSettings | None,
+        relation: BaseRelation,
+        sql: str,
+        model: Mapping[str, Any],
+        persist_relation: bool,
+        persist_columns: bool,
+        columns: Mapping[str, str],
+        exists: bool,
+    ) -> ZorderResponse:
+        """Build a snapshot's first version from its query, or the next one from the query of its changes."""
+        with self.connections.exception_handler(sql), _told_of(model):
+            by = settings or snapshot_settings(model, self.session.sql(sql), columns)
+            request = build_request(by, relation, model, persist_relation, persist_columns)
+            if not exists:
+                return ZorderResponse.of(build(self.session, self.session.sql(sql), request))
+            current = model["config"].get("dbt_valid_to_current")
+            names = SnapshotColumns(columns["dbt_scd_id"], columns["dbt_valid_to"], current)
+            return ZorderResponse.of_snapshot(take_snapshot(self.session, sql, request, names))
 
     @available.parse_none
     def zorder_begin(self, relation: BaseRelation) -> None:
@@ -267,7 +290,9 @@ def build_request(
     persist_columns: bool,
 ) -> BuildRequest:
     """Return what to build for a model."""
-    described = {name: column.get("description") or "" for name, column in model["columns"].items()}
+    # a name in quotes must be met in its very case, which persist_docs looks after when the table is there
+    unquoted = {name: column for name, column in model["columns"].items() if not column.get("quote")}
+    described = {name: column.get("description") or "" for name, column in unquoted.items()}
     return BuildRequest(
         table=table_name(relation),
         spec=LayoutSpec(
@@ -289,3 +314,13 @@ def build_request(
         keep_versions=settings.keep_versions,
         grace_hours=settings.grace_hours,
     )
+
+
+def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[str, str]) -> ModelSettings:
+    """Return the settings of a snapshot that names no ``zorder_by``: it is built by versions all the same."""
+    config = model["config"]
+    key = config.get("unique_key") or []
+    by = default_columns(df, [key] if isinstance(key, str) else key, columns["dbt_valid_from"])
+    settings = ModelSettings.from_config(model_name(model), {**config, "zorder_by": by, "zorder_skip": None})
+    assert settings is not None
+    return settings

@@ -55,6 +55,13 @@ class ZorderResponse(AdapterResponse):
         )
 
     @classmethod
+    def of_snapshot(cls, report: BuildReport | None) -> ZorderResponse:
+        """Return the response for a snapshot that was brought up to date, None meaning that it was."""
+        if report is None:
+            return cls(_message="zorder: no changes, nothing written", code="OK", rows_affected=0, files_written=0)
+        return cls.of(report)
+
+    @classmethod
     def of_increment(cls, report: IncrementReport) -> ZorderResponse:
         """Return the response for a finished incremental run."""
         batch, built, table = report.appended, report.built, report.table

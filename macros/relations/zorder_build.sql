@@ -5,7 +5,9 @@
     {%- set sql = get_select_subquery(sql) -%}
   {%- endif -%}
   {{ write(sql) }}
-  {{ return(adapter.zorder_build(
+  {%- set response = adapter.zorder_build(
       settings, relation, sql, model, config.persist_relation_docs(), config.persist_column_docs()
-  )) }}
+  ) -%}
+  {% do persist_docs(relation, model) %}
+  {{ return(response) }}
 {% endmacro %}

@@ -5,9 +5,11 @@
     {%- set sql = get_select_subquery(sql) -%}
   {%- endif -%}
   {{ write(sql) }}
-  {{ return(adapter.zorder_increment(
+  {%- set response = adapter.zorder_increment(
       settings, relation, sql, model, config.persist_relation_docs(), config.persist_column_docs(), batch
-  )) }}
+  ) -%}
+  {% do persist_docs(relation, model) %}
+  {{ return(response) }}
 {% endmacro %}
 
 {#- How a batch goes into its table, by dbt-spark's names and checks of strategies. -#}

@@ -163,6 +163,13 @@ class TestZorderBy:
         nodes = {key.split(".")[-1]: node for key, node in catalog.nodes.items()}
         assert set(nodes) >= {"as_list", "plain", "a_view", "parted"}
         assert set(nodes["as_list"].columns) == {"id", "a", "s", "p"}
+        stats = {key: item.value for key, item in nodes["as_list"].stats.items()}
+        assert (stats["zorder_by"], stats["zorder_files"], stats["rows"]) == ("a, s", 4, 600)
+        assert stats["zorder_point_query"].startswith("a ")
+        assert stats["zorder_version"].startswith("v2")
+        assert nodes["agreed"].metadata.comment == "Agreed 'on' ${spark.app.name}"
+        assert nodes["agreed"].columns["a"].comment == "it's a"
+        assert set(nodes["plain"].stats) == {"has_stats"}
 
     def test_a_second_run_replaces_the_version_and_leaves_one_before(
         self, built: dict[str, Any], project: Any, spark: SparkSession

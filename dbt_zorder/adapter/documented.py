@@ -1,0 +1,83 @@
+"""What the adapter tells of tables: comments, the catalog of ``dbt docs``, what dbt lists, and ``dbt debug``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dbt.adapters.base import BaseRelation, available
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.events.functions import fire_event
+from dbt_common.events.types import Note
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt_zorder.adapter.catalog_stats import table_stats
+from dbt_zorder.adapter.checkup import check_up
+from dbt_zorder.adapter.in_process import InProcessAdapter
+from dbt_zorder.adapter.names import table_name
+from dbt_zorder.catalog import describe
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.sql import quote_string
+from dbt_zorder.stats.schema import STATS_DIRECTORY, STATS_SUFFIX
+from dbt_zorder.table.comments import documented, set_comments
+
+_LOG = AdapterLogger("Zorder")
+
+
+class DocumentedAdapter(InProcessAdapter):
+    """dbt-spark's adapter, with descriptions and figures of Parquet tables."""
+
+    def debug_query(self) -> None:
+        """Try the connection for ``dbt debug``, and over a session the writing and pruning of a small table."""
+        super().debug_query()
+        if self.zorder_in_session():
+            try:
+                check_up(self.session, self.config.credentials.schema, lambda line: fire_event(Note(msg=f"  {line}")))
+            except ZorderError as exc:
+                raise DbtRuntimeError(str(exc)) from exc
+
+    @available.parse_none
+    def zorder_comment(
+        self, relation: BaseRelation, comment: str | None, columns: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        """Give a table and its columns the comments of a model's properties, where they have others."""
+        if self.zorder_in_session() and (comment is not None or columns):
+            table = table_name(relation)
+            with self.connections.exception_handler(f"comment on {relation}"):
+                names = self.session.table(table.sql).columns
+                set_comments(self.session, table, comment, documented(columns, names))
+
+    @available.parse(lambda *_, **__: {})
+    def zorder_documented(self, columns: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str, str]:
+        """Return the descriptions of columns, by the names that a query gives them."""
+        return documented(columns, names)
+
+    @available.parse(lambda *_, **__: "")
+    def zorder_quote(self, text: str) -> str:
+        """Return a text as a literal of Spark's."""
+        return quote_string(text)
+
+    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
+        """Return the tables and views of a schema, without what Spark lists besides: temporary views, and our stats."""
+        found = super().list_relations_without_caching(schema_relation)
+        return [one for one in found if one.schema and not is_stats(one)]
+
+    def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
+        """Return a relation's columns for dbt's catalog: with comments, and with the figures of a z-ordered table."""
+        rows = list(super()._get_columns_for_catalog(relation))
+        info = describe(self.session, table_name(relation)) if self.zorder_in_session() else None
+        if info is None:
+            return rows
+        comments = {name: comment for name, _, comment in info.columns}
+        shared: dict[str, Any] = {"table_comment": info.comment or None}
+        try:
+            shared.update(table_stats(self.session, table_name(relation), info))
+        except ZorderError as exc:  # the catalog is worth having without them
+            _LOG.debug(f"no figures of {relation} for the catalog: {exc}")
+        return [{**row, **shared, "column_comment": comments.get(row["column_name"]) or None} for row in rows]
+
+
+def is_stats(relation: BaseRelation) -> bool:
+    """Tell whether a listed relation is the one over a table's stats, which dbt is to treat as part of the table."""
+    name, facts = str(relation.identifier), str(getattr(relation, "information", ""))
+    return name.endswith(STATS_SUFFIX) and f"/{STATS_DIRECTORY}" in facts

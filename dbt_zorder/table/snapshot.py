@@ -1,0 +1,134 @@
+"""The next state of a snapshot: the rows that are there, with those closed that changed, and the new ones.
+
+dbt's own query names the changes; on other formats a ``MERGE`` carries them out. Here the result is one query over the
+table and its changes, which is built into a new version as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.catalog import describe
+from dbt_zorder.columns import ResolvedColumn, case_sensitive
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.layout.keys import key_of
+from dbt_zorder.layout.plan import MOST_COLUMNS
+from dbt_zorder.sql import quote_name, quote_string
+from dbt_zorder.table.build import BuildReport, BuildRequest, build
+from dbt_zorder.table.incremental import begin
+from dbt_zorder.table.listing import check_same_files
+
+CHANGE_TYPE = "dbt_change_type"
+UNIQUE_KEY = "dbt_unique_key"
+_CLOSED_ID = "__zorder_closed_id"
+_CLOSED_AT = "__zorder_closed_at"
+
+
+@dataclass(frozen=True)
+class SnapshotColumns:
+    """Names of the columns that a snapshot's state stands in.
+
+    Attributes:
+        scd_id: the column that tells one row of a snapshot from all others.
+        valid_to: until when a row held.
+        current: SQL of what stands in ``valid_to`` while a row holds; None for NULL.
+    """
+
+    scd_id: str
+    valid_to: str
+    current: str | None = None
+
+
+def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names: SnapshotColumns) -> BuildReport | None:
+    """Bring a snapshot up to date in a new version of its table, swapped in whole; None if nothing changed.
+
+    Args:
+        spark: the session.
+        query: dbt's own, of the changes: rows to ``insert``, and such as close a row (``update``, ``delete``).
+        request: how the table is built.
+        names: of the snapshot's columns.
+
+    Raises:
+        ZorderError: the table is not Parquet.
+        BuildError: as ``build``; also if another run changed the table meanwhile.
+    """
+    info = describe(spark, request.table)
+    if info is None or info.provider != "parquet":
+        msg = (
+            f"{request.table} is {f'a {info.provider} table' if info else 'not there'}, and this snapshot is kept in "
+            "Parquet: set the table's file_format in the snapshot's config, or move the table away."
+        )
+        raise ZorderError(msg)
+    before = begin(spark, request.table)  # what the query is about to compare with must be all that there is
+    existing = spark.table(request.table.sql)
+
+    def guard() -> None:
+        now = describe(spark, request.table)
+        if before is not None and now is not None:
+            check_same_files(spark, now.location, before, str(request.table))
+
+    kept = spark.sql(query).persist()  # the snapshot's query runs once, for the rows to close and for those to add
+    try:
+        state = next_state(existing, kept, names)
+        if kept.isEmpty() and len(state.columns) == len(existing.columns):
+            return None
+        return build(spark, state, request, guard)
+    finally:
+        kept.unpersist()
+
+
+def next_state(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) -> DataFrame:
+    """Return the rows of a snapshot after its changes; columns that it did not have are NULL in its old rows.
+
+    What a ``MERGE`` would do: a row is closed if it is the current one and among those updated or deleted, and a row is
+    added if its id is not there. Two changes of one row are an error, as they are for a ``MERGE``.
+    """
+    scd_id, valid_to = quote_name(names.scd_id), quote_name(names.valid_to)
+    twice = quote_string("The snapshot's query has a unique_key twice, so that it is not known which row is to follow.")
+    closed = (
+        changes.filter(f"{CHANGE_TYPE} IN ('update', 'delete')")
+        .groupBy(f.expr(scd_id).alias(_CLOSED_ID))
+        .agg(f.expr(f"if(count(*) > 1, raise_error({twice}), max({valid_to}))").alias(_CLOSED_AT))
+    )
+    is_current = f"{valid_to} IS NULL" + (f" OR {valid_to} = {names.current}" if names.current else "")
+    closes = f"{_CLOSED_ID} IS NOT NULL AND ({is_current})"
+    kept = existing.join(closed, f.expr(f"{scd_id} = {_CLOSED_ID}"), "left")
+    rows = kept.withColumn(names.valid_to, f.expr(f"if({closes}, {_CLOSED_AT}, {valid_to})")).select(
+        *(f.col(quote_name(name)) for name in existing.columns)
+    )
+    there = existing.select(f.expr(scd_id).alias(_CLOSED_ID))
+    added = (
+        changes.filter(f"{CHANGE_TYPE} = 'insert'")
+        .join(there, f.expr(f"{scd_id} = {_CLOSED_ID}"), "left_anti")
+        .drop(*(name for name in changes.columns if _is_helper(name)))
+    )
+    return rows.unionByName(added, allowMissingColumns=True)
+
+
+def default_columns(df: DataFrame, unique_key: Sequence[str], valid_from: str) -> list[str]:
+    """Return what a snapshot without ``zorder_by`` is clustered by: its key, by which its rows are looked up.
+
+    Where the key is an expression or has no order, the time from which a row holds.
+    """
+    fold = str if case_sensitive(df.sparkSession) else str.lower
+    fields = {fold(field.name): field for field in df.schema.fields}
+    found = []
+    for name in unique_key:
+        field = fields.get(fold(name.strip().strip("`")))
+        if field is None:
+            continue
+        try:
+            key_of(ResolvedColumn((field.name,), field.dataType))
+        except ZorderError:
+            continue
+        found.append(quote_name(field.name))
+    return found[:MOST_COLUMNS] or [quote_name(valid_from)]
+
+
+def _is_helper(name: str) -> bool:
+    lower = name.lower()
+    return lower in (CHANGE_TYPE, UNIQUE_KEY) or lower.startswith(f"{UNIQUE_KEY}_")

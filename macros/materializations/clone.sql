@@ -1,0 +1,16 @@
+{#- dbt's own: what can be cloned is Delta alone, which dbt-spark does; of anything else a clone is a view. A view of
+    itself would first drop the table that it is to be a view of. -#}
+{% materialization clone, adapter='spark_zorder' %}
+  {%- if defer_relation and (defer_relation.schema, defer_relation.identifier) == (this.schema, this.identifier) -%}
+    {{ log("Target relation and defer relation are the same, skipping clone for relation: " ~ this) }}
+    {{ return({'relations': [this]}) }}
+  {%- endif -%}
+  {%- if config.get('file_format') == 'delta' -%}
+    {{ return(materialization_clone_spark()) }}
+  {%- endif -%}
+  {{ return(materialization_clone_default()) }}
+{% endmaterialization %}
+
+{% macro spark_zorder__can_clone_table() %}
+  {{ return(config.get('file_format') == 'delta') }}
+{% endmacro %}

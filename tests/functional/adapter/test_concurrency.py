@@ -1,0 +1,9 @@
+"""Many models at once, one of which fails."""
+
+from __future__ import annotations
+
+from dbt.tests.adapter.concurrency.test_concurrency import BaseConcurrency
+
+
+class TestConcurrency(BaseConcurrency):
+    pass
