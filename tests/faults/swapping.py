@@ -23,6 +23,8 @@ from tests.support import checksum
 GRACE_SECONDS = 180
 FIRST_ROWS = 1000
 THREADS = 8
+PAUSE_SECONDS = 0.25
+"""Between two reads of a thread, or the swaps would get no processor; 200 swaps still see more than 10,000 reads."""
 
 
 class Reads:
@@ -65,6 +67,7 @@ def swap(spark: SparkSession, directory: Path, swaps: int, reads: int) -> dict[s
     def work(number: int) -> None:
         while not done.is_set():
             found.read(tables[number % 2])
+            done.wait(PAUSE_SECONDS)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
     for thread in threads:
@@ -95,6 +98,7 @@ def read(spark: SparkSession, directory: Path, seconds: float) -> dict[str, obje
                 spark.sql(f"REFRESH TABLE {victim.table.sql}")
         for victim in tables:
             found.read(victim)
+        time.sleep(PAUSE_SECONDS)
     return {"seen": found.seen, "errors": found.errors}
 
 
