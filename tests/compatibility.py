@@ -99,15 +99,18 @@ counts the classes that its own tests run for its session profile, by their mark
 
 
 def _counts(cases: Sequence[Case]) -> str:
+    if not cases:
+        return "not run"
     passed = [case for case in cases if case.outcome == "passed"]
     return f"{len({(case.suite, case.group) for case in passed})}, {len(passed)}"
 
 
 def _left_out(parts: Sequence[Sequence[Case]]) -> str:
-    counts = [sum(case.outcome == "skipped" for case in part) for part in parts]
+    counts = [sum(case.outcome == "skipped" for case in part) for part in parts if part]
     if not any(counts):
         return ""
-    return f"{counts[0]} tests" if counts[0] == counts[1] else f"{counts[0]} / {counts[1]} tests"
+    text = " / ".join(str(count) for count in (counts if len(set(counts)) > 1 else counts[:1]))
+    return f"{text} test{'' if text == '1' else 's'}"
 
 
 def _reasons(runs: Mapping[str, Sequence[Case]]) -> Iterable[str]:

@@ -18,16 +18,16 @@ from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
 from dbt_zorder.adapter.documented import DocumentedAdapter
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.progress import progress
+from dbt_zorder.adapter.requests import build_request, snapshot_settings
 from dbt_zorder.adapter.response import ZorderResponse
 from dbt_zorder.errors import SchemaChangeError, ZorderError
-from dbt_zorder.layout.plan import LayoutSpec
-from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.build import build
 from dbt_zorder.table.incremental import Batch, begin, increment
 from dbt_zorder.table.optimize import optimize, request_from_marker
 from dbt_zorder.table.remove import drop_table, rename_stats
 from dbt_zorder.table.restat import rebuild_stats
 from dbt_zorder.table.rollback import rollback
-from dbt_zorder.table.snapshot import SnapshotColumns, default_columns, take_snapshot
+from dbt_zorder.table.snapshot import SnapshotColumns, take_snapshot
 from dbt_zorder.table.summary import current_summary
 from dbt_zorder.table.vacuum import vacuum
 from dbt_zorder.table.verify import verify_table
@@ -280,47 +280,3 @@ def _told_of(model: Mapping[str, Any]) -> Iterator[None]:
     except ZorderError as exc:
         msg = f"Model {model_name(model)}: {exc}"
         raise (CompilationError if isinstance(exc, SchemaChangeError) else DbtRuntimeError)(msg) from exc
-
-
-def build_request(
-    settings: ModelSettings,
-    relation: BaseRelation,
-    model: Mapping[str, Any],
-    persist_relation: bool,
-    persist_columns: bool,
-) -> BuildRequest:
-    """Return what to build for a model."""
-    # a name in quotes must be met in its very case, which persist_docs looks after when the table is there
-    unquoted = {name: column for name, column in model["columns"].items() if not column.get("quote")}
-    described = {name: column.get("description") or "" for name, column in unquoted.items()}
-    return BuildRequest(
-        table=table_name(relation),
-        spec=LayoutSpec(
-            by=settings.by,
-            files=settings.files,
-            file_size=settings.file_size,
-            partition_by=settings.partition_by,
-            weights=settings.weights,
-            curve=settings.curve,
-            encoding=settings.encoding,
-        ),
-        stats_columns=settings.stats_columns,
-        bloom=settings.bloom,
-        options=settings.options,
-        comment=(model.get("description") or "") if persist_relation else "",
-        column_comments=described if persist_columns else {},
-        properties=settings.properties,
-        location_root=settings.location_root,
-        keep_versions=settings.keep_versions,
-        grace_hours=settings.grace_hours,
-    )
-
-
-def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[str, str]) -> ModelSettings:
-    """Return the settings of a snapshot that names no ``zorder_by``: it is built by versions all the same."""
-    config = model["config"]
-    key = config.get("unique_key") or []
-    by = default_columns(df, [key] if isinstance(key, str) else key, columns["dbt_valid_from"])
-    settings = ModelSettings.from_config(model_name(model), {**config, "zorder_by": by, "zorder_skip": None})
-    assert settings is not None
-    return settings

@@ -1,0 +1,64 @@
+"""What is to be built for a model, from its settings and its node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dbt.adapters.base import BaseRelation
+from pyspark.sql import DataFrame
+
+from dbt_zorder.adapter.config import ModelSettings
+from dbt_zorder.adapter.names import model_name, table_name
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.table.build import BuildRequest
+from dbt_zorder.table.snapshot import default_columns
+
+
+def build_request(
+    settings: ModelSettings,
+    relation: BaseRelation,
+    model: Mapping[str, Any],
+    persist_relation: bool,
+    persist_columns: bool,
+) -> BuildRequest:
+    """Return what to build for a model."""
+    # a name in quotes must be met in its very case, which persist_docs looks after when the table is there
+    unquoted = {name: column for name, column in model["columns"].items() if not column.get("quote")}
+    described = {name: column.get("description") or "" for name, column in unquoted.items()}
+    return BuildRequest(
+        table=table_name(relation),
+        spec=LayoutSpec(
+            by=settings.by,
+            files=settings.files,
+            file_size=settings.file_size,
+            partition_by=settings.partition_by,
+            weights=settings.weights,
+            curve=settings.curve,
+            encoding=settings.encoding,
+        ),
+        stats_columns=settings.stats_columns,
+        bloom=settings.bloom,
+        options=settings.options,
+        comment=(model.get("description") or "") if persist_relation else "",
+        column_comments=described if persist_columns else {},
+        properties=settings.properties,
+        location_root=settings.location_root,
+        keep_versions=settings.keep_versions,
+        grace_hours=settings.grace_hours,
+    )
+
+
+def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[str, str]) -> ModelSettings:
+    """Return the settings of a snapshot that names no ``zorder_by``: it is built by versions all the same."""
+    config = model["config"]
+    partitions = {name.lower() for name in _listed(config.get("partition_by"))}
+    key = [name for name in _listed(config.get("unique_key")) if name.lower() not in partitions]
+    by = default_columns(df, key, columns["dbt_valid_from"])
+    settings = ModelSettings.from_config(model_name(model), {**config, "zorder_by": by, "zorder_skip": None})
+    assert settings is not None
+    return settings
+
+
+def _listed(names: list[str] | str | None) -> list[str]:
+    return [names] if isinstance(names, str) else names or []
