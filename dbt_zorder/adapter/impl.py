@@ -118,7 +118,7 @@ class ZorderAdapter(DocumentedAdapter):
         exists: bool,
     ) -> ZorderResponse:
         """Build a snapshot's first version from its query, or the next one from the query of its changes."""
-        with self.connections.exception_handler(sql), _told_of(model):
+        with self._at_work_on(model, sql):
             by = settings or snapshot_settings(model, self.session.sql(sql), columns)
             request = build_request(by, relation, model, persist_relation, persist_columns)
             if not exists:
