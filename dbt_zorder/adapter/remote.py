@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import logging
+import socket
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
@@ -12,6 +14,8 @@ from dbt_zorder.errors import ZorderError
 
 _LOG = logging.getLogger("dbt_zorder")
 
+_DEFAULT_PORT = 15002
+_KNOCK_SECONDS = 20.0
 _MISSING = (
     "spark_remote needs the client of Spark Connect: pip install 'dbt-zorder[connect]'. What is missing here: {missing}"
 )
@@ -36,6 +40,7 @@ def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
     except ImportError as exc:
         raise RemoteError(_MISSING.format(missing=str(exc).splitlines()[0])) from exc
     try:
+        _knock(url)
         session = SparkSession.builder.remote(url).getOrCreate()
         session.sql("SHOW DATABASES").collect()  # the first call that reaches the server, and the catalog behind it
     except Exception as exc:
@@ -45,6 +50,16 @@ def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
     for key, value in settings.items():
         _set(session, key, value)
     return session
+
+
+def _knock(url: str) -> None:
+    """Find out at once whether anything listens there: the client itself tries again for ten minutes.
+
+    Raises:
+        OSError, ValueError: nothing does, or this is no address.
+    """
+    place = urlsplit(url)
+    socket.create_connection((place.hostname or "", place.port or _DEFAULT_PORT), _KNOCK_SECONDS).close()
 
 
 def _set(session: SparkSession, key: str, value: str) -> None:

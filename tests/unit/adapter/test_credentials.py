@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import pytest
 from dbt.adapters.spark.connections import SparkConnectionMethod
+from dbt_common.exceptions import DbtConfigError
 
 from dbt_zorder.adapter.credentials import ZorderCredentials
 
@@ -23,6 +25,18 @@ def test_the_session_lies_in_the_project_unless_said_otherwise() -> None:
 def test_debug_shows_what_counts_for_the_method() -> None:
     session = ZorderCredentials.from_dict({"schema": "s"})
     assert [key for key, _ in session.connection_info()] == ["method", "schema", "session_dir"]
+
+
+def test_a_server_comes_from_the_profile_or_as_pyspark_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    given = ZorderCredentials.from_dict({"schema": "s", "spark_remote": "sc://one:15002"})
+    assert given.spark_remote == "sc://one:15002"
+    assert [key for key, _ in given.connection_info()] == ["method", "schema", "spark_remote"]
+    assert ZorderCredentials.from_dict({"schema": "s"}).spark_remote is None
+    monkeypatch.setenv("SPARK_REMOTE", "sc://two:15002")
+    assert ZorderCredentials.from_dict({"schema": "s"}).spark_remote == "sc://two:15002"
+    with pytest.raises(DbtConfigError, match="'http://x', but it must be an address like sc://localhost:15002"):
+        ZorderCredentials.from_dict({"schema": "s", "spark_remote": "http://x"})
 
 
 def test_server_side_parameters_are_text() -> None:

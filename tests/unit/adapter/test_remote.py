@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+
+from dbt_zorder.adapter.remote import RemoteError, connect
+
+
+@pytest.mark.parametrize(
+    "url", ["sc://localhost:{}", "sc://localhost:{}/;token=abc", "sc://no-such-host.invalid:15002"]
+)
+def test_a_server_that_is_not_there_is_one_sentence_at_once(url: str) -> None:
+    pytest.importorskip("grpc")
+    with socket.socket() as taken:  # bound, but nobody listens
+        taken.bind(("localhost", 0))
+        started = time.monotonic()
+        with pytest.raises(
+            RemoteError, match=r"No Spark Connect server answers at sc://.*\(spark_remote\): "
+        ) as caught:
+            connect(url.format(taken.getsockname()[1]), {})
+    assert len(str(caught.value).splitlines()) == 1
+    assert time.monotonic() - started < 60
+
+
+def test_a_missing_client_is_told_with_the_command_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pyspark.sql.connect.session", None)
+    with pytest.raises(RemoteError, match=r"pip install 'dbt-zorder\[connect\]'"):
+        connect("sc://localhost:1", {})
