@@ -28,7 +28,7 @@ from dbt.tests.util import run_dbt
 
 
 class FiguresOf:
-    """Equal to a catalog's statistics if they are those of a z-ordered table, or of none."""
+    """Equal to a catalog's statistics if they are those of a z-ordered table, or if there are none but Spark's own."""
 
     def __init__(self, zordered: bool) -> None:
         self.zordered = zordered
@@ -36,7 +36,7 @@ class FiguresOf:
     def __eq__(self, stats: object) -> bool:
         names = {"zorder_by", "zorder_files", "zorder_point_query", "zorder_version"}
         assert isinstance(stats, dict)
-        return names <= stats.keys() if self.zordered else stats == no_stats()
+        return names <= stats.keys() if self.zordered else stats.keys() <= {*no_stats(), "rows", "bytes"}
 
     __hash__ = None  # type: ignore[assignment]
 
