@@ -22,9 +22,10 @@ from bench.datasets import DATA
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName
 from dbt_zorder.layout.plan import LayoutSpec
-from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.build import build
 from dbt_zorder.table.incremental import Batch, increment
 from dbt_zorder.table.remove import drop_table
+from dbt_zorder.table.request import BuildRequest
 
 RESULTS = Path(__file__).parent / "results"
 WAYS = {"uniform": True, "by time": True, "uniform, never": False, "by time, never": False}

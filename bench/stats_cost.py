@@ -8,7 +8,8 @@ from bench.datasets import DATA, MILLION, fact, kept, narrow
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName
 from dbt_zorder.layout.plan import LayoutSpec
-from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.build import build
+from dbt_zorder.table.request import BuildRequest
 
 
 def main() -> None:

@@ -16,8 +16,9 @@ from dbt_zorder.catalog import TableName, schema_location
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.sql import quote_name
-from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.build import build
 from dbt_zorder.table.remove import drop_table
+from dbt_zorder.table.request import BuildRequest
 
 FILES = 4
 ROWS = 4_000

@@ -24,17 +24,12 @@ from dbt_zorder.stats.schema import STATS_DIRECTORY
 from dbt_zorder.stats.store import read_stats, write_stats
 from dbt_zorder.table import journal
 from dbt_zorder.table.analyze import analyzed, measure_again
-from dbt_zorder.table.build import (
-    BuildRequest,
-    publish_stats,
-    stats_columns,
-    without_null_partitions,
-    write_data,
-)
+from dbt_zorder.table.build import publish_stats, write_data
 from dbt_zorder.table.checks import check_base, location_of, verify
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.files import list_files
 from dbt_zorder.table.listing import below_uri, check_same_files, list_data
+from dbt_zorder.table.request import BuildRequest, stats_columns, without_null_partitions
 from dbt_zorder.table.summary import Summary, summarize
 from dbt_zorder.table.tree import Tree, read_tree
 from dbt_zorder.table.version import version_of

@@ -5,20 +5,16 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
-from pyspark.sql.types import StringType, StructField, StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
-from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve, resolve_all
-from dbt_zorder.errors import ColumnError, ConfigError
+from dbt_zorder.columns import case_sensitive, resolve_all
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
+from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_SUFFIX
@@ -30,44 +26,20 @@ from dbt_zorder.table.collect import collect_old
 from dbt_zorder.table.files import delete_path, has_client
 from dbt_zorder.table.pilot import sized_layout
 from dbt_zorder.table.replaced import forget_replaced, note_replaced
+from dbt_zorder.table.request import (
+    BuildRequest,
+    bloom_options,
+    check,
+    definition_of,
+    stats_columns,
+    without_null_partitions,
+)
 from dbt_zorder.table.summary import Summary, summarize
 from dbt_zorder.table.swap import Definition, publish
 from dbt_zorder.table.tree import write_tree
 from dbt_zorder.table.version import Marker, new_version, read_marker, root_of, version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")
-
-NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-
-
-@dataclass(frozen=True)
-class BuildRequest:
-    """What to build.
-
-    Attributes:
-        table: where.
-        spec: how to lay it out.
-        stats_columns: columns to keep stats of besides the clustering columns.
-        bloom: columns with a Parquet bloom filter.
-        options: of Spark's Parquet writer, such as ``compression``.
-        comment: of the table.
-        column_comments: by column name, in whatever case.
-        properties: of the table.
-        location_root: folder for the versions' root; by default the schema's own.
-        keep_versions, grace_hours: see ``collect_old``.
-    """
-
-    table: TableName
-    spec: LayoutSpec
-    stats_columns: Sequence[str] = ()
-    bloom: Sequence[str] = ()
-    options: Mapping[str, str] = field(default_factory=dict)
-    comment: str = ""
-    column_comments: Mapping[str, str] = field(default_factory=dict)
-    properties: Mapping[str, str] = field(default_factory=dict)
-    location_root: str | None = None
-    keep_versions: int = 2
-    grace_hours: float = 24.0
 
 
 @dataclass(frozen=True)
@@ -85,33 +57,6 @@ class BuildReport:
     summary: Summary
     seconds: Mapping[str, float]
     collected: Sequence[str]
-
-
-def check(df: DataFrame, request: BuildRequest) -> None:
-    """Find all that is wrong with a request before anything is read or written.
-
-    Raises:
-        ColumnError, ConfigError: as ``keys_for``; also for stats columns, partition columns and duplicate names.
-    """
-    sensitive = case_sensitive(df.sparkSession)
-    seen: set[str] = set()
-    for name in df.columns:
-        if "${" in name:
-            msg = f"The column '{name}' cannot be kept: Spark replaces '${{...}}' in every statement, also in names."
-            raise ColumnError(msg)
-        folded = name if sensitive else name.lower()
-        if folded in seen:
-            msg = f"The query produces the column '{name}' twice; every column of a table needs a name of its own."
-            raise ColumnError(msg)
-        seen.add(folded)
-    partitions = resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)
-    if partitions and len(partitions) == len(df.columns):
-        msg = "Every column is a partition column; a table needs at least one more."
-        raise ConfigError(msg)
-    keys_for(df, request.spec)
-    for name in request.stats_columns:
-        key_of(resolve(name, df.schema, sensitive=sensitive))  # without an order there is no least and no greatest
-    _bloom_options(df, request)
 
 
 def build(
@@ -135,7 +80,7 @@ def build(
     check(df, request)
     base = describe(spark, request.table)
     statistics = analyzed(spark, request.table, base)
-    definition = _definition(df, request)
+    definition = definition_of(df, request)
     root = root_of(spark, request.table, request.location_root)
     version = new_version()
     path = f"{root}/{version}"
@@ -183,7 +128,7 @@ def write_rows(clustered: DataFrame, request: BuildRequest, path: str) -> None:
     """Write rows as they are placed and sorted."""
     writer = clustered.write.mode("append")
     # a limit on the rows of a file, if the session has one, would cut files apart again
-    writer = writer.option("maxRecordsPerFile", 0).options(**request.options, **_bloom_options(clustered, request))
+    writer = writer.option("maxRecordsPerFile", 0).options(**request.options, **bloom_options(clustered, request))
     if request.spec.partition_by:
         # by the names that the query has: Spark would name the folders as they are spelled here
         sensitive = case_sensitive(clustered.sparkSession)
@@ -206,20 +151,6 @@ def publish_stats(spark: SparkSession, table: TableName, path: str) -> None:
 def stats_table(table: TableName) -> TableName:
     """Return the name of a table's stats relation."""
     return TableName(table.schema, table.identifier + STATS_SUFFIX)
-
-
-def without_null_partitions(df: DataFrame, request: BuildRequest) -> DataFrame:
-    """Write NULL and the empty text of a partition column as Spark's name for their folder, which reads back as NULL.
-
-    Spark would do so itself, and for a nullable column then not see that rows are sorted by it: it would sort them once
-    more, by the partition alone, where it does not keep a writer open for each partition of a task.
-    """
-    sensitive = case_sensitive(df.sparkSession)
-    for column in resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive):
-        if isinstance(column.data_type, StringType):
-            named = f"coalesce(nullif({column.sql}, ''), '{NULL_PARTITION}')"
-            df = df.withColumn(column.name, f.expr(named))
-    return df
 
 
 def _marker(
@@ -262,34 +193,6 @@ def _with_row_bytes(spark: SparkSession, df: DataFrame, base: TableInfo | None, 
     except Exception:  # no stats, no help
         return spec
     return replace(spec, row_bytes=total[0] / total[1]) if total[1] else spec
-
-
-def stats_columns(df: DataFrame, layout: Layout, request: BuildRequest) -> list[ResolvedColumn]:
-    """Return the columns to keep stats of: those of the curve, and what the request names besides."""
-    columns = [key.column for key in layout.keys]
-    sensitive = case_sensitive(df.sparkSession)
-    for name in request.stats_columns:
-        column = resolve(name, df.schema, sensitive=sensitive)
-        if column not in columns:
-            columns.append(column)
-    return columns
-
-
-def _bloom_options(df: DataFrame, request: BuildRequest) -> dict[str, str]:
-    columns = resolve_all(request.bloom, df.schema, sensitive=case_sensitive(df.sparkSession))
-    return {f"parquet.bloom.filter.enabled#{column.name}": "true" for column in columns}
-
-
-def _definition(df: DataFrame, request: BuildRequest) -> Definition:
-    """Describe the table: partition columns go last, where Spark puts them when it reads the folder."""
-    sensitive = case_sensitive(df.sparkSession)
-    partitions = [column.name for column in resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)]
-    comments = {name.lower(): text for name, text in request.column_comments.items()}
-    fields = []
-    for name in [name for name in df.columns if name not in partitions] + partitions:
-        comment = comments.get(name.lower())
-        fields.append(StructField(name, df.schema[name].dataType, True, {"comment": comment} if comment else {}))
-    return Definition(StructType(fields), partitions, request.comment, request.properties)
 
 
 def _discard(spark: SparkSession, table: TableName, path: str) -> None:

@@ -16,11 +16,12 @@ from dbt_zorder.columns import case_sensitive, resolve_all
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.sql import quote_name
 from dbt_zorder.table.append import AppendReport, append
-from dbt_zorder.table.build import NULL_PARTITION, BuildReport, BuildRequest, build, check, without_null_partitions
+from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.files import has_client
 from dbt_zorder.table.listing import check_same_files, list_data
 from dbt_zorder.table.optimize import recover, rewrite
 from dbt_zorder.table.overlap import measure
+from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, without_null_partitions
 from dbt_zorder.table.schema_change import add_columns_sql, compare, conform, target_schema
 from dbt_zorder.table.summary import Summary
 from dbt_zorder.table.tree import read_tree

@@ -14,11 +14,12 @@ from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.stats.store import read_stats
-from dbt_zorder.table.build import BuildReport, BuildRequest, build
+from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.files import has_client
 from dbt_zorder.table.journal import recover_journal
 from dbt_zorder.table.listing import check_same_files, list_data
 from dbt_zorder.table.overlap import measure
+from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.swap import own_properties
 from dbt_zorder.table.version import read_marker, version_of
 

@@ -18,9 +18,10 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.plan import MOST_COLUMNS
 from dbt_zorder.sql import quote_name, quote_string
-from dbt_zorder.table.build import BuildReport, BuildRequest, build
+from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.incremental import begin
 from dbt_zorder.table.listing import check_same_files
+from dbt_zorder.table.request import BuildRequest
 
 CHANGE_TYPE = "dbt_change_type"
 UNIQUE_KEY = "dbt_unique_key"

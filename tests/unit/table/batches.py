@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder import pruning
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.layout.plan import LayoutSpec
-from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.build import build
 from dbt_zorder.table.listing import list_data
+from dbt_zorder.table.request import BuildRequest
 
 PREDICATES = ("a < 20 AND s = 'k3'", "id >= 400 OR a IS NULL")
 

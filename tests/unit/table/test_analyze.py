@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.analyze import Analyzed, analyze_again, analyzed
-from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.build import build
+from dbt_zorder.table.request import BuildRequest
 from tests.support import unique
 
 

@@ -10,8 +10,9 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.plan import LayoutSpec
-from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.build import build
 from dbt_zorder.table.checks import check_base, check_served, check_version, location_of
+from dbt_zorder.table.request import BuildRequest
 from tests.support import unique
 
 

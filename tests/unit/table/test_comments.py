@@ -5,8 +5,9 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.layout.plan import LayoutSpec
-from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.build import build
 from dbt_zorder.table.comments import documented, set_comments
+from dbt_zorder.table.request import BuildRequest
 from tests.support import unique
 
 ODD = 'it\'s "quoted",\n-- with ${spark.app.name} and \\n'

@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ColumnError, ZorderError
 from dbt_zorder.table import incremental as module
-from dbt_zorder.table.build import BuildRequest
 from dbt_zorder.table.incremental import Batch, IncrementReport, increment
+from dbt_zorder.table.request import BuildRequest
 from tests.support import checksum, unique
 from tests.unit.table.batches import made, request, rows, same
 

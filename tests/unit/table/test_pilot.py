@@ -8,9 +8,10 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.stats.store import read_stats
-from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.build import build
 from dbt_zorder.table.files import list_folders
 from dbt_zorder.table.pilot import PILOT_DIRECTORY
+from dbt_zorder.table.request import BuildRequest
 from tests.support import unique
 
 # what no estimate knows: 200 texts of 60 bytes become one byte each by a dictionary, random ones do not

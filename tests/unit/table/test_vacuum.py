@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe, schema_location
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
-from dbt_zorder.table.build import BuildRequest, build
+from dbt_zorder.table.build import build
+from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.vacuum import vacuum
 from dbt_zorder.table.version import Marker, new_version, write_marker
 from tests.support import unique

@@ -1,0 +1,121 @@
+"""What to build: a table, how it is laid out, and what the catalog is to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.types import StringType, StructField, StructType
+
+from dbt_zorder.catalog import TableName
+from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve, resolve_all
+from dbt_zorder.errors import ColumnError, ConfigError
+from dbt_zorder.layout.keys import key_of
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from dbt_zorder.table.swap import Definition
+
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""Spark's name for the folder of NULL."""
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """What to build.
+
+    Attributes:
+        table: where.
+        spec: how to lay it out.
+        stats_columns: columns to keep stats of besides the clustering columns.
+        bloom: columns with a Parquet bloom filter.
+        options: of Spark's Parquet writer, such as ``compression``.
+        comment: of the table.
+        column_comments: by column name, in whatever case.
+        properties: of the table.
+        location_root: folder for the versions' root; by default the schema's own.
+        keep_versions, grace_hours: see ``collect_old``.
+    """
+
+    table: TableName
+    spec: LayoutSpec
+    stats_columns: Sequence[str] = ()
+    bloom: Sequence[str] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    comment: str = ""
+    column_comments: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    location_root: str | None = None
+    keep_versions: int = 2
+    grace_hours: float = 24.0
+
+
+def check(df: DataFrame, request: BuildRequest) -> None:
+    """Find all that is wrong with a request before anything is read or written.
+
+    Raises:
+        ColumnError, ConfigError: as ``keys_for``; also for stats columns, partition columns and duplicate names.
+    """
+    sensitive = case_sensitive(df.sparkSession)
+    seen: set[str] = set()
+    for name in df.columns:
+        if "${" in name:
+            msg = f"The column '{name}' cannot be kept: Spark replaces '${{...}}' in every statement, also in names."
+            raise ColumnError(msg)
+        folded = name if sensitive else name.lower()
+        if folded in seen:
+            msg = f"The query produces the column '{name}' twice; every column of a table needs a name of its own."
+            raise ColumnError(msg)
+        seen.add(folded)
+    partitions = resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)
+    if partitions and len(partitions) == len(df.columns):
+        msg = "Every column is a partition column; a table needs at least one more."
+        raise ConfigError(msg)
+    keys_for(df, request.spec)
+    for name in request.stats_columns:
+        key_of(resolve(name, df.schema, sensitive=sensitive))  # without an order there is no least and no greatest
+    bloom_options(df, request)
+
+
+def without_null_partitions(df: DataFrame, request: BuildRequest) -> DataFrame:
+    """Write NULL and the empty text of a partition column as Spark's name for their folder, which reads back as NULL.
+
+    Spark would do so itself, and for a nullable column then not see that rows are sorted by it: it would sort them once
+    more, by the partition alone, where it does not keep a writer open for each partition of a task.
+    """
+    sensitive = case_sensitive(df.sparkSession)
+    for column in resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive):
+        if isinstance(column.data_type, StringType):
+            named = f"coalesce(nullif({column.sql}, ''), '{NULL_PARTITION}')"
+            df = df.withColumn(column.name, f.expr(named))
+    return df
+
+
+def stats_columns(df: DataFrame, layout: Layout, request: BuildRequest) -> list[ResolvedColumn]:
+    """Return the columns to keep stats of: those of the curve, and what the request names besides."""
+    columns = [key.column for key in layout.keys]
+    sensitive = case_sensitive(df.sparkSession)
+    for name in request.stats_columns:
+        column = resolve(name, df.schema, sensitive=sensitive)
+        if column not in columns:
+            columns.append(column)
+    return columns
+
+
+def bloom_options(df: DataFrame, request: BuildRequest) -> dict[str, str]:
+    """Return the writer options that the request's bloom filters are."""
+    columns = resolve_all(request.bloom, df.schema, sensitive=case_sensitive(df.sparkSession))
+    return {f"parquet.bloom.filter.enabled#{column.name}": "true" for column in columns}
+
+
+def definition_of(df: DataFrame, request: BuildRequest) -> Definition:
+    """Describe the table: partition columns go last, where Spark puts them when it reads the folder."""
+    sensitive = case_sensitive(df.sparkSession)
+    partitions = [column.name for column in resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)]
+    comments = {name.lower(): text for name, text in request.column_comments.items()}
+    fields = []
+    for name in [name for name in df.columns if name not in partitions] + partitions:
+        comment = comments.get(name.lower())
+        fields.append(StructField(name, df.schema[name].dataType, True, {"comment": comment} if comment else {}))
+    return Definition(StructType(fields), partitions, request.comment, request.properties)

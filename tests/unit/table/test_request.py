@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName
+from dbt_zorder.errors import ColumnError, ConfigError
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, definition_of, without_null_partitions
+
+
+def request(by: tuple[str, ...], partition_by: tuple[str, ...] = (), **more: Any) -> BuildRequest:
+    return BuildRequest(TableName("default", "t"), LayoutSpec(by=by, files=4, partition_by=partition_by), **more)
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "error", "message"),
+    [
+        ("SELECT 1 AS a, 2 AS A", {"by": ("a",)}, ColumnError, "produces the column 'A' twice"),
+        ("SELECT 1 AS a", {"by": ("b",)}, ColumnError, "no column 'b'"),
+        ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "stats_columns": ("x",)}, ColumnError, "no column 'x'"),
+        ("SELECT 1 AS a, map(1, 2) AS s", {"by": ("a",), "stats_columns": ("s",)}, ColumnError, "cannot order"),
+        ("SELECT 1 AS a, map(1, 2) AS s", {"by": ("s",)}, ColumnError, "cannot order"),
+        ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("q",)}, ColumnError, "no column 'q'"),
+        ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("s", "S")}, ColumnError, "named twice"),
+        ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("a",)}, ConfigError, "partition column"),
+        ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("a", "s")}, ConfigError, "Every column is"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_request_is_found(
+    spark: SparkSession, query: str, more: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        check(spark.sql(query), request(**more))
+
+
+def test_partition_columns_go_last_with_their_comments(spark: SparkSession) -> None:
+    df = spark.sql("SELECT 1 AS P, 2 AS a, 3 AS b")
+    found = definition_of(df, request(("a",), ("p",), column_comments={"p": "the part", "B": "the b"}, comment="all"))
+    assert found.schema.names == ["a", "b", "P"]
+    assert [field.metadata.get("comment") for field in found.schema] == [None, "the b", "the part"]
+    assert (list(found.partition_by), found.comment) == (["P"], "all")
+
+
+def test_the_empty_text_and_null_are_one_partition(spark: SparkSession) -> None:
+    df = spark.sql("SELECT * FROM VALUES ('x', 1), ('', 2), (NULL, 3) AS t(p, a)")
+    rows = without_null_partitions(df, request(("a",), ("p",))).collect()
+    assert [row.p for row in rows] == ["x", NULL_PARTITION, NULL_PARTITION]
