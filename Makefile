@@ -46,6 +46,7 @@ test-all: $(STAMP) ## Run every test there is, also the cases that CI leaves out
 	$(BIN)/python -m pytest $(PARALLEL)
 
 suites: $(STAMP) ## Run dbt's own suites for adapters, plain and with every table z-ordered; write docs/compatibility.md
+	rm -f build/suites-*.xml
 	ZORDER_SUITES=plain $(BIN)/python -m pytest $(PARALLEL) tests/functional/adapter --junitxml=build/suites-plain.xml
 	ZORDER_SUITES=zordered $(BIN)/python -m pytest $(PARALLEL) tests/functional/adapter --junitxml=build/suites-zordered.xml
 	$(BIN)/python -m tests.compatibility
