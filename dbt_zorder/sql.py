@@ -28,6 +28,19 @@ def quote_string(text: str) -> str:
     return "'" + "".join(pieces) + "'"
 
 
+def checked_cast(value: str, kind: str, complaint: str) -> str:
+    """Return SQL that casts a value or fails with ``complaint`` and the value; without ANSI a plain cast makes it NULL.
+
+    Args:
+        value: SQL of the value.
+        kind: type as DDL.
+        complaint: what is said before the value.
+    """
+    cast = f"try_cast({value} AS {kind})"
+    raised = f"raise_error(concat({quote_string(complaint)}, CAST({value} AS STRING)))"
+    return f"CASE WHEN {cast} IS NULL AND {value} IS NOT NULL THEN CAST({raised} AS {kind}) ELSE {cast} END"
+
+
 def type_ddl(data_type: DataType) -> str:
     """Return a type as DDL text with every struct field name quoted, unlike ``simpleString``."""
     if isinstance(data_type, StructType):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 from dbt_common.exceptions import DbtConfigError
 
+from dbt_zorder.adapter.remote import shown
 from dbt_zorder.adapter.session import SESSION_DIRECTORY
 
 
@@ -36,7 +39,7 @@ class ZorderCredentials(SparkCredentials):
         if self.spark_remote is None and self.method == SparkConnectionMethod.SESSION:
             self.spark_remote = os.environ.get("SPARK_REMOTE") or self.server_side_parameters.get("spark.remote")
         if self.spark_remote is not None and not self.spark_remote.startswith("sc://"):
-            msg = f"spark_remote is {self.spark_remote!r}, but it must be an address like sc://localhost:15002."
+            msg = f"spark_remote is {shown(self.spark_remote)!r}, but it must be an address like sc://localhost:15002."
             raise DbtConfigError(msg)
 
     @property
@@ -53,6 +56,11 @@ class ZorderCredentials(SparkCredentials):
         if self.method == SparkConnectionMethod.SESSION:
             return "method", "schema", "spark_remote" if self.spark_remote else "session_dir"
         return (*super()._connection_keys(), *(["spark_remote"] if self.spark_remote else []))
+
+    def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
+        """Return what ``dbt debug`` shows, which is no token."""
+        for key, value in super().connection_info(with_aliases=with_aliases):
+            yield key, shown(value) if key == "spark_remote" and value else value
 
     def resolve_session_dir(self, project_root: str) -> None:
         """Make ``session_dir`` absolute, once the project is known."""

@@ -15,6 +15,7 @@ from dbt_zorder.adapter.catalog_stats import table_stats
 from dbt_zorder.adapter.checkup import check_up
 from dbt_zorder.adapter.in_process import InProcessAdapter
 from dbt_zorder.adapter.names import table_name
+from dbt_zorder.adapter.spark_errors import short_message
 from dbt_zorder.catalog import describe
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.sql import quote_string
@@ -43,9 +44,11 @@ class DocumentedAdapter(InProcessAdapter):
         """Give a table and its columns the comments of a model's properties, where they have others."""
         if self.zorder_in_session() and (comment is not None or columns):
             table = table_name(relation)
-            with self.connections.exception_handler(f"comment on {relation}"):
+            try:
                 names = self.session.table(table.sql).columns
                 set_comments(self.session, table, comment, documented(columns, names))
+            except Exception as exc:  # the rows are in: a run that failed now would add them again
+                _LOG.warning(f"{relation} is built, but not all of its comments could be set: {short_message(exc)}")
 
     @available.parse(lambda *_, **__: {})
     def zorder_documented(self, columns: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str, str]:

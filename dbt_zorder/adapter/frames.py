@@ -8,6 +8,19 @@ from typing import Any
 import pyarrow as pa
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructField, TimestampNTZType
+
+from dbt_zorder.sql import quote_name
+
+_PLAIN = {
+    "string_view": pa.string(),
+    "binary_view": pa.binary(),
+    "uint8": pa.int16(),
+    "uint16": pa.int32(),
+    "uint32": pa.int64(),
+    "uint64": pa.decimal128(20),
+}
 
 
 def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
@@ -18,7 +31,15 @@ def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-    return spark.createDataFrame(rows, from_arrow_schema(table.schema), verifySchema=False)
+    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+    df = spark.createDataFrame(rows, schema, verifySchema=False)
+    # PySpark itself would take the zone of this process for that of the session
+    casts = {field.name: f.col(quote_name(field.name)).cast("timestamp") for field in schema if _is_naive(field)}
+    return df.withColumns(casts) if casts else df
+
+
+def _is_naive(field: StructField) -> bool:
+    return isinstance(field.dataType, TimestampNTZType)
 
 
 def spark_frame(spark: SparkSession, result: Any) -> DataFrame | None:
@@ -35,5 +56,11 @@ def spark_frame(spark: SparkSession, result: Any) -> DataFrame | None:
     if pandas is not None and isinstance(result, pandas.DataFrame):
         return arrow_frame(spark, pa.Table.from_pandas(result, preserve_index=False).replace_schema_metadata())
     if hasattr(result, "__arrow_c_stream__"):
-        return arrow_frame(spark, pa.table(result))
+        return arrow_frame(spark, _plain(pa.table(result)))
     return None
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Return a table without types that PySpark does not take: views, as Polars gives them, and unsigned numbers."""
+    fields = [field.with_type(_PLAIN.get(str(field.type), field.type)) for field in table.schema]
+    return table.cast(pa.schema(fields))

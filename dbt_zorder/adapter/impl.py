@@ -66,7 +66,7 @@ class ZorderAdapter(DocumentedAdapter):
     ) -> ZorderResponse:
         """Build a model into a new version of its table and swap it in; return what ``dbt run`` reports."""
         request = build_request(settings, relation, model, persist_relation, persist_columns)
-        with self._at_work_on(model, sql):
+        with self._at_work_on(model, relation, sql):
             return ZorderResponse.of(build(self.session, self.session.sql(sql), request))
 
     @available.parse_none
@@ -81,7 +81,7 @@ class ZorderAdapter(DocumentedAdapter):
     ) -> ZorderResponse:
         """Build a seed's rows into a new version of its table and swap it in."""
         request = build_request(settings, relation, model, persist_relation, persist_columns)
-        with self._at_work_on(model, f"the seed {model_name(model)}"):
+        with self._at_work_on(model, relation, f"the seed {model_name(model)}"):
             return ZorderResponse.of(build(self.session, rows, request))
 
     @available.parse_none
@@ -97,7 +97,7 @@ class ZorderAdapter(DocumentedAdapter):
     ) -> ZorderResponse:
         """Add a model's rows to its table; ``batch`` holds ``overwrite`` and ``on_schema_change``."""
         request = build_request(settings, relation, model, persist_relation, persist_columns)
-        with self._at_work_on(model, sql):
+        with self._at_work_on(model, relation, sql):
             now = begin(self.session, request.table)
             # what the model asked of its table while it was compiled, it asked of the files of then
             before = self._files_at_compilation().pop(str(relation), now) if now is not None else None
@@ -118,7 +118,7 @@ class ZorderAdapter(DocumentedAdapter):
         exists: bool,
     ) -> ZorderResponse:
         """Build a snapshot's first version from its query, or the next one from the query of its changes."""
-        with self._at_work_on(model, sql):
+        with self._at_work_on(model, relation, sql):
             by = settings or snapshot_settings(model, self.session.sql(sql), columns)
             request = build_request(by, relation, model, persist_relation, persist_columns)
             if not exists:
@@ -247,14 +247,16 @@ class ZorderAdapter(DocumentedAdapter):
         return {"files": summary.files, "columns": dict(summary.point_query_files)}
 
     @contextmanager
-    def _at_work_on(self, model: Mapping[str, Any], sql: str) -> Iterator[None]:
-        """Say how far a model is, and turn the errors of its build into dbt's."""
+    def _at_work_on(self, model: Mapping[str, Any], relation: BaseRelation, sql: str) -> Iterator[None]:
+        """Say how far a model is, turn the errors of its build into dbt's, and let dbt's connection see the result."""
         with (
             self.connections.exception_handler(sql),
             _told_of(model),
             progress(self.session, str(model["name"])),
         ):
             yield
+            if getattr(self.connections.get_thread_connection().handle, "session", None) is None:
+                self.execute(f"refresh table {relation}")  # another session may have read the version before
 
     def _is_there(self, relation: str) -> bool:
         try:

@@ -41,7 +41,8 @@ class InProcessAdapter(SparkAdapter):
     def pre_model_hook(self, config: Mapping[str, Any]) -> Scope:
         """Begin a model: what it changes in the session from here on is undone by ``post_model_hook``."""
         super().pre_model_hook(config)
-        return SCOPES.enter(self.session if self.zorder_in_session() else None)
+        # with spark_remote beside another method, the server is asked for nothing before a model needs it
+        return SCOPES.enter(getattr(self.connections.get_thread_connection().handle, "session", None))
 
     def post_model_hook(self, config: Mapping[str, Any], context: Scope) -> None:
         """End a model, also one that failed: drop its temporary views, put back the settings that it changed."""
@@ -108,6 +109,7 @@ class InProcessAdapter(SparkAdapter):
 
     def _run_python(self, model: Mapping[str, Any], code: str) -> DataFrame:
         scope = SCOPES.current() or Scope()
+        SCOPES.look(self.session)
         try:
             return run_python(self.session, model, code, scope.callback)
         except PythonModelError as exc:

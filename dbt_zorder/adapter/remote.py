@@ -44,12 +44,17 @@ def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
         session = SparkSession.builder.remote(url).getOrCreate()
         session.sql("SHOW DATABASES").collect()  # the first call that reaches the server, and the catalog behind it
     except Exception as exc:
-        lines = [line for line in str(exc).splitlines() if line.strip()]
-        msg = f"No Spark Connect server answers at {url} (spark_remote): {lines[0] if lines else type(exc).__name__}"
+        reason = next((line for line in str(exc).splitlines() if line.strip()), type(exc).__name__)
+        msg = f"No Spark Connect server answers at {shown(url)} (spark_remote): {reason}"
         raise RemoteError(msg) from exc
     for key, value in settings.items():
         _set(session, key, value)
     return session
+
+
+def shown(url: str) -> str:
+    """Return an address without its parameters, among which is the token."""
+    return url.partition(";")[0]
 
 
 def _knock(url: str) -> None:

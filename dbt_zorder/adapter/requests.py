@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from dbt_zorder.adapter.config import ModelSettings
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.sql import quote_name
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.snapshot import default_columns
 
@@ -23,9 +24,10 @@ def build_request(
     persist_columns: bool,
 ) -> BuildRequest:
     """Return what to build for a model."""
-    # a name in quotes must be met in its very case, which persist_docs looks after when the table is there
-    unquoted = {name: column for name, column in model["columns"].items() if not column.get("quote")}
-    described = {name: column.get("description") or "" for name, column in unquoted.items()}
+    described = {
+        quote_name(name) if column.get("quote") else name: column.get("description") or ""
+        for name, column in model["columns"].items()
+    }
     return BuildRequest(
         table=table_name(relation),
         spec=LayoutSpec(

@@ -6,13 +6,13 @@ import re
 import threading
 import uuid
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.session import _monkey_patch_RDD
 
 _SET = re.compile(
-    r"\A(?:\s|/\*.*?\*/|--[^\n]*\n)*"
+    r"\A(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n)*"
     r"(?:RESET\s+(?P<reset>[\w.:-]+)|SET\s+(?:(?P<zone>TIME\s+ZONE)\b|(?P<key>`[^`]+`|[\w.:-]+)\s*=))",
     re.IGNORECASE | re.DOTALL,
 )
@@ -35,15 +35,15 @@ class Scopes:
         self._lock = threading.Lock()
         self._local = threading.local()
         self._running = 0
-        self._before: dict[str, str] = {}
+        self._before: dict[str, str] | None = None
         self._changed: Counter[str] = Counter()
 
     def enter(self, spark: SparkSession | None) -> Scope:
         """Begin a model in this thread, and return what is to be closed when it ends; without a session, nothing is."""
         scope = Scope()
         with self._lock:
-            if self._running == 0 and spark is not None:
-                self._before = set_settings(spark)
+            if self._running == 0:
+                self._before = set_settings(spark) if spark is not None else None
             self._running += 1
         scope.callback(self._leave, self.current())
         self._local.scope = scope
@@ -70,6 +70,12 @@ class Scopes:
             scope.callback(df.sparkSession.catalog.dropGlobalTempView, identifier)
         return identifier
 
+    def look(self, spark: SparkSession) -> None:
+        """Take note of the settings of a session that a model comes to use, where none was there when it began."""
+        with self._lock:
+            if self._before is None:
+                self._before = set_settings(spark)
+
     def note_set(self, spark: SparkSession, sql: str) -> None:
         """Put back at the model's end the setting that a statement changes, if it is a SET or RESET of one."""
         found = _SET.match(sql)
@@ -83,9 +89,9 @@ class Scopes:
         For Python models, whose changes no statement tells. Those of other running models are among them; a setting is
         put back when the last model ends that it was noted for.
         """
-        now = set_settings(spark)
-        for key in now.keys() | self._before.keys():
-            if now.get(key) != self._before.get(key):
+        now, before = set_settings(spark), self._before or {}
+        for key in now.keys() | before.keys():
+            if now.get(key) != before.get(key):
                 self._note(spark, key)
 
     def _note(self, spark: SparkSession, key: str) -> None:
@@ -102,8 +108,9 @@ class Scopes:
             self._changed[key] -= 1
             if self._changed[key]:
                 return
-            if key in self._before:
-                spark.conf.set(key, self._before[key])
+            before = self._before or {}
+            if key in before:
+                spark.conf.set(key, before[key])
             else:
                 spark.conf.unset(key)
 
@@ -129,8 +136,9 @@ def run_aside(spark: SparkSession, sql: str, settings: dict[str, str]) -> bool:
     except Exception:
         return False
     for key, value in {**_changed(set_settings(spark), set_settings(aside)), **settings}.items():
-        if aside.conf.isModifiable(key) or not key.startswith("spark."):
+        with suppress(Exception):  # a static one is the same in every session
             aside.conf.set(key, value)
+    aside.catalog.setCurrentCatalog(spark.catalog.currentCatalog())
     _monkey_patch_RDD(spark)  # a new session makes itself the one that rdd.toDF() uses
     aside.sql(sql)
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.adapter.frames import arrow_frame
-from dbt_zorder.sql import quote_name
+from dbt_zorder.sql import checked_cast, quote_name, quote_string
 
 if TYPE_CHECKING:
     import agate
 
+_LENGTH = re.compile(r"\s*(?:var)?char\s*\(\s*(\d+)\s*\)\s*", re.IGNORECASE)
 _ARROW = {
     "bigint": pa.int64(),
     "double": pa.float64(),
@@ -41,7 +43,7 @@ def seed_frame(spark: SparkSession, table: agate.Table, types: Sequence[str]) ->
         cast = _ARROW.get(kind.lower()) != column.type
         casts = casts or cast
         text = quote_name(str(place))
-        chosen.append(f.expr(f"CAST({text} AS {kind})" if cast else text).alias(name))
+        chosen.append(f.expr(_cast(text, kind, name) if cast else text).alias(name))
     return numbered.select(*chosen), casts
 
 
@@ -58,6 +60,16 @@ def column_of(values: Sequence[Any], kind: str) -> pa.Array:
         return pa.array(values, wanted)
     except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError, OverflowError):
         return _text(values)
+
+
+def _cast(text: str, kind: str, name: str) -> str:
+    """Return SQL that makes a value of a column's type of its text, or fails: before any table is touched."""
+    complaint = f"A value of the seed's column {name} does not fit into {kind}: "
+    length = _LENGTH.fullmatch(kind)
+    if length is None:
+        return checked_cast(text, kind, complaint)
+    too_long = f"raise_error(concat({quote_string(complaint)}, {text}))"
+    return f"CAST(CASE WHEN char_length({text}) > {length[1]} THEN {too_long} ELSE {text} END AS {kind})"
 
 
 def _text(values: Sequence[Any]) -> pa.Array:

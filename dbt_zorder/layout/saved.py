@@ -21,7 +21,7 @@ from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.literals import KeyValue
 
-FORMAT = 1
+FORMAT = 2
 """Of the JSON; a layout of another format is not read, and the batch is laid out by itself."""
 
 Json = dict[str, Any]

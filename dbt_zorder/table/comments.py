@@ -17,7 +17,8 @@ def set_comments(spark: SparkSession, table: TableName, comment: str | None, col
         spark: the session.
         table: one of any format whose columns Spark can alter; a view gets its comments when it is made.
         comment: of the table; None leaves the one it has.
-        columns: comments by the column's name, spelled as the table spells it; others keep theirs.
+        columns: comments by the column's name, spelled as the table spells it; others keep theirs. So do partition
+            columns, which Spark does not alter: they have those that the table was made with.
     """
     info = describe(spark, table)
     if info is None or info.kind == "VIEW":
@@ -27,7 +28,7 @@ def set_comments(spark: SparkSession, table: TableName, comment: str | None, col
         statements.append(f"COMMENT ON TABLE {table.sql} IS {quote_string(comment)}")
     for name, _, there in info.columns:
         wanted = columns.get(name)
-        if wanted is not None and wanted != there:
+        if wanted is not None and wanted != there and name not in info.partition_columns:
             column = quote_name(name)
             statements.append(f"ALTER TABLE {table.sql} ALTER COLUMN {column} COMMENT {quote_string(wanted)}")
     for statement in statements:

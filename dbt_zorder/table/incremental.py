@@ -18,7 +18,7 @@ from dbt_zorder.sql import quote_name
 from dbt_zorder.table.append import AppendReport, append
 from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.files import has_client
-from dbt_zorder.table.listing import check_same_files, list_data
+from dbt_zorder.table.listing import check_unchanged, list_data
 from dbt_zorder.table.optimize import recover, rewrite
 from dbt_zorder.table.overlap import measure
 from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, without_null_partitions
@@ -174,12 +174,7 @@ def _build_with(
         same = " AND ".join(f"{name} <=> p{n}" for n, name in enumerate(names))
         kept = kept.join(replaced, f.expr(same), "left_anti")
 
-    def guard() -> None:
-        info = describe(spark, request.table)
-        if before is not None and info is not None:
-            check_same_files(spark, info.location, before, str(request.table))
-
-    return build(spark, kept.unionAll(rows), request, guard)
+    return build(spark, kept.unionAll(rows), request, lambda: check_unchanged(spark, request.table, before))
 
 
 def _renew_marker(spark: SparkSession, info: TableInfo, schema: StructType) -> None:

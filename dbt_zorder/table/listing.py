@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 from pyspark.sql import SparkSession
 
+from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError
 from dbt_zorder.stats.listing import listed_files
 from dbt_zorder.table.journal import ready_entries
@@ -32,6 +33,17 @@ def below(folder: str, path: str) -> str:
 def below_uri(folder: str, uri: str) -> str:
     """Return the same of a ``_metadata.file_path``, in which special characters are encoded."""
     return unquote(below(folder, uri))
+
+
+def check_unchanged(spark: SparkSession, table: TableName, before: Mapping[str, int] | None) -> None:
+    """Do what ``check_same_files`` does for wherever a table is served from; nothing if its files were not known.
+
+    Raises:
+        BuildError: as ``check_same_files``.
+    """
+    info = describe(spark, table)
+    if before is not None and info is not None:
+        check_same_files(spark, info.location, before, str(table))
 
 
 def check_same_files(spark: SparkSession, folder: str, before: Mapping[str, int], table: str) -> None:

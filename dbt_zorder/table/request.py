@@ -15,6 +15,7 @@ from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from dbt_zorder.sql import quote_name
 from dbt_zorder.table.swap import Definition
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -32,7 +33,7 @@ class BuildRequest:
         bloom: columns with a Parquet bloom filter.
         options: of Spark's Parquet writer, such as ``compression``.
         comment: of the table.
-        column_comments: by column name, in whatever case.
+        column_comments: by column name, in whatever case, or in backticks in the column's very case.
         properties: of the table.
         location_root: folder for the versions' root; by default the schema's own.
         keep_versions, grace_hours: see ``collect_old``.
@@ -113,9 +114,10 @@ def definition_of(df: DataFrame, request: BuildRequest) -> Definition:
     """Describe the table: partition columns go last, where Spark puts them when it reads the folder."""
     sensitive = case_sensitive(df.sparkSession)
     partitions = [column.name for column in resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)]
-    comments = {name.lower(): text for name, text in request.column_comments.items()}
+    given = request.column_comments.items()
+    comments = {name if name.startswith("`") else name.lower(): text for name, text in given}
     fields = []
     for name in [name for name in df.columns if name not in partitions] + partitions:
-        comment = comments.get(name.lower())
+        comment = comments.get(quote_name(name)) or comments.get(name.lower())
         fields.append(StructField(name, df.schema[name].dataType, True, {"comment": comment} if comment else {}))
     return Definition(StructType(fields), partitions, request.comment, request.properties)

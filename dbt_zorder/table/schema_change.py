@@ -12,7 +12,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from dbt_zorder.columns import case_sensitive
 from dbt_zorder.errors import SchemaChangeError
-from dbt_zorder.sql import quote_name, quote_string, type_ddl
+from dbt_zorder.sql import checked_cast, quote_name, quote_string, type_ddl
 
 MODES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 
@@ -144,14 +144,8 @@ def _as(found: StructField | None, wanted: StructField) -> Column:
             "the query, or run the model with --full-refresh."
         )
         raise SchemaChangeError(msg)
-    # not a plain cast: without ANSI mode that makes NULL of what does not fit, or wraps it around
-    cast = f"try_cast({name} AS {kind})"
-    text = f"A value of column {wanted.name} does not fit into {wanted.dataType.simpleString()}: "
-    checked = (
-        f"CASE WHEN {cast} IS NULL AND {name} IS NOT NULL "
-        f"THEN CAST(raise_error(concat({quote_string(text)}, CAST({name} AS STRING))) AS {kind}) ELSE {cast} END"
-    )
-    return f.expr(checked).alias(wanted.name)
+    complaint = f"A value of column {wanted.name} does not fit into {wanted.dataType.simpleString()}: "
+    return f.expr(checked_cast(name, kind, complaint)).alias(wanted.name)
 
 
 def _same(one: DataType, other: DataType) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from dbt_zorder.catalog import describe
 from dbt_zorder.columns import ResolvedColumn, case_sensitive
@@ -20,11 +21,13 @@ from dbt_zorder.layout.plan import MOST_COLUMNS
 from dbt_zorder.sql import quote_name, quote_string
 from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.incremental import begin
-from dbt_zorder.table.listing import check_same_files
+from dbt_zorder.table.listing import check_unchanged
 from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.schema_change import conform
 
 CHANGE_TYPE = "dbt_change_type"
 UNIQUE_KEY = "dbt_unique_key"
+_CLOSING = f"{CHANGE_TYPE} IN ('update', 'delete')"
 _CLOSED_ID = "__zorder_closed_id"
 _CLOSED_AT = "__zorder_closed_at"
 
@@ -67,17 +70,13 @@ def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names:
     before = begin(spark, request.table)  # what the query is about to compare with must be all that there is
     existing = spark.table(request.table.sql)
 
-    def guard() -> None:
-        now = describe(spark, request.table)
-        if before is not None and now is not None:
-            check_same_files(spark, now.location, before, str(request.table))
-
     kept = spark.sql(query).persist()  # the snapshot's query runs once, for the rows to close and for those to add
     try:
         state = next_state(existing, kept, names)
-        if kept.isEmpty() and len(state.columns) == len(existing.columns):
+        closes_any = not kept.filter(_CLOSING).isEmpty()
+        if not closes_any and len(state.columns) == len(existing.columns) and added(existing, kept, names).isEmpty():
             return None
-        return build(spark, state, request, guard)
+        return build(spark, state, request, lambda: check_unchanged(spark, request.table, before))
     finally:
         kept.unpersist()
 
@@ -91,23 +90,43 @@ def next_state(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) 
     scd_id, valid_to = quote_name(names.scd_id), quote_name(names.valid_to)
     twice = quote_string("The snapshot's query has a unique_key twice, so that it is not known which row is to follow.")
     closed = (
-        changes.filter(f"{CHANGE_TYPE} IN ('update', 'delete')")
+        changes.filter(_CLOSING)
         .groupBy(f.expr(scd_id).alias(_CLOSED_ID))
         .agg(f.expr(f"if(count(*) > 1, raise_error({twice}), max({valid_to}))").alias(_CLOSED_AT))
     )
     is_current = f"{valid_to} IS NULL" + (f" OR {valid_to} = {names.current}" if names.current else "")
     closes = f"{_CLOSED_ID} IS NOT NULL AND ({is_current})"
     kept = existing.join(closed, f.expr(f"{scd_id} = {_CLOSED_ID}"), "left")
-    rows = kept.withColumn(names.valid_to, f.expr(f"if({closes}, {_CLOSED_AT}, {valid_to})")).select(
+    closed_at = f"CAST({_CLOSED_AT} AS {existing.schema[names.valid_to].dataType.simpleString()})"
+    rows = kept.withColumn(names.valid_to, f.expr(f"if({closes}, {closed_at}, {valid_to})")).select(
         *(f.col(quote_name(name)) for name in existing.columns)
     )
-    there = existing.select(f.expr(scd_id).alias(_CLOSED_ID))
-    added = (
+    return rows.unionByName(added(existing, changes, names), allowMissingColumns=True)
+
+
+def added(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) -> DataFrame:
+    """Return the rows that a snapshot does not have yet, in the types that it has: old rows keep theirs, as in a MERGE.
+
+    Raises:
+        Exception: by the query that reads it, if a value does not fit the column's type.
+    """
+    there = existing.select(f.expr(quote_name(names.scd_id)).alias(_CLOSED_ID))
+    rows = (
         changes.filter(f"{CHANGE_TYPE} = 'insert'")
-        .join(there, f.expr(f"{scd_id} = {_CLOSED_ID}"), "left_anti")
+        .join(there, f.expr(f"{quote_name(names.scd_id)} = {_CLOSED_ID}"), "left_anti")
         .drop(*(name for name in changes.columns if _is_helper(name)))
     )
-    return rows.unionByName(added, allowMissingColumns=True)
+    fold = str if case_sensitive(existing.sparkSession) else str.lower
+    types = {fold(field.name): field.dataType for field in existing.schema if not _is_nested(field.dataType)}
+    wanted = [
+        field if _is_nested(field.dataType) else StructField(field.name, types.get(fold(field.name), field.dataType))
+        for field in rows.schema
+    ]
+    return conform(rows, StructType(wanted))
+
+
+def _is_nested(data_type: DataType) -> bool:
+    return isinstance(data_type, (StructType, ArrayType, MapType))
 
 
 def default_columns(df: DataFrame, unique_key: Sequence[str], valid_from: str) -> list[str]:

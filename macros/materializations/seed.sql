@@ -27,9 +27,7 @@
 
   {% do apply_grants(target_relation, config.get('grants'), should_revoke(old_relation, should_full_refresh())) %}
 
-  {%- if settings is none -%}
-    {% do persist_docs(target_relation, model) %}
-  {%- endif -%}
+  {% do persist_docs(target_relation, model) %}
 
   {{ run_hooks(post_hooks, inside_transaction=True) }}
   {{ run_hooks(post_hooks, inside_transaction=False) }}

@@ -20,7 +20,7 @@ def test_what_was_found_is_told_and_nothing_is_left(spark: SparkSession) -> None
         f"schema {schema}",
         "write and prune",
     ]
-    assert lines[-1].startswith("write and prune: 4 files written, 1 read for one id, in ")
+    assert lines[-1].startswith("write and prune: 4 files written, 2 read for one id, in ")
     assert not spark.catalog.databaseExists(schema)
 
 

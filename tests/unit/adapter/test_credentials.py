@@ -33,6 +33,8 @@ def test_a_server_comes_from_the_profile_or_as_pyspark_finds_it(monkeypatch: pyt
     assert given.spark_remote == "sc://one:15002"
     assert [key for key, _ in given.connection_info()] == ["method", "schema", "spark_remote"]
     assert ZorderCredentials.from_dict({"schema": "s"}).spark_remote is None
+    secret = ZorderCredentials.from_dict({"schema": "s", "spark_remote": "sc://one:443/;token=SECRET"})
+    assert dict(secret.connection_info())["spark_remote"] == "sc://one:443/"
     monkeypatch.setenv("SPARK_REMOTE", "sc://two:15002")
     assert ZorderCredentials.from_dict({"schema": "s"}).spark_remote == "sc://two:15002"
     with pytest.raises(DbtConfigError, match="'http://x', but it must be an address like sc://localhost:15002"):

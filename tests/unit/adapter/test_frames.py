@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.frames import arrow_frame, spark_frame
+from tests.support import settings
 
 MOMENT = dt.datetime(2020, 1, 2, 3, 4, 5, 678901)
 
@@ -45,3 +47,33 @@ def test_what_gives_an_arrow_stream_is_taken(spark: SparkSession) -> None:
     assert spark_frame(spark, own) is own
     assert spark_frame(spark, [(1,)]) is None
     assert spark_frame(spark, None) is None
+
+
+@pytest.mark.parametrize("version", ["4.1.0", "3.5.6"])
+def test_a_time_without_a_zone_is_in_that_of_the_session(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    monkeypatch.setattr(pyspark, "__version__", version)
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+            df = arrow_frame(spark, pa.table({"a b": [dt.datetime(2020, 1, 2, 3, 4, 5)]}))
+            assert df.selectExpr("cast(`a b` as string)").collect() == [("2020-01-02 03:04:05",)]
+            assert df.schema["a b"].dataType.simpleString() == "timestamp"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_types_that_polars_gives_are_taken(spark: SparkSession) -> None:
+    class Frame(Stream):
+        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+            table = pa.table({"u": pa.array([255], pa.uint8()), "big": pa.array([2**64 - 1], pa.uint64())})
+            if hasattr(pa, "string_view"):
+                table = table.append_column("s", pa.array(["x"], pa.string_view()))
+            return table.__arrow_c_stream__(requested_schema)
+
+    df = spark_frame(spark, Frame())
+    assert df is not None
+    assert list(df.collect()[0])[:2] == [255, Decimal(2**64 - 1)]

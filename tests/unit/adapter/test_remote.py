@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from dbt_zorder.adapter.remote import RemoteError, connect
+from dbt_zorder.adapter.remote import RemoteError, connect, shown
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,7 @@ def test_a_missing_client_is_told_with_the_command_that_mends_it(monkeypatch: py
     monkeypatch.setitem(__import__("sys").modules, "pyspark.sql.connect.session", None)
     with pytest.raises(RemoteError, match=r"pip install 'dbt-zorder\[connect\]'"):
         connect("sc://localhost:1", {})
+
+
+def test_a_token_is_not_shown() -> None:
+    assert shown("sc://host:443/;token=SECRET;user_id=me") == "sc://host:443/"

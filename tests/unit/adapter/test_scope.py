@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.adapter.scope import Scopes, run_aside
+from dbt_zorder.adapter.scope import _SET, Scopes, run_aside
 
 KEY = "spark.sql.shuffle.partitions"
 
@@ -84,3 +86,12 @@ def test_a_statement_aside_has_our_settings_and_its_own(spark: SparkSession, dat
     assert spark.table(f"{database}.t").collect() == [("13", "Asia/Tokyo")]
     assert spark.conf.get(KEY) != "13"
     assert spark.range(1).rdd.toDF().sparkSession is spark
+
+
+def test_many_comments_take_no_time() -> None:
+    started = time.monotonic()
+    assert _SET.match("/* a */\n" * 60 + "select 1") is None
+    found = _SET.match("/* a * b */ -- c\n" * 60 + "set a.b = 1")
+    assert found is not None
+    assert found["key"] == "a.b"
+    assert time.monotonic() - started < 1

@@ -10,6 +10,7 @@ from dbt_common.clients import agate_helper
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.seeds import column_of, seed_frame
+from tests.support import settings
 
 UTC = dt.timezone.utc
 BIG = 2**63
@@ -44,3 +45,21 @@ def test_names_need_not_be_tame(spark: SparkSession) -> None:
     assert casts
     assert df.collect() == [(1, "x", Decimal("2.5"))]
     assert not seed_frame(spark, table, ["bigint", "string", "string"])[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "fits"),
+    [("12", "decimal(3,1)", True), ("123", "decimal(3,1)", False), ("cheap", "int", False), (str(BIG), "bigint", False),
+     ("abc", "varchar(3)", True), ("abcd", "VARCHAR (3)", False), ("abcd", "char(3)", False), ("nay", "date", False)],
+)  # fmt: skip
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_a_value_fits_or_fails(spark: SparkSession, value: str, kind: str, fits: bool, ansi: str) -> None:
+    table = agate_helper.table_from_rows([(value,), (None,)], ["a"], text_only_columns=["a"])
+    with settings(spark, {"spark.sql.ansi.enabled": ansi}):
+        df, casts = seed_frame(spark, table, [kind])
+        assert casts
+        if fits:
+            assert df.where("a IS NULL").count() == 1
+        else:
+            with pytest.raises(Exception, match=f"column a does not fit into .*: {value}"):
+                df.collect()

@@ -89,7 +89,7 @@ def test_a_layout_of_other_columns_is_not_read(spark: SparkSession, other: str) 
     assert layout_from_json(saved, spark.sql(other).schema) is None
 
 
-@pytest.mark.parametrize("broken", [{"format": 0}, {"format": 2}])
+@pytest.mark.parametrize("broken", [{"format": 1}, {"format": 3}])
 def test_a_layout_of_another_format_is_not_read(spark: SparkSession, broken: dict[str, Any]) -> None:
     df = spark.sql("SELECT id AS a FROM range(10)")
     saved = layout_to_json(plan_layout(df, LayoutSpec(by=["a"], files=2)))

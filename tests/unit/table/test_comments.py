@@ -43,3 +43,12 @@ def test_a_property_in_quotes_names_a_column_in_its_very_case() -> None:
     }
     assert documented(columns, ["a", "b", "C"]) == {"a": "a", "C": ""}
     assert documented(columns, ["B"]) == {"B": "b"}
+
+
+def test_partition_columns_keep_the_comments_that_they_were_made_with(spark: SparkSession, database: str) -> None:
+    table = TableName(database, unique("parted"))
+    spark.sql(f"CREATE TABLE {table.sql} (id bigint, p int COMMENT 'first') USING parquet PARTITIONED BY (p)")
+    assert set_comments(spark, table, None, {"p": "second", "id": "the id"}) == 1
+    info = describe(spark, table)
+    assert info is not None
+    assert info.columns == [("id", "bigint", "the id"), ("p", "int", "first")]

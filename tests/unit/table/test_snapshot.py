@@ -159,3 +159,23 @@ def test_without_zorder_by_a_snapshot_is_clustered_by_its_key(
 ) -> None:
     df = spark.sql("select 1 as id, 'a' as v, map('a', 1) as m, current_timestamp() as since")
     assert default_columns(df, key, "since") == by
+
+
+def test_old_rows_keep_their_types(spark: SparkSession) -> None:
+    """What arrives as another type becomes the table's, as in a MERGE, or fails; it never widens what is there."""
+    before = spark.sql("SELECT 9007199254740993 AS id, date'2024-01-01' AS until, 'x' AS scd")
+    columns = "dbt_change_type string, id double, until timestamp, scd string"
+    new = spark.createDataFrame([("insert", 2.0, None, "y")], columns)
+    found = next_state(before, new, NAMES)
+    assert [field.dataType.simpleString() for field in found.schema] == ["bigint", "date", "string"]
+    assert {row.id for row in found.collect()} == {9007199254740993, 2}
+    with pytest.raises(Exception, match="does not fit into bigint"):
+        next_state(before, spark.createDataFrame([("insert", 1e300, None, "z")], columns), NAMES).collect()
+
+
+def test_inserts_that_are_there_write_nothing(spark: SparkSession, database: str) -> None:
+    table = TableName(database, unique("snap"))
+    request = BuildRequest(table, LayoutSpec(by=("id",)))
+    first = build(spark, rows(spark, (1, "a", None, "1a")), request)
+    assert take_snapshot(spark, query(spark, ("insert", 1, "a", 1, None, "1a")), request, NAMES) is None
+    assert first.version in spark.table(table.sql).inputFiles()[0]
