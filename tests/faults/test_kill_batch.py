@@ -1,6 +1,6 @@
 """SIGKILL, Python and JVM both, at every step of a batch: it is in the table as a whole, or the next run repeats it.
 
-CI kills at two steps; `make soak-faults` at all of them, appending and overwriting.
+CI kills at one step; `make soak-faults` at all of them, appending and overwriting.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.faults.struck_batch import KINDS, POINTS
 from tests.faults.test_kill import run
 
-SHARE = [("append:write_data", "append"), ("journal:move:1", "overwrite")]
+SHARE = [("journal:move:1", "overwrite")]
 MOVES = {"append": 2, "overwrite": 4}
 """Files that a batch moves at least: its own, their stats, and those that it replaces."""
 

@@ -22,7 +22,7 @@ class TestCommands:
     def test_debug_tries_a_small_table(self, project: Any, spark: SparkSession) -> None:
         _, text = run_dbt_and_capture(["debug"])
         assert "All checks passed!" in text
-        assert "write and prune: 4 files written, 1 read for one id" in text
+        assert "write and prune: 4 files written, 2 read for one id" in text
         for fact in ("java: ", "spark: ", "warehouse: ", f"schema {project.test_schema}: "):
             assert fact in text
         assert spark.sql(f"show tables in {project.test_schema} like 'zorder_debug*'").isEmpty()
@@ -30,7 +30,7 @@ class TestCommands:
     def test_debug_says_what_is_wrong(self, project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("dbt_zorder.pruning.scan", lambda spark, *_: spark.range(7))
         _, text = run_dbt_and_capture(["debug"], expect_pass=False)
-        assert "gave 7 rows from 1 files with pruning and 1 without" in " ".join(text.split())
+        assert "gave 7 rows from 2 files with pruning and 1 without" in " ".join(text.split())
 
     def test_clean_leaves_tables_alone(self, project: Any, spark: SparkSession) -> None:
         run_dbt(["run"])

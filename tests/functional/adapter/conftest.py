@@ -27,7 +27,6 @@ SHARE = {
     "test_basic.py::TestAdapterMethod": "plain",
     "test_dbt_clone.py::TestCloneNotPossible": "zordered",
     "test_empty.py::TestEmpty": "plain",
-    "test_incremental.py::TestIncrementalOnSchemaChange": "zordered",
 }
 """What CI runs of the suites, and which way. ``ZORDER_SUITES`` names one way for all of them."""
 

@@ -43,7 +43,8 @@ def test_a_batch_goes_through_the_tree_of_its_table(spark: SparkSession) -> None
     assert found is not None
     assert found.rows == 4000
     parts = [rows for rows in apply_layout(batch, found).rdd.glom().collect() if rows]
-    assert len(parts) == found.files == 4
+    assert len(parts) == found.files
+    assert found.files in (4, 5), "eight files may be slabs of 3, 3 and 2"
     assert all(500 <= len(rows) <= 1500 for rows in parts)
     boxes = [(min(r.a for r in rows), max(r.a for r in rows)) for rows in parts]
     assert sum(high - low for low, high in boxes) < 4 * 600, "files are boxes, not everything"
