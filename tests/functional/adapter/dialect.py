@@ -35,7 +35,7 @@ _STATEMENTS = [
     (r'"(\w+)"', r"`\1`"),
     (r"\b(big)?serial(\s+primary\s+key)?\b", "int"),
     (r"\bdefault\s+null\b", ""),
-    (r"\bcascade\b(?=\s*;?\s*$)", ""),
+    (r"(\bdrop\s+(?:table|view)\b[^;]*?)\s+cascade\b", r"\1"),
 ]
 
 _run_sql = ZorderAdapter.run_sql_for_tests
