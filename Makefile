@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # each worker has a Spark session of its own, and may need 5 GB
 JOBS ?= 2
-# which kinds of Spark cluster-test runs on: CLUSTER='-k "not thrift"'
+# which kinds of Spark cluster-test runs on, and what Thrift needs besides: CLUSTER='-k "not thrift"' CLUSTER_NEEDS=
 CLUSTER ?=
+CLUSTER_NEEDS ?= 'dbt-spark[PyHive]'
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # the Python of a version, if this machine has it, also by pyenv
@@ -62,7 +63,7 @@ soak-faults: $(STAMP) ## Strike builds at every point, race them at every step, 
 	SOAK_FAULTS=1 $(BIN)/python -m pytest -s tests/faults
 
 cluster-test: $(STAMP) ## Run a project on a standalone cluster, over Spark Connect, and over Thrift, all started here
-	$(BIN)/pip install --quiet --editable '.[connect]' 'dbt-spark[PyHive]'
+	$(BIN)/pip install --quiet --editable '.[connect]' $(CLUSTER_NEEDS)
 	$(BIN)/python -m pytest tests/cluster $(CLUSTER)
 
 mutants: $(STAMP) ## Break the translator of predicates in many small ways; the harness must notice each
