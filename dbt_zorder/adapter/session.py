@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import logging
 import os
+import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -106,6 +107,7 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
 def _start(user: Mapping[str, str], directory: str) -> SparkSession:
     check_java(pyspark.__version__)
     _make(Path(directory))
+    _choose_python(user)
     # PySpark 4 logs every error of analysis as JSON with a Java stack trace, also those that are caught
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     builder = SparkSession.builder.enableHiveSupport()
@@ -117,6 +119,15 @@ def _start(user: Mapping[str, str], directory: str) -> SparkSession:
     except Exception as exc:
         raise _explained(exc, directory) from exc
     return session
+
+
+def _choose_python(user: Mapping[str, str]) -> None:
+    """Let Python workers on this machine be of the interpreter that runs dbt, whose environment need not be activated.
+
+    Spark would take whatever ``python3`` the path leads to, and refuses one of another version.
+    """
+    if user.get("spark.master", "local").startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 def _make(directory: Path) -> None:

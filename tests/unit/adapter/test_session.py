@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import os
+import sys
+
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.adapter.session import LAYOUT_SETTINGS, open_session, session_settings
+from dbt_zorder.adapter.session import LAYOUT_SETTINGS, _choose_python, open_session, session_settings
 
 
 def test_metastore_and_warehouse_lie_in_the_sessions_folder() -> None:
@@ -42,3 +45,17 @@ def test_a_process_has_one_session_whose_settings_stay(spark: SparkSession) -> N
     assert {key: spark.conf.get(key) for key in LAYOUT_SETTINGS if "hadoop" not in key} == {
         key: value for key, value in LAYOUT_SETTINGS.items() if "hadoop" not in key
     }
+
+
+@pytest.mark.parametrize(
+    ("user", "given", "wanted"),
+    [({}, None, sys.executable), ({"spark.master": "local[4]"}, None, sys.executable), ({}, "/my/python", "/my/python"),
+     ({"spark.master": "spark://host:7077"}, None, None)],
+)  # fmt: skip
+def test_workers_on_this_machine_are_of_dbts_own_python(
+    monkeypatch: pytest.MonkeyPatch, user: dict[str, str], given: str | None, wanted: str | None
+) -> None:
+    environ = {} if given is None else {"PYSPARK_PYTHON": given}
+    monkeypatch.setattr(os, "environ", environ)
+    _choose_python(user)
+    assert environ.get("PYSPARK_PYTHON") == wanted
