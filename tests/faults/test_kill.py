@@ -1,7 +1,7 @@
 """SIGKILL, Python and JVM both, at every point of a build: the table is whole after it, the next run succeeds.
 
 Derby serves one process at a time, so each process first looks at what the killed one before it has left. CI kills at
-two points; `make soak-faults` at every point, both kinds of table.
+one point; `make soak-faults` at every point, both kinds of table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.faults.points import POINTS
 from tests.faults.victim import KINDS
 
 ROOT = Path(__file__).parents[2]
-SHARE = ["mid write_data", "mid publish"]
+SHARE = ["mid publish"]
 FIRST_ROWS = 1000
 
 

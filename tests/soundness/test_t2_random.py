@@ -18,7 +18,7 @@ from tests.soundness.judge import AS_WRITTEN, Verdict, ask, judge, settings, shr
 from tests.soundness.world import World, make_world
 
 SEED = int(os.environ.get("SEED") or random.SystemRandom().randrange(10**6))
-COUNT = int(os.environ.get("SOAK") or 2_500)
+COUNT = int(os.environ.get("SOAK") or 2_000)
 PER_WORLD = 5_000
 SESSIONS = [
     ("America/St_Johns", "false"),
