@@ -87,7 +87,10 @@ class TestUniqueDelimiter(ExpectedTable, BaseSeedWithUniqueDelimiter):
 
 
 class TestWrongDelimiter(ExpectedTable, BaseSeedWithWrongDelimiter):
-    pass
+    @pytest.fixture(autouse=True)
+    def plain_alone(self, suites_run: str) -> None:
+        if suites_run == "zordered":
+            pytest.skip("the one column that is left may have any name there, so the seed does not fail")
 
 
 class TestEmptyDelimiter(ExpectedTable, BaseSeedWithEmptyDelimiter):
@@ -196,11 +199,12 @@ class TestTypes:
             }
         }
 
-    def test_values_and_types_are_those_of_the_file(self, project: Any, spark: SparkSession) -> None:
+    def test_values_and_types_are_those_of_the_file(self, project: Any, spark: SparkSession, suites_run: str) -> None:
         for ansi in ("false", "true"):
             with settings(spark, {"spark.sql.ansi.enabled": ansi}):
                 results = run_dbt(["seed"])
-            assert {r.node.name: r.message for r in results}["plain"] == "INSERT 3"
+            message = {r.node.name: r.message for r in results}["plain"]
+            assert message.startswith("INSERT 3" if suites_run == "plain" else "zorder: ")
             for name in ("plain", "zordered", "parted", "elsewhere"):
                 table = spark.table(f"{project.test_schema}.{name}")
                 assert spark.sql(QUERY.format(f"{project.test_schema}.{name}")).collect() == ROWS, "each row once"
