@@ -25,3 +25,12 @@ def read_stats(spark: SparkSession, location: str) -> DataFrame:
         AnalysisException: there are none.
     """
     return spark.read.parquet(glob_escape(stats_path(location)))
+
+
+def total_size(spark: SparkSession, location: str) -> tuple[int, int]:
+    """Return bytes and rows of all files, as the stats of the version at ``location`` tell them; zeros if none do."""
+    try:
+        size, rows = read_stats(spark, location).selectExpr("sum(file_size)", "sum(row_count)").collect()[0]
+    except Exception:  # no stats, no help
+        return 0, 0
+    return size or 0, rows or 0

@@ -21,7 +21,7 @@ from dbt_zorder.layout.sizing import auto_size, parse_size
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_DIRECTORY
-from dbt_zorder.stats.store import read_stats, write_stats
+from dbt_zorder.stats.store import read_stats, total_size, write_stats
 from dbt_zorder.table import journal
 from dbt_zorder.table.analyze import analyzed, measure_again
 from dbt_zorder.table.build import publish_stats, write_data
@@ -151,7 +151,8 @@ def place(spark: SparkSession, df: DataFrame, info: TableInfo, request: BuildReq
         fresh: the batch makes whole partitions, which are best laid out by themselves.
     """
     tree = read_tree(spark, info.location, df.schema)
-    row_bytes, table_bytes = _sizes(spark, info)
+    table_bytes, rows = total_size(spark, info.location)
+    row_bytes = table_bytes / rows if rows else None
     spec = replace(request.spec, row_bytes=row_bytes)
     if fresh:
         return plan_layout(df, spec)
@@ -172,15 +173,6 @@ def target_bytes(spec: LayoutSpec, tree: Tree | None, table_bytes: int) -> int:
     if spec.files is not None and tree is not None and tree.built.files and tree.built.bytes:
         return max(1, tree.built.bytes // tree.built.files)
     return (None if spec.files is not None else parse_size(spec.file_size)) or auto_size(table_bytes)
-
-
-def _sizes(spark: SparkSession, info: TableInfo) -> tuple[float | None, int]:
-    """Return bytes a row and in all, as the stats of the version tell them."""
-    try:
-        total, rows = read_stats(spark, info.location).selectExpr("sum(file_size)", "sum(row_count)").collect()[0]
-    except Exception:  # no stats, no help
-        return None, 0
-    return (total / rows, total) if rows else (None, 0)
 
 
 def _stage_stats(

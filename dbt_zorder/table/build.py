@@ -18,7 +18,7 @@ from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_SUFFIX
-from dbt_zorder.stats.store import read_stats, stats_path, write_stats
+from dbt_zorder.stats.store import read_stats, stats_path, total_size, write_stats
 from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.checks import check_base, check_served, check_version, location_of, verify
 from dbt_zorder.table.clock import Clock
@@ -188,11 +188,8 @@ def _with_row_bytes(spark: SparkSession, df: DataFrame, base: TableInfo | None, 
     same = base is not None and {c[0] for c in base.columns} == set(df.columns) and version_of(base.location)
     if base is None or not same or spec.files is not None:
         return spec
-    try:
-        total = read_stats(spark, base.location).selectExpr("sum(file_size)", "sum(row_count)").collect()[0]
-    except Exception:  # no stats, no help
-        return spec
-    return replace(spec, row_bytes=total[0] / total[1]) if total[1] else spec
+    size, rows = total_size(spark, base.location)
+    return replace(spec, row_bytes=size / rows) if rows else spec
 
 
 def _discard(spark: SparkSession, table: TableName, path: str) -> None:
