@@ -61,11 +61,9 @@ class ZorderAdapter(DocumentedAdapter):
         relation: BaseRelation,
         sql: str,
         model: Mapping[str, Any],
-        persist_relation: bool,
-        persist_columns: bool,
     ) -> ZorderResponse:
         """Build a model into a new version of its table and swap it in; return what ``dbt run`` reports."""
-        request = build_request(settings, relation, model, persist_relation, persist_columns)
+        request = build_request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
             return ZorderResponse.of(build(self.session, self.session.sql(sql), request))
 
@@ -76,11 +74,9 @@ class ZorderAdapter(DocumentedAdapter):
         relation: BaseRelation,
         rows: DataFrame,
         model: Mapping[str, Any],
-        persist_relation: bool,
-        persist_columns: bool,
     ) -> ZorderResponse:
         """Build a seed's rows into a new version of its table and swap it in."""
-        request = build_request(settings, relation, model, persist_relation, persist_columns)
+        request = build_request(settings, relation, model)
         with self._at_work_on(model, relation, f"the seed {model_name(model)}"):
             return ZorderResponse.of(build(self.session, rows, request))
 
@@ -91,12 +87,10 @@ class ZorderAdapter(DocumentedAdapter):
         relation: BaseRelation,
         sql: str,
         model: Mapping[str, Any],
-        persist_relation: bool,
-        persist_columns: bool,
         batch: Mapping[str, Any],
     ) -> ZorderResponse:
         """Add a model's rows to its table; ``batch`` holds ``overwrite`` and ``on_schema_change``."""
-        request = build_request(settings, relation, model, persist_relation, persist_columns)
+        request = build_request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
             now = begin(self.session, request.table)
             # what the model asked of its table while it was compiled, it asked of the files of then
@@ -112,15 +106,13 @@ class ZorderAdapter(DocumentedAdapter):
         relation: BaseRelation,
         sql: str,
         model: Mapping[str, Any],
-        persist_relation: bool,
-        persist_columns: bool,
         columns: Mapping[str, str],
         exists: bool,
     ) -> ZorderResponse:
         """Build a snapshot's first version from its query, or the next one from the query of its changes."""
         with self._at_work_on(model, relation, sql):
             by = settings or snapshot_settings(model, self.session.sql(sql), columns)
-            request = build_request(by, relation, model, persist_relation, persist_columns)
+            request = build_request(by, relation, model)
             if not exists:
                 return ZorderResponse.of(build(self.session, self.session.sql(sql), request))
             current = model["config"].get("dbt_valid_to_current")
@@ -150,7 +142,7 @@ class ZorderAdapter(DocumentedAdapter):
         with _told():
             settings = self.zorder_settings(model) if model else None
             if settings is not None and model is not None:
-                request = build_request(settings, relation, model, False, False)
+                request = build_request(settings, relation, model)
             else:
                 request = request_from_marker(self.session, table_name(relation))
             with progress(self.session, str(table_name(relation))):

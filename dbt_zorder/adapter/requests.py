@@ -16,14 +16,9 @@ from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.snapshot import default_columns
 
 
-def build_request(
-    settings: ModelSettings,
-    relation: BaseRelation,
-    model: Mapping[str, Any],
-    persist_relation: bool,
-    persist_columns: bool,
-) -> BuildRequest:
-    """Return what to build for a model."""
+def build_request(settings: ModelSettings, relation: BaseRelation, model: Mapping[str, Any]) -> BuildRequest:
+    """Return what to build for a model; comments go along as its ``persist_docs`` says."""
+    persisted = model["config"].get("persist_docs") or {}
     described = {
         quote_name(name) if column.get("quote") else name: column.get("description") or ""
         for name, column in model["columns"].items()
@@ -42,8 +37,8 @@ def build_request(
         stats_columns=settings.stats_columns,
         bloom=settings.bloom,
         options=settings.options,
-        comment=(model.get("description") or "") if persist_relation else "",
-        column_comments=described if persist_columns else {},
+        comment=(model.get("description") or "") if persisted.get("relation") else "",
+        column_comments=described if persisted.get("columns") else {},
         properties=settings.properties,
         location_root=settings.location_root,
         keep_versions=settings.keep_versions,

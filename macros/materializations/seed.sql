@@ -22,7 +22,7 @@
     {% do zorder_seed_plain(old_relation, agate_table, rows) %}
   {%- else -%}
     {% do store_result('main', response=adapter.zorder_seed_build(
-        settings, target_relation, rows, model, config.persist_relation_docs(), config.persist_column_docs())) %}
+        settings, target_relation, rows, model)) %}
   {%- endif -%}
 
   {% do apply_grants(target_relation, config.get('grants'), should_revoke(old_relation, should_full_refresh())) %}

@@ -41,6 +41,6 @@
   {% do check_time_data_types(sql) %}
   {{ write(sql) }}
   {{ return(adapter.zorder_snapshot(
-      settings, relation, sql, model, config.persist_relation_docs(), config.persist_column_docs(), columns, exists
+      settings, relation, sql, model, columns, exists
   )) }}
 {% endmacro %}

@@ -6,7 +6,7 @@
   {%- endif -%}
   {{ write(sql) }}
   {%- set response = adapter.zorder_build(
-      settings, relation, sql, model, config.persist_relation_docs(), config.persist_column_docs()
+      settings, relation, sql, model
   ) -%}
   {% do persist_docs(relation, model) %}
   {{ return(response) }}

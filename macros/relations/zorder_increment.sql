@@ -6,7 +6,7 @@
   {%- endif -%}
   {{ write(sql) }}
   {%- set response = adapter.zorder_increment(
-      settings, relation, sql, model, config.persist_relation_docs(), config.persist_column_docs(), batch
+      settings, relation, sql, model, batch
   ) -%}
   {% do persist_docs(relation, model) %}
   {{ return(response) }}
