@@ -197,7 +197,7 @@ class ZorderAdapter(DocumentedAdapter):
             if not isinstance(dry_run, bool):
                 msg = f"zorder_vacuum: dry_run is {dry_run!r}, but it must be true or false."
                 raise ZorderError(msg)
-            settings = ModelSettings.from_config(model_name(model), model["config"]) if model else None
+            settings = self.zorder_settings(model) if model else None
             vacuumed = vacuum(
                 self.session,
                 table_name(relation),

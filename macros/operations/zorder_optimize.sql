@@ -4,9 +4,8 @@
     dbt run-operation zorder_optimize --args '{model: flights, dry_run: false}' -#}
 {% macro zorder_optimize(model, dry_run=true) %}
   {%- if execute -%}
-    {%- set nodes = graph.nodes.values() | selectattr('resource_type', 'equalto', 'model') -%}
-    {%- set node = nodes | selectattr('name', 'equalto', model) | first | default(none) -%}
-    {%- set found = adapter.zorder_optimize(zorder_relation(model), node, dry_run) -%}
+    {%- set target = zorder_targets(model)[0] -%}
+    {%- set found = adapter.zorder_optimize(target.relation, target.node, dry_run) -%}
     {% do print(found.text) %}
     {{ return(found) }}
   {%- endif -%}

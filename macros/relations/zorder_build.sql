@@ -1,13 +1,16 @@
 {#- Run a model's query into a new version of its table: sample, write, stats, swap. Returns the adapter response. -#}
 {% macro zorder_build_model(settings, relation, sql) %}
+  {%- set response = adapter.zorder_build(settings, relation, zorder_contracted(sql), model) -%}
+  {% do persist_docs(relation, model) %}
+  {{ return(response) }}
+{% endmacro %}
+
+{#- The query of a model as its contract has it, and as it is kept in target/run. -#}
+{% macro zorder_contracted(sql) %}
   {%- if config.get('contract').enforced -%}
     {{ get_assert_columns_equivalent(sql) }}
     {%- set sql = get_select_subquery(sql) -%}
   {%- endif -%}
   {{ write(sql) }}
-  {%- set response = adapter.zorder_build(
-      settings, relation, sql, model
-  ) -%}
-  {% do persist_docs(relation, model) %}
-  {{ return(response) }}
+  {{ return(sql) }}
 {% endmacro %}

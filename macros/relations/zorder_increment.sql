@@ -1,13 +1,6 @@
 {#- Add the rows of a model's query to its table. Returns the adapter response. -#}
 {% macro zorder_increment_model(settings, relation, sql, batch) %}
-  {%- if config.get('contract').enforced -%}
-    {{ get_assert_columns_equivalent(sql) }}
-    {%- set sql = get_select_subquery(sql) -%}
-  {%- endif -%}
-  {{ write(sql) }}
-  {%- set response = adapter.zorder_increment(
-      settings, relation, sql, model, batch
-  ) -%}
+  {%- set response = adapter.zorder_increment(settings, relation, zorder_contracted(sql), model, batch) -%}
   {% do persist_docs(relation, model) %}
   {{ return(response) }}
 {% endmacro %}
