@@ -118,9 +118,10 @@ def increment(
     if not in_place or not _same_partitions(spark, info, request, schema):
         return _built(_build_with(spark, rows, schema, request, batch, before))
     check(rows, replace(request, spec=replace(request.spec, by=_by(spark, info, request, schema))))
-    if len(schema.fields) > len(existing.fields):
-        comments = {name.lower(): text for name, text in request.column_comments.items()}
-        spark.sql(add_columns_sql(request.table.sql, schema.fields[len(existing.fields) :], comments))
+    added = schema.fields[len(existing.fields) :]
+    if added:
+        comments = {column.name.lower(): request.comment_of(column.name) for column in added}
+        spark.sql(add_columns_sql(request.table.sql, added, comments))
         rows = conform(df, spark.table(request.table.sql).schema)
     _renew_marker(spark, info, rows.schema)
     report = append(spark, rows, request, overwrite=batch.overwrite, before=before)

@@ -51,6 +51,12 @@ class BuildRequest:
     keep_versions: int = 2
     grace_hours: float = 24.0
 
+    def comment_of(self, name: str) -> str:
+        """Return the comment of a column; one that is given for its very case comes first."""
+        given = self.column_comments
+        folded = {other.lower(): text for other, text in given.items() if not other.startswith("`")}
+        return given.get(quote_name(name)) or folded.get(name.lower()) or ""
+
 
 def check(df: DataFrame, request: BuildRequest) -> None:
     """Find all that is wrong with a request before anything is read or written.
@@ -114,10 +120,8 @@ def definition_of(df: DataFrame, request: BuildRequest) -> Definition:
     """Describe the table: partition columns go last, where Spark puts them when it reads the folder."""
     sensitive = case_sensitive(df.sparkSession)
     partitions = [column.name for column in resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)]
-    given = request.column_comments.items()
-    comments = {name if name.startswith("`") else name.lower(): text for name, text in given}
     fields = []
     for name in [name for name in df.columns if name not in partitions] + partitions:
-        comment = comments.get(quote_name(name)) or comments.get(name.lower())
+        comment = request.comment_of(name)
         fields.append(StructField(name, df.schema[name].dataType, True, {"comment": comment} if comment else {}))
     return Definition(StructType(fields), partitions, request.comment, request.properties)
