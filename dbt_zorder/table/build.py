@@ -37,7 +37,7 @@ from dbt_zorder.table.request import (
 from dbt_zorder.table.summary import Summary, summarize
 from dbt_zorder.table.swap import Definition, publish
 from dbt_zorder.table.tree import write_tree
-from dbt_zorder.table.version import Marker, new_version, read_marker, root_of, version_of, write_marker
+from dbt_zorder.table.version import Marker, new_version, read_marker, root_of, roots_of, version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -163,8 +163,7 @@ def _marker(
 ) -> Marker:
     roots: list[str] = []
     if base is not None and version_of(base.location):
-        before = read_marker(spark, base.location)
-        roots = [*(before.former_roots if before else []), base.location.rstrip("/").rsplit("/", 1)[0]]
+        roots = roots_of(base.location, read_marker(spark, base.location))
     return Marker(
         version=version,
         table=str(request.table),

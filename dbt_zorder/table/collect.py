@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe, served_locations
 from dbt_zorder.table.files import delete_path, has_client, list_folders
 from dbt_zorder.table.replaced import NOTE, note_replaced, replaced_at
-from dbt_zorder.table.version import MARKER_DIRECTORY, Marker, is_version, read_marker, version_of
+from dbt_zorder.table.version import MARKER_DIRECTORY, Marker, is_version, read_marker, roots_of, version_of
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -53,8 +53,8 @@ def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_h
     if marker is None:
         return []
     table = marker.table_name
-    roots = [root, *marker.former_roots]
-    judged = judge(spark, table, roots, f"{root}/{current}", keep, grace_hours, running=True)
+    path = f"{root}/{current}"
+    judged = judge(spark, table, roots_of(path, marker), path, keep, grace_hours, running=True)
     gone = delete_judged(spark, table, judged)
     _LOG.debug("collected %d old versions below %s", len(gone), root)
     return gone
@@ -149,6 +149,6 @@ def _not_ours(path: str, marker: Marker | None, table: TableName) -> str:
         return "is no version of ours"
     if marker is None or marker.version != name:
         return "has no marker of ours that can be read"
-    if marker.table.lower() != str(table).lower():
+    if not marker.is_of(table):
         return f"was built for {marker.table}"
     return ""

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import NEXT_SUFFIX, TableName, describe, served_locations
 from dbt_zorder.table.build import stats_table
 from dbt_zorder.table.collect import delete_version
-from dbt_zorder.table.files import delete_path, has_client, is_empty, list_folders
-from dbt_zorder.table.version import Marker, is_version, read_marker, version_of, write_marker
+from dbt_zorder.table.files import delete_path, has_client, is_empty
+from dbt_zorder.table.version import read_marker, roots_of, version_of, versions_of, write_marker
 
 
 def drop_table(spark: SparkSession, table: TableName) -> bool:
@@ -41,10 +41,8 @@ def rename_stats(spark: SparkSession, old: TableName, new: TableName) -> None:
         spark.sql(f"ALTER TABLE {stats_table(old).sql} RENAME TO {stats_table(new).sql}")
     info = describe(spark, new)
     if info is not None and version_of(info.location) and has_client(spark):
-        root = info.location.rstrip("/").rsplit("/", 1)[0]
-        current = read_marker(spark, info.location)
-        roots = [root, *(current.former_roots if current else [])]
-        for path, marker in [one for folder in roots for one in _versions_of(spark, folder, old)]:
+        roots = roots_of(info.location, read_marker(spark, info.location))
+        for path, marker in [one for root in roots for one in versions_of(spark, root, old)]:
             write_marker(spark, path, replace(marker, table=str(new)), renew=True)
 
 
@@ -55,20 +53,13 @@ def _delete_versions(spark: SparkSession, table: TableName, location: str) -> No
     """
     served = served_locations(spark, table.schema)
     marker = read_marker(spark, location)
-    root = location.rsplit("/", 1)[0]
-    for folder in [root, *(marker.former_roots if marker else [])]:
-        paths = [path for path, _ in _versions_of(spark, folder, table)]
-        if folder == root and marker is not None and location not in paths:
+    roots = roots_of(location, marker)
+    for root in roots:
+        paths = [path for path, _ in versions_of(spark, root, table)]
+        if root == roots[0] and marker is not None and location not in paths:
             paths.append(location)
         for path in paths:
             if version_of(path) not in served:
                 delete_version(spark, path)
-        if is_empty(spark, folder):
-            delete_path(spark, folder)
-
-
-def _versions_of(spark: SparkSession, root: str, table: TableName) -> list[tuple[str, Marker]]:
-    """Return path and marker of every version below ``root`` that was built for ``table``."""
-    paths = [f"{root}/{name}" for name in list_folders(spark, root) if is_version(name)]
-    markers = [(path, read_marker(spark, path)) for path in paths]
-    return [(path, marker) for path, marker in markers if marker and marker.table.lower() == str(table).lower()]
+        if is_empty(spark, root):
+            delete_path(spark, root)

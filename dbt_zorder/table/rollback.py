@@ -9,11 +9,11 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.build import publish_stats
 from dbt_zorder.table.checks import check_base, check_served, check_version
-from dbt_zorder.table.files import has_client, list_folders
+from dbt_zorder.table.files import has_client
 from dbt_zorder.table.journal import recover_journal
 from dbt_zorder.table.replaced import forget_replaced, note_replaced
 from dbt_zorder.table.swap import definition_of, own_properties, publish
-from dbt_zorder.table.version import Marker, is_version, read_marker, version_of
+from dbt_zorder.table.version import Marker, read_marker, roots_of, version_of, versions_of
 
 
 def rollback(spark: SparkSession, table: TableName, version: str | None = None) -> tuple[str, str]:
@@ -60,14 +60,9 @@ def _versions(spark: SparkSession, table: TableName, location: str) -> dict[str,
     if not has_client(spark):
         msg = "zorder_rollback lists folders by the session's own Hadoop client, which Spark Connect has not."
         raise ZorderError(msg)
-    own = read_marker(spark, location)
-    found = {}
-    for root in [location.rsplit("/", 1)[0], *(own.former_roots if own else [])]:
-        for name in list_folders(spark, root):
-            marker = read_marker(spark, f"{root}/{name}") if is_version(name) else None
-            if marker is not None and marker.version == name and marker.table.lower() == str(table).lower():
-                found[name] = (f"{root}/{name}", marker)
-    return found
+    roots = roots_of(location, read_marker(spark, location))
+    found = [one for root in roots for one in versions_of(spark, root, table)]
+    return {marker.version: (path, marker) for path, marker in found if marker.version == version_of(path)}
 
 
 def _target(table: TableName, current: str, version: str | None, folders: dict[str, tuple[str, Marker]]) -> str:

@@ -11,7 +11,7 @@ from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.table.collect import Judged, delete_judged, judge
 from dbt_zorder.table.files import folder_bytes, has_client
-from dbt_zorder.table.version import read_marker, root_of, version_of
+from dbt_zorder.table.version import read_marker, root_of, roots_of, version_of
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,7 @@ def vacuum(
     current = info.location.rstrip("/") if info and version_of(info.location) else ""
     roots = [root_of(spark, table, location_root)]
     if current:
-        marker = read_marker(spark, current)
-        roots = [*roots, *(marker.former_roots if marker else []), current.rsplit("/", 1)[0]]
+        roots += roots_of(current, read_marker(spark, current))
     judged = judge(spark, table, roots, current, keep, grace_hours, note=not dry_run)
     sizes = [(one, folder_bytes(spark, one.path)) for one in judged]
     return Vacuumed(table, sizes, [] if dry_run else delete_judged(spark, table, judged))

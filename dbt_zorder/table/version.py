@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, schema_location
+from dbt_zorder.table.files import list_folders
 from dbt_zorder.table.lines import read_line, write_line
 
 ROOT_SUFFIX = "__zorder"
@@ -52,6 +53,10 @@ class Marker:
         """The table as a name; a schema's own name cannot hold a dot."""
         return TableName(*self.table.split(".", 1))
 
+    def is_of(self, table: TableName) -> bool:
+        """Tell whether the version was built for ``table``."""
+        return self.table.lower() == str(table).lower()
+
 
 def new_version() -> str:
     """Return a name that no other build has: UTC time to the millisecond and 32 random bits, so names sort by age."""
@@ -81,6 +86,18 @@ def version_of(location: str) -> str:
     """Return the version that a table's location leads to, an empty string if it is none of ours."""
     name = location.rstrip("/").rsplit("/", 1)[-1]
     return name if is_version(name) else ""
+
+
+def roots_of(location: str, marker: Marker | None) -> list[str]:
+    """Return the folders in which versions of a table may lie: first that of the one at ``location``."""
+    return [location.rstrip("/").rsplit("/", 1)[0], *(marker.former_roots if marker else [])]
+
+
+def versions_of(spark: SparkSession, root: str, table: TableName) -> list[tuple[str, Marker]]:
+    """Return path and marker of every version below ``root`` that was built for ``table``."""
+    paths = [f"{root}/{name}" for name in list_folders(spark, root) if is_version(name)]
+    markers = [(path, read_marker(spark, path)) for path in paths]
+    return [(path, marker) for path, marker in markers if marker and marker.is_of(table)]
 
 
 def write_marker(spark: SparkSession, path: str, marker: Marker, *, renew: bool = False) -> None:
