@@ -67,8 +67,7 @@ def begin(spark: SparkSession, table: TableName) -> Mapping[str, int] | None:
 
     To be called before the query of a batch is analysed: it may read the table, and must see all of it.
     """
-    recover(spark, table)
-    info = describe(spark, table)
+    info = recover(spark, table)
     found = list_data(spark, info.location) if info is not None and version_of(info.location) else None
     if info is not None and info.kind != "VIEW":
         # the session keeps the listing of a table that it has read, which may be older than this one

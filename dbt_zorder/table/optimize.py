@@ -128,14 +128,17 @@ def rewrite(spark: SparkSession, request: BuildRequest) -> BuildReport:
     )
 
 
-def recover(spark: SparkSession, table: TableName) -> None:
-    """Complete what a failed run has left in a table's journal; a table that is none of ours has none."""
+def recover(spark: SparkSession, table: TableName) -> TableInfo | None:
+    """Complete what a failed run has left in a table's journal; return what the catalog says of the table.
+
+    A table that is none of ours has no journal.
+    """
     info = describe(spark, table)
-    if info is None or not version_of(info.location) or not has_client(spark):
-        return
-    completed, _ = recover_journal(spark, info.location)
-    if completed:
-        spark.sql(f"REFRESH TABLE {table.sql}")
+    if info is not None and version_of(info.location) and has_client(spark):
+        completed, _ = recover_journal(spark, info.location)
+        if completed:
+            spark.sql(f"REFRESH TABLE {table.sql}")
+    return info
 
 
 def own_table(spark: SparkSession, table: TableName) -> TableInfo:
