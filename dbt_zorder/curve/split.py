@@ -50,6 +50,26 @@ class FileCell:
 
 
 @dataclass(frozen=True)
+class _Axis:
+    """Where a column of a cell can be cut.
+
+    Attributes:
+        column: its number.
+        ranks: distinct ranks that can begin the right half, ascending.
+        left_share: share of the cell's rows that are left of each.
+    """
+
+    column: int
+    ranks: npt.NDArray[np.int32]
+    left_share: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, values: npt.NDArray[np.int32], column: int) -> _Axis:
+        distinct, counts = np.unique(values, return_counts=True)
+        return cls(column, distinct[1:], np.cumsum(counts)[:-1] / len(values))
+
+
+@dataclass(frozen=True)
 class _Cut:
     column: int
     rank: int
@@ -93,13 +113,14 @@ class Splitter:
         if not cell.cuttable:
             return None
         here = self._ranks[cell.rows]
-        found = [cut for column in range(here.shape[1]) if (cut := _cut_at(here[:, column], column, cell.files))]
+        axes = [_Axis.of(here[:, column], column) for column in range(here.shape[1])]
+        found = [cut for axis in axes if (cut := _cut_at(axis, cell.files))]
         evenest = min((cut.imbalance for cut in found), default=_TOO_UNEVEN)
         if evenest >= _TOO_UNEVEN:
             return None
         tolerance = max(_BALANCED, evenest)
         found = [cut for cut in found if cut.imbalance <= tolerance]
-        planned, follow = self._planned_cuts(here, cell, touched)
+        planned, follow = self._planned_cuts(here, axes, cell, touched)
         last = tolerance if cell.files > _LAST_FILES else max(tolerance, _BALANCED_LAST)
         planned = [cut for cut in planned if cut.imbalance <= last]
         found = planned if planned and follow else found + planned
@@ -111,7 +132,9 @@ class Splitter:
         touched += shares
         return best
 
-    def _planned_cuts(self, here: Ranks, cell: FileCell, touched: npt.NDArray[np.float64]) -> tuple[list[_Cut], bool]:
+    def _planned_cuts(
+        self, here: Ranks, axes: Sequence[_Axis], cell: FileCell, touched: npt.NDArray[np.float64]
+    ) -> tuple[list[_Cut], bool]:
         """Return the first cuts of a good way to cut a few files, which need not be halves.
 
         The way is the one that was planned for the cell, if its bounds are as they were expected; the second value
@@ -133,7 +156,7 @@ class Splitter:
         return [
             replace(cut, plans=(one[1], other[1]))
             for one, other in (halves, halves[::-1])
-            if (cut := _cut_at(here[:, column], column, files, one[0])) is not None
+            if (cut := _cut_at(axes[column], files, one[0])) is not None
         ], follow
 
     def _followed_up(
@@ -177,21 +200,19 @@ def _best_way(ways: packing.Ways, shares: npt.NDArray[np.float64], touched: npt.
     return int(good[np.argmin(((touched + expected[good]) ** _NORM).sum(axis=1))])
 
 
-def _cut_at(values: npt.NDArray[np.int32], column: int, files: int, left_files: int | None = None) -> _Cut | None:
+def _cut_at(axis: _Axis, files: int, left_files: int | None = None) -> _Cut | None:
     """Return the most even cut with ``left_files`` files left of it; with any number near half of them if None.
 
     None if there is but one value.
     """
-    distinct, counts = np.unique(values, return_counts=True)
-    if len(distinct) < 2:
+    left_share = axis.left_share
+    if not len(left_share):
         return None
-    left_share = np.cumsum(counts)[:-1] / len(values)
     left = np.clip(np.rint(left_share * files), 1, files - 1) if left_files is None else np.full(1, float(left_files))
     left_fill = left_share / left * files
     right_fill = (1 - left_share) / (files - left) * files
     # a file that is too small counts like one that is too large by the same factor
     imbalance = np.maximum(np.maximum(left_fill, right_fill), 1 / np.minimum(left_fill, right_fill)) - 1
     best = int(np.argmin(imbalance + (np.abs(left / files - 0.5) if left_files is None else 0)))
-    return _Cut(
-        column, int(distinct[best + 1]), int(np.broadcast_to(left, imbalance.shape)[best]), float(imbalance[best])
-    )
+    left_files = int(np.broadcast_to(left, imbalance.shape)[best])
+    return _Cut(axis.column, int(axis.ranks[best]), left_files, float(imbalance[best]))
