@@ -70,12 +70,6 @@ def written_at(spark: SparkSession, path: str) -> datetime | None:
     return datetime.fromtimestamp(system.getFileStatus(file).getModificationTime() / 1000, timezone.utc)
 
 
-def _open(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    jvm: Any = spark._jvm
-    folder = jvm.org.apache.hadoop.fs.Path(path)
-    return folder.getFileSystem(spark._jsc.hadoopConfiguration()), folder
-
-
 def exists(spark: SparkSession, path: str) -> bool:
     """Tell whether there is a file or folder at ``path``."""
     system, file = _open(spark, path)
@@ -136,3 +130,9 @@ def read_text(spark: SparkSession, path: str) -> str:
         return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream)).decode()
     finally:
         stream.close()
+
+
+def _open(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    jvm: Any = spark._jvm
+    folder = jvm.org.apache.hadoop.fs.Path(path)
+    return folder.getFileSystem(spark._jsc.hadoopConfiguration()), folder

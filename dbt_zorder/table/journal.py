@@ -49,6 +49,7 @@ _ABANDONED = timedelta(hours=24)
 """After this, an entry that is not ready belongs to no run: how long one on another machine is waited for."""
 
 _OPENING = timedelta(minutes=10)
+"""The same for one that does not even say whose it is, because it was just begun, or its run died right then."""
 
 _open_here: set[str] = set()
 """Entries that a thread of this process is at work on."""
