@@ -16,6 +16,7 @@ SHARES = {
     "tests/faults/test_interleavings.py": 8,
     "tests/functional/test_changes.py": 2,
     "tests/functional/test_incremental.py": 4,
+    "tests/functional/test_incremental_columns.py": 4,
     "tests/unit/curve/test_bits.py": 2,
     "tests/unit/layout/test_bit_keys.py": 3,
     "tests/unit/layout/test_curve_plan.py": 3,

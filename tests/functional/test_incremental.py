@@ -1,4 +1,4 @@
-"""Incremental models with zorder_by: every strategy, every change of columns, and runs that fail half-way."""
+"""Incremental models with zorder_by: every strategy, and runs that fail half-way."""
 
 from __future__ import annotations
 
@@ -9,48 +9,10 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
-from dbt_zorder import pruning
-from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.table import journal
 from dbt_zorder.table.files import move
-from tests.support import checksum, same_rows
-
-ROWS = "select id, pmod(hash(id), 100) as a, concat('k', id % 7) as s, cast(id % 3 as int) as p from range({}, {})"
-VARS = "{{ var('first', 0) }}, {{ var('end', 300) }}"
-QUERY = ROWS.replace("{}, {}", VARS)
-
-
-def config(text: str) -> str:
-    return "{{ config(materialized='incremental', zorder_by=['a', 's'], zorder_files=4, " + text + ") }} "
-
-
-class Incremental:
-    """One model ``m`` that each test sets anew."""
-
-    @pytest.fixture(scope="class")
-    def models(self) -> dict[str, str]:
-        return {"m.sql": config("") + QUERY}
-
-    def set_model(self, project: Any, text: str) -> None:
-        (Path(project.project_root) / "models" / "m.sql").write_text(text)
-
-    def start(self, project: Any, text: str, query: str = QUERY) -> None:
-        self.set_model(project, config(text) + query)
-        run_dbt(["run", "--full-refresh"])
-
-    def run(self, first: int, end: int, *, ok: bool = True) -> Any:
-        return run_dbt(["run", "--vars", f"{{first: {first}, end: {end}}}"], expect_pass=ok).results[0]
-
-    def check(self, project: Any, spark: SparkSession, query: str) -> None:
-        table = spark.table(f"{project.test_schema}.m")
-        names = sorted(table.columns)
-        assert same_rows(table.select(*names), spark.sql(query).select(*names))
-        assert pruning.sound(spark, f"{project.test_schema}.m", ["a = 7 or s is null"]) == []
-
-    def location(self, project: Any, spark: SparkSession) -> str:
-        info = describe(spark, TableName(project.test_schema, "m"))
-        assert info is not None
-        return info.location
+from tests.functional.incremental import QUERY, ROWS, VARS, Incremental, config
+from tests.support import checksum
 
 
 class TestAppend(Incremental):
@@ -249,50 +211,6 @@ class TestMicrobatch(Incremental):
         window = ["--event-time-start", "2020-01-01", "--event-time-end", "2020-01-02"]
         _, log = run_dbt_and_capture(["--debug", "run", "--select", "m", *window], expect_pass=False)
         assert "requires a `partition_by` config" in log
-
-
-class TestSchemaChanges(Incremental):
-    NEW = QUERY.replace("cast(id % 3 as int) as p", "id * 2 as extra")
-
-    def go(self, project: Any, mode: str, query: str, *, ok: bool = True) -> Any:
-        self.start(project, f"on_schema_change='{mode}'")
-        self.set_model(project, config(f"on_schema_change='{mode}'") + query)
-        return self.run(300, 350, ok=ok)
-
-    def test_ignore_leaves_new_columns_out(self, project: Any, spark: SparkSession) -> None:
-        self.go(project, "ignore", QUERY.replace("select", "select 1 as extra,"))
-        self.check(project, spark, ROWS.format(0, 350))
-
-    def test_ignore_does_not_do_without_a_column(self, project: Any, spark: SparkSession) -> None:
-        found = self.go(project, "ignore", self.NEW, ok=False)
-        assert "missing: p int" in found.message
-        self.check(project, spark, ROWS.format(0, 300))
-
-    def test_fail_fails(self, project: Any, spark: SparkSession) -> None:
-        found = self.go(project, "fail", self.NEW, ok=False)
-        assert "Compilation Error" in found.message
-        assert "new: extra bigint; missing: p int" in found.message
-        self.check(project, spark, ROWS.format(0, 300))
-
-    def test_append_new_columns(self, project: Any, spark: SparkSession) -> None:
-        found = self.go(project, "append_new_columns", self.NEW)
-        old = f"select *, null as extra from ({ROWS.format(0, 300)})"
-        new = f"select *, id * 2 as extra from (select id, a, s, null as p from ({ROWS.format(300, 350)}))"
-        self.check(project, spark, f"{old} union all {new}")
-        assert found.adapter_response["appended"] is True
-
-    def test_sync_all_columns(self, project: Any, spark: SparkSession) -> None:
-        found = self.go(project, "sync_all_columns", self.NEW.replace("select id", "select cast(id as string) as id"))
-        old = f"select cast(id as string) as id, a, s, null as extra from ({ROWS.format(0, 300)})"
-        new = f"select cast(id as string) as id, a, s, id * 2 as extra from ({ROWS.format(300, 350)})"
-        self.check(project, spark, f"{old} union all {new}")
-        assert spark.table(f"{project.test_schema}.m").schema["id"].dataType.simpleString() == "string"
-        assert found.adapter_response["appended"] is False
-
-    def test_a_value_that_does_not_fit_fails_the_run(self, project: Any, spark: SparkSession) -> None:
-        found = self.go(project, "ignore", QUERY.replace("cast(id % 3 as int)", "concat('p', id)"), ok=False)
-        assert "A value of column p does not fit into int: p3" in found.message
-        self.check(project, spark, ROWS.format(0, 300))
 
 
 class TestContract(Incremental):
