@@ -14,14 +14,9 @@ from dbt_zorder.layout.curve_plan import curve_of
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, make_plan
 from tests.support import settings
+from tests.unit.layout.frames import mixed
 
-MIXED = """
-    SELECT id, CASE WHEN id % 11 > 0 THEN id % 97 END AS a, CASE WHEN id % 7 > 0 THEN sha1(string(id)) END AS s,
-      CASE id % 5 WHEN 0 THEN double('NaN') WHEN 1 THEN -0.0D WHEN 2 THEN 0.0D WHEN 3 THEN id / 3D END AS d,
-      cast(timestamp_seconds(id * 98765) AS timestamp_ntz) AS t, cast(id * 0.37 AS decimal(20, 4)) AS n,
-      unhex(md5(string(id))) AS b, id % 3 = 0 AS flag, id % 4 AS p
-    FROM range(3000)
-"""
+MIXED = mixed(3000)
 OTHERS = [("zorder", "bits"), ("hilbert", "rank"), ("hilbert", "bits"), ("linear", "rank")]
 
 
