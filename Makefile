@@ -67,7 +67,7 @@ cluster-test: $(STAMP) ## Run a project on a standalone cluster, over Spark Conn
 	$(BIN)/python -m pytest tests/cluster $(CLUSTER)
 
 mutants: $(STAMP) ## Break the translator of predicates in many small ways; the harness must notice each
-	$(BIN)/python tests/soundness/mutants.py
+	$(BIN)/python tests/soundness/mutate.py
 
 check: $(STAMP) ## Lint, check formatting and types
 	$(BIN)/ruff check .

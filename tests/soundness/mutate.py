@@ -1,0 +1,209 @@
+"""T4: applies mutants one by one, each of which the exhaustive and the random tests must notice.
+
+python tests/soundness/mutate.py            all of them
+python tests/soundness/mutate.py 5 17 40    some, by number
+"""
+
+# ruff: noqa: E501, T201
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.soundness.mutants import MUTANTS
+
+ORDER = ["types", "like", "operand", "condition", "constants", "atoms", "translate", "decide", "exclusion", "plan"]
+"""Modules in the order of their imports: those behind a changed one are loaded again."""
+
+SHARP = [
+    "CAST(f64 AS string) = '-0.0'", "CAST(f64 AS string) = '0.0'", "CAST(f32 AS string) = '-0.0'",
+    r"s LIKE 'pre\_%'", r"vc LIKE 'pre\_1%'", "s LIKE 'pre_%'", "s NOT LIKE 'pre_1%'", "s NOT LIKE 'a_%'", "s LIKE 'a%'",
+    "vc NOT LIKE 'pre%_0'", "dec38 > 1.0000000000000000000001", "dec38 < 100.0000000000000000000001", "dec38 <> 1.0000000000000000000001",
+    "s > 5", "s < 6", "vc = 10", "st.t <> 5", "s >= 9", "CAST(i32 AS tinyint) > 0", "CAST(i64 AS int) < 0", "CAST(i16 AS tinyint) = 5",
+    "CAST(i64 AS int) = 0", "CAST(i64 AS int) = 1", "CAST(i32 AS smallint) = 0", "CAST(i32 AS tinyint) = 1",
+    "CAST(dec38 AS decimal(20,0)) > 0", "CAST(dec38 AS decimal(20,2)) IS NULL", "CAST(dec18 AS decimal(7,4)) IS NULL",
+    "CAST(dec38 AS decimal(20,10)) < 100", "CAST(dec38 AS decimal(20,10)) > 0",
+    "lc = 'a'", "lc = 'A'", "lc = 'B'", "lc < 'b'", "lc IN ('X')", "lc >= 'Y'", "lc <= 'C'", "lc > 'b'", "lc <> 'b'",
+    "(n1, n2) IN ((CAST(NULL AS INT), 1L), (2, CAST(NULL AS BIGINT)))", "(n1, n2) IN ((1, CAST(NULL AS BIGINT)))",
+    "i32 > n1", "n1 >= i32", "n1 > st.i", "s > vc", "vc < s", "vc >= st.t", "st.t = s", "i32 = st.i", "n1 <> i32",
+    "i8 <=> 'x'", "NOT (i8 <=> 'x')", "NOT (i16 <=> 'zz')", "i32 <=> 'abc' OR ok",
+]  # fmt: skip
+
+_TIMES = [
+    f"{day} {clock}"
+    for day in ("2010-11-06", "2010-11-07")
+    for clock in ("23:01:00", "23:30:00", "00:00:30", "00:30:00", "23:02:00")
+]
+SHARP += [
+    f"ntz {op} TIMESTAMP '{t}'"
+    for op in ("<", ">", "=")
+    for t in (*_TIMES, "2024-11-03 01:30:00", "2024-11-03 00:30:00", "2010-03-14 01:20:00")
+]
+SHARP += [f"CAST(ts AS timestamp_ntz) {op} TIMESTAMP_NTZ '{t}'" for op in ("<", ">") for t in _TIMES]
+SHARP += [f"ts IN ('{t}', '1999-01-01')" for t in (*_TIMES, "2010-11-06 23:33:20", "2010-11-06 23:00:59")]
+SHARP += [f"date(ts) {op} DATE '{day}'" for op in ("=", "<", ">", "<=", ">=") for day in ("2010-11-06", "2010-11-07")]
+
+
+def load(name: str) -> Any:
+    return importlib.import_module(f"dbt_zorder.pruning.{name}")
+
+
+def apply(name: str, old: str, new: str) -> None:
+    """Change the source of one module and load it and what imports it again."""
+    target = load(name)
+    source = Path(target.__file__).read_text()
+    assert source.count(old) == 1, f"{name}: {source.count(old)} places for {old!r}"
+    exec(compile(source.replace(old, new), target.__file__, "exec"), target.__dict__)
+    for later in ORDER[ORDER.index(name) + 1 :] if name in ORDER else ORDER:
+        importlib.reload(load(later))
+
+
+def snapshot() -> dict[str, dict[str, Any]]:
+    """Return what every module holds, so that its very classes can be put back: other modules refer to them."""
+    return {name: dict(load(name).__dict__) for name in ["names", *ORDER]}
+
+
+def restore(saved: dict[str, dict[str, Any]]) -> None:
+    """Undo :func:`apply`."""
+    for name, held in saved.items():
+        load(name).__dict__.clear()
+        load(name).__dict__.update(held)
+
+
+class Suite:
+    """T1 to T3 in small, with the truth worked out once."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        from tests.soundness.grammar import Grammar
+        from tests.soundness.judge import AS_WRITTEN, FAST, ask, settings
+        from tests.soundness.test_t1_exhaustive import Model
+        from tests.soundness.test_t3_adversarial import _kinds
+        from tests.soundness.world import make_world
+
+        self.spark = spark
+        with settings(spark, FAST):
+            self.model = Model(spark)
+        self.world = make_world(spark, 5, 200)
+        grammar = Grammar(101)
+        with settings(spark, AS_WRITTEN):
+            self.asked = ask(spark, self.world, SHARP + [grammar.atom() for _ in range(500)])
+        self.understand()
+        kinds = _kinds(self.world.stats)
+        self.bad = {
+            name: kinds[name].cache() for name in ("no bounds", "no null count", "swapped bounds", "impossible counts")
+        }
+        self.doubled = kinds["doubled"].cache()
+
+    def understand(self) -> None:
+        from tests.soundness.judge import understand
+
+        understand(self.spark, self.world, self.asked)
+
+    def hunt(self) -> str:
+        """Return what was found wrong, or an empty string."""
+        from tests.soundness.judge import AS_WRITTEN, FAST, judge, settings
+
+        with settings(self.spark, FAST | AS_WRITTEN):
+            checks: tuple[Callable[[], list[str]], ...] = (
+                self._exclusion,
+                self._decision,
+                lambda: self.model.run("exact", 1500)[3],
+                lambda: self.model.run("no bounds", 400)[3],
+                lambda: self.model.run("no null count", 400)[3],
+                lambda: judge(self.spark, self.world, self.asked).unsound,
+                *(
+                    lambda s=stats: judge(self.spark, self.world, self.asked[:150], s).unsound
+                    for stats in self.bad.values()
+                ),
+            )
+            for check in checks:
+                try:
+                    found = check()
+                except Exception as exc:
+                    return f"an exception: {type(exc).__name__} {str(exc)[:100]}"
+                if found:
+                    return found[0]
+        return ""
+
+    def _decision(self) -> list[str]:
+        """Files with two rows of statistics are never excluded."""
+        item = next(item for item in self.asked if item.tree is not None and item.text == "i8 <=> 'x'")
+        source = load("stats_source").check_shape(self.doubled)
+        names = load("decide").stats_names(load("plan")._covered(item.tree, source))
+        condition = load("translate").Translator(names, item.types).translate(item.tree)
+        decision = load("decide").decide(self.doubled, condition, names)
+        return [f"{path} has two rows of statistics" for path, size in decision.excluded if size % 2 == 0]
+
+    def _exclusion(self) -> list[str]:
+        """The filter leaves out the given pairs and nothing else, whatever the names."""
+        known = [(f"file:/t/part-{n:05d}-aa-c000.parquet", 100 + n % 7) for n in range(3000)]
+        foreign = [(p.replace("/t/", "/u/"), z) for p, z in known[:50]] + [
+            (p.replace("-aa-", "-bb-"), z) for p, z in known[:50]
+        ]
+        foreign += [(p, z + 1) for p, z in known[:50]] + [(p.replace("part-0", "part-+"), z) for p, z in known[:50]]
+        foreign += [
+            ("file:/t/x.parquet", 100),
+            ("file:/t/part-0000a-aa-c000.parquet", 100),
+            ("file:/t/part-00001-aa-c000.parquet.b", 101),
+        ]
+        values = ", ".join(f"('{path}', {size}L)" for path, size in known + foreign)
+        files = self.spark.sql(
+            f"SELECT struct(p AS file_path, z AS file_size) _metadata FROM VALUES {values} AS t(p, z)"
+        )
+        wrong: list[str] = []
+        for excluded in (known[::2], known[:7]):
+            sql = load("exclusion").exclude(excluded).sql
+            kept = {(row[0], row[1]) for row in files.where(sql).select("_metadata.*").collect()}
+            wrong += [f"{key} is lost" for key in set(known + foreign) - set(excluded) - kept]
+        return wrong
+
+
+def run(spark: SparkSession, numbers: list[int]) -> list[int]:
+    """Return the numbers of the mutants that nothing noticed."""
+    suite = Suite(spark)
+    before = suite.hunt()
+    assert not before, f"unsound without any change: {before}"
+    alive = []
+    saved = snapshot()
+    for number in numbers:
+        start = time.monotonic()
+        try:
+            apply(*MUTANTS[number])
+            if MUTANTS[number][0] == "names":
+                suite.understand()
+            found = suite.hunt()
+        finally:
+            restore(saved)
+            if MUTANTS[number][0] == "names":
+                suite.understand()
+        if not found:
+            alive.append(number)
+        verdict = found.replace("\n", " ")[:90] or "SURVIVES"
+        print(f"mutant {number:2} {MUTANTS[number][0]}: {time.monotonic() - start:.1f} s: {verdict}", flush=True)
+    return alive
+
+
+def main() -> int:
+    from dbt_zorder.adapter.session import open_session
+
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    zone = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "America/St_Johns"}
+    spark = open_session(zone, tempfile.mkdtemp())
+    numbers = [int(number) for number in sys.argv[1:]] or list(range(len(MUTANTS)))
+    alive = run(spark, numbers)
+    print(f"{len(numbers) - len(alive)} of {len(numbers)} mutants killed; alive: {alive or 'none'}")
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
