@@ -9,6 +9,8 @@ JOBS ?= 2
 # which kinds of Spark cluster-test runs on, and what Thrift needs besides: CLUSTER='-k "not thrift"' CLUSTER_NEEDS=
 CLUSTER ?=
 CLUSTER_NEEDS ?= 'dbt-spark[PyHive]'
+# tests run many small queries, of which the JVM's second compiler would take half of the processors' time
+QUICK := JDK_JAVA_OPTIONS='-XX:TieredStopAtLevel=1'
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # the Python of a version, if this machine has it, also by pyenv
@@ -41,15 +43,15 @@ bench: $(STAMP) ## Measure the kernel beside ORDER BY, as ratios in one run
 ##@ Test
 
 test: $(STAMP) ## Run the test suite, in JOBS=2 processes
-	$(BIN)/python -m pytest $(PARALLEL) -m 'not slow'
+	$(QUICK) $(BIN)/python -m pytest $(PARALLEL) -m 'not slow'
 
 test-all: $(STAMP) ## Run every test there is, also the cases that CI leaves out
-	$(BIN)/python -m pytest $(PARALLEL)
+	$(QUICK) $(BIN)/python -m pytest $(PARALLEL)
 
 suites: $(STAMP) ## Run dbt's own suites for adapters, plain and with every table z-ordered; write docs/compatibility.md
 	rm -f build/suites-*.xml
-	ZORDER_SUITES=plain $(BIN)/python -m pytest $(PARALLEL) tests/functional/adapter --junitxml=build/suites-plain.xml
-	ZORDER_SUITES=zordered $(BIN)/python -m pytest $(PARALLEL) tests/functional/adapter --junitxml=build/suites-zordered.xml
+	$(QUICK) ZORDER_SUITES=plain $(BIN)/python -m pytest $(PARALLEL) tests/functional/adapter --junitxml=build/suites-plain.xml
+	$(QUICK) ZORDER_SUITES=zordered $(BIN)/python -m pytest $(PARALLEL) tests/functional/adapter --junitxml=build/suites-zordered.xml
 	$(BIN)/python -m tests.compatibility
 
 smoke: ## Build the flights project with the oldest and the newest versions that the package allows
@@ -57,14 +59,14 @@ smoke: ## Build the flights project with the oldest and the newest versions that
 	PYTHON=$(call python_of,3.13) tests/smoke.sh newest 'pyspark<5' 'dbt-core<1.12' 'dbt-spark<1.12'
 
 soak-pruning: $(STAMP) ## Decide 100,000 random predicates on live Spark, and 5,000 a kind of adversarial stats
-	SOAK=100000 SOAK_T3=5000 $(BIN)/python -m pytest -s tests/soundness/test_t2_random.py tests/soundness/test_t3_adversarial.py
+	$(QUICK) SOAK=100000 SOAK_T3=5000 $(BIN)/python -m pytest -s tests/soundness/test_t2_random.py tests/soundness/test_t3_adversarial.py
 
 soak-faults: $(STAMP) ## Strike builds at every point, race them at every step, and read beside 200 swaps
-	SOAK_FAULTS=1 $(BIN)/python -m pytest -s tests/faults
+	$(QUICK) SOAK_FAULTS=1 $(BIN)/python -m pytest -s tests/faults
 
 cluster-test: $(STAMP) ## Run a project on a standalone cluster, over Spark Connect, and over Thrift, all started here
 	$(BIN)/pip install --quiet --editable '.[connect]' $(CLUSTER_NEEDS)
-	$(BIN)/python -m pytest tests/cluster $(CLUSTER)
+	$(QUICK) $(BIN)/python -m pytest tests/cluster $(CLUSTER)
 
 mutants: $(STAMP) ## Break the translator of predicates in many small ways; the harness must notice each
 	$(BIN)/python tests/soundness/mutate.py

@@ -13,9 +13,11 @@ from typing import Any
 from dbt.adapters.spark.impl import SparkConfig
 
 from dbt_zorder.errors import ConfigError, did_you_mean
+from dbt_zorder.formats.optimize import NATIVE
 from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS
 from dbt_zorder.layout.plan import MOST_COLUMNS
 from dbt_zorder.layout.sizing import parse_size
+from dbt_zorder.stats.formats import FORMATS
 
 
 @dataclass
@@ -58,6 +60,7 @@ class ModelSettings:
     options: Mapping[str, str]
     properties: Mapping[str, str]
     location_root: str | None
+    file_format: str
 
     @classmethod
     def from_config(cls, model: str, config: Mapping[str, Any]) -> ModelSettings | None:
@@ -84,13 +87,13 @@ class ModelSettings:
             "keep_versions": reader.read("zorder_keep_versions", _whole_number, 2),
             "grace_hours": reader.read("zorder_grace_hours", _hours, 24.0),
             "stats_columns": reader.read("zorder_stats_columns", _names, ()),
-            "optimize": reader.read("zorder_optimize", _one_of("auto", "never"), "auto"),
+            "optimize": reader.read("zorder_optimize", _one_of("auto", "never", NATIVE), "auto"),
         }
         # a mistake is one even where it has no effect; what follows is dbt-spark's business without zorder_by
         if skip or not by:
             return None
         partition_by = reader.read("partition_by", _names, ())
-        _check_format(model, config)
+        file_format = _check_format(model, config)
         _check_partitions(model, by, partition_by)
         return cls(
             by=by,
@@ -98,6 +101,7 @@ class ModelSettings:
             options=reader.read("options", _texts, {}),
             properties=reader.read("tblproperties", _texts, {}),
             location_root=config.get("location_root"),
+            file_format=file_format,
             **own,
         )
 
@@ -130,17 +134,25 @@ def _check_names(model: str, config: Mapping[str, Any]) -> None:
             raise ConfigError(msg)
 
 
-def _check_format(model: str, config: Mapping[str, Any]) -> None:
-    file_format = config.get("file_format") or "parquet"
-    if file_format != "parquet":
+def _check_format(model: str, config: Mapping[str, Any]) -> str:
+    """Return the file format, one that z-ordered tables can have."""
+    file_format = str(config.get("file_format") or "parquet").lower()
+    if file_format not in ("parquet", *FORMATS):
         msg = (
-            f"Model {model}: zorder_by needs file_format 'parquet', its default, and file_format is {file_format!r}. "
-            "Leave out one of the two, or set zorder_skip: true."
+            f"Model {model}: zorder_by needs file_format 'parquet', its default, 'delta' or 'iceberg', and "
+            f"file_format is {config.get('file_format')!r}. Leave out one of the two, or set zorder_skip: true."
+        )
+        raise ConfigError(msg)
+    if config.get("zorder_optimize") == NATIVE and file_format == "parquet":
+        msg = (
+            f"Model {model}: zorder_optimize is 'native', which is a command of Delta or Iceberg, and file_format is "
+            "'parquet': leave it out, or set it to 'auto' or 'never'."
         )
         raise ConfigError(msg)
     if config.get("clustered_by") is not None:
         msg = f"Model {model}: clustered_by makes buckets, which cut z-ordered files apart; leave out one of the two."
         raise ConfigError(msg)
+    return file_format
 
 
 def _check_partitions(model: str, by: Sequence[str], partition_by: Sequence[str]) -> None:

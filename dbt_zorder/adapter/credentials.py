@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyspark
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 from dbt_common.exceptions import DbtConfigError
 
+from dbt_zorder.adapter.format_settings import format_settings
 from dbt_zorder.adapter.remote import shown
 from dbt_zorder.adapter.session import SESSION_DIRECTORY
+from dbt_zorder.errors import ConfigError
 
 
 @dataclass
@@ -26,12 +29,14 @@ class ZorderCredentials(SparkCredentials):
             which must share its catalog. By default the environment variable ``SPARK_REMOTE``.
         session_dir: folder of the embedded metastore and warehouse, by default ``.spark_zorder`` in the project;
             a relative path counts from the project.
+        zorder_formats: ``delta`` or ``iceberg``: the session is set up to read and write it.
     """
 
     host: str | None = "localhost"
     method: SparkConnectionMethod = SparkConnectionMethod.SESSION
     session_dir: str | None = None
     spark_remote: str | None = None
+    zorder_formats: list[str] | str | None = None
 
     def __post_init__(self) -> None:
         """Check what dbt-spark checks, and take the server from the environment as PySpark does."""
@@ -41,6 +46,21 @@ class ZorderCredentials(SparkCredentials):
         if self.spark_remote is not None and not self.spark_remote.startswith("sc://"):
             msg = f"spark_remote is {shown(self.spark_remote)!r}, but it must be an address like sc://localhost:15002."
             raise DbtConfigError(msg)
+        if self.zorder_formats:
+            self._set_up_formats()
+
+    def _set_up_formats(self) -> None:
+        if self.spark_remote is not None or self.method != SparkConnectionMethod.SESSION:
+            msg = (
+                "zorder_formats sets up the session that dbt opens itself; packages and extensions of a server are its "
+                "own, so leave it out."
+            )
+            raise DbtConfigError(msg)
+        names = [self.zorder_formats] if isinstance(self.zorder_formats, str) else self.zorder_formats or []
+        try:
+            self.server_side_parameters = format_settings(names, self.server_side_parameters, pyspark.__version__)
+        except ConfigError as exc:
+            raise DbtConfigError(str(exc)) from exc
 
     @property
     def type(self) -> str:

@@ -43,6 +43,7 @@ def build_request(settings: ModelSettings, relation: BaseRelation, model: Mappin
         location_root=settings.location_root,
         keep_versions=settings.keep_versions,
         grace_hours=settings.grace_hours,
+        file_format=settings.file_format,
     )
 
 

@@ -75,7 +75,7 @@ class ZorderResponse(AdapterResponse):
         return cls(
             _message=append_line(batch.rows, batch.files, batch.removed, table, rewritten=built is not None),
             code="OK",
-            rows_affected=batch.rows,
+            rows_affected=batch.rows if batch.rows is not None else -1,
             files_written=batch.files + (built.summary.files if built else 0),
             bytes_written=batch.bytes + (built.summary.bytes if built else 0),
             zorder_by=list(touched),
@@ -88,13 +88,13 @@ class ZorderResponse(AdapterResponse):
         )
 
 
-def append_line(rows: int, files: int, replaced: int, table: Summary | None, *, rewritten: bool) -> str:
+def append_line(rows: int | None, files: int, replaced: int, table: Summary | None, *, rewritten: bool) -> str:
     """Return ``zorder: 500 rows appended in 1 file, now 17 files, point query on ...``."""
-    if not rows:
+    if not files and not replaced:
         return "zorder: no new rows, nothing written"
-    parts = [
-        f"zorder: {rows:,} rows {'in place of ' + counted(replaced) if replaced else 'appended'} in {counted(files)}"
-    ]
+    instead = f"in place of {counted(replaced)}" if replaced else "appended"
+    what = f"{rows:,} rows {instead} in {counted(files)}" if rows is not None else f"merged, {counted(files)} {instead}"
+    parts = [f"zorder: {what}"]
     if rewritten:
         parts.append("table rewritten")
     if table is not None:

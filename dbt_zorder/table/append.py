@@ -45,12 +45,12 @@ class AppendReport:
     """What a batch did to a version.
 
     Attributes:
-        rows, files, bytes: of the batch.
+        rows, files, bytes: of the batch; a MERGE does not say how many rows it had.
         removed: number of files that it replaced.
         seconds: of each phase: sample, write, stats, swap.
     """
 
-    rows: int
+    rows: int | None
     files: int
     bytes: int
     removed: int

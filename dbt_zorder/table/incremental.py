@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,9 +20,9 @@ from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.files import has_client
 from dbt_zorder.table.listing import check_unchanged, list_data
 from dbt_zorder.table.optimize import recover, rewrite
-from dbt_zorder.table.overlap import measure
+from dbt_zorder.table.overlap import Overlap, measure
 from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, without_null_partitions
-from dbt_zorder.table.schema_change import add_columns_sql, compare, conform, target_schema
+from dbt_zorder.table.schema_change import add_columns_sql, compare, conform, keeps, target_schema
 from dbt_zorder.table.summary import Summary
 from dbt_zorder.table.tree import read_tree
 from dbt_zorder.table.version import read_marker, version_of, write_marker
@@ -112,7 +112,7 @@ def increment(
     existing = spark.table(request.table.sql).schema
     change = compare(df.schema, existing, sensitive=case_sensitive(spark))
     schema = target_schema(change, existing, batch.on_schema_change)
-    in_place = bool(version_of(info.location)) and has_client(spark) and _keeps(existing, schema)
+    in_place = bool(version_of(info.location)) and has_client(spark) and keeps(existing, schema)
     rows = conform(df, schema)
     if not in_place or not _same_partitions(spark, info, request, schema):
         return _built(_build_with(spark, rows, schema, request, batch, before))
@@ -124,29 +124,49 @@ def increment(
         rows = conform(df, spark.table(request.table.sql).schema)
     _renew_marker(spark, info, rows.schema)
     report = append(spark, rows, request, overwrite=batch.overwrite, before=before)
-    return _after(spark, request, report, may_rewrite=batch.may_rewrite)
+    after = describe(spark, request.table)
+    assert after is not None
+    return after_batch(
+        report,
+        request.table,
+        version_of(after.location),
+        lambda: measure(spark, request.table, after, request.spec),
+        (lambda: rewrite(spark, request)) if batch.may_rewrite else None,
+    )
 
 
-def _after(spark: SparkSession, request: BuildRequest, report: AppendReport, *, may_rewrite: bool) -> IncrementReport:
-    """Look at the table after an append, and build it anew if that is due."""
-    info = describe(spark, request.table)
-    assert info is not None
-    version = version_of(info.location)
+def after_batch(
+    report: AppendReport,
+    table: TableName,
+    version: str,
+    measured: Callable[[], Overlap],
+    rewritten: Callable[[], BuildReport] | None,
+) -> IncrementReport:
+    """Look at a table after a batch, and lay it out anew if that is due; neither can fail the run any more.
+
+    Args:
+        report: what the batch did.
+        table: its table, for messages.
+        version: of the table now.
+        measured: measures the table.
+        rewritten: lays it out anew; None if that is not wanted.
+    """
     try:
-        overlap = measure(spark, request.table, info, request.spec)
+        overlap = measured()
     except Exception as exc:  # the batch is in; figures are not worth failing for
-        _LOG.warning("the stats of %s could not be read after the append: %s", request.table, exc)
+        _LOG.warning("the stats of %s could not be read after the append: %s", table, exc)
         return IncrementReport(report, None, None, version)
-    _LOG.debug("%s: a point query reads %.2f times what it would after a rewrite", request.table, overlap.ratio)
-    if not (report.rows and may_rewrite and overlap.is_due):
+    _LOG.debug("%s: a point query reads %.2f times what it would after a rewrite", table, overlap.ratio)
+    if not (report.files and rewritten is not None and overlap.is_due):
         return IncrementReport(report, None, overlap.now, version)
     try:
-        built = rewrite(spark, request)
+        built = rewritten()
     except Exception as exc:  # the batch is in: a run that fails now would be run again, and add it twice
         _LOG.warning(
             "the rows of this run are in %s; it was due to be built anew, which failed and is left to the next run: %s",
-            request.table, exc,
-        )  # fmt: skip
+            table,
+            exc,
+        )
         return IncrementReport(report, None, overlap.now, version)
     return IncrementReport(report, built, built.summary, built.version)
 
@@ -160,6 +180,14 @@ def _build_with(
     before: Mapping[str, int] | None,
 ) -> BuildReport:
     """Build a new version of the rows that are there and those of a batch."""
+    rows = rows_after(spark, rows, schema, request, batch)
+    return build(spark, rows, request, lambda: check_unchanged(spark, request.table, before))
+
+
+def rows_after(
+    spark: SparkSession, rows: DataFrame, schema: StructType, request: BuildRequest, batch: Batch
+) -> DataFrame:
+    """Return the rows of a table after a batch, in the columns of ``schema``."""
     kept = conform(spark.table(request.table.sql), schema)
     if batch.overwrite:
         sensitive = case_sensitive(spark)
@@ -173,8 +201,7 @@ def _build_with(
         replaced = written.select(*(f.expr(value).alias(f"p{n}") for n, value in enumerate(values))).distinct()
         same = " AND ".join(f"{name} <=> p{n}" for n, name in enumerate(names))
         kept = kept.join(replaced, f.expr(same), "left_anti")
-
-    return build(spark, kept.unionAll(rows), request, lambda: check_unchanged(spark, request.table, before))
+    return kept.unionAll(rows)
 
 
 def _renew_marker(spark: SparkSession, info: TableInfo, schema: StructType) -> None:
@@ -190,13 +217,6 @@ def _renew_marker(spark: SparkSession, info: TableInfo, schema: StructType) -> N
 
 def _built(report: BuildReport) -> IncrementReport:
     return IncrementReport(None, report, report.summary, report.version)
-
-
-def _keeps(existing: StructType, schema: StructType) -> bool:
-    """Tell whether all columns of a table stay as they are, so that its files need not be touched."""
-    return [(c.name, c.dataType.simpleString()) for c in schema.fields[: len(existing.fields)]] == [
-        (c.name, c.dataType.simpleString()) for c in existing.fields
-    ]
 
 
 def _same_partitions(spark: SparkSession, info: TableInfo, request: BuildRequest, schema: StructType) -> bool:

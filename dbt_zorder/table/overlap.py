@@ -16,7 +16,7 @@ from dbt_zorder.layout.sizing import files_for
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.table.append import target_bytes
 from dbt_zorder.table.summary import Summary, summarize
-from dbt_zorder.table.tree import Tree, read_tree
+from dbt_zorder.table.tree import read_tree
 
 BOUND = 1.5
 """A point query may read this many times the files that it would read after a whole rewrite."""
@@ -71,10 +71,25 @@ def measure(spark: SparkSession, table: TableName, info: TableInfo, spec: Layout
         keys = [key_of(column) for column in resolve_all(spec.by, schema, sensitive=case_sensitive(spark))]
     known = stats.selectExpr("columns.*").columns
     now = summarize(stats, [key for key in keys if key.column.name in known])
-    files = _files_after(stats, now, tree, spec)
     built = tree.built if tree is not None else Summary(0, 0, 0, {})
     trees = 1 if tree is None or tree.layout is None else max(1, len(tree.layout.partition_hashes))
-    return Overlap(now, built.bytes, sum(files), expected(built, trees, files, list(now.point_query_files)))
+    return overlap_of(stats, now, built, trees, target_bytes(spec, tree, now.bytes), spec)
+
+
+def overlap_of(
+    stats: DataFrame, now: Summary, built: Summary, partitions: int, target: int, spec: LayoutSpec
+) -> Overlap:
+    """Compare the figures of a table with those of its last whole build.
+
+    Args:
+        stats: one row a file.
+        now: their figures.
+        built: those of the last whole build, which had so many ``partitions``; zeros if they are not known.
+        target: bytes of a file in a new build.
+        spec: how a new build would be laid out.
+    """
+    files = _files_after(stats, now, target, spec)
+    return Overlap(now, built.bytes, sum(files), expected(built, partitions, files, list(now.point_query_files)))
 
 
 def expected(built: Summary, partitions: int, files: Sequence[int], columns: Sequence[str]) -> dict[str, float]:
@@ -95,11 +110,10 @@ def expected(built: Summary, partitions: int, files: Sequence[int], columns: Seq
     return found
 
 
-def _files_after(stats: DataFrame, now: Summary, tree: Tree | None, spec: LayoutSpec) -> list[int]:
+def _files_after(stats: DataFrame, now: Summary, target: int, spec: LayoutSpec) -> list[int]:
     """Return how many files a build would make of each partition."""
     if now.rows == 0:
         return [1]
-    target = target_bytes(spec, tree, now.bytes)
     folder = f.regexp_replace("file_path", "/[^/]*$", "")
     rows = [row[1] for row in stats.groupBy(folder).agg(f.sum("row_count")).collect()]
     if spec.files is not None:

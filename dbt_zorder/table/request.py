@@ -37,6 +37,7 @@ class BuildRequest:
         properties: of the table.
         location_root: folder for the versions' root; by default the schema's own.
         keep_versions, grace_hours: see ``collect_old``.
+        file_format: of the table; only ``parquet`` is built by versions.
     """
 
     table: TableName
@@ -50,6 +51,7 @@ class BuildRequest:
     location_root: str | None = None
     keep_versions: int = 2
     grace_hours: float = 24.0
+    file_format: str = "parquet"
 
     def comment_of(self, name: str) -> str:
         """Return the comment of a column; one that is given for its very case comes first."""

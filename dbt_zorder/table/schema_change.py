@@ -114,6 +114,13 @@ def conform(df: DataFrame, schema: StructType) -> DataFrame:
         raise SchemaChangeError(msg) from exc
 
 
+def keeps(table: StructType, schema: StructType) -> bool:
+    """Tell whether all columns of a table stay as they are in ``schema``, so that its files need not be touched."""
+    return [(c.name, c.dataType.simpleString()) for c in schema.fields[: len(table.fields)]] == [
+        (c.name, c.dataType.simpleString()) for c in table.fields
+    ]
+
+
 def add_columns_sql(table: str, columns: Sequence[StructField], comments: dict[str, str]) -> str:
     """Return the statement that adds columns to a Parquet table, whose files stay as they are.
 

@@ -7,7 +7,7 @@
     {{ return(materialization_incremental_spark()) }}
   {%- endif -%}
 
-  {%- set batch = zorder_batch('parquet' if settings is not none else config.get('file_format', default='parquet')) -%}
+  {%- set batch = zorder_batch(config.get('file_format') or 'parquet') -%}
   {%- set old_relation = load_cached_relation(this) if settings is not none else load_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set is_first = old_relation is none or old_relation.is_view or should_full_refresh() -%}
@@ -20,6 +20,8 @@
     {% do zorder_increment_plain(old_relation, target_relation, batch) %}
   {%- elif is_first -%}
     {% do store_result('main', response=zorder_build_model(settings, target_relation, zorder_model_sql())) %}
+  {%- elif batch.strategy == 'merge' -%}
+    {% do store_result('main', response=zorder_merge_model(settings, old_relation, target_relation, batch)) %}
   {%- else -%}
     {% do store_result('main', response=zorder_increment_model(settings, target_relation, zorder_model_sql(), batch)) %}
   {%- endif -%}

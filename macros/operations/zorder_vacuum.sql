@@ -20,7 +20,7 @@
 {% macro zorder_targets(name=none) %}
   {%- set found = [] -%}
   {%- for node in graph.nodes.values() if execute and node.resource_type == 'model' -%}
-    {%- if node.name == name or (name is none and node.config.get('zorder_by') and not node.config.get('zorder_skip')) -%}
+    {%- if node.name == name or (name is none and zorder_has_versions(node)) -%}
       {% do found.append({'relation': api.Relation.create(schema=node.schema, identifier=node.alias), 'node': node}) %}
     {%- endif -%}
   {%- endfor -%}
@@ -28,4 +28,10 @@
     {% do found.append({'relation': zorder_relation(name), 'node': none}) %}
   {%- endif -%}
   {{ return(found) }}
+{% endmacro %}
+
+{#- Whether a model is z-ordered by versions of ours: Delta and Iceberg keep their own. -#}
+{% macro zorder_has_versions(node) %}
+  {%- set file_format = (node.config.get('file_format') or 'parquet') | lower -%}
+  {{ return(node.config.get('zorder_by') and not node.config.get('zorder_skip') and file_format == 'parquet') }}
 {% endmacro %}

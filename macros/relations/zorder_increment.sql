@@ -5,6 +5,22 @@
   {{ return(response) }}
 {% endmacro %}
 
+{#- Merge the rows of a model's query into its table, by dbt-spark's statement. Returns the adapter response. -#}
+{% macro zorder_merge_model(settings, old_relation, relation, batch) %}
+  {%- set source = adapter.zorder_view(model, compiled_code) -%}
+  {%- if config.get('contract').enforced -%}
+    {{ get_assert_columns_equivalent('select * from ' ~ source) }}
+  {%- endif -%}
+  {% do process_schema_changes(batch.on_schema_change, source, old_relation) %}
+  {%- set predicates = config.get('predicates', none) or config.get('incremental_predicates', none) -%}
+  {%- set sql = dbt_spark_get_incremental_sql(
+      batch.strategy, source, relation, old_relation, config.get('unique_key', none), predicates) -%}
+  {{ write(sql) }}
+  {%- set response = adapter.zorder_merge(settings, relation, sql, model) -%}
+  {% do persist_docs(relation, model) %}
+  {{ return(response) }}
+{% endmacro %}
+
 {#- How a batch goes into its table, by dbt-spark's names and checks of strategies. -#}
 {% macro zorder_batch(raw_file_format) %}
   {%- set file_format = dbt_spark_validate_get_file_format(raw_file_format) -%}

@@ -97,11 +97,12 @@ CONFIG_ERRORS = [
     ("materialized='table', zorder_by='a', zorder_files=0", "a whole number, 1 or more"),
     ("materialized='table', zorder_by='a', zorder_file_size='big'", "'auto', a number of bytes"),
     ("materialized='table', zorder_by='a', clustered_by='p', buckets=2", "clustered_by makes buckets"),
-    ("materialized='table', zorder_by='a', file_format='delta'", "needs file_format 'parquet'"),
+    ("materialized='table', zorder_by='a', file_format='csv'", "needs file_format 'parquet'"),
 ]  # fmt: skip
 BUILD_ERRORS = [
     ("materialized='table', zorder_by='aa'", TABLE, "Did you mean 'a'"),
     ("materialized='table', zorder_by='a', zorder_stats_columns=['pp']", TABLE, "There is no column 'pp'"),
+    ("materialized='table', zorder_by='a', file_format='delta'", TABLE, "add 'zorder_formats: [delta]'"),
     ("materialized='table', zorder_by='m'", "select map(1, 2) as m", "which Spark cannot order"),
     ("materialized='table', zorder_by='a'", "select 1 as a, 2 as a", "produces the column 'a' twice"),
     ("materialized='table', zorder_by='a'", "select cast(raise_error('broken') as int) as a", "broken"),

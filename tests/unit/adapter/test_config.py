@@ -163,8 +163,12 @@ def test_keys_of_others_are_none_of_our_business(key: str) -> None:
         ({"partition_by": "A"}, "zorder_by has 'a', which is a partition column"),
         ({"partition_by": ["x", "b"]}, "zorder_by has 'b', which is a partition column"),
         ({"clustered_by": "c", "buckets": 4}, "clustered_by makes buckets"),
-        ({"file_format": "delta"}, "zorder_by needs file_format 'parquet', its default, and file_format is 'delta'"),
-        ({"file_format": "csv"}, "or set zorder_skip: true"),
+        (
+            {"file_format": "csv"},
+            "needs file_format 'parquet', its default, 'delta' or 'iceberg', and file_format is 'csv'",
+        ),
+        ({"file_format": "orc"}, "or set zorder_skip: true"),
+        ({"zorder_optimize": "native"}, "zorder_optimize is 'native', which is a command of Delta or Iceberg"),
     ],
 )
 def test_what_does_not_go_together_is_an_error(config: dict[str, Any], message: str) -> None:

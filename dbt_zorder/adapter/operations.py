@@ -1,0 +1,128 @@
+"""What users ask of z-ordered tables by ``dbt run-operation``, and what tests of them ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from dbt.adapters.base import BaseRelation, available
+from dbt_common.exceptions import CompilationError
+
+from dbt_zorder import pruning
+from dbt_zorder.adapter.config import ModelSettings
+from dbt_zorder.adapter.documented import DocumentedAdapter
+from dbt_zorder.adapter.names import model_name, table_name
+from dbt_zorder.adapter.progress import progress
+from dbt_zorder.adapter.requests import build_request
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.formats.optimize import optimize_format
+from dbt_zorder.stats.formats import FORMATS
+from dbt_zorder.table.optimize import optimize, request_from_marker
+from dbt_zorder.table.restat import rebuild_stats
+from dbt_zorder.table.rollback import rollback
+from dbt_zorder.table.summary import current_summary
+from dbt_zorder.table.vacuum import vacuum
+from dbt_zorder.table.verify import verify_table
+
+
+class OperationsAdapter(DocumentedAdapter):
+    """dbt-spark's adapter, with the operations on tables that are there."""
+
+    @available.parse_none
+    def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
+        """Return a model's checked settings, None if it is to be built as dbt-spark builds it."""
+        with told_of_zorder():
+            return ModelSettings.from_config(model_name(model), model["config"])
+
+    @available.parse(lambda *_, **__: {})
+    def zorder_optimize(self, relation: BaseRelation, model: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:
+        """Build a table anew from its own rows, or tell what that would do; ``text`` is the same to print."""
+        with told_of_zorder():
+            settings = self.zorder_settings(model) if model else None
+            if settings is not None and model is not None:
+                request = build_request(settings, relation, model)
+            else:
+                request = request_from_marker(self.session, table_name(relation))
+            with progress(self.session, str(table_name(relation))):
+                if settings is not None and settings.file_format in FORMATS:
+                    return optimize_format(self.session, request, settings.optimize, dry_run=dry_run).to_dict()
+                return optimize(self.session, request, dry_run=dry_run).to_dict()
+
+    @available.parse(lambda *_, **__: {})
+    def zorder_explain(self, relation: BaseRelation, predicate: str) -> dict[str, Any]:
+        """Return what a pruned read of a relation reads and why; ``text`` is the same as a table to print."""
+        with told_of_zorder():
+            explanation = pruning.explain(self.session, table_name(relation).sql, predicate)
+        return {**explanation.to_dict(), "text": str(explanation)}
+
+    @available.parse(lambda *_, **__: 0)
+    def zorder_rebuild_stats(self, relation: BaseRelation, columns: list[str] | str | None = None) -> int:
+        """Collect the stats of a table as its files are now; return the number of files."""
+        names = [columns] if isinstance(columns, str) else columns or []
+        with told_of_zorder():
+            return rebuild_stats(self.session, table_name(relation), names)
+
+    @available.parse(lambda *_, **__: {})
+    def zorder_vacuum(
+        self,
+        relation: BaseRelation,
+        model: Mapping[str, Any] | None,
+        dry_run: bool,
+        grace_hours: float | None,
+        keep_versions: int | None,
+    ) -> dict[str, Any]:
+        """Delete old versions of a table; return the names of those that are gone, and ``text`` to print."""
+        with told_of_zorder():
+            if not isinstance(dry_run, bool):
+                msg = f"zorder_vacuum: dry_run is {dry_run!r}, but it must be true or false."
+                raise ZorderError(msg)
+            settings = self.zorder_settings(model) if model else None
+            vacuumed = vacuum(
+                self.session,
+                table_name(relation),
+                keep_versions if keep_versions is not None else settings.keep_versions if settings else 2,
+                grace_hours if grace_hours is not None else settings.grace_hours if settings else 24.0,
+                settings.location_root if settings else None,
+                dry_run=dry_run,
+            )
+        return {"deleted": list(vacuumed.deleted), "text": str(vacuumed)}
+
+    @available.parse(lambda *_, **__: {})
+    def zorder_verify(self, relation: BaseRelation) -> dict[str, Any]:
+        """Compare a table with its stats; return what does not agree, and ``text`` to print."""
+        try:
+            verified = verify_table(self.session, table_name(relation))
+        except ZorderError as exc:  # one of many tables: the others are looked at too
+            return {"findings": [str(exc)], "text": str(exc)}
+        return {"findings": list(verified.findings), "text": str(verified)}
+
+    @available.parse(lambda *_, **__: [])
+    def zorder_rollback(self, relation: BaseRelation, version: str | None = None) -> list[str]:
+        """Serve an earlier version; return the names of the one served till now and of the one from now on."""
+        with told_of_zorder():
+            return list(rollback(self.session, table_name(relation), version))
+
+    @available.parse(lambda *_, **__: [])
+    def zorder_mismatches(self, relation: BaseRelation, predicates: list[str] | str | None, made: int) -> list[Any]:
+        """Return each predicate whose pruned answer is not the full one, of given ones and ``made`` from the stats."""
+        table = table_name(relation).sql
+        given = [predicates] if isinstance(predicates, str) else list(predicates or [])
+        with told_of_zorder():
+            return pruning.sound(self.session, table, [*given, *pruning.make_predicates(self.session, table, made)])
+
+    @available.parse(lambda *_, **__: {})
+    def zorder_point_query_files(self, relation: BaseRelation) -> dict[str, Any]:
+        """Return the number of files, and by column how many of them an equality query reads, from the stats."""
+        with told_of_zorder():
+            summary = current_summary(self.session, table_name(relation))
+        return {"files": summary.files, "columns": dict(summary.point_query_files)}
+
+
+@contextmanager
+def told_of_zorder() -> Iterator[None]:
+    """Turn our errors into dbt's, which it shows without a stack trace."""
+    try:
+        yield
+    except ZorderError as exc:
+        raise CompilationError(str(exc)) from exc

@@ -1,0 +1,89 @@
+"""One build of a table in Delta Lake or Iceberg: clustered, and committed as a whole by the format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.catalog import TableInfo, TableName, describe
+from dbt_zorder.formats.history import version_of
+from dbt_zorder.formats.writer import check_session, create, table_properties
+from dbt_zorder.layout.descent import apply_layout
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
+from dbt_zorder.layout.staging import staged
+from dbt_zorder.stats.formats import format_stats
+from dbt_zorder.table.build import BuildReport
+from dbt_zorder.table.clock import Clock
+from dbt_zorder.table.remove import drop_table
+from dbt_zorder.table.request import BuildRequest, check
+from dbt_zorder.table.summary import Summary, summarize
+
+_FOLLOWING = "__zorder_format"
+"""Behind a table's identifier: the table that is about to take the place of one of another format."""
+
+
+def build_format(spark: SparkSession, df: DataFrame, request: BuildRequest) -> BuildReport:
+    """Run a query into a table of ``request.file_format``, which is created or replaced in one commit.
+
+    A table of another format, or a view, is dropped only when the new table stands beside it, and the new one renamed
+    at once after that.
+
+    Raises:
+        ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
+    """
+    check_session(spark, request)
+    check(df, request)
+    keys = keys_for(df, request.spec)
+    table_properties(df.schema, request.table, request, [key.column for key in keys])
+    clock = Clock()
+    info = describe(spark, request.table)
+    with staged(df) as source:
+        with clock.phase("sample"):
+            layout = plan_layout(source, with_row_bytes(spark, request.spec, df, info, request))
+        with clock.phase("write"):
+            _put(spark, request, info, lambda to: create(apply_layout(source, layout), to, request, keys))
+    with clock.phase("stats"):
+        summary = summary_of(spark, request, keys)
+    return BuildReport(version_of(spark, request.file_format, request.table), summary, clock.seconds, [])
+
+
+def summary_of(spark: SparkSession, request: BuildRequest, keys: list[Key]) -> Summary:
+    """Return the figures of a table by the format's own statistics; of columns without bounds there are none."""
+    stats = format_stats(spark, request.file_format, request.table, [key.column for key in keys])
+    found = summarize(stats, keys)
+    return replace(found, point_query_files={name: mean for name, mean in found.point_query_files.items() if mean})
+
+
+def with_row_bytes(
+    spark: SparkSession, spec: LayoutSpec, df: DataFrame, info: TableInfo | None, request: BuildRequest
+) -> LayoutSpec:
+    """Take the size of a row from the table as it is, where its format and columns are the same."""
+    same = info is not None and info.provider == request.file_format and {c[0] for c in info.columns} == set(df.columns)
+    if not same or spec.files is not None:
+        return spec
+    stats = format_stats(spark, request.file_format, request.table, [])
+    size, rows = stats.selectExpr("sum(file_size)", "sum(row_count)").collect()[0]
+    return replace(spec, row_bytes=size / rows) if rows else spec
+
+
+def _put(
+    spark: SparkSession, request: BuildRequest, info: TableInfo | None, write: Callable[[TableName], None]
+) -> None:
+    """Let a table be written, beside what has its name if that cannot be replaced by it."""
+    table = request.table
+    if info is None or info.provider == request.file_format:
+        write(table)
+        return
+    following = TableName(table.schema, table.identifier + _FOLLOWING)
+    spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+    try:
+        write(following)
+    except BaseException:
+        spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+        raise
+    if not drop_table(spark, table):
+        spark.sql(f"DROP {'VIEW' if info.kind == 'VIEW' else 'TABLE'} IF EXISTS {table.sql}")
+    spark.sql(f"ALTER TABLE {following.sql} RENAME TO {table.sql}")

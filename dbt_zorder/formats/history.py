@@ -1,0 +1,49 @@
+"""What the log of a format says of a table: its version now, and what it was when it was last laid out whole."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName
+from dbt_zorder.formats.writer import WHOLE, is_whole
+from dbt_zorder.stats.delta_log import delta_version
+from dbt_zorder.stats.iceberg_manifests import iceberg_version
+from dbt_zorder.table.summary import Summary
+
+
+def version_of(spark: SparkSession, provider: str, table: TableName) -> str:
+    """Return the version number of a Delta table, or the snapshot id of an Iceberg table."""
+    return delta_version(spark, table) if provider == "delta" else iceberg_version(spark, table)
+
+
+def last_whole(spark: SparkSession, provider: str, table: TableName) -> Summary:
+    """Return files, rows and bytes of a table after its last whole layout; zeros where its log does not tell."""
+    found = _last_delta(spark, table) if provider == "delta" else _last_iceberg(spark, table)
+    return Summary(*found, {}) if found else Summary(0, 0, 0, {})
+
+
+def commits_after(spark: SparkSession, table: TableName, version: str) -> list[str]:
+    """Return the operations by which a Delta table came from a version to the one before the latest, newest first."""
+    rows = spark.sql(f"DESCRIBE HISTORY {table.sql}").select("version", "operation").collect()
+    latest = max(row["version"] for row in rows)
+    return [row["operation"] for row in rows if int(version) < row["version"] < latest]
+
+
+def _last_delta(spark: SparkSession, table: TableName) -> tuple[int, int, int] | None:
+    rows = spark.sql(f"DESCRIBE HISTORY {table.sql}").select("userMetadata", "operationMetrics").collect()
+    for note, metrics in rows:
+        if is_whole(note) and metrics:
+            return int(metrics["numFiles"]), int(metrics["numOutputRows"]), int(metrics["numOutputBytes"])
+    return None
+
+
+def _last_iceberg(spark: SparkSession, table: TableName) -> tuple[int, int, int] | None:
+    snapshots = spark.sql(f"SELECT summary FROM {table.sql}.snapshots ORDER BY committed_at DESC").collect()
+    for (summary,) in snapshots:
+        if summary.get("dbt_zorder") == WHOLE:
+            return (
+                int(summary["total-data-files"]),
+                int(summary["total-records"]),
+                int(summary["total-files-size"]),
+            )
+    return None

@@ -1,0 +1,175 @@
+"""A table of Delta Lake or Iceberg laid out anew: by our kernel, or by the format's own command."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.catalog import TableInfo, describe
+from dbt_zorder.errors import BuildError, ZorderError
+from dbt_zorder.formats.build import summary_of, with_row_bytes
+from dbt_zorder.formats.history import commits_after, last_whole, version_of
+from dbt_zorder.formats.writer import options, writer
+from dbt_zorder.layout.descent import apply_layout
+from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
+from dbt_zorder.sql import quote_string
+from dbt_zorder.stats.formats import format_stats
+from dbt_zorder.table.append import target_bytes
+from dbt_zorder.table.build import BuildReport
+from dbt_zorder.table.clock import Clock
+from dbt_zorder.table.optimize import OptimizeReport
+from dbt_zorder.table.overlap import Overlap, overlap_of
+from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.summary import Summary
+from dbt_zorder.table.tree import Tree
+
+NATIVE = "native"
+_HARMLESS = {"OPTIMIZE", "SET TBLPROPERTIES", "CHANGE COLUMN", "ADD COLUMNS"}
+"""Commits of Delta that add no rows."""
+
+
+def measure_format(spark: SparkSession, request: BuildRequest) -> Overlap:
+    """Measure a table by the format's own statistics.
+
+    Raises:
+        ColumnError: it has no such columns as ``zorder_by`` names.
+        Exception: whatever keeps the format's metadata from being read.
+    """
+    table = spark.table(request.table.sql)
+    keys = keys_for(table, request.spec)
+    stats = format_stats(spark, request.file_format, request.table, [key.column for key in keys])
+    now = summary_of(spark, request, keys)
+    built = last_whole(spark, request.file_format, request.table)
+    folders = stats.select(f.regexp_replace("file_path", "/[^/]*$", "")).distinct().count()
+    return overlap_of(stats, now, built, max(1, folders), file_bytes(request.spec, built, now.bytes), request.spec)
+
+
+def file_bytes(spec: LayoutSpec, built: Summary, table_bytes: int) -> int:
+    """Return the size of a file of a table: a number of files means the size that they had when it was last built."""
+    return target_bytes(spec, Tree(None, built, []), table_bytes)
+
+
+def rewrite_format(spark: SparkSession, request: BuildRequest, how: str = "auto") -> BuildReport:
+    """Lay a table out anew from its own rows, in one commit that changes none of them.
+
+    Args:
+        spark: the session.
+        request: of the model.
+        how: ``native`` for the format's own command, anything else for our kernel.
+
+    Raises:
+        BuildError: another commit came in between; the table has all rows of both.
+    """
+    info = own_format(spark, request)
+    clock = Clock()
+    keys = keys_for(spark.table(request.table.sql), request.spec)
+    if how == NATIVE:
+        with clock.phase("write"):
+            spark.sql(native_command(request)).collect()
+    else:
+        _rewrite(spark, request, info, clock)
+    with clock.phase("stats"):
+        summary = summary_of(spark, request, keys)
+    return BuildReport(version_of(spark, request.file_format, request.table), summary, clock.seconds, [])
+
+
+def optimize_format(spark: SparkSession, request: BuildRequest, how: str, *, dry_run: bool) -> OptimizeReport:
+    """Lay a table out anew, or tell what that would do; see ``table.optimize``.
+
+    Raises:
+        ZorderError: there is no such table, or it is of another format than the model.
+        BuildError: as ``rewrite_format``.
+    """
+    own_format(spark, request)
+    found = measure_format(spark, request)
+    now = found.now
+    report = OptimizeReport(
+        str(request.table), now.files, now.bytes, found.files_after, now.point_query_files, found.touched_after
+    )
+    if dry_run:
+        return report
+    after = rewrite_format(spark, request, how)
+    return replace(
+        report,
+        files_after=after.summary.files,
+        touched_after=after.summary.point_query_files,
+        version=after.version,
+    )
+
+
+def own_format(spark: SparkSession, request: BuildRequest) -> TableInfo:
+    """Return what the catalog says of a table that is of the model's format.
+
+    Raises:
+        ZorderError: there is none, or it is of another.
+    """
+    info = describe(spark, request.table)
+    if info is None or info.provider != request.file_format:
+        state = "does not exist" if info is None else f"is {info.provider or 'a view'}"
+        msg = (
+            f"{request.table} {state}, and its model has file_format '{request.file_format}': build it anew, with "
+            "--full-refresh if it is incremental."
+        )
+        raise ZorderError(msg)
+    return info
+
+
+def native_command(request: BuildRequest) -> str:
+    """Return the statement by which a format z-orders a table itself; ``zorder_by`` is SQL already."""
+    columns = ", ".join(request.spec.by)
+    if request.file_format == "delta":
+        return f"OPTIMIZE {request.table.sql} ZORDER BY ({columns})"
+    arguments = {
+        "table": str(request.table),
+        "strategy": "sort",
+        "sort_order": f"zorder({columns})",
+    }
+    listed = ", ".join(f"{name} => {quote_string(value)}" for name, value in arguments.items())
+    return f"CALL spark_catalog.system.rewrite_data_files({listed}, options => map('rewrite-all', 'true'))"
+
+
+def _rewrite(spark: SparkSession, request: BuildRequest, info: TableInfo, clock: Clock) -> None:
+    before = version_of(spark, request.file_format, request.table)
+    spark.sql(f"REFRESH TABLE {request.table.sql}")
+    rows = spark.table(request.table.sql)
+    kept = replace(request, spec=replace(request.spec, partition_by=list(info.partition_columns)))
+    with clock.phase("sample"):
+        layout = plan_layout(rows, with_row_bytes(spark, kept.spec, rows, info, kept))
+    with clock.phase("write"):
+        clustered = apply_layout(rows, layout)
+        if request.file_format == "iceberg":
+            made = writer(clustered, request.table, request, whole=True)
+            # Iceberg itself refuses the commit if anything was added since that snapshot
+            made = made.option("isolation-level", "serializable").option("validate-from-snapshot-id", before)
+            made.overwrite(f.lit(True))
+        else:
+            _rewrite_delta(spark, clustered, request, info, before)
+
+
+def _rewrite_delta(
+    spark: SparkSession, clustered: DataFrame, request: BuildRequest, info: TableInfo, before: str
+) -> None:
+    """Overwrite a Delta table by its own rows, and take that back if rows came in since they were read.
+
+    Delta's overwrite removes what the table holds when the write begins; a commit between the reading of ``before`` and
+    that moment would be lost. The log tells, and the version before the overwrite is restored then.
+    """
+    if version_of(spark, "delta", request.table) != before:
+        raise _interrupted(request)
+    made = clustered.write.format("delta").mode("overwrite").option("dataChange", "false")
+    made.options(**options(request, whole=True)).save(info.location)
+    lost = [one for one in commits_after(spark, request.table, before) if one not in _HARMLESS]
+    if lost:
+        latest = int(version_of(spark, "delta", request.table))
+        spark.sql(f"RESTORE TABLE {request.table.sql} TO VERSION AS OF {latest - 1}").collect()
+        raise _interrupted(request)
+
+
+def _interrupted(request: BuildRequest) -> BuildError:
+    msg = (
+        f"Another run changed {request.table} while it was laid out anew; its rows are kept, and the layout is left to "
+        "the next run."
+    )
+    return BuildError(msg)

@@ -1,0 +1,165 @@
+"""How a clustered query is written into a format so that nothing moves its rows again, and its statistics are kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import DataType, StructType
+
+from dbt_zorder.catalog import TableName
+from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
+from dbt_zorder.errors import ConfigError
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.table.request import BuildRequest
+
+WHOLE = "whole"
+"""What a commit says that laid out all of a table."""
+
+_CATALOG = "spark.sql.catalog.spark_catalog"
+_NOTE = "dbt_zorder"
+_DELTA_STATS = "delta.dataSkippingStatsColumns"
+_DELTA_INDEXED = "delta.dataSkippingNumIndexedCols"
+_DELTA_DEFAULT = 32
+_NEVER_ROLLED = 1 << 50
+_OPTIONS = {
+    "delta": {"optimizeWrite": "false"},
+    "iceberg": {
+        # neither shuffled nor sorted by the table's own order, one file a partition and task however large
+        "use-table-distribution-and-ordering": "false",
+        "distribution-mode": "none",
+        "fanout-enabled": "true",
+        "target-file-size-bytes": str(_NEVER_ROLLED),
+    },
+}
+
+
+def options(request: BuildRequest, *, whole: bool) -> dict[str, str]:
+    """Return the writer options of a format, and with ``whole`` the note by which its log knows a whole layout."""
+    found = {**request.options, **_OPTIONS[request.file_format]}
+    if whole:
+        key = "userMetadata" if request.file_format == "delta" else f"snapshot-property.{_NOTE}"
+        found[key] = json.dumps({_NOTE: WHOLE}) if request.file_format == "delta" else WHOLE
+    return found
+
+
+def is_whole(note: str | None) -> bool:
+    """Tell whether the note of a Delta commit is that of a whole layout."""
+    return note is not None and f'"{_NOTE}": "{WHOLE}"' in note
+
+
+def writer(df: DataFrame, table: TableName, request: BuildRequest, *, whole: bool = False) -> DataFrameWriterV2:
+    """Return a writer that leaves the rows of ``df`` where they are."""
+    made = df.writeTo(table.sql).using(request.file_format)
+    for name, value in options(request, whole=whole).items():
+        made = made.option(name, value)
+    return made
+
+
+def create(df: DataFrame, table: TableName, request: BuildRequest, keys: Sequence[Key]) -> None:
+    """Create a table of the rows of ``df``, or replace one of the same format, in one commit.
+
+    Raises:
+        ConfigError: the model's table properties keep no statistics of a z-order column.
+    """
+    made = writer(df, table, request, whole=True)
+    for name, value in table_properties(df.schema, table, request, [key.column for key in keys]).items():
+        made = made.tableProperty(name, value)
+    partitions = resolve_all(request.spec.partition_by, df.schema, sensitive=case_sensitive(df.sparkSession))
+    if partitions:
+        made = made.partitionedBy(*(f.col(column.sql) for column in partitions))
+    made.createOrReplace()
+
+
+def check_session(spark: SparkSession, request: BuildRequest) -> None:
+    """Find out whether a session can write a format at all: Spark's own catalog replaces no table.
+
+    Raises:
+        ConfigError: it was not set up for that.
+    """
+    if spark.conf.get(_CATALOG, None) is None:
+        msg = (
+            f"file_format is '{request.file_format}', and this Spark session is not set up for it ({_CATALOG} is not "
+            f"set): add 'zorder_formats: [{request.file_format}]' to the target in profiles.yml, or the format's own "
+            "settings to server_side_parameters."
+        )
+        raise ConfigError(msg)
+
+
+def table_properties(
+    schema: StructType, table: TableName, request: BuildRequest, keys: Sequence[ResolvedColumn]
+) -> dict[str, str]:
+    """Return the properties of a new table: the user's, place and comment, and statistics of the z-order columns.
+
+    Raises:
+        ConfigError: the user's leave a z-order column without statistics.
+    """
+    found = dict(request.properties)
+    if request.location_root:
+        found["location"] = f"{request.location_root.rstrip('/')}/{table.identifier}"
+    if request.comment:
+        found["comment"] = request.comment
+    kept = _delta_statistics if request.file_format == "delta" else _iceberg_metrics
+    return {**found, **kept(schema, request, keys)}
+
+
+def _delta_statistics(schema: StructType, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
+    """Name the columns that Delta keeps statistics of, where its first 32 do not hold all that are z-ordered by."""
+    partitions = {name.lower() for name in request.spec.partition_by}
+    leaves = [leaf for leaf in _leaves(schema, ()) if leaf[0].lower() not in partitions]
+    chosen = request.properties.get(_DELTA_STATS)
+    if chosen is not None:
+        named = {name.strip().replace("`", "").lower() for name in chosen.split(",")}
+        _check_kept([key for key in keys if not _is_named(key, named)], request, f"{_DELTA_STATS} '{chosen}'")
+        return {}
+    first = request.properties.get(_DELTA_INDEXED)
+    count = int(first) if first is not None else _DELTA_DEFAULT
+    if count < 0:
+        return {}
+    missing = [key for key in keys if key.path not in leaves[:count]]
+    if first is not None:
+        _check_kept(missing, request, f"{_DELTA_INDEXED} '{first}'")
+    if not missing:
+        return {}
+    named_first = [ResolvedColumn(leaf, DataType()).sql for leaf in leaves[:count]]
+    return {_DELTA_STATS: ",".join([key.sql for key in missing] + named_first)}
+
+
+def _iceberg_metrics(schema: StructType, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
+    """Keep whole bounds of the z-order columns, where Iceberg would cut strings, or leave out the 101st column."""
+    found = {}
+    for key in keys:
+        name = f"write.metadata.metrics.column.{key.name}"
+        mode = request.properties.get(name)
+        if mode is None:
+            found[name] = "full"
+        _check_kept([key] if mode in ("none", "counts") else [], request, f"{name} '{mode}'")
+    for column in resolve_all(request.bloom, schema):
+        found[f"write.parquet.bloom-filter-enabled.column.{column.name}"] = "true"
+    return found
+
+
+def _check_kept(missing: Sequence[ResolvedColumn], request: BuildRequest, given: str) -> None:
+    if missing:
+        msg = (
+            f"The table property {given} keeps no statistics of '{missing[0].name}', which zorder_by names: no reader "
+            f"could skip a file of {request.table} by it. Leave the property out, or add the column."
+        )
+        raise ConfigError(msg)
+
+
+def _is_named(key: ResolvedColumn, named: set[str]) -> bool:
+    """Tell whether a column is among some names, by itself or by a struct that it is in."""
+    path = [part.lower() for part in key.path]
+    return any(".".join(path[:end]) in named for end in range(1, len(path) + 1))
+
+
+def _leaves(data_type: StructType, path: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the paths of all columns in the order in which Delta counts them: struct leaves one by one."""
+    found: list[tuple[str, ...]] = []
+    for field in data_type.fields:
+        here = (*path, field.name)
+        found += _leaves(field.dataType, here) if isinstance(field.dataType, StructType) else [here]
+    return found

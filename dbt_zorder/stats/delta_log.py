@@ -1,0 +1,77 @@
+"""The statistics of a Delta table, JSON beside each file in its log (Delta protocol, per-file statistics)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import BinaryType, BooleanType, DataType, LongType, StructField, StructType
+
+from dbt_zorder.catalog import TableName
+from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.sql import type_ddl
+
+
+def delta_stats(spark: SparkSession, table: TableName, columns: Sequence[ResolvedColumn]) -> DataFrame:
+    """Return the files of the latest version of a table; see ``format_stats``.
+
+    Strings come as Delta shortens them, 32 characters that enclose the value; booleans and binaries have no bounds.
+    """
+    log, snapshot = _log(spark, table)
+    files = DataFrame(snapshot.allFiles().toDF(), spark)
+    below = f.concat(f.lit(f"{log.dataPath().toString()}/"), "path")
+    parsed = f.from_json("stats", type_ddl(_json_type(columns))).alias("kept")
+    rows = files.select(
+        f.when(f.col("path").contains(":/"), f.col("path")).otherwise(below).alias("file_path"),
+        f.col("size").alias("file_size"),
+        parsed,
+    )
+    return rows.select(
+        "file_path",
+        "file_size",
+        f.col("kept.numRecords").alias("row_count"),
+        f.lit(str(snapshot.version())).alias("version"),
+        f.struct(*(f.expr(_bounds(column)).alias(column.name) for column in columns)).alias("columns"),
+    )
+
+
+def delta_version(spark: SparkSession, table: TableName) -> str:
+    """Return the number of the latest version of a table."""
+    return str(_log(spark, table)[1].version())
+
+
+def _log(spark: SparkSession, table: TableName) -> tuple[Any, Any]:
+    """Return a table's log and the snapshot of its latest version, of Delta's own classes."""
+    jvm: Any = spark._jvm
+    name = jvm.org.apache.spark.sql.catalyst.TableIdentifier(table.identifier, jvm.scala.Option.apply(table.schema))
+    found = jvm.org.apache.spark.sql.delta.DeltaLog.forTableWithSnapshot(spark._jsparkSession, name)
+    return found._1(), found._2()
+
+
+def _json_type(columns: Sequence[ResolvedColumn]) -> StructType:
+    values = _nested([(column.path, column.data_type) for column in columns])
+    counts = _nested([(column.path, LongType()) for column in columns])
+    kept = [("minValues", values), ("maxValues", values), ("nullCount", counts)]
+    return StructType(
+        [StructField("numRecords", LongType()), *(StructField(name, kind) for name, kind in kept if columns)]
+    )
+
+
+def _nested(leaves: Sequence[tuple[tuple[str, ...], DataType]]) -> StructType:
+    """Return the struct that holds leaves of these paths."""
+    fields = []
+    for name in dict.fromkeys(path[0] for path, _ in leaves):
+        below = [(path[1:], kind) for path, kind in leaves if path[0] == name]
+        fields.append(StructField(name, below[0][1] if not below[0][0] else _nested(below)))
+    return StructType(fields)
+
+
+def _bounds(column: ResolvedColumn) -> str:
+    kind = type_ddl(column.data_type)
+    has_bounds = not isinstance(column.data_type, (BooleanType, BinaryType))
+    low, high = (
+        f"kept.{side}.{column.sql}" if has_bounds else f"CAST(NULL AS {kind})" for side in ("minValues", "maxValues")
+    )
+    return f"named_struct('min_value', {low}, 'max_value', {high}, 'null_count', kept.nullCount.{column.sql})"

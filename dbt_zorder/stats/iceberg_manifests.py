@@ -1,0 +1,44 @@
+"""The statistics of an Iceberg table: metrics of each file in its manifests, through the metadata table ``files``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.catalog import TableName
+from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.sql import quote_name, type_ddl
+
+
+def iceberg_stats(spark: SparkSession, table: TableName, columns: Sequence[ResolvedColumn]) -> DataFrame:
+    """Return the data files of the current snapshot of a table; see ``format_stats``."""
+    files = spark.table(f"{table.sql}.files").where("content = 0")
+    # the metadata table has metrics of columns that some file has metrics of
+    kept = set(files.select("readable_metrics.*").columns)
+    return files.select(
+        "file_path",
+        f.col("file_size_in_bytes").alias("file_size"),
+        f.col("record_count").alias("row_count"),
+        f.lit(iceberg_version(spark, table)).alias("version"),
+        f.struct(*(f.expr(_bounds(column, column.name in kept)).alias(column.name) for column in columns)).alias(
+            "columns"
+        ),
+    )
+
+
+def iceberg_version(spark: SparkSession, table: TableName) -> str:
+    """Return the id of the current snapshot of a table, an empty string if it has none."""
+    rows = spark.sql(f"SELECT snapshot_id FROM {table.sql}.refs WHERE name = 'main'").collect()
+    return str(rows[0][0]) if rows else ""
+
+
+def _bounds(column: ResolvedColumn, is_kept: bool) -> str:
+    kind = type_ddl(column.data_type)
+    metrics = f"readable_metrics.{quote_name(column.name)}"
+    low, high, nulls = (
+        f"CAST({metrics}.{side} AS {as_type})" if is_kept else f"CAST(NULL AS {as_type})"
+        for side, as_type in (("lower_bound", kind), ("upper_bound", kind), ("null_value_count", "bigint"))
+    )
+    return f"named_struct('min_value', {low}, 'max_value', {high}, 'null_count', {nulls})"
