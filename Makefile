@@ -11,13 +11,14 @@ CLUSTER ?=
 CLUSTER_NEEDS ?= 'dbt-spark[PyHive]'
 # tests run many small queries, of which the JVM's second compiler would take half of the processors' time
 QUICK := JDK_JAVA_OPTIONS='-XX:TieredStopAtLevel=1'
+DELTA_SUITES := basic.py incremental.py simple_snapshot.py persist_docs.py catalog.py
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # the Python of a version, if this machine has it, also by pyenv
 python_of = $(shell for one in python$(1) $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python3) $(PYTHON); do \
 	$$one -c '' 2>/dev/null && echo $$one && break; done)
 
-.PHONY: help install demo test test-all check format suites soak-pruning soak-faults mutants bench smoke cluster-test clean
+.PHONY: help install demo test test-all check format suites format-test format-suites formats soak-pruning soak-faults mutants bench smoke cluster-test clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +68,15 @@ soak-faults: $(STAMP) ## Strike builds at every point, race them at every step, 
 cluster-test: $(STAMP) ## Run a project on a standalone cluster, over Spark Connect, and over Thrift, all started here
 	$(BIN)/pip install --quiet --editable '.[connect]' $(CLUSTER_NEEDS)
 	$(QUICK) $(BIN)/python -m pytest tests/cluster $(CLUSTER)
+
+FORMATS ?= delta iceberg
+format-test: $(STAMP) ## Run the tests of Delta and Iceberg, FORMATS='delta iceberg', each in a session of its own
+	set -e; for format in $(FORMATS); do \
+		ZORDER_FORMAT=$$format $(BIN)/python -m pytest tests/formats; \
+	done
+
+format-suites: $(STAMP) ## Run dbt's suites basic, incremental, snapshot and docs with every table z-ordered in Delta
+	ZORDER_FORMAT=delta ZORDER_SUITES=delta $(BIN)/python -m pytest $(addprefix tests/functional/adapter/test_,$(DELTA_SUITES))
 
 mutants: $(STAMP) ## Break the translator of predicates in many small ways; the harness must notice each
 	$(BIN)/python tests/soundness/mutate.py

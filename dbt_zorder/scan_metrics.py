@@ -14,6 +14,10 @@ from pyspark.sql import DataFrame
 _INNER_PLAN = {"AdaptiveSparkPlan": "executedPlan", "ResultQueryStage": "plan", "ShuffleQueryStage": "plan"}
 
 
+_FILES_AND_BYTES = {"Scan": ("numFiles", "filesSize"), "BatchScan": ("resultDataFiles", "totalDataFileSize")}
+"""Metrics by operator: of Spark's file scans, which are also those of Delta, and of Iceberg's."""
+
+
 @dataclass(frozen=True)
 class ScanMetrics:
     """Sums over all file scans of a query: ``number of files read`` and ``size of files read``, in bytes."""
@@ -33,10 +37,9 @@ def _sum(node: Any) -> ScanMetrics:
     if inner is not None:
         return _sum(getattr(node, inner)())
     files = size = 0
-    if node.nodeName().startswith("Scan parquet"):
-        metrics = node.metrics()
-        files += int(metrics.apply("numFiles").value())
-        size += int(metrics.apply("filesSize").value())
+    names = _FILES_AND_BYTES.get(node.nodeName().split(" ")[0])
+    if names is not None and node.metrics().contains(names[0]):
+        files, size = (int(node.metrics().apply(name).value()) for name in names)
     children = node.children()
     for position in range(children.size()):
         below = _sum(children.apply(position))

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
+
+FORMATS_HERE = [os.environ["ZORDER_FORMAT"]] if os.environ.get("ZORDER_FORMAT") else []
+"""File format, besides Parquet, that this run's session is set up for: ``delta`` or ``iceberg``."""
+
+collect_ignore = [] if FORMATS_HERE else ["formats"]
 
 SHARES = {
     "tests/faults/test_environment.py": 6,
@@ -50,9 +57,11 @@ def session_dir(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def spark(session_dir: str) -> Iterator[SparkSession]:
     """Return the session, with the settings that the adapter gives every session that it opens."""
+    from dbt_zorder.adapter.format_settings import format_settings
     from dbt_zorder.adapter.session import open_session
 
-    session = open_session({"spark.sql.ansi.enabled": "false", "spark.sql.shuffle.partitions": "3"}, session_dir)
+    settings = {"spark.sql.ansi.enabled": "false", "spark.sql.shuffle.partitions": "3"}
+    session = open_session(format_settings(FORMATS_HERE, settings, pyspark.__version__), session_dir)
     yield session
     session.stop()
 

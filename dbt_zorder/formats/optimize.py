@@ -143,7 +143,12 @@ def _rewrite(spark: SparkSession, request: BuildRequest, info: TableInfo, clock:
             made = writer(clustered, request.table, request, whole=True)
             # Iceberg itself refuses the commit if anything was added since that snapshot
             made = made.option("isolation-level", "serializable").option("validate-from-snapshot-id", before)
-            made.overwrite(f.lit(True))
+            try:
+                made.overwrite(f.lit(True))
+            except Exception as exc:
+                if version_of(spark, request.file_format, request.table) != before:
+                    raise _interrupted(request) from exc
+                raise
         else:
             _rewrite_delta(spark, clustered, request, info, before)
 

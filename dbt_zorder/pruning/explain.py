@@ -47,6 +47,8 @@ class Explanation:
         gone_files: files that the statistics know and that are not there any more.
         fresh: the statistics know exactly the files that are there; None if not known.
         warnings: settings that make results doubtful.
+        skipped_by: the file format, where it leaves files out itself, for every reader and without a helper. Then the
+            figures are what its own statistics say.
     """
 
     table: str
@@ -63,6 +65,7 @@ class Explanation:
     gone_files: int | None = None
     fresh: bool | None = None
     warnings: list[str] = field(default_factory=list)
+    skipped_by: str = ""
 
     def to_dict(self) -> dict[str, AnyValue]:
         """Return everything as plain values, fit for JSON."""
@@ -82,6 +85,8 @@ class Explanation:
             excluded = "-" if part.excluded_files is None else _number(part.excluded_files)
             parts.add_row(Text(part.text), excluded, Text(f"kept: {part.reason}" if part.reason else ""))
         lines = [Text(f"All files are read: {self.reason}.")] if self.reason else []
+        if self.skipped_by:
+            lines.append(Text(f"A plain filter reads these: {self.skipped_by} skips files by its own statistics."))
         lines += [Text(self._freshness())] if self.fresh is not None else []
         lines += [Text(f"Warning: {warning}.") for warning in self.warnings]
         return Group(totals, *([parts] if self.parts else []), *lines)
@@ -104,12 +109,13 @@ def explain(spark: SparkSession, table: str, predicate: str) -> Explanation:
         PredicateError, ColumnError: as ``scan``.
     """
     plan = make_plan(spark, table, predicate, each=True)
-    listed = _listed(plan.table)
+    listed = None if plan.skipped_by else _listed(plan.table)
     base: dict[str, AnyValue] = {
         "table": plan.facts.sql,
         "predicate": predicate,
         "reason": plan.reason,
         "warnings": plan.warnings,
+        "skipped_by": plan.skipped_by,
         "parts": _parts(plan),
         "files_total": None if listed is None else len(listed),
         "files_read": None if listed is None else len(listed),
@@ -123,6 +129,8 @@ def explain(spark: SparkSession, table: str, predicate: str) -> Explanation:
         "bytes_total": decision.bytes,
         "bytes_read": decision.kept_bytes,
     }
+    if plan.skipped_by:
+        return Explanation(**base | {"files_total": decision.files, "files_read": decision.kept_files})
     if listed is not None:
         out = {_plain(path) for path, _ in decision.excluded}
         known = len(listed & {_plain(path) for path in decision.paths})

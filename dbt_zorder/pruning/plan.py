@@ -21,6 +21,7 @@ from dbt_zorder.pruning.table_facts import TableFacts, describe
 from dbt_zorder.pruning.translate import Translator
 from dbt_zorder.pruning.tree import Call, Column, Node
 from dbt_zorder.pruning.types import Rules
+from dbt_zorder.stats.formats import FORMATS
 
 log = logging.getLogger("dbt_zorder")
 _METADATA = "_metadata"
@@ -39,6 +40,8 @@ class Plan:
         decision: what the statistics say, if they were asked.
         exclusion: SQL that leaves files out, or None for a full read.
         reason: why every file is read; empty if some are left out.
+        skipped_by: the file format, if it leaves files out itself, by its own statistics and for every reader. Then
+            ``exclusion`` is None, and ``decision``, where it is asked for, tells what the format is expected to do.
     """
 
     table: DataFrame
@@ -48,6 +51,7 @@ class Plan:
     decision: Decision | None = None
     exclusion: str | None = None
     reason: str = ""
+    skipped_by: str = ""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -82,7 +86,12 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
 def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
     if any(name.lower() == _METADATA for name in plan.table.columns):
         return _full(plan, "the table has a column named _metadata, which hides Spark's own")
-    stats = read_stats(spark, plan.facts)
+    if plan.facts.provider in FORMATS:
+        plan = _with(plan, skipped_by=plan.facts.provider)
+        if not each:
+            _say_once(plan, f"{plan.skipped_by} skips files by its own statistics, so a plain filter is all it takes")
+            return plan
+    stats = read_stats(spark, plan.facts, [node for node in tree.walk() if isinstance(node, Column)])
     if stats.frame is None:
         return _full(plan, stats.reason)
     if not agrees(plan.table, plan.accepted, tree):
@@ -103,6 +112,8 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
     except Exception:  # most likely a cast that fails under ANSI for one file's value: ask without those
         condition = Translator(names, types, rules, single_values=False).translate(tree)
         decision = decide(stats.frame, condition, names, each=each)
+    if plan.skipped_by:
+        return _with(plan, condition=condition, decision=decision)
     if decision.excluded and not worthwhile(decision.rows, decision.kept_rows):
         return _with(plan, condition=condition, decision=_all_kept(decision), reason="too few rows could be left out")
     exclusion = exclude(decision.excluded, decision.kept_paths)
@@ -129,7 +140,8 @@ def _covered(tree: Node, stats: Stats) -> list[Column]:
 
 
 def _full(plan: Plan, reason: str) -> Plan:
-    _say_once(plan, f"all files are read: {reason}")
+    if not plan.skipped_by:
+        _say_once(plan, f"all files are read: {reason}")
     return _with(plan, reason=reason)
 
 

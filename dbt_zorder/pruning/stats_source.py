@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
+from dbt_zorder.catalog import TableName
+from dbt_zorder.columns import ResolvedColumn, split_name
 from dbt_zorder.pruning.table_facts import TableFacts
 from dbt_zorder.pruning.tree import Column
 from dbt_zorder.stats import store
+from dbt_zorder.stats.formats import FORMATS, format_stats
 from dbt_zorder.stats.schema import column_stats_type, stats_schema
 
 
@@ -45,19 +49,37 @@ class Stats:
         return self.types().get(column.name) == column.data_type
 
 
-def read_stats(spark: SparkSession, facts: TableFacts) -> Stats:
-    """Return the statistics that lie beside the table's files. Never raises."""
+def read_stats(spark: SparkSession, facts: TableFacts, columns: Sequence[Column] = ()) -> Stats:
+    """Return the statistics that lie beside the table's files, or those of its format. Never raises.
+
+    Args:
+        spark: the session.
+        facts: of the table.
+        columns: to read the bounds of, where the format has its own statistics; ours have what they have.
+    """
     if not facts.location:
         kind = "a view" if "VIEW" in facts.kind or not facts.kind else f"of type {facts.kind}"
         return Stats(None, f"{facts.sql} is {kind}, and only tables have files of their own")
+    if facts.provider in FORMATS:
+        return _of_format(spark, facts, columns)
     if facts.provider != "parquet":
         return Stats(
-            None, f"{facts.sql} is in the format '{facts.provider or 'unknown'}', and files are skipped in parquet only"
+            None,
+            f"{facts.sql} is in the format '{facts.provider or 'unknown'}', whose files cannot be told apart",
         )
     try:
         return check_shape(store.read_stats(spark, facts.location))
     except Exception as exc:  # every failure means that the statistics cannot be used
         return Stats(None, f"no statistics could be read: {first_line(exc)}")
+
+
+def _of_format(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]) -> Stats:
+    try:
+        wanted = [ResolvedColumn(column.path, column.data_type) for column in dict.fromkeys(columns)]
+        table = TableName(*split_name(facts.sql)[-2:])
+        return check_shape(format_stats(spark, facts.provider, table, wanted))
+    except Exception as exc:
+        return Stats(None, f"the statistics of {facts.provider} could not be read: {first_line(exc)}")
 
 
 def check_shape(frame: DataFrame) -> Stats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.sample import collect_arrow
+from dbt_zorder.stats.formats import FORMATS, format_stats
 from dbt_zorder.stats.point_query import point_query_files
 from dbt_zorder.stats.store import read_stats
 
@@ -59,12 +61,17 @@ def summarize(stats: DataFrame, keys: Sequence[Key]) -> Summary:
 def current_summary(spark: SparkSession, table: TableName) -> Summary:
     """Return the figures of a table as its stats tell them, over every column that has stats and an order.
 
+    Of a table in Delta Lake or Iceberg these are the format's own, over every top-level column.
+
     Raises:
         ZorderError: the table does not exist or has no stats.
     """
     info = describe(spark, table)
     try:
-        stats = read_stats(spark, info.location if info else "")
+        if info is not None and info.provider in FORMATS:
+            stats = format_stats(spark, info.provider, table, [key.column for key in _ordered(spark, table)])
+        else:
+            stats = read_stats(spark, info.location if info else "")
     except Exception as exc:
         msg = f"{table} has no stats: give its model a zorder_by, or the post-hook zorder_stats."
         raise ZorderError(msg) from exc
@@ -76,3 +83,12 @@ def current_summary(spark: SparkSession, table: TableName) -> Summary:
         assert isinstance(bounds, StructType)
         keys.append(key_of(ResolvedColumn((column.name,), bounds["min_value"].dataType)))
     return summarize(stats, keys)
+
+
+def _ordered(spark: SparkSession, table: TableName) -> list[Key]:
+    """Return the keys of those top-level columns of a table that have an order."""
+    keys = []
+    for column in spark.table(table.sql).schema.fields:
+        with contextlib.suppress(ZorderError):
+            keys.append(key_of(ResolvedColumn((column.name,), column.dataType)))
+    return keys

@@ -1,12 +1,17 @@
-"""dbt's own suites for adapters, which run twice: as they are, and with every table z-ordered (``make suites``)."""
+"""dbt's own suites for adapters, which run twice: as they are, and with every table z-ordered (``make suites``).
+
+Some run a third time, z-ordered in Delta Lake (``make format-test``).
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from dbt.tests.fixtures import project
 from pyspark.sql import SparkSession
 
@@ -14,7 +19,7 @@ from dbt_zorder.adapter.impl import ZorderAdapter
 from tests.functional.adapter.dialect import run_sql_for_tests, update_column_sql, write_project_files
 from tests.functional.adapter.first_column import zorder_settings
 
-RUNS = ("plain", "zordered")
+RUNS = ("plain", "zordered", "delta")
 
 SHARE = {
     "test_basic.py::TestSimpleMaterializations": "zordered",
@@ -55,9 +60,22 @@ def suites_run(request: pytest.FixtureRequest) -> Iterator[str]:
         patch.setattr(ZorderAdapter, "run_sql_for_tests", run_sql_for_tests)
         patch.setattr(ZorderAdapter, "update_column_sql", update_column_sql)
         patch.setattr(project, "write_project_files", write_project_files)
-        if run == "zordered":
+        if run != "plain":
             patch.setattr(ZorderAdapter, "zorder_settings", zorder_settings)
         yield run
+
+
+@pytest.fixture(scope="class")
+def dbt_project_yml(suites_run: str, project_root: Any, project_config_update: Any) -> dict[str, Any]:
+    """Write the project as dbt's own fixture does, in the third run with Delta as the format of all that is a table."""
+    update = project_config_update or {}
+    update = yaml.safe_load(update) if isinstance(update, str) else dict(update)
+    if suites_run == "delta":
+        for kind in ("models", "seeds", "snapshots"):
+            update[kind] = {"+file_format": "delta", **update.get(kind, {})}
+    config = {"name": "test", "profile": "test", "flags": {"send_anonymous_usage_stats": False}, **update}
+    (Path(project_root) / "dbt_project.yml").write_text(yaml.safe_dump(config))
+    return config
 
 
 @pytest.fixture(scope="class")

@@ -28,7 +28,7 @@ def zorder_settings(adapter: ZorderAdapter, model: Mapping[str, Any]) -> ModelSe
     config = model["config"]
     if config.get("zorder_by") is None and config.get("materialized") in MATERIALIZATIONS:
         column = first_column(adapter, model)
-        if column is not None and (config.get("file_format") or "parquet") == "parquet":
+        if column is not None and (config.get("file_format") or "parquet") in ("parquet", "delta"):
             model = {**model, "config": {**config, "zorder_by": quote_name(column), "zorder_files": FILES}}
     settings: ModelSettings | None = _settings_of(adapter, model)
     return settings

@@ -1,0 +1,36 @@
+"""Rows and requests that the tests of formats share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.catalog import TableName
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.table.request import BuildRequest
+
+
+def rows(spark: SparkSession, first: int, end: int) -> DataFrame:
+    """Rows of which ``a`` and ``s`` have many values in no order."""
+    return spark.range(first, end).selectExpr(
+        "id",
+        "pmod(hash(id), 5000) AS a",
+        "concat('k', lpad(pmod(hash(id, 7), 5000), 4, '0')) AS s",
+        "CAST(id % 3 AS INT) AS p",
+        "named_struct('x', id % 50, 'y', 'z') AS st",
+    )
+
+
+def request(
+    table: TableName,
+    file_format: str,
+    by: Sequence[str] = ("a", "s"),
+    partition_by: Sequence[str] = (),
+    files: int | None = 16,
+    properties: Mapping[str, str] | None = None,
+    location_root: str | None = None,
+) -> BuildRequest:
+    """What to build of such rows."""
+    spec = LayoutSpec(by=by, files=files, partition_by=partition_by)
+    return BuildRequest(table, spec, properties=properties or {}, location_root=location_root, file_format=file_format)

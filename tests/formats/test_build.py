@@ -1,0 +1,141 @@
+"""Tables in Delta Lake and Iceberg: what a reader without any helper reads, and what is there after each build."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName, describe, properties
+from dbt_zorder.errors import ColumnError, ConfigError
+from dbt_zorder.formats.build import build_format
+from dbt_zorder.formats.history import last_whole, version_of
+from dbt_zorder.pruning import explain, scan
+from dbt_zorder.scan_metrics import scan_metrics
+from dbt_zorder.table.build import build
+from dbt_zorder.table.request import BuildRequest
+from tests.formats.tables import request, rows
+from tests.support import same_rows, settings
+
+RESHUFFLING = {
+    "delta": ({"spark.databricks.delta.optimizeWrite.enabled": "true"}, {"delta.autoOptimize.optimizeWrite": "true"}),
+    "iceberg": ({}, {"write.distribution-mode": "hash", "write.target-file-size-bytes": "1000"}),
+}
+
+
+def files_read(spark: SparkSession, query: str) -> int:
+    """Files that Spark itself says it read for a plain query."""
+    df = spark.sql(query).selectExpr("count(*)")
+    df.collect()
+    return scan_metrics(df).files
+
+
+def test_a_plain_select_reads_the_minimum_of_files(spark: SparkSession, table: TableName, file_format: str) -> None:
+    report = build_format(spark, rows(spark, 0, 40_000), request(table, file_format))
+    assert report.summary.files == 16
+    assert report.summary.rows == 40_000
+    for column, value in (("a", "{}"), ("s", "'k{:04d}'")):
+        found = [
+            files_read(spark, f"SELECT * FROM {table.sql} WHERE {column} = {value.format(n)}")
+            for n in range(0, 5000, 250)
+        ]
+        assert statistics.mean(found) <= 1.15 * 4, (column, found)
+        assert report.summary.point_query_files[column] == pytest.approx(statistics.mean(found), rel=0.2)
+
+
+def test_explain_tells_what_the_format_skips(spark: SparkSession, table: TableName, file_format: str) -> None:
+    build_format(spark, rows(spark, 0, 5_000), request(table, file_format))
+    predicate = "a = 77 AND s > 'k2'"
+    found = explain(spark, table.sql, predicate)
+    assert found.skipped_by == file_format
+    assert found.files_total == 16
+    assert found.files_read == files_read(spark, f"SELECT * FROM {table.sql} WHERE {predicate}")
+    assert f"{file_format} skips files by its own statistics" in str(found)
+    pruned = scan(spark, table.sql, predicate)
+    assert same_rows(pruned, spark.table(table.sql).where(predicate))
+
+
+def test_nothing_moves_the_rows_again(spark: SparkSession, table: TableName, file_format: str) -> None:
+    session, own = RESHUFFLING[file_format]
+    with settings(spark, session):
+        report = build_format(spark, rows(spark, 0, 10_000), request(table, file_format, properties=own))
+    assert report.summary.files == 16
+    assert max(report.summary.point_query_files.values()) <= 5
+
+
+def test_a_rebuild_is_one_commit_and_the_version_before_is_kept(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    wanted = request(table, file_format, properties={"team": "me"})
+    build_format(spark, rows(spark, 0, 900), wanted)
+    before = version_of(spark, file_format, table)
+    report = build_format(spark, rows(spark, 0, 1000), wanted)
+    assert report.version != before
+    assert spark.sql(f"SELECT count(*) FROM {table.sql} VERSION AS OF {before}").collect()[0][0] == 900
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 1000))
+    assert properties(spark, table)["team"] == "me"
+    assert last_whole(spark, file_format, table).rows == 1000
+
+
+def test_partitions_have_trees_of_their_own(spark: SparkSession, table: TableName, file_format: str) -> None:
+    wanted = request(table, file_format, partition_by=["p"], files=4)
+    report = build_format(spark, rows(spark, 0, 6_000), wanted)
+    assert report.summary.files == 12
+    info = describe(spark, table)
+    assert info is not None
+    assert list(info.partition_columns) == ["p"]
+    assert files_read(spark, f"SELECT * FROM {table.sql} WHERE p = 1") == 4
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 6_000).select(*spark.table(table.sql).columns))
+
+
+def test_leaves_and_late_columns_keep_statistics(spark: SparkSession, table: TableName, file_format: str) -> None:
+    wide = rows(spark, 0, 2_000).selectExpr(*(f"id + {n} AS c{n}" for n in range(120)), "st", "a")
+    report = build_format(spark, wide, request(table, file_format, by=["st.x", "c118", "a"], files=8))
+    assert set(report.summary.point_query_files) == {"st.x", "c118", "a"}
+    assert files_read(spark, f"SELECT * FROM {table.sql} WHERE c118 = 700") < 8
+
+
+@pytest.mark.parametrize("before", ["zordered", "plain", "view"])
+def test_a_table_of_another_format_is_replaced(
+    spark: SparkSession, table: TableName, file_format: str, before: str
+) -> None:
+    if before == "zordered":
+        build(spark, rows(spark, 0, 50), BuildRequest(table, request(table, file_format).spec))
+    else:
+        kind = "VIEW" if before == "view" else "TABLE"
+        spark.sql(f"CREATE {kind} {table.sql} {'' if before == 'view' else 'USING parquet'} AS SELECT 1 AS one")
+    with pytest.raises(ColumnError):
+        build_format(spark, rows(spark, 0, 500), request(table, file_format, by=["nowhere"]))
+    assert spark.table(table.sql).count() in (50, 1)
+    build_format(spark, rows(spark, 0, 500), request(table, file_format))
+    info = describe(spark, table)
+    assert info is not None
+    assert info.provider == file_format
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 500))
+    left = [row["tableName"] for row in spark.sql(f"SHOW TABLES IN {table.schema}").collect()]
+    assert [name for name in left if name.startswith(table.identifier)] == [table.identifier]
+    # and back again
+    build(spark, rows(spark, 0, 70), BuildRequest(table, request(table, file_format).spec))
+    assert spark.table(table.sql).count() == 70
+
+
+def test_location_root_is_where_the_table_lies(
+    spark: SparkSession, table: TableName, file_format: str, tmp_path: Path
+) -> None:
+    build_format(spark, rows(spark, 0, 100), request(table, file_format, location_root=str(tmp_path)))
+    assert list((tmp_path / table.identifier).rglob("*.parquet"))
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 100))
+
+
+def test_properties_that_keep_no_statistics_are_an_error(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    own = {
+        "delta": {"delta.dataSkippingStatsColumns": "id, s"},
+        "iceberg": {"write.metadata.metrics.column.a": "counts"},
+    }
+    with pytest.raises(ConfigError, match="keeps no statistics of 'a'"):
+        build_format(spark, rows(spark, 0, 100), request(table, file_format, properties=own[file_format]))
+    assert describe(spark, table) is None

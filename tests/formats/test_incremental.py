@@ -1,0 +1,138 @@
+"""Batches, merges and new layouts of tables in Delta Lake and Iceberg."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.catalog import TableName
+from dbt_zorder.errors import BuildError, SchemaChangeError, ZorderError
+from dbt_zorder.formats import optimize
+from dbt_zorder.formats.build import build_format
+from dbt_zorder.formats.incremental import increment_format, merge_format
+from dbt_zorder.formats.optimize import measure_format, optimize_format, rewrite_format
+from dbt_zorder.table.incremental import Batch
+from tests.formats.tables import request, rows
+from tests.support import same_rows
+
+
+def test_small_batches_are_files_of_their_own_until_a_new_layout_pays(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    wanted = request(table, file_format)
+    build_format(spark, rows(spark, 0, 8_000), wanted)
+    first = increment_format(spark, rows(spark, 8_000, 8_500), wanted, Batch(), "auto")
+    assert first.built is None
+    assert first.appended is not None
+    assert (first.appended.rows, first.appended.files) == (500, 1)
+    second = increment_format(spark, rows(spark, 8_500, 17_000), wanted, Batch(), "auto")
+    assert second.built is not None
+    assert second.built.summary.files == 16
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 17_000))
+    assert not measure_format(spark, wanted).is_due
+    third = increment_format(spark, rows(spark, 0, 0), wanted, Batch(), "auto")
+    assert third.built is None
+    assert third.version == second.version
+
+
+def test_only_partitions_with_new_rows_are_replaced(spark: SparkSession, table: TableName, file_format: str) -> None:
+    wanted = request(table, file_format, partition_by=["p"], files=2)
+    build_format(spark, rows(spark, 0, 3_000), wanted)
+    batch = rows(spark, 0, 600).where("p = 1")
+    report = increment_format(spark, batch, wanted, Batch(overwrite=True, may_rewrite=False), "never")
+    assert report.appended is not None
+    assert report.appended.removed == 2
+    kept = rows(spark, 0, 3_000).where("p <> 1").unionAll(batch)
+    assert same_rows(spark.table(table.sql).select(kept.columns), kept)
+
+
+def merge_sql(table: TableName, source: DataFrame) -> str:
+    source.createOrReplaceTempView("merged")
+    return (
+        f"MERGE INTO {table.sql} AS d USING merged AS s ON d.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+
+
+@pytest.mark.parametrize("how", ["auto", "native"])
+def test_a_merge_updates_and_a_due_layout_follows(
+    spark: SparkSession, table: TableName, file_format: str, how: str
+) -> None:
+    wanted = request(table, file_format, files=4)
+    build_format(spark, rows(spark, 0, 1_000), wanted)
+    changed = rows(spark, 500, 6_000).selectExpr("id", "a + 1 AS a", "s", "p", "st")
+    report = merge_format(spark, merge_sql(table, changed), wanted, Batch(), how)
+    assert report.appended is not None
+    assert report.appended.rows is None
+    expected = rows(spark, 0, 500).unionAll(changed)
+    assert same_rows(spark.table(table.sql), expected)
+    rewrite_format(spark, wanted, how)
+    assert same_rows(spark.table(table.sql), expected)
+
+
+def test_columns_change_as_on_schema_change_says(spark: SparkSession, table: TableName, file_format: str) -> None:
+    wanted = request(table, file_format, files=2)
+    build_format(spark, rows(spark, 0, 100), wanted)
+    more = rows(spark, 100, 120).selectExpr("*", "id * 2 AS extra")
+    with pytest.raises(SchemaChangeError):
+        increment_format(spark, more, wanted, Batch(on_schema_change="fail"), "never")
+    increment_format(spark, more, wanted, Batch(on_schema_change="append_new_columns", may_rewrite=False), "never")
+    assert spark.table(table.sql).where("extra IS NULL").count() == 100
+    less = rows(spark, 120, 130).drop("st")
+    report = increment_format(spark, less, wanted, Batch(on_schema_change="sync_all_columns"), "never")
+    assert report.built is not None
+    assert set(spark.table(table.sql).columns) == {"id", "a", "s", "p"}
+    assert spark.table(table.sql).count() == 130
+
+
+def test_a_table_of_another_format_is_not_added_to(spark: SparkSession, table: TableName, file_format: str) -> None:
+    spark.sql(f"CREATE TABLE {table.sql} USING parquet AS SELECT 1 AS a, 's' AS s")
+    with pytest.raises(ZorderError, match="is parquet, and its model has file_format"):
+        increment_format(spark, spark.table(table.sql), request(table, file_format), Batch(), "auto")
+
+
+def test_a_dry_run_changes_nothing(spark: SparkSession, table: TableName, file_format: str) -> None:
+    wanted = request(table, file_format, files=4)
+    build_format(spark, rows(spark, 0, 500), wanted)
+    for first in range(500, 800, 100):
+        increment_format(spark, rows(spark, first, first + 100), wanted, Batch(may_rewrite=False), "never")
+    planned = optimize_format(spark, wanted, "auto", dry_run=True)
+    assert not planned.version
+    assert planned.files == 7
+    done = optimize_format(spark, wanted, "auto", dry_run=False)
+    assert done.version
+    assert done.files_after == 4
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 800))
+
+
+@pytest.mark.parametrize("moment", ["while the sample is drawn", "just before the commit"])
+def test_rows_that_come_in_during_a_new_layout_are_kept(
+    spark: SparkSession, table: TableName, file_format: str, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format, files=4)
+    build_format(spark, rows(spark, 0, 500), wanted)
+    begun = threading.Event()
+
+    def add() -> None:
+        begun.set()
+        rows(spark, 500, 510).writeTo(table.sql).append()
+
+    name = "plan_layout" if moment.startswith("while") else "options" if file_format == "delta" else "writer"
+    original = getattr(optimize, name)
+
+    def interrupted(*args: object, **kwargs: object) -> object:
+        found = original(*args, **kwargs)
+        if not begun.is_set():
+            add()
+        return found
+
+    monkeypatch.setattr(optimize, name, interrupted)
+    with pytest.raises(BuildError, match="its rows are kept"):
+        rewrite_format(spark, wanted)
+    assert begun.is_set()
+    monkeypatch.undo()
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 510))
+    rewrite_format(spark, wanted)
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 510))
