@@ -73,9 +73,11 @@ cluster-test: $(STAMP) ## Run a project on a standalone cluster, over Spark Conn
 	$(QUICK) $(BIN)/python -m pytest tests/cluster $(CLUSTER)
 
 FORMATS ?= delta iceberg
+# CI takes FORMAT_SHARE='-m "not slow"'
+FORMAT_SHARE ?=
 format-test: $(STAMP) ## Run the tests of Delta and Iceberg, FORMATS='delta iceberg', each in a session of its own
 	set -e; for format in $(FORMATS); do \
-		ZORDER_FORMAT=$$format $(BIN)/python -m pytest tests/formats; \
+		ZORDER_FORMAT=$$format $(BIN)/python -m pytest tests/formats $(FORMAT_SHARE); \
 	done
 
 format-suites: $(STAMP) ## Run dbt's suites basic, incremental, snapshot and docs with every table z-ordered in Delta

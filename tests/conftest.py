@@ -21,6 +21,8 @@ SHARES = {
     "tests/faults/test_environment.py": 6,
     "tests/faults/test_exceptions.py": 6,
     "tests/faults/test_interleavings.py": 8,
+    "tests/formats/test_build.py": 4,
+    "tests/formats/test_incremental.py": 4,
     "tests/functional/test_changes.py": 2,
     "tests/functional/test_incremental.py": 4,
     "tests/functional/test_incremental_columns.py": 4,
