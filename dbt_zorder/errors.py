@@ -26,6 +26,10 @@ class BuildError(ZorderError):
     """A build was abandoned before the table was changed; the version before is still served."""
 
 
+class LostRowsError(ZorderError):
+    """Rows of another run are no longer in a table, and the message says where they are: this must not be a warning."""
+
+
 class SchemaChangeError(ZorderError):
     """The columns of a batch are not those of its table, and the model does not allow them to change."""
 

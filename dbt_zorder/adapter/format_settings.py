@@ -22,6 +22,7 @@ PACKAGES: Mapping[str, Mapping[str, str]] = {
 }
 """By format and minor version of PySpark, the package that Spark is to download."""
 
+_RUNTIMES = {"delta": ("delta-spark", "delta-core"), "iceberg": ("iceberg-spark-runtime",)}
 _LISTS = ("spark.jars.packages", "spark.sql.extensions")
 _SETTINGS: Mapping[str, Mapping[str, str]] = {
     "delta": {
@@ -81,7 +82,7 @@ def format_settings(formats: Sequence[str], user: Mapping[str, str], version: st
 
 
 def _package(name: str, user: Mapping[str, str], version: str) -> dict[str, str]:
-    if name in f"{user.get('spark.jars.packages', '')},{user.get('spark.jars', '')}":
+    if any(part in f"{user.get('spark.jars.packages', '')},{user.get('spark.jars', '')}" for part in _RUNTIMES[name]):
         return {}  # the user brings one
     minor = ".".join(re.findall(r"\d+", version)[:2])
     if minor not in PACKAGES[name]:

@@ -86,10 +86,8 @@ class ZorderAdapter(OperationsAdapter):
         with self._at_work_on(model, relation, sql):
             how = Batch(batch["overwrite"], batch["on_schema_change"], settings.optimize != "never")
             if settings.file_format in FORMATS:
-                rows = self.session.sql(sql)
-                return ZorderResponse.of_increment(
-                    increment_format(self.session, rows, request, how, settings.optimize)
-                )
+                report = increment_format(self.session, lambda: self.session.sql(sql), request, how, settings.optimize)
+                return ZorderResponse.of_increment(report)
             now = begin(self.session, request.table)
             # what the model asked of its table while it was compiled, it asked of the files of then
             before = self._files_at_compilation().pop(str(relation), now) if now is not None else None

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
+from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.history import version_of
-from dbt_zorder.formats.writer import check_session, create, table_properties
+from dbt_zorder.formats.writer import check_session, create, forget_columns, table_properties
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
@@ -25,11 +26,19 @@ _FOLLOWING = "__zorder_format"
 """Behind a table's identifier: the table that is about to take the place of one of another format."""
 
 
-def build_format(spark: SparkSession, df: DataFrame, request: BuildRequest) -> BuildReport:
+def build_format(
+    spark: SparkSession, df: DataFrame, request: BuildRequest, guard: Callable[[], None] = lambda: None
+) -> BuildReport:
     """Run a query into a table of ``request.file_format``, which is created or replaced in one commit.
 
     A table of another format, or a view, is dropped only when the new table stands beside it, and the new one renamed
     at once after that.
+
+    Args:
+        spark: the session.
+        df: the query.
+        request: what to build of it.
+        guard: called just before the write; what it raises abandons the build.
 
     Raises:
         ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
@@ -37,17 +46,32 @@ def build_format(spark: SparkSession, df: DataFrame, request: BuildRequest) -> B
     check_session(spark, request)
     check(df, request)
     keys = keys_for(df, request.spec)
-    table_properties(df.schema, request.table, request, [key.column for key in keys])
     clock = Clock()
     info = describe(spark, request.table)
+    is_new = info is None or info.provider != request.file_format
+    table_properties(df.schema, request.table, request, [key.column for key in keys], is_new=is_new)
     with staged(df) as source:
         with clock.phase("sample"):
             layout = plan_layout(source, with_row_bytes(spark, request.spec, df, info, request))
         with clock.phase("write"):
-            _put(spark, request, info, lambda to: create(apply_layout(source, layout), to, request, keys))
+            guard()
+            clustered = apply_layout(source, layout)
+            _put(spark, request, info, lambda to: create(clustered, to, request, keys, is_new=is_new))
+            forget_columns(spark, request, df.schema)
     with clock.phase("stats"):
         summary = summary_of(spark, request, keys)
     return BuildReport(version_of(spark, request.file_format, request.table), summary, clock.seconds, [])
+
+
+def check_version(spark: SparkSession, request: BuildRequest, before: str) -> None:
+    """Find out whether somebody else changed a table since it was read.
+
+    Raises:
+        BuildError: its version is not ``before``.
+    """
+    if version_of(spark, request.file_format, request.table) != before:
+        msg = f"Another run changed {request.table} while this one was building it; this build is abandoned."
+        raise BuildError(msg)
 
 
 def summary_of(spark: SparkSession, request: BuildRequest, keys: list[Key]) -> Summary:

@@ -22,16 +22,25 @@ def last_whole(spark: SparkSession, provider: str, table: TableName) -> Summary:
     return Summary(*found, {}) if found else Summary(0, 0, 0, {})
 
 
-def commits_after(spark: SparkSession, table: TableName, version: str) -> list[str]:
-    """Return the operations by which a Delta table came from a version to the one before the latest, newest first."""
-    rows = spark.sql(f"DESCRIBE HISTORY {table.sql}").select("version", "operation").collect()
-    latest = max(row["version"] for row in rows)
-    return [row["operation"] for row in rows if int(version) < row["version"] < latest]
+def commit_of(spark: SparkSession, table: TableName, token: str) -> tuple[int, int, int]:
+    """Return of the Delta commit with a token its version, the version that it was based on, and the latest version.
+
+    Raises:
+        LookupError: the log does not have it.
+    """
+    rows = spark.sql(f"DESCRIBE HISTORY {table.sql}").select("version", "readVersion", "userMetadata").collect()
+    for version, base, note in rows:
+        if token in (note or ""):
+            return int(version), int(base), int(rows[0][0])
+    msg = f"The log of {table} has no commit {token}."
+    raise LookupError(msg)
 
 
 def _last_delta(spark: SparkSession, table: TableName) -> tuple[int, int, int] | None:
-    rows = spark.sql(f"DESCRIBE HISTORY {table.sql}").select("userMetadata", "operationMetrics").collect()
-    for note, metrics in rows:
+    log = spark.sql(f"DESCRIBE HISTORY {table.sql}")
+    for parameters, note, metrics in log.select("operationParameters", "userMetadata", "operationMetrics").collect():
+        if (parameters or {}).get("zOrderBy", "[]") != "[]" and metrics:  # OPTIMIZE ZORDER BY writes every file anew
+            return int(metrics["numAddedFiles"]), 0, int(metrics["numAddedBytes"])
         if is_whole(note) and metrics:
             return int(metrics["numFiles"]), int(metrics["numOutputRows"]), int(metrics["numOutputBytes"])
     return None
@@ -40,7 +49,7 @@ def _last_delta(spark: SparkSession, table: TableName) -> tuple[int, int, int] |
 def _last_iceberg(spark: SparkSession, table: TableName) -> tuple[int, int, int] | None:
     snapshots = spark.sql(f"SELECT summary FROM {table.sql}.snapshots ORDER BY committed_at DESC").collect()
     for (summary,) in snapshots:
-        if summary.get("dbt_zorder") == WHOLE:
+        if summary.get("dbt_zorder") == WHOLE or summary.get("operation") == "replace":
             return (
                 int(summary["total-data-files"]),
                 int(summary["total-records"]),

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import ByteType, ShortType
 
 from dbt_zorder.catalog import TableInfo, describe
-from dbt_zorder.columns import case_sensitive
-from dbt_zorder.formats.build import build_format, with_row_bytes
+from dbt_zorder.columns import case_sensitive, resolve_all
+from dbt_zorder.formats.build import build_format, check_version, with_row_bytes
 from dbt_zorder.formats.history import last_whole, version_of
 from dbt_zorder.formats.optimize import file_bytes, measure_format, own_format, rewrite_format
 from dbt_zorder.formats.writer import writer
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.staging import staged
+from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.formats import format_stats
 from dbt_zorder.table.append import AppendReport
+from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.incremental import Batch, IncrementReport, after_batch, rows_after
 from dbt_zorder.table.request import BuildRequest, check
 from dbt_zorder.table.schema_change import add_columns_sql, compare, conform, keeps, target_schema
 
+_LOG = logging.getLogger("dbt_zorder")
+
 
 def increment_format(
-    spark: SparkSession, df: DataFrame, request: BuildRequest, batch: Batch, how: str
+    spark: SparkSession, query: Callable[[], DataFrame], request: BuildRequest, batch: Batch, how: str
 ) -> IncrementReport:
     """Add a query's rows to a table, or let them replace the partitions that they fall in.
 
     Args:
         spark: the session.
-        df: the query.
+        query: analyses the query; called again where the table, which it may read, got new columns in between.
         request: the model's settings.
         batch: how its rows go in.
         how: ``zorder_optimize`` of the model.
@@ -43,28 +51,30 @@ def increment_format(
     """
     info = describe(spark, request.table)
     if info is None or info.kind == "VIEW" or (batch.overwrite and not request.spec.partition_by):
-        built = build_format(spark, df, request)
-        return IncrementReport(None, built, built.summary, built.version)
+        return _built(build_format(spark, query(), request))
     info = own_format(spark, request)
+    spark.sql(f"REFRESH TABLE {request.table.sql}")
+    before = version_of(spark, request.file_format, request.table)
+    sensitive = case_sensitive(spark)
+    df = _as_kept(query(), request)
     existing = spark.table(request.table.sql).schema
-    schema = target_schema(
-        compare(df.schema, existing, sensitive=case_sensitive(spark)), existing, batch.on_schema_change
-    )
-    if not keeps(existing, schema):  # columns go, or change their types: the table is replaced by one of all rows
+    schema = target_schema(compare(df.schema, existing, sensitive=sensitive), existing, batch.on_schema_change)
+    wanted = [column.name for column in resolve_all(request.spec.partition_by, schema, sensitive=sensitive)]
+    if not keeps(existing, schema) or wanted != list(info.partition_columns):
+        # columns go, change their types, or part the table in another way: it is replaced by one of all rows
         rows = rows_after(spark, conform(df, schema), schema, request, batch)
-        built = build_format(spark, rows, request)
-        return IncrementReport(None, built, built.summary, built.version)
-    rows = conform(df, schema)
-    kept = replace(request, spec=replace(request.spec, partition_by=list(info.partition_columns)))
-    check(rows, kept)
+        return _built(build_format(spark, rows, request, lambda: check_version(spark, request, before)))
+    check(conform(df, schema), request)
     added = schema.fields[len(existing.fields) :]
     if added:
         comments = {column.name.lower(): request.comment_of(column.name) for column in added}
         spark.sql(add_columns_sql(request.table.sql, added, comments))
+        df = _as_kept(query(), request)
+    rows = conform(df, schema)
     clock = Clock()
     with staged(rows) as source:
         with clock.phase("sample"):
-            layout = plan_layout(source, _batch_spec(spark, kept, rows, info))
+            layout = plan_layout(source, _batch_spec(spark, request, rows, info, batch))
         if layout.rows == 0 and not batch.overwrite:
             return _after(spark, request, AppendReport(0, 0, 0, 0, clock.seconds), batch, how)
 
@@ -90,18 +100,47 @@ def merge_format(spark: SparkSession, sql: str, request: BuildRequest, batch: Ba
     return _after(spark, request, AppendReport(None, files, size, removed, clock.seconds), batch, how)
 
 
-def _batch_spec(spark: SparkSession, request: BuildRequest, rows: DataFrame, info: TableInfo) -> LayoutSpec:
-    """Return how a batch is laid out: by itself, in files of the size that the table's have."""
+def _built(report: BuildReport) -> IncrementReport:
+    return IncrementReport(None, report, report.summary, report.version)
+
+
+def _as_kept(df: DataFrame, request: BuildRequest) -> DataFrame:
+    """Return a query in the types that a format keeps: Iceberg has no whole numbers below 32 bits."""
+    if request.file_format != "iceberg":
+        return df
+    small = [field.name for field in df.schema.fields if isinstance(field.dataType, (ByteType, ShortType))]
+    return df.select(
+        *(f.expr(f"CAST({quote_name(name)} AS INT)").alias(name) if name in small else f.col(quote_name(name))
+          for name in df.columns)
+    )  # fmt: skip
+
+
+def _batch_spec(
+    spark: SparkSession, request: BuildRequest, rows: DataFrame, info: TableInfo, batch: Batch
+) -> LayoutSpec:
+    """Return how a batch is laid out: by itself, in files of the size that the table's have.
+
+    A batch that replaces partitions makes them as a build would.
+    """
+    if batch.overwrite:
+        return with_row_bytes(spark, request.spec, rows, info, request)
     built = last_whole(spark, request.file_format, request.table)
     sized = replace(request.spec, files=None, file_size=file_bytes(request.spec, built, built.bytes))
     return with_row_bytes(spark, sized, rows, info, request)
 
 
 def _counted(spark: SparkSession, request: BuildRequest, write: Callable[[], object]) -> tuple[int, int, int]:
-    """Write, and return the number of new files, their bytes, and the number of files that are gone."""
+    """Write, and return the number of new files, their bytes, and the number of files that are gone.
+
+    Once the rows are in, nothing fails the run any more: it would be run again, and add them twice.
+    """
     before = _files(spark, request)
     write()
-    after = _files(spark, request)
+    try:
+        after = _files(spark, request)
+    except Exception as exc:
+        _LOG.warning("the batch is in %s, but its files could not be counted: %s", request.table, exc)
+        return 0, 0, 0
     new = after.keys() - before.keys()
     return len(new), sum(after[path] for path in new), len(before.keys() - after.keys())
 
@@ -112,10 +151,13 @@ def _files(spark: SparkSession, request: BuildRequest) -> dict[str, int]:
 
 
 def _after(spark: SparkSession, request: BuildRequest, report: AppendReport, batch: Batch, how: str) -> IncrementReport:
+    version = ""
+    with contextlib.suppress(Exception):  # the batch is in
+        version = version_of(spark, request.file_format, request.table)
     return after_batch(
         report,
         request.table,
-        version_of(spark, request.file_format, request.table),
+        version,
         lambda: measure_format(spark, request),
         (lambda: rewrite_format(spark, request, how)) if batch.may_rewrite else None,
     )

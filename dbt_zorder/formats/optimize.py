@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableInfo, describe
-from dbt_zorder.errors import BuildError, ZorderError
+from dbt_zorder.errors import BuildError, LostRowsError, ZorderError
 from dbt_zorder.formats.build import summary_of, with_row_bytes
-from dbt_zorder.formats.history import commits_after, last_whole, version_of
+from dbt_zorder.formats.history import commit_of, last_whole, version_of
 from dbt_zorder.formats.writer import options, writer
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
@@ -26,8 +28,6 @@ from dbt_zorder.table.summary import Summary
 from dbt_zorder.table.tree import Tree
 
 NATIVE = "native"
-_HARMLESS = {"OPTIMIZE", "SET TBLPROPERTIES", "CHANGE COLUMN", "ADD COLUMNS"}
-"""Commits of Delta that add no rows."""
 
 
 def measure_format(spark: SparkSession, request: BuildRequest) -> Overlap:
@@ -67,7 +67,7 @@ def rewrite_format(spark: SparkSession, request: BuildRequest, how: str = "auto"
     keys = keys_for(spark.table(request.table.sql), request.spec)
     if how == NATIVE:
         with clock.phase("write"):
-            spark.sql(native_command(request)).collect()
+            spark.sql(native_command(request, [key.column.sql for key in keys])).collect()
     else:
         _rewrite(spark, request, info, clock)
     with clock.phase("stats"):
@@ -116,23 +116,23 @@ def own_format(spark: SparkSession, request: BuildRequest) -> TableInfo:
     return info
 
 
-def native_command(request: BuildRequest) -> str:
-    """Return the statement by which a format z-orders a table itself; ``zorder_by`` is SQL already."""
-    columns = ", ".join(request.spec.by)
+def native_command(request: BuildRequest, columns: Sequence[str]) -> str:
+    """Return the statement by which a format z-orders a table itself, by columns that are quoted already."""
+    listed_columns = ", ".join(columns)
     if request.file_format == "delta":
-        return f"OPTIMIZE {request.table.sql} ZORDER BY ({columns})"
+        return f"OPTIMIZE {request.table.sql} ZORDER BY ({listed_columns})"
     arguments = {
         "table": str(request.table),
         "strategy": "sort",
-        "sort_order": f"zorder({columns})",
+        "sort_order": f"zorder({listed_columns})",
     }
     listed = ", ".join(f"{name} => {quote_string(value)}" for name, value in arguments.items())
     return f"CALL spark_catalog.system.rewrite_data_files({listed}, options => map('rewrite-all', 'true'))"
 
 
 def _rewrite(spark: SparkSession, request: BuildRequest, info: TableInfo, clock: Clock) -> None:
-    before = version_of(spark, request.file_format, request.table)
     spark.sql(f"REFRESH TABLE {request.table.sql}")
+    before = version_of(spark, request.file_format, request.table)
     rows = spark.table(request.table.sql)
     kept = replace(request, spec=replace(request.spec, partition_by=list(info.partition_columns)))
     with clock.phase("sample"):
@@ -159,17 +159,26 @@ def _rewrite_delta(
     """Overwrite a Delta table by its own rows, and take that back if rows came in since they were read.
 
     Delta's overwrite removes what the table holds when the write begins; a commit between the reading of ``before`` and
-    that moment would be lost. The log tells, and the version before the overwrite is restored then.
+    that moment would be lost. The log tells upon which version the overwrite is based. If it is another one, the
+    version before the overwrite is restored, unless somebody has written upon it meanwhile: then a person must decide.
     """
     if version_of(spark, "delta", request.table) != before:
         raise _interrupted(request)
+    token = uuid.uuid4().hex
     made = clustered.write.format("delta").mode("overwrite").option("dataChange", "false")
-    made.options(**options(request, whole=True)).save(info.location)
-    lost = [one for one in commits_after(spark, request.table, before) if one not in _HARMLESS]
-    if lost:
-        latest = int(version_of(spark, "delta", request.table))
-        spark.sql(f"RESTORE TABLE {request.table.sql} TO VERSION AS OF {latest - 1}").collect()
+    made.options(**options(request, whole=True, token=token)).save(info.location)
+    ours, base, latest = commit_of(spark, request.table, token)
+    if base == int(before):
+        return
+    if latest == ours:
+        spark.sql(f"RESTORE TABLE {request.table.sql} TO VERSION AS OF {ours - 1}").collect()
         raise _interrupted(request)
+    msg = (
+        f"{request.table}: version {ours} laid the table out anew without the rows of versions {int(before) + 1} to "
+        f"{ours - 1}, which came in just then, and version {latest} is written upon it. They are in VERSION AS OF "
+        f"{ours - 1}: add them again from there."
+    )
+    raise LostRowsError(msg)
 
 
 def _interrupted(request: BuildRequest) -> BuildError:

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import StructType
 
-from dbt_zorder.catalog import TableName
+from dbt_zorder.catalog import TableName, properties
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.keys import Key
+from dbt_zorder.sql import quote_string
+from dbt_zorder.stats.delta_log import has_statistics
+from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.request import BuildRequest
 
 WHOLE = "whole"
@@ -23,6 +26,7 @@ _NOTE = "dbt_zorder"
 _DELTA_STATS = "delta.dataSkippingStatsColumns"
 _DELTA_INDEXED = "delta.dataSkippingNumIndexedCols"
 _DELTA_DEFAULT = 32
+_BY_COLUMN = ("write.metadata.metrics.column.", "write.parquet.bloom-filter-enabled.column.")
 _NEVER_ROLLED = 1 << 50
 _OPTIONS = {
     "delta": {"optimizeWrite": "false"},
@@ -36,12 +40,19 @@ _OPTIONS = {
 }
 
 
-def options(request: BuildRequest, *, whole: bool) -> dict[str, str]:
-    """Return the writer options of a format, and with ``whole`` the note by which its log knows a whole layout."""
+def options(request: BuildRequest, *, whole: bool, token: str = "") -> dict[str, str]:
+    """Return the writer options of a format, and with ``whole`` the note by which its log knows a whole layout.
+
+    Args:
+        request: of the model.
+        whole: the write lays out all of the table.
+        token: by which the commit is found again in Delta's log.
+    """
     found = {**request.options, **_OPTIONS[request.file_format]}
-    if whole:
-        key = "userMetadata" if request.file_format == "delta" else f"snapshot-property.{_NOTE}"
-        found[key] = json.dumps({_NOTE: WHOLE}) if request.file_format == "delta" else WHOLE
+    if whole and request.file_format == "delta":
+        found["userMetadata"] = json.dumps({_NOTE: WHOLE, "token": token})
+    elif whole:
+        found[f"snapshot-property.{_NOTE}"] = WHOLE
     return found
 
 
@@ -58,14 +69,14 @@ def writer(df: DataFrame, table: TableName, request: BuildRequest, *, whole: boo
     return made
 
 
-def create(df: DataFrame, table: TableName, request: BuildRequest, keys: Sequence[Key]) -> None:
+def create(df: DataFrame, table: TableName, request: BuildRequest, keys: Sequence[Key], *, is_new: bool) -> None:
     """Create a table of the rows of ``df``, or replace one of the same format, in one commit.
 
     Raises:
         ConfigError: the model's table properties keep no statistics of a z-order column.
     """
     made = writer(df, table, request, whole=True)
-    for name, value in table_properties(df.schema, table, request, [key.column for key in keys]).items():
+    for name, value in table_properties(df.schema, table, request, [key.column for key in keys], is_new=is_new).items():
         made = made.tableProperty(name, value)
     partitions = resolve_all(request.spec.partition_by, df.schema, sensitive=case_sensitive(df.sparkSession))
     if partitions:
@@ -79,25 +90,33 @@ def check_session(spark: SparkSession, request: BuildRequest) -> None:
     Raises:
         ConfigError: it was not set up for that.
     """
-    if spark.conf.get(_CATALOG, None) is None:
+    catalog = str(spark.conf.get(_CATALOG, None) or "").lower()
+    others = [name for name in FORMATS if name != request.file_format and f".{name}." in catalog]
+    if not catalog or others:
+        state = f"is set up for {others[0]}" if others else f"is not set up for it ({_CATALOG} is not set)"
         msg = (
-            f"file_format is '{request.file_format}', and this Spark session is not set up for it ({_CATALOG} is not "
-            f"set): add 'zorder_formats: [{request.file_format}]' to the target in profiles.yml, or the format's own "
-            "settings to server_side_parameters."
+            f"file_format is '{request.file_format}', and this Spark session {state}: give the target in profiles.yml "
+            f"'zorder_formats: [{request.file_format}]', or the format's own settings in server_side_parameters."
+        )
+        raise ConfigError(msg)
+    if getattr(spark, "_jvm", None) is None:
+        msg = (
+            f"file_format '{request.file_format}' with zorder_by needs a session in dbt's own process, and this one is "
+            "Spark Connect's: leave out one of the two, or set zorder_skip: true."
         )
         raise ConfigError(msg)
 
 
 def table_properties(
-    schema: StructType, table: TableName, request: BuildRequest, keys: Sequence[ResolvedColumn]
+    schema: StructType, table: TableName, request: BuildRequest, keys: Sequence[ResolvedColumn], *, is_new: bool
 ) -> dict[str, str]:
-    """Return the properties of a new table: the user's, place and comment, and statistics of the z-order columns.
+    """Return the properties of a table: the user's, comment, statistics of the z-order columns, and a new one's place.
 
     Raises:
         ConfigError: the user's leave a z-order column without statistics.
     """
     found = dict(request.properties)
-    if request.location_root:
+    if request.location_root and is_new:  # a table that is there stays where it is
         found["location"] = f"{request.location_root.rstrip('/')}/{table.identifier}"
     if request.comment:
         found["comment"] = request.comment
@@ -107,8 +126,8 @@ def table_properties(
 
 def _delta_statistics(schema: StructType, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
     """Name the columns that Delta keeps statistics of, where its first 32 do not hold all that are z-ordered by."""
-    partitions = {name.lower() for name in request.spec.partition_by}
-    leaves = [leaf for leaf in _leaves(schema, ()) if leaf[0].lower() not in partitions]
+    partitions = {column.name for column in resolve_all(request.spec.partition_by, schema, sensitive=True)}
+    leaves = [leaf for leaf in _leaves(schema, ()) if leaf.path[0] not in partitions]
     chosen = request.properties.get(_DELTA_STATS)
     if chosen is not None:
         named = {name.strip().replace("`", "").lower() for name in chosen.split(",")}
@@ -118,26 +137,32 @@ def _delta_statistics(schema: StructType, request: BuildRequest, keys: Sequence[
     count = int(first) if first is not None else _DELTA_DEFAULT
     if count < 0:
         return {}
-    missing = [key for key in keys if key.path not in leaves[:count]]
+    indexed = [leaf.path for leaf in leaves[:count]]
+    # a struct is ordered by its first leaf
+    missing = [leaf for key in keys if (leaf := _first_leaf(key)).path not in indexed]
     if first is not None:
         _check_kept(missing, request, f"{_DELTA_INDEXED} '{first}'")
     if not missing:
         return {}
-    named_first = [ResolvedColumn(leaf, DataType()).sql for leaf in leaves[:count]]
-    return {_DELTA_STATS: ",".join([key.sql for key in missing] + named_first)}
+    listed = [leaf for leaf in [*missing, *leaves[:count]] if has_statistics(leaf.data_type)]
+    return {_DELTA_STATS: ",".join(leaf.sql for leaf in listed)}
+
+
+def _first_leaf(column: ResolvedColumn) -> ResolvedColumn:
+    return _leaves(column.data_type, column.path)[0] if isinstance(column.data_type, StructType) else column
 
 
 def _iceberg_metrics(schema: StructType, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
     """Keep whole bounds of the z-order columns, where Iceberg would cut strings, or leave out the 101st column."""
     found = {}
     for key in keys:
-        name = f"write.metadata.metrics.column.{key.name}"
+        name = f"{_BY_COLUMN[0]}{key.name}"
         mode = request.properties.get(name)
         if mode is None:
             found[name] = "full"
         _check_kept([key] if mode in ("none", "counts") else [], request, f"{name} '{mode}'")
     for column in resolve_all(request.bloom, schema):
-        found[f"write.parquet.bloom-filter-enabled.column.{column.name}"] = "true"
+        found[f"{_BY_COLUMN[1]}{column.name}"] = "true"
     return found
 
 
@@ -156,10 +181,27 @@ def _is_named(key: ResolvedColumn, named: set[str]) -> bool:
     return any(".".join(path[:end]) in named for end in range(1, len(path) + 1))
 
 
-def _leaves(data_type: StructType, path: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the paths of all columns in the order in which Delta counts them: struct leaves one by one."""
-    found: list[tuple[str, ...]] = []
+def _leaves(data_type: StructType, path: tuple[str, ...]) -> list[ResolvedColumn]:
+    """Return all columns in the order in which Delta counts them: struct leaves one by one."""
+    found: list[ResolvedColumn] = []
     for field in data_type.fields:
         here = (*path, field.name)
-        found += _leaves(field.dataType, here) if isinstance(field.dataType, StructType) else [here]
+        is_struct = isinstance(field.dataType, StructType)
+        found += _leaves(field.dataType, here) if is_struct else [ResolvedColumn(here, field.dataType)]  # type: ignore[arg-type]
     return found
+
+
+def forget_columns(spark: SparkSession, request: BuildRequest, schema: StructType) -> None:
+    """Remove what Iceberg's properties say of columns that a table has no longer, which keep it from being altered."""
+    if request.file_format != "iceberg":
+        return
+    names = {".".join(leaf.path[:end]) for leaf in _leaves(schema, ()) for end in range(1, len(leaf.path) + 1)}
+    stale = [
+        name
+        for name in properties(spark, request.table)
+        for prefix in _BY_COLUMN
+        if name.startswith(prefix) and name.removeprefix(prefix) not in names
+    ]
+    if stale:
+        listed = ", ".join(quote_string(name) for name in stale)
+        spark.sql(f"ALTER TABLE {request.table.sql} UNSET TBLPROPERTIES IF EXISTS ({listed})")

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import BinaryType, BooleanType, DataType, LongType, StructField, StructType
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    LongType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn
@@ -22,7 +33,9 @@ def delta_stats(spark: SparkSession, table: TableName, columns: Sequence[Resolve
     log, snapshot = _log(spark, table)
     files = DataFrame(snapshot.allFiles().toDF(), spark)
     below = f.concat(f.lit(f"{log.dataPath().toString()}/"), "path")
-    parsed = f.from_json("stats", type_ddl(_json_type(columns))).alias("kept")
+    schema = StructType.fromJson(json.loads(snapshot.schema().json()))
+    stored = [ResolvedColumn(_stored(schema, column.path), column.data_type) for column in columns]
+    parsed = f.from_json("stats", type_ddl(_json_type(stored))).alias("kept")
     rows = files.select(
         f.when(f.col("path").contains(":/"), f.col("path")).otherwise(below).alias("file_path"),
         f.col("size").alias("file_size"),
@@ -33,13 +46,30 @@ def delta_stats(spark: SparkSession, table: TableName, columns: Sequence[Resolve
         "file_size",
         f.col("kept.numRecords").alias("row_count"),
         f.lit(str(snapshot.version())).alias("version"),
-        f.struct(*(f.expr(_bounds(column)).alias(column.name) for column in columns)).alias("columns"),
+        f.struct(*(f.expr(_bounds(a)).alias(b.name) for a, b in zip(stored, columns, strict=True))).alias("columns"),
     )
 
 
 def delta_version(spark: SparkSession, table: TableName) -> str:
     """Return the number of the latest version of a table."""
     return str(_log(spark, table)[1].version())
+
+
+def has_statistics(data_type: DataType) -> bool:
+    """Tell whether Delta keeps the least and the greatest value of columns of a type."""
+    return isinstance(data_type, (NumericType, DateType, TimestampType, TimestampNTZType, StringType))
+
+
+def _stored(schema: StructType, path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the path of a column by the names that stand in files and statistics, where columns are mapped."""
+    found: list[str] = []
+    here: DataType = schema
+    for name in path:
+        assert isinstance(here, StructType)
+        field = here[name]
+        found.append((field.metadata or {}).get("delta.columnMapping.physicalName", name))
+        here = field.dataType
+    return tuple(found)
 
 
 def _log(spark: SparkSession, table: TableName) -> tuple[Any, Any]:
@@ -70,8 +100,8 @@ def _nested(leaves: Sequence[tuple[tuple[str, ...], DataType]]) -> StructType:
 
 def _bounds(column: ResolvedColumn) -> str:
     kind = type_ddl(column.data_type)
-    has_bounds = not isinstance(column.data_type, (BooleanType, BinaryType))
     low, high = (
-        f"kept.{side}.{column.sql}" if has_bounds else f"CAST(NULL AS {kind})" for side in ("minValues", "maxValues")
+        f"kept.{side}.{column.sql}" if has_statistics(column.data_type) else f"CAST(NULL AS {kind})"
+        for side in ("minValues", "maxValues")
     )
     return f"named_struct('min_value', {low}, 'max_value', {high}, 'null_count', kept.nullCount.{column.sql})"

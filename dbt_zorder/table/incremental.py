@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import case_sensitive, resolve_all
-from dbt_zorder.errors import ZorderError
+from dbt_zorder.errors import LostRowsError, ZorderError
 from dbt_zorder.sql import quote_name
 from dbt_zorder.table.append import AppendReport, append
 from dbt_zorder.table.build import BuildReport, build
@@ -161,6 +161,8 @@ def after_batch(
         return IncrementReport(report, None, overlap.now, version)
     try:
         built = rewritten()
+    except LostRowsError:
+        raise
     except Exception as exc:  # the batch is in: a run that fails now would be run again, and add it twice
         _LOG.warning(
             "the rows of this run are in %s; it was due to be built anew, which failed and is left to the next run: %s",

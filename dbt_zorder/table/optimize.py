@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.files import has_client
@@ -150,6 +151,8 @@ def own_table(spark: SparkSession, table: TableName) -> TableInfo:
     info = describe(spark, table)
     if info is None or not version_of(info.location):
         state = "does not exist" if info is None else "was not built with zorder_by"
+        if info is not None and info.provider in FORMATS:
+            state = f"is {info.provider}, which has versions and commands of its own"
         msg = f"{table} {state}; only tables that this adapter built are optimized. Run its model first."
         raise ZorderError(msg)
     return info

@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.build import publish_stats
 from dbt_zorder.table.checks import check_base, check_served, check_version
@@ -34,6 +35,8 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
     info = describe(spark, table)
     if info is None or not version_of(info.location):
         state = "does not exist" if info is None else "is not served from a version of dbt-zorder"
+        if info is not None and info.provider in FORMATS:
+            state = f"is {info.provider}, which has versions and commands of its own"
         msg = f"{table} {state}; only a table that was built with zorder_by can be rolled back."
         raise ZorderError(msg)
     current = version_of(info.location)

@@ -82,7 +82,11 @@ def current_summary(spark: SparkSession, table: TableName) -> Summary:
         bounds = column.dataType
         assert isinstance(bounds, StructType)
         keys.append(key_of(ResolvedColumn((column.name,), bounds["min_value"].dataType)))
-    return summarize(stats, keys)
+    found = summarize(stats, keys)
+    if info is None or info.provider not in FORMATS:
+        return found
+    # a column without bounds in a format's statistics is read from every file, not from none
+    return replace(found, point_query_files={name: mean for name, mean in found.point_query_files.items() if mean})
 
 
 def _ordered(spark: SparkSession, table: TableName) -> list[Key]:

@@ -2,6 +2,7 @@
 {% macro zorder_build_model(settings, relation, sql) %}
   {%- set response = adapter.zorder_build(settings, relation, zorder_contracted(sql), model) -%}
   {% do persist_docs(relation, model) %}
+  {% do persist_constraints(relation, model) %}
   {{ return(response) }}
 {% endmacro %}
 

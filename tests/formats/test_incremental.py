@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -23,16 +24,16 @@ def test_small_batches_are_files_of_their_own_until_a_new_layout_pays(
 ) -> None:
     wanted = request(table, file_format)
     build_format(spark, rows(spark, 0, 8_000), wanted)
-    first = increment_format(spark, rows(spark, 8_000, 8_500), wanted, Batch(), "auto")
+    first = increment_format(spark, lambda: rows(spark, 8_000, 8_500), wanted, Batch(), "auto")
     assert first.built is None
     assert first.appended is not None
     assert (first.appended.rows, first.appended.files) == (500, 1)
-    second = increment_format(spark, rows(spark, 8_500, 17_000), wanted, Batch(), "auto")
+    second = increment_format(spark, lambda: rows(spark, 8_500, 17_000), wanted, Batch(), "auto")
     assert second.built is not None
     assert second.built.summary.files == 16
     assert same_rows(spark.table(table.sql), rows(spark, 0, 17_000))
     assert not measure_format(spark, wanted).is_due
-    third = increment_format(spark, rows(spark, 0, 0), wanted, Batch(), "auto")
+    third = increment_format(spark, lambda: rows(spark, 0, 0), wanted, Batch(), "auto")
     assert third.built is None
     assert third.version == second.version
 
@@ -41,7 +42,7 @@ def test_only_partitions_with_new_rows_are_replaced(spark: SparkSession, table: 
     wanted = request(table, file_format, partition_by=["p"], files=2)
     build_format(spark, rows(spark, 0, 3_000), wanted)
     batch = rows(spark, 0, 600).where("p = 1")
-    report = increment_format(spark, batch, wanted, Batch(overwrite=True, may_rewrite=False), "never")
+    report = increment_format(spark, lambda: batch, wanted, Batch(overwrite=True, may_rewrite=False), "never")
     assert report.appended is not None
     assert report.appended.removed == 2
     kept = rows(spark, 0, 3_000).where("p <> 1").unionAll(batch)
@@ -77,27 +78,56 @@ def test_columns_change_as_on_schema_change_says(spark: SparkSession, table: Tab
     build_format(spark, rows(spark, 0, 100), wanted)
     more = rows(spark, 100, 120).selectExpr("*", "id * 2 AS extra")
     with pytest.raises(SchemaChangeError):
-        increment_format(spark, more, wanted, Batch(on_schema_change="fail"), "never")
-    increment_format(spark, more, wanted, Batch(on_schema_change="append_new_columns", may_rewrite=False), "never")
+        increment_format(spark, lambda: more, wanted, Batch(on_schema_change="fail"), "never")
+    increment_format(
+        spark, lambda: more, wanted, Batch(on_schema_change="append_new_columns", may_rewrite=False), "never"
+    )
     assert spark.table(table.sql).where("extra IS NULL").count() == 100
     less = rows(spark, 120, 130).drop("st")
-    report = increment_format(spark, less, wanted, Batch(on_schema_change="sync_all_columns"), "never")
+    report = increment_format(spark, lambda: less, wanted, Batch(on_schema_change="sync_all_columns"), "never")
     assert report.built is not None
     assert set(spark.table(table.sql).columns) == {"id", "a", "s", "p"}
     assert spark.table(table.sql).count() == 130
 
 
+def test_a_query_may_read_the_table_that_gets_a_new_column(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    wanted = request(table, file_format, files=2)
+    build_format(spark, rows(spark, 0, 100), wanted)
+
+    def query() -> DataFrame:
+        return spark.sql(
+            f"SELECT id + 100 AS id, a, s, p, st, 1 AS extra FROM {table.sql} "
+            f"WHERE id > (SELECT max(id) - 10 FROM {table.sql})"
+        )
+
+    batch = Batch(on_schema_change="append_new_columns", may_rewrite=False)
+    increment_format(spark, query, wanted, batch, "never")
+    assert spark.table(table.sql).where("extra = 1").count() == 10
+    assert spark.table(table.sql).count() == 110
+
+
+def test_changed_partitions_lose_no_row(spark: SparkSession, table: TableName, file_format: str) -> None:
+    build_format(spark, rows(spark, 0, 900), request(table, file_format, files=2))
+    parted = request(table, file_format, partition_by=["p"], files=2)
+    batch = rows(spark, 0, 30).where("p = 1")
+    increment_format(spark, lambda: batch, parted, Batch(overwrite=True), "never")
+    kept = rows(spark, 0, 900).where("p <> 1").unionAll(batch)
+    assert same_rows(spark.table(table.sql).select(kept.columns), kept)
+
+
 def test_a_table_of_another_format_is_not_added_to(spark: SparkSession, table: TableName, file_format: str) -> None:
     spark.sql(f"CREATE TABLE {table.sql} USING parquet AS SELECT 1 AS a, 's' AS s")
     with pytest.raises(ZorderError, match="is parquet, and its model has file_format"):
-        increment_format(spark, spark.table(table.sql), request(table, file_format), Batch(), "auto")
+        increment_format(spark, lambda: spark.table(table.sql), request(table, file_format), Batch(), "auto")
 
 
 def test_a_dry_run_changes_nothing(spark: SparkSession, table: TableName, file_format: str) -> None:
     wanted = request(table, file_format, files=4)
     build_format(spark, rows(spark, 0, 500), wanted)
     for first in range(500, 800, 100):
-        increment_format(spark, rows(spark, first, first + 100), wanted, Batch(may_rewrite=False), "never")
+        increment_format(spark, partial(rows, spark, first, first + 100), wanted, Batch(may_rewrite=False), "never")
     planned = optimize_format(spark, wanted, "auto", dry_run=True)
     assert not planned.version
     assert planned.files == 7
