@@ -102,7 +102,7 @@ CONFIG_ERRORS = [
 BUILD_ERRORS = [
     ("materialized='table', zorder_by='aa'", TABLE, "Did you mean 'a'"),
     ("materialized='table', zorder_by='a', zorder_stats_columns=['pp']", TABLE, "There is no column 'pp'"),
-    ("materialized='table', zorder_by='a', file_format='delta'", TABLE, "add 'zorder_formats: [delta]'"),
+    ("materialized='table', zorder_by='a', file_format='delta'", TABLE, "'zorder_formats: [delta]'"),
     ("materialized='table', zorder_by='m'", "select map(1, 2) as m", "which Spark cannot order"),
     ("materialized='table', zorder_by='a'", "select 1 as a, 2 as a", "produces the column 'a' twice"),
     ("materialized='table', zorder_by='a'", "select cast(raise_error('broken') as int) as a", "broken"),

@@ -125,7 +125,7 @@ class TestAppend(Incremental):
         [
             ("incremental_strategy='merge'", "Invalid incremental strategy provided: merge"),
             ("incremental_strategy='upsert'", "Invalid incremental strategy provided: upsert"),
-            ("zorder_optimize='always'", "only 'auto', 'never' is allowed"),
+            ("zorder_optimize='always'", "only 'auto', 'never', 'native' is allowed"),
         ],
     )
     def test_what_cannot_be_is_said_before_anything_runs(self, project: Any, text: str, message: str) -> None:
