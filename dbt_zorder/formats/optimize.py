@@ -83,20 +83,8 @@ def optimize_format(spark: SparkSession, request: BuildRequest, how: str, *, dry
         BuildError: as ``rewrite_format``.
     """
     own_format(spark, request)
-    found = measure_format(spark, request)
-    now = found.now
-    report = OptimizeReport(
-        str(request.table), now.files, now.bytes, found.files_after, now.point_query_files, found.touched_after
-    )
-    if dry_run:
-        return report
-    after = rewrite_format(spark, request, how)
-    return replace(
-        report,
-        files_after=after.summary.files,
-        touched_after=after.summary.point_query_files,
-        version=after.version,
-    )
+    report = OptimizeReport.of(request.table, measure_format(spark, request))
+    return report if dry_run else report.done(rewrite_format(spark, request, how))
 
 
 def own_format(spark: SparkSession, request: BuildRequest) -> TableInfo:

@@ -19,7 +19,7 @@ from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.files import has_client
 from dbt_zorder.table.journal import recover_journal
 from dbt_zorder.table.listing import check_same_files, list_data
-from dbt_zorder.table.overlap import measure
+from dbt_zorder.table.overlap import Overlap, measure
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.swap import own_properties
 from dbt_zorder.table.version import read_marker, version_of
@@ -50,6 +50,17 @@ class OptimizeReport:
     touched: Mapping[str, float]
     touched_after: Mapping[str, float]
     version: str = ""
+
+    @classmethod
+    def of(cls, table: TableName, found: Overlap) -> OptimizeReport:
+        """Return what a rewrite of a table would do."""
+        now = found.now
+        return cls(str(table), now.files, now.bytes, found.files_after, now.point_query_files, found.touched_after)
+
+    def done(self, after: BuildReport) -> OptimizeReport:
+        """Return what the rewrite did."""
+        figures = after.summary
+        return replace(self, files_after=figures.files, touched_after=figures.point_query_files, version=after.version)
 
     def __str__(self) -> str:
         head = (
@@ -90,19 +101,8 @@ def optimize(spark: SparkSession, request: BuildRequest, *, dry_run: bool) -> Op
     except Exception as exc:
         msg = f"{request.table} has no stats that can be read; make them by zorder_rebuild_stats first."
         raise ZorderError(msg) from exc
-    now = found.now
-    report = OptimizeReport(
-        str(request.table), now.files, now.bytes, found.files_after, now.point_query_files, found.touched_after
-    )
-    if dry_run:
-        return report
-    after = rewrite(spark, request)
-    return replace(
-        report,
-        files_after=after.summary.files,
-        touched_after=after.summary.point_query_files,
-        version=after.version,
-    )
+    report = OptimizeReport.of(request.table, found)
+    return report if dry_run else report.done(rewrite(spark, request))
 
 
 def rewrite(spark: SparkSession, request: BuildRequest) -> BuildReport:
