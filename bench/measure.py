@@ -27,7 +27,7 @@ class Meter:
     def __init__(self, spark: SparkSession) -> None:
         jvm: Any = spark._jvm
         gateway: Any = spark.sparkContext._gateway
-        self._stat = Path(f"/proc/{gateway.proc.pid}/stat")
+        self._jvm = Path(f"/proc/{gateway.proc.pid}")
         self._runtime = jvm.java.lang.Runtime.getRuntime()
 
     def measure(self, run: Callable[[], object]) -> Cost:
@@ -40,9 +40,13 @@ class Meter:
         wall = time.monotonic() - started
         return Cost(wall, self._jvm_seconds() - cpu + time.process_time() - python)
 
+    def peak(self) -> int:
+        """Return the most memory that the JVM has had so far, in bytes; its garbage counts too."""
+        return _peak(self._jvm)
+
     def _jvm_seconds(self) -> float:
         # fields 14 and 15 of proc(5)'s stat, counted behind the command's name: user and system time in clock ticks
-        fields = self._stat.read_text().rsplit(")", 1)[1].split()
+        fields = (self._jvm / "stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def in_turn(self, runs: Mapping[str, Callable[[], object]], repeats: int, warmups: int = 1) -> dict[str, Cost]:
@@ -60,3 +64,23 @@ class Meter:
             name: Cost(statistics.median(c.wall for c in found), statistics.median(c.cpu for c in found))
             for name, found in costs.items()
         }
+
+
+class ProcessMeter:
+    """Measures functions that work in this process alone."""
+
+    def measure(self, run: Callable[[], object]) -> Cost:
+        """Run a function once."""
+        cpu = time.process_time()
+        started = time.monotonic()
+        run()
+        return Cost(time.monotonic() - started, time.process_time() - cpu)
+
+    def peak(self) -> int:
+        """Return the most memory that this process has had so far, in bytes."""
+        return _peak(Path("/proc/self"))
+
+
+def _peak(process: Path) -> int:
+    lines = (process / "status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))

@@ -1,7 +1,8 @@
-"""What an equality filter cannot skip in a written table: files, row groups and pages whose range holds the value."""
+"""What a filter cannot skip in written Parquet files: files, row groups and pages with ranges that hold its values."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,60 +12,118 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+IntArray = npt.NDArray[np.int64]
+PAGE_ROWS = 20_000
+"""Where Spark, Iceberg and delta-rs end a page unless told otherwise; short values never reach its bytes before."""
+
 
 @dataclass(frozen=True)
 class Touched:
-    """Of one column, the mean over sampled values that it holds.
+    """Mean over some queries.
 
     Attributes:
-        files, row_groups, pages: how many have a range that holds the value.
-        all_files, all_row_groups, all_pages: how many there are.
+        files, row_groups, pages: how many have ranges that hold what is asked for.
+        bytes: of these files.
+        all_files, all_row_groups, all_pages, all_bytes: how many there are.
     """
 
     files: float
     row_groups: float
     pages: float
+    bytes: float
     all_files: int
     all_row_groups: int
     all_pages: int
+    all_bytes: int
+
+
+class Blocks:
+    """The files of a table as runs of rows: where each file, row group and page begins, and their ranges by column.
+
+    Ranges are taken from the data: footers cut long text, and pyarrow shows no column index.
+    """
+
+    def __init__(self, paths: Sequence[Path], columns: Sequence[str], page_rows: int = PAGE_ROWS) -> None:
+        """Read some columns of some files.
+
+        Args:
+            paths: of Parquet files.
+            columns: that queries will name.
+            page_rows: where the writer ended a page at so many rows (``parquet.page.row.count.limit``).
+        """
+        paths = [path for path in paths if pq.ParquetFile(path).metadata.num_rows]
+        self.sizes = np.array([path.stat().st_size for path in paths], dtype=np.int64)
+        table = pa.concat_tables([pq.ParquetFile(path).read(columns=list(columns)) for path in paths])
+        self.codes = {column: codes_of(table.column(column)) for column in columns}
+        starts: dict[str, list[int]] = {"files": [], "row_groups": [], "pages": []}
+        row = 0
+        for path in paths:
+            meta = pq.ParquetFile(path).metadata
+            starts["files"].append(row)
+            for group in range(meta.num_row_groups):
+                rows = meta.row_group(group).num_rows
+                starts["row_groups"].append(row)
+                starts["pages"] += range(row, row + rows, page_rows)
+                row += rows
+        self.ranges = {
+            level: {column: _ranges(codes, at) for column, codes in self.codes.items()} for level, at in starts.items()
+        }
+
+    def touched(self, queries: Sequence[Mapping[str, tuple[int, int]]]) -> Touched:
+        """Return what some queries touch.
+
+        Args:
+            queries: of each, by column, the least and the greatest of the codes that it asks for.
+        """
+        means: dict[str, float] = {}
+        counts: dict[str, int] = {}
+        for level, ranges in self.ranges.items():
+            hits = np.array([_hits(ranges, query) for query in queries])
+            means[level] = float(hits.sum(axis=1).mean())
+            counts[level] = hits.shape[1]
+            if level == "files":
+                means["bytes"] = float((hits @ self.sizes).mean())
+        return Touched(
+            means["files"],
+            means["row_groups"],
+            means["pages"],
+            means["bytes"],
+            counts["files"],
+            counts["row_groups"],
+            counts["pages"],
+            int(self.sizes.sum()),
+        )
+
+    def points(self, column: str, count: int, seed: int = 0) -> list[dict[str, tuple[int, int]]]:
+        """Return equality queries for values of rows that are drawn by a seed."""
+        codes = self.codes[column]
+        drawn = np.random.default_rng(seed).choice(codes[codes >= 0], count)
+        return [{column: (int(value), int(value))} for value in drawn]
+
+    def boxes(
+        self, columns: Sequence[str], share: float, count: int, seed: int = 0
+    ) -> list[dict[str, tuple[int, int]]]:
+        """Return range queries that hold a share of the rows in each of some columns."""
+        random = np.random.default_rng(seed)
+        ordered = {column: np.sort(codes[codes >= 0]) for column, codes in self.codes.items() if column in columns}
+        queries = []
+        for _ in range(count):
+            query = {}
+            for column, codes in ordered.items():
+                width = max(1, int(len(codes) * share))
+                first = int(random.integers(0, len(codes) - width + 1))
+                query[column] = (int(codes[first]), int(codes[first + width - 1]))
+            queries.append(query)
+        return queries
 
 
 def touched(folder: Path, column: str, page_rows: int, queries: int = 300) -> Touched:
-    """Measure one column of a table.
-
-    Ranges are taken from the data: footers cut long text, and pyarrow shows no column index.
-
-    Args:
-        folder: with the table's Parquet files.
-        page_rows: where Spark ended a page at so many rows (``parquet.page.row.count.limit``).
-        queries: number of values to look for, drawn by a seed from the table's own rows.
-    """
-    paths = sorted(folder.glob("*.parquet"))
-    codes = _codes(pa.concat_tables([pq.read_table(path, columns=[column]) for path in paths]).column(0))
-    file_starts: list[int] = []
-    group_starts: list[int] = []
-    page_starts: list[int] = []
-    row = 0
-    for path in paths:
-        meta = pq.ParquetFile(path).metadata
-        file_starts.append(row)
-        for group in range(meta.num_row_groups):
-            rows = meta.row_group(group).num_rows
-            group_starts.append(row)
-            page_starts += range(row, row + rows, page_rows)
-            row += rows
-    values = np.random.default_rng(0).choice(codes[codes >= 0], queries)
-    return Touched(
-        files=_count(codes, file_starts, values),
-        row_groups=_count(codes, group_starts, values),
-        pages=_count(codes, page_starts, values),
-        all_files=len(file_starts),
-        all_row_groups=len(group_starts),
-        all_pages=len(page_starts),
-    )
+    """Measure equality queries on one column of the table in a folder; see :class:`Blocks`."""
+    blocks = Blocks(sorted(folder.glob("*.parquet")), [column], page_rows)
+    return blocks.touched(blocks.points(column, queries))
 
 
-def _codes(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+def codes_of(column: pa.ChunkedArray) -> IntArray:
     """Return dense numbers in the order of the values, -1 for NULL."""
     coded = column.combine_chunks().dictionary_encode()
     coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
@@ -72,11 +131,18 @@ def _codes(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     number = np.empty(len(order) + 1, dtype=np.int64)
     number[order] = np.arange(len(order))
     number[-1] = -1
-    codes: npt.NDArray[np.int64] = number[pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)]
+    codes: IntArray = number[pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)]
     return codes
 
 
-def _count(codes: npt.NDArray[np.int64], starts: list[int], values: npt.NDArray[np.int64]) -> float:
+def _ranges(codes: IntArray, starts: Sequence[int]) -> tuple[IntArray, IntArray]:
     low = np.minimum.reduceat(np.where(codes < 0, np.iinfo(np.int64).max, codes), starts)
-    high = np.maximum.reduceat(codes, starts)
-    return float(np.mean([np.count_nonzero((low <= value) & (value <= high)) for value in values]))
+    return low, np.maximum.reduceat(codes, starts)
+
+
+def _hits(
+    ranges: Mapping[str, tuple[IntArray, IntArray]], query: Mapping[str, tuple[int, int]]
+) -> npt.NDArray[np.bool_]:
+    held = [(ranges[column][0] <= high) & (ranges[column][1] >= low) for column, (low, high) in query.items()]
+    found: npt.NDArray[np.bool_] = np.logical_and.reduce(held)
+    return found

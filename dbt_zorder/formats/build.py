@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -16,11 +15,11 @@ from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.formats import format_stats
-from dbt_zorder.table.build import BuildReport
+from dbt_zorder.table.build import BuildReport, with_row_bytes
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.remove import drop_table
 from dbt_zorder.table.request import BuildRequest, check
-from dbt_zorder.table.summary import Summary, summarize
+from dbt_zorder.table.summary import Summary, summarize_format
 
 _FOLLOWING = "__zorder_format"
 """Behind a table's identifier: the table that is about to take the place of one of another format."""
@@ -52,7 +51,7 @@ def build_format(
     table_properties(df.schema, request.table, request, [key.column for key in keys], is_new=is_new)
     with staged(df) as source:
         with clock.phase("sample"):
-            layout = plan_layout(source, with_row_bytes(spark, request.spec, df, info, request))
+            layout = plan_layout(source, measured(spark, request.spec, df, info, request))
         with clock.phase("write"):
             guard()
             clustered = apply_layout(source, layout)
@@ -76,21 +75,22 @@ def check_version(spark: SparkSession, request: BuildRequest, before: str) -> No
 
 def summary_of(spark: SparkSession, request: BuildRequest, keys: list[Key]) -> Summary:
     """Return the figures of a table by the format's own statistics; of columns without bounds there are none."""
-    stats = format_stats(spark, request.file_format, request.table, [key.column for key in keys])
-    found = summarize(stats, keys)
-    return replace(found, point_query_files={name: mean for name, mean in found.point_query_files.items() if mean})
+    return summarize_format(format_stats(spark, request.file_format, request.table, [key.column for key in keys]), keys)
 
 
-def with_row_bytes(
+def measured(
     spark: SparkSession, spec: LayoutSpec, df: DataFrame, info: TableInfo | None, request: BuildRequest
 ) -> LayoutSpec:
     """Take the size of a row from the table as it is, where its format and columns are the same."""
-    same = info is not None and info.provider == request.file_format and {c[0] for c in info.columns} == set(df.columns)
-    if not same or spec.files is not None:
+
+    def total() -> tuple[int, int]:
+        stats = format_stats(spark, request.file_format, request.table, [])
+        size, rows = stats.selectExpr("sum(file_size)", "sum(row_count)").collect()[0]
+        return size or 0, rows or 0
+
+    if info is None or info.provider != request.file_format:
         return spec
-    stats = format_stats(spark, request.file_format, request.table, [])
-    size, rows = stats.selectExpr("sum(file_size)", "sum(row_count)").collect()[0]
-    return replace(spec, row_bytes=size / rows) if rows else spec
+    return with_row_bytes(spec, df, info, total)
 
 
 def _put(

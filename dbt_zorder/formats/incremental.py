@@ -13,7 +13,7 @@ from pyspark.sql.types import ByteType, ShortType
 
 from dbt_zorder.catalog import TableInfo, describe
 from dbt_zorder.columns import case_sensitive, resolve_all
-from dbt_zorder.formats.build import build_format, check_version, with_row_bytes
+from dbt_zorder.formats.build import build_format, check_version, measured
 from dbt_zorder.formats.history import last_whole, version_of
 from dbt_zorder.formats.optimize import file_bytes, measure_format, own_format, rewrite_format
 from dbt_zorder.formats.writer import writer
@@ -123,10 +123,10 @@ def _batch_spec(
     A batch that replaces partitions makes them as a build would.
     """
     if batch.overwrite:
-        return with_row_bytes(spark, request.spec, rows, info, request)
+        return measured(spark, request.spec, rows, info, request)
     built = last_whole(spark, request.file_format, request.table)
     sized = replace(request.spec, files=None, file_size=file_bytes(request.spec, built, built.bytes))
-    return with_row_bytes(spark, sized, rows, info, request)
+    return measured(spark, sized, rows, info, request)
 
 
 def _counted(spark: SparkSession, request: BuildRequest, write: Callable[[], object]) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableInfo, describe
 from dbt_zorder.errors import BuildError, LostRowsError, ZorderError
-from dbt_zorder.formats.build import summary_of, with_row_bytes
+from dbt_zorder.formats.build import measured, summary_of
 from dbt_zorder.formats.history import commit_of, last_whole, version_of
 from dbt_zorder.formats.writer import options, writer
 from dbt_zorder.layout.descent import apply_layout
@@ -24,7 +24,7 @@ from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.optimize import OptimizeReport
 from dbt_zorder.table.overlap import Overlap, overlap_of
 from dbt_zorder.table.request import BuildRequest
-from dbt_zorder.table.summary import Summary
+from dbt_zorder.table.summary import Summary, summarize_format
 from dbt_zorder.table.tree import Tree
 
 NATIVE = "native"
@@ -40,10 +40,14 @@ def measure_format(spark: SparkSession, request: BuildRequest) -> Overlap:
     table = spark.table(request.table.sql)
     keys = keys_for(table, request.spec)
     stats = format_stats(spark, request.file_format, request.table, [key.column for key in keys])
-    now = summary_of(spark, request, keys)
     built = last_whole(spark, request.file_format, request.table)
-    folders = stats.select(f.regexp_replace("file_path", "/[^/]*$", "")).distinct().count()
-    return overlap_of(stats, now, built, max(1, folders), file_bytes(request.spec, built, now.bytes), request.spec)
+    stats.persist()  # read three times
+    try:
+        now = summarize_format(stats, keys)
+        folders = stats.select(f.regexp_replace("file_path", "/[^/]*$", "")).distinct().count()
+        return overlap_of(stats, now, built, max(1, folders), file_bytes(request.spec, built, now.bytes), request.spec)
+    finally:
+        stats.unpersist()
 
 
 def file_bytes(spec: LayoutSpec, built: Summary, table_bytes: int) -> int:
@@ -124,7 +128,7 @@ def _rewrite(spark: SparkSession, request: BuildRequest, info: TableInfo, clock:
     rows = spark.table(request.table.sql)
     kept = replace(request, spec=replace(request.spec, partition_by=list(info.partition_columns)))
     with clock.phase("sample"):
-        layout = plan_layout(rows, with_row_bytes(spark, kept.spec, rows, info, kept))
+        layout = plan_layout(rows, measured(spark, kept.spec, rows, info, kept))
     with clock.phase("write"):
         clustered = apply_layout(rows, layout)
         if request.file_format == "iceberg":

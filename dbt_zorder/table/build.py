@@ -89,7 +89,10 @@ def build(
         with staged(without_null_partitions(df, request)) as source:
             with clock.phase("sample"):
                 write_marker(spark, path, _marker(spark, request, definition, root, version, base))
-                spec = _with_row_bytes(spark, df, base, request)
+                spec = request.spec
+                if base is not None and version_of(base.location):
+                    location = base.location
+                    spec = with_row_bytes(spec, df, base, lambda: total_size(spark, location))
                 layout = plan_layout(source, spec)
                 layout = sized_layout(source, layout, spec, path, lambda rows, to: write_rows(rows, request, to))
             with clock.phase("write"):
@@ -181,13 +184,20 @@ def _place(root: str) -> str:
     return "/" + root.split(":", 1)[-1].strip("/")
 
 
-def _with_row_bytes(spark: SparkSession, df: DataFrame, base: TableInfo | None, request: BuildRequest) -> LayoutSpec:
-    """Take the size of a row from the version before, where its columns are the same: measured beats estimated."""
-    spec = request.spec
-    same = base is not None and {c[0] for c in base.columns} == set(df.columns) and version_of(base.location)
-    if base is None or not same or spec.files is not None:
+def with_row_bytes(
+    spec: LayoutSpec, df: DataFrame, before: TableInfo, total: Callable[[], tuple[int, int]]
+) -> LayoutSpec:
+    """Take the size of a row from the table as it was, where its columns are the same: measured beats estimated.
+
+    Args:
+        spec: how to lay out.
+        df: the query.
+        before: the table as it was.
+        total: asks for its bytes and rows; called only where they count.
+    """
+    if spec.files is not None or {column[0] for column in before.columns} != set(df.columns):
         return spec
-    size, rows = total_size(spark, base.location)
+    size, rows = total()
     return replace(spec, row_bytes=size / rows) if rows else spec
 
 

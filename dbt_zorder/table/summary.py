@@ -58,6 +58,12 @@ def summarize(stats: DataFrame, keys: Sequence[Key]) -> Summary:
     return Summary(table.num_rows, sum(rows), sum(table.column("file_size").to_pylist()), touched)
 
 
+def summarize_format(stats: DataFrame, keys: Sequence[Key]) -> Summary:
+    """Sum up the statistics that a format keeps: a column without bounds there has no mean, for each file is read."""
+    found = summarize(stats, keys)
+    return replace(found, point_query_files={name: mean for name, mean in found.point_query_files.items() if mean})
+
+
 def current_summary(spark: SparkSession, table: TableName) -> Summary:
     """Return the figures of a table as its stats tell them, over every column that has stats and an order.
 
@@ -82,11 +88,8 @@ def current_summary(spark: SparkSession, table: TableName) -> Summary:
         bounds = column.dataType
         assert isinstance(bounds, StructType)
         keys.append(key_of(ResolvedColumn((column.name,), bounds["min_value"].dataType)))
-    found = summarize(stats, keys)
-    if info is None or info.provider not in FORMATS:
-        return found
-    # a column without bounds in a format's statistics is read from every file, not from none
-    return replace(found, point_query_files={name: mean for name, mean in found.point_query_files.items() if mean})
+    sum_up = summarize_format if info is not None and info.provider in FORMATS else summarize
+    return sum_up(stats, keys)
 
 
 def _ordered(spark: SparkSession, table: TableName) -> list[Key]:

@@ -1,0 +1,300 @@
+"""The peers: how each brings rows into a clustered table by its own well-known commands.
+
+A contender's ``write`` brings the rows in and its ``lay_out`` is the command that people run after it; both together
+are its pipeline. What clusters in one step has no second.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlparse
+
+import pyarrow.dataset as ds
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+from pyspark.sql import DataFrame, SparkSession
+
+from bench.datasets import DATA
+from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.formats.build import build_format
+from dbt_zorder.formats.incremental import increment_format
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.pruning import scan
+from dbt_zorder.stats.formats import FORMATS, format_stats
+from dbt_zorder.table.build import build
+from dbt_zorder.table.incremental import Batch, increment
+from dbt_zorder.table.request import BuildRequest
+
+SCHEMA = "bench"
+OUTPUT = DATA / "peers"
+ORDER = "ORDER BY"
+"""Who all others are compared with."""
+
+
+@dataclass
+class Task:
+    """What all contenders of a session are to do.
+
+    Attributes:
+        keys: columns to cluster by.
+        files: how many files the table is to have.
+        size: bytes of a file, for those that are told a size: what ORDER BY took, shared out.
+        session: Spark's; a contender that has none does not ask for it.
+    """
+
+    keys: list[str]
+    files: int
+    size: int = 0
+    session: SparkSession | None = None
+
+
+@dataclass
+class Contender(ABC):
+    """One way to a clustered table. Rows come as a folder of Parquet files."""
+
+    task: Task
+    name: str
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
+        assert self.task.session is not None
+        return self.task.session
+
+    def rows(self, source: Path) -> DataFrame:
+        """Return rows that came."""
+        return self.spark.read.parquet(str(source))
+
+    @abstractmethod
+    def write(self, source: Path) -> None:
+        """Make the table, or make it anew."""
+
+    def lay_out(self) -> None:  # noqa: B027
+        """Run the command that clusters what ``write`` has written, if that takes one."""
+
+    def again(self) -> None:
+        """Do what is done regularly, when no new rows have come."""
+        self.lay_out()
+
+    @abstractmethod
+    def add(self, source: Path) -> None:
+        """Append to the table, and leave it clustered as its users would."""
+
+    @abstractmethod
+    def paths(self) -> list[Path]:
+        """Return the data files that a reader of the table would open."""
+
+    @abstractmethod
+    def count(self, where: str) -> int:
+        """Count the rows of a filter, as a reader of this table would ask for them."""
+
+
+class Folder(Contender):
+    """A folder of Parquet files, with the rows as they come."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return OUTPUT / self.name.replace(" ", "_")
+
+    def write(self, source: Path) -> None:
+        """Write all rows."""
+        self.laid_out(self.rows(source), self.task.files).write.mode("overwrite").parquet(str(self.folder))
+
+    def add(self, source: Path) -> None:
+        """Write files of the same size."""
+        files = max(1, self.task.files // 10)
+        self.laid_out(self.rows(source), files).write.mode("append").parquet(str(self.folder))
+
+    def paths(self) -> list[Path]:
+        """List the folder."""
+        return sorted(self.folder.glob("*.parquet"))
+
+    def count(self, where: str) -> int:
+        """Filter."""
+        return self.rows(self.folder).where(where).count()
+
+    def laid_out(self, rows: DataFrame, files: int) -> DataFrame:
+        """Share rows out among files."""
+        return rows.repartition(files)
+
+
+class OrderBy(Folder):
+    """ORDER BY as a user writes it for a number of files."""
+
+    def laid_out(self, rows: DataFrame, files: int) -> DataFrame:
+        """Sort rows and cut them into files."""
+        return rows.repartitionByRange(files, *self.task.keys).sortWithinPartitions(*self.task.keys)
+
+
+@dataclass
+class Ours(Contender):
+    """What ``dbt run`` does for a model with ``zorder_by``, all but dbt itself."""
+
+    file_format: str = "parquet"
+
+    @property
+    def request(self) -> BuildRequest:
+        """What a model says."""
+        spec = LayoutSpec(by=self.task.keys, files=self.task.files)
+        table = TableName(SCHEMA, f"ours_{self.file_format}")
+        return BuildRequest(table, spec, keep_versions=0, grace_hours=0, file_format=self.file_format)
+
+    def write(self, source: Path) -> None:
+        """Build."""
+        make = build if self.file_format == "parquet" else build_format
+        make(self.spark, self.rows(source), self.request)
+
+    def again(self) -> None:
+        """Run as an incremental model that finds nothing new."""
+        self._increment(self.spark.table(self.request.table.sql).limit(0))
+
+    def add(self, source: Path) -> None:
+        """Run as an incremental model."""
+        self._increment(self.rows(source))
+
+    def paths(self) -> list[Path]:
+        """List the version that is served, or ask the format."""
+        if self.file_format in FORMATS:
+            return live_files(self.spark, self.file_format, self.request.table)
+        info = describe(self.spark, self.request.table)
+        assert info is not None
+        return sorted(path_of(info.location).glob("*.parquet"))
+
+    def count(self, where: str) -> int:
+        """Ask by our helper, or by plain SQL where the format skips by itself."""
+        table = self.request.table.sql
+        asked = self.spark.table(table).where(where) if self.file_format in FORMATS else scan(self.spark, table, where)
+        return asked.count()
+
+    def _increment(self, rows: DataFrame) -> None:
+        if self.file_format in FORMATS:
+            increment_format(self.spark, lambda: rows, self.request, Batch(), "auto")
+        else:
+            increment(self.spark, rows, self.request, Batch())
+
+
+@dataclass
+class Lake(Contender):
+    """A table of Delta Lake or Iceberg, made by CTAS and laid out by the format's own command.
+
+    Attributes:
+        file_format: what it is.
+        settings: of the session (Delta) or of the procedure (Iceberg); ``{size}`` is the size of a file.
+        liquid: Delta's liquid clustering, along Hilbert's curve, instead of ZORDER BY.
+    """
+
+    file_format: Literal["delta", "iceberg"] = "delta"
+    settings: dict[str, str] = field(default_factory=dict)
+    liquid: bool = False
+
+    @property
+    def table(self) -> TableName:
+        """Its name."""
+        return TableName(SCHEMA, re.sub(r"\W+", "_", self.name).lower())
+
+    def write(self, source: Path) -> None:
+        """Create the table anew."""
+        self.rows(source).createOrReplaceTempView("bench_rows")
+        self.spark.sql(f"DROP TABLE IF EXISTS {self.table.sql}")
+        clause = f"CLUSTER BY ({', '.join(self.task.keys)})" if self.liquid else ""
+        using = f"USING {self.file_format} {clause}"
+        self.spark.sql(f"CREATE TABLE {self.table.sql} {using} AS SELECT * FROM bench_rows").collect()
+
+    def lay_out(self) -> None:
+        """Rewrite every file."""
+        if self.file_format == "delta":
+            self._optimize()
+        else:
+            self._rewrite({**self._told(), "rewrite-all": "true"})
+
+    def again(self) -> None:
+        """Let the command choose what to rewrite."""
+        if self.file_format == "delta":
+            self._optimize()
+        else:
+            self._rewrite(self._told())
+
+    def add(self, source: Path) -> None:
+        """Append, then let the command choose what to rewrite."""
+        self.rows(source).writeTo(self.table.sql).append()
+        self.again()
+
+    def paths(self) -> list[Path]:
+        """Ask the format."""
+        return live_files(self.spark, self.file_format, self.table)
+
+    def count(self, where: str) -> int:
+        """Filter."""
+        return self.spark.table(self.table.sql).where(where).count()
+
+    def _told(self) -> dict[str, str]:
+        return {key: value.format(size=self.task.size) for key, value in self.settings.items()}
+
+    def _optimize(self) -> None:
+        by = "" if self.liquid else f" ZORDER BY ({', '.join(self.task.keys)})"
+        for key, value in self._told().items():
+            self.spark.conf.set(key, value)
+        try:
+            self.spark.sql(f"OPTIMIZE {self.table.sql}{by}").collect()
+        finally:
+            for key in self.settings:
+                self.spark.conf.unset(key)
+
+    def _rewrite(self, options: dict[str, str]) -> None:
+        listed = ", ".join(f"'{key}', '{value}'" for key, value in options.items())
+        given = f", options => map({listed})" if listed else ""
+        self.spark.sql(
+            f"CALL spark_catalog.system.rewrite_data_files(table => '{self.table}', strategy => 'sort', "
+            f"sort_order => 'zorder({', '.join(self.task.keys)})'{given})"
+        ).collect()
+
+
+class DeltaRs(Contender):
+    """delta-rs, without Spark: the rows by Arrow, then ``optimize.z_order``."""
+
+    @property
+    def folder(self) -> str:
+        """Where it lies."""
+        return str(OUTPUT / "delta_rs")
+
+    def write(self, source: Path) -> None:
+        """Write all rows as one table."""
+        self._write(source, "overwrite")
+
+    def lay_out(self) -> None:
+        """Z-order all files."""
+        DeltaTable(self.folder).optimize.z_order(self.task.keys, target_size=self.task.size)
+
+    def add(self, source: Path) -> None:
+        """Append, then z-order all files."""
+        self._write(source, "append")
+        self.lay_out()
+
+    def paths(self) -> list[Path]:
+        """Ask the log."""
+        return [path_of(uri) for uri in DeltaTable(self.folder).file_uris()]
+
+    def count(self, where: str) -> int:
+        """Ask DataFusion."""
+        asked = (
+            QueryBuilder().register("t", DeltaTable(self.folder)).execute(f"SELECT count(*) AS n FROM t WHERE {where}")
+        )
+        return int(asked.read_all().column("n")[0].as_py())
+
+    def _write(self, source: Path, mode: Literal["append", "overwrite"]) -> None:
+        write_deltalake(self.folder, ds.dataset(source).scanner().to_reader(), mode=mode)
+
+
+def path_of(uri: str) -> Path:
+    """Return the path of a local file or folder."""
+    return Path(unquote(urlparse(uri).path))
+
+
+def live_files(spark: SparkSession, file_format: str, table: TableName) -> list[Path]:
+    """Return the data files of a table of Delta Lake or Iceberg."""
+    rows = format_stats(spark, file_format, table, []).select("file_path").collect()
+    return sorted(path_of(str(row[0])) for row in rows)

@@ -1,0 +1,96 @@
+"""How time grows with rows and with files: ``python -m bench.growth``. Slopes are of logarithms: 1 is in proportion."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import shutil
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from pyspark.sql import DataFrame
+from rich.console import Console
+from rich.table import Table
+
+from bench.datasets import DATA, MILLION, kept, narrow
+from bench.measure import Meter
+from dbt_zorder.adapter.session import open_session
+from dbt_zorder.layout import cluster
+
+RESULTS = Path(__file__).parent / "results"
+OUTPUT = DATA / "growth"
+KEYS = ["customer_id", "event_ts"]
+WAYS = ("ORDER BY", "dbt-zorder")
+
+
+def laid_out(way: str, df: DataFrame, files: int) -> DataFrame:
+    """Return the rows in order."""
+    if way == "dbt-zorder":
+        return cluster(df, KEYS, files=files)
+    return df.repartitionByRange(files, *KEYS).sortWithinPartitions(*KEYS)
+
+
+def write(way: str, df: DataFrame, files: int) -> None:
+    """Write them."""
+    laid_out(way, df, files).write.mode("overwrite").parquet(str(OUTPUT))
+
+
+def slope(xs: list[float], ys: list[float]) -> float:
+    """Return the slope of a line through logarithms."""
+    return float(np.polyfit(np.log(xs), np.log(ys), 1)[0])
+
+
+def main() -> None:
+    """Print the table, keep the figures as CSV and draw them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=float, nargs="*", default=[1, 3, 10, 30], help="millions, in 16 files")
+    parser.add_argument("--files", type=int, nargs="*", default=[16, 125, 500, 2000], help="of --of million rows")
+    parser.add_argument("--of", type=float, default=3)
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    spark = open_session({"spark.sql.ansi.enabled": "false"}, str(DATA / "session"))
+    meter = Meter(spark)
+    series = {
+        "rows, millions": [(millions, millions, 16) for millions in arguments.rows],
+        "files": [(float(files), arguments.of, files) for files in arguments.files],
+    }
+    table = Table("against", "value", "way", "seconds", "CPU seconds", title="Seconds of a clustered write")
+    lines = []
+    figure = Figure(figsize=(10, 4.5), layout="constrained")
+    axes = figure.subplots(1, 2)
+    for place, (against, points) in enumerate(series.items()):
+        seconds: dict[str, list[float]] = {way: [] for way in WAYS}
+        processors: dict[str, list[float]] = {way: [] for way in WAYS}
+        for value, millions, files in points:
+            rows = int(millions * MILLION)
+            df = kept(spark, f"narrow_{rows}", partial(narrow, spark, rows))
+            costs = meter.in_turn({way: partial(write, way, df, files) for way in WAYS}, arguments.repeats)
+            for way, cost in costs.items():
+                seconds[way].append(cost.wall)
+                processors[way].append(cost.cpu)
+                lines.append([against, f"{value:g}", way, f"{cost.wall:.2f}", f"{cost.cpu:.2f}"])
+                table.add_row(*lines[-1])
+        xs = [value for value, _, _ in points]
+        for way in WAYS:
+            grows = slope(xs, processors[way])
+            axes[place].loglog(xs, seconds[way], marker="o", label=f"{way}, slope of CPU {grows:.2f}")
+            table.add_row(against, "slope", way, f"{slope(xs, seconds[way]):.2f}", f"{grows:.2f}")
+        axes[place].set_xlabel(against)
+        axes[place].set_ylabel("seconds")
+        axes[place].legend()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    with (arguments.out / "growth.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["against", "value", "way", "wall_seconds", "cpu_seconds"])
+        writer.writerows(lines)
+    for suffix in (".png", ".svg"):
+        figure.savefig(arguments.out / f"growth{suffix}")
+    Console(width=120).print(table)
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

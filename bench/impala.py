@@ -1,0 +1,91 @@
+"""Impala's table: pages of lineitem that an equality query skips, by the order of its rows: ``python -m bench.impala``.
+
+Impala's own figures, for (l_partkey, l_suppkey): lexical 99% and 25%, its Z-order 99% and 97%.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from rich.console import Console
+from rich.table import Table
+
+from bench.datasets import DATA
+from bench.skipping import PAGE_ROWS, Blocks
+from bench.sources import source
+from dbt_zorder.adapter.session import open_session
+from dbt_zorder.layout import cluster
+
+RESULTS = Path(__file__).parent / "results"
+OUTPUT = DATA / "impala"
+TWO = ["l_partkey", "l_suppkey"]
+FOUR = [*TWO, "l_shipdate", "l_extendedprice"]
+QUERIES = 300
+COLUMNS = ["keys", "way", "column", "skipped_files", "skipped_row_groups", "skipped_pages", "pages", "at_most"]
+
+
+def ways(rows: DataFrame, keys: list[str], files: int) -> dict[str, Callable[[], DataFrame]]:
+    """Return the orders of rows by name."""
+    return {
+        "as generated": lambda: rows,
+        "lexical": lambda: rows.repartitionByRange(files, *keys).sortWithinPartitions(*keys),
+        "dbt-zorder": lambda: cluster(rows, keys, files=files),
+        "dbt-zorder, hilbert": lambda: cluster(rows, keys, files=files, curve="hilbert"),
+        "dbt-zorder, bits": lambda: cluster(rows, keys, files=files, encoding="bits"),
+    }
+
+
+def main() -> None:
+    """Print the table and keep it as CSV."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0, help="TPC-H's scale factor")
+    parser.add_argument("--files", type=int, default=16)
+    parser.add_argument("--page-rows", type=int, default=PAGE_ROWS)
+    parser.add_argument("--row-group", type=int, default=2 << 20, help="bytes")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    found = source("lineitem", arguments.scale)
+    spark = open_session({"spark.sql.ansi.enabled": "false"}, str(DATA / "session"))
+    rows = spark.read.parquet(str(found.rows))
+    table = Table(title=f"lineitem, scale {arguments.scale:g}: share that an equality query skips, mean of {QUERIES}")
+    for heading in COLUMNS:
+        table.add_column(heading)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    with (arguments.out / "impala.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        for keys in (TWO, FOUR):
+            for way, make in ways(rows, keys, arguments.files).items():
+                written = make().write.mode("overwrite").option("parquet.block.size", arguments.row_group)
+                written.option("parquet.page.row.count.limit", arguments.page_rows).parquet(str(OUTPUT))
+                blocks = Blocks(sorted(OUTPUT.glob("*.parquet")), keys, arguments.page_rows)
+                for key in keys:
+                    here = blocks.touched(blocks.points(key, QUERIES))
+                    shares = (
+                        1 - here.files / here.all_files,
+                        1 - here.row_groups / here.all_row_groups,
+                        1 - here.pages / here.all_pages,
+                    )
+                    # of P pages cut by k keys alike, a query on one of them touches P^((k-1)/k)
+                    at_most = 1 - here.all_pages ** (-1 / len(keys))
+                    line = [
+                        len(keys),
+                        way,
+                        key,
+                        *(f"{share:.4f}" for share in shares),
+                        here.all_pages,
+                        f"{at_most:.4f}",
+                    ]
+                    writer.writerow(line)
+                    table.add_row(*map(str, line))
+    Console(width=140).print(table)
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

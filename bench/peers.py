@@ -1,0 +1,231 @@
+"""dbt-zorder beside its peers: ``python -m bench.peers``.
+
+Every session runs in a process of its own, one after the other, with ORDER BY as the contender that all share: each
+ratio is to ORDER BY in the same session. The same rows, the same number of files, the same Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from rich.console import Console
+
+from bench.contenders import ORDER, OUTPUT, SCHEMA, Contender, DeltaRs, Folder, Lake, OrderBy, Ours, Task
+from bench.measure import Cost, Meter, ProcessMeter
+from bench.peers_report import report
+from bench.skipping import Blocks
+from bench.sources import KEYS, Source, source
+from dbt_zorder.adapter.format_settings import format_settings
+from dbt_zorder.adapter.session import open_session
+
+RESULTS = Path(__file__).parent / "results"
+QUERIES = 300
+"""Queries of each kind that are counted by the files' own ranges."""
+
+TIMED = 15
+"""Point queries of each column that are run and timed."""
+
+SIZED = {"spark.databricks.delta.optimize.maxFileSize": "{size}"}
+SORTED = {**SIZED, "spark.databricks.io.skipping.mdc.sortWithinFiles": "true"}
+
+SETTINGS = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "UTC"}
+
+Line = dict[str, Any]
+
+
+def contenders(session: str, task: Task) -> list[Contender]:
+    """Return who takes part in a session; the first one is what the others are compared with."""
+    found: Mapping[str, Callable[[], list[Contender]]] = {
+        "parquet": lambda: [Folder(task, "plain copy"), Ours(task, "dbt-zorder")],
+        "delta": lambda: [
+            Ours(task, "dbt-zorder on Delta", "delta"),
+            Lake(task, "Delta OPTIMIZE ZORDER BY", "delta", SIZED),
+            Lake(task, "Delta ZORDER BY, sorted within files", "delta", SORTED),
+            Lake(task, "Delta liquid clustering", "delta", SIZED, liquid=True),
+            Lake(task, "Delta OPTIMIZE ZORDER BY, defaults", "delta"),
+        ],
+        "iceberg": lambda: [
+            Ours(task, "dbt-zorder on Iceberg", "iceberg"),
+            Lake(task, "Iceberg rewrite_data_files zorder", "iceberg", {"target-file-size-bytes": "{size}"}),
+            Lake(task, "Iceberg zorder, defaults", "iceberg"),
+        ],
+        "delta-rs": lambda: [DeltaRs(task, "delta-rs z_order")],
+    }
+    return [OrderBy(task, ORDER), *found[session]()] if session != "delta-rs" else found[session]()
+
+
+SESSIONS = ("parquet", "delta", "iceberg", "delta-rs")
+
+
+@dataclass
+class Race:
+    """The measurements of one session, line by line as they come."""
+
+    session: str
+    data: str
+    task: Task
+    source: Source
+    meter: Meter | ProcessMeter
+    lines: list[Line]
+
+    def note(self, name: str, measure: str, value: float, column: str = "") -> None:
+        """Keep one figure."""
+        self.lines.append(
+            {
+                "data": self.data,
+                "session": self.session,
+                "contender": name,
+                "measure": measure,
+                "column": column,
+                "value": round(value, 4),
+            }
+        )
+
+    def cost(self, name: str, measure: str, cost: Cost) -> None:
+        """Keep what a step took."""
+        self.note(name, f"{measure}_seconds", cost.wall)
+        self.note(name, f"{measure}_cpu_seconds", cost.cpu)
+
+    def build(self, field: Sequence[Contender], repeats: int) -> None:
+        """Let all build the table in turn, once to warm up, and keep the medians of both steps."""
+        found: dict[str, list[tuple[Cost, Cost]]] = {one.name: [] for one in field}
+        for turn in range(repeats + 1):
+            for one in field:
+                steps = self.meter.measure(partial(one.write, self.source.rows)), self.meter.measure(one.lay_out)
+                if turn:
+                    found[one.name].append(steps)
+                elif one is field[0] and not self.task.size:
+                    self.task.size = sum(path.stat().st_size for path in one.paths()) // self.task.files
+        for name, runs in found.items():
+            both = [Cost(a.wall + b.wall, a.cpu + b.cpu) for a, b in runs]
+            for measure, costs in (("pipeline", both), ("rewrite", [b for _, b in runs])):
+                self.cost(name, measure, Cost(_median([c.wall for c in costs]), _median([c.cpu for c in costs])))
+
+    def reads(self, one: Contender, when: str = "") -> None:
+        """Keep what queries on a table cannot skip."""
+        paths = one.paths()
+        keys = self.task.keys
+        blocks = Blocks(paths, keys)
+        self.note(one.name, f"files{when}", len(paths))
+        self.note(one.name, f"bytes{when}", sum(path.stat().st_size for path in paths))
+        kinds = {(f"point{when}", key): blocks.points(key, QUERIES) for key in keys}
+        if not when:
+            kinds |= {("range", key): blocks.boxes([key], 0.01, QUERIES) for key in keys}
+            kinds["box", ""] = blocks.boxes(keys[:2], 0.1, QUERIES)
+        for (kind, key), queries in kinds.items():
+            found = blocks.touched(queries)
+            self.note(one.name, f"{kind}_files", found.files, key)
+            if not when:
+                self.note(one.name, f"{kind}_row_groups", found.row_groups, key)
+                self.note(one.name, f"{kind}_pages", found.pages, key)
+                self.note(one.name, f"{kind}_bytes", found.bytes, key)
+                self.note(one.name, "row_groups", found.all_row_groups, key)
+                self.note(one.name, "pages", found.all_pages, key)
+
+    def queries(self, field: Sequence[Contender], wheres: Mapping[str, Sequence[str]]) -> None:
+        """Run point queries by all in turn; their counts must be equal."""
+        for key, asked in wheres.items():
+            seconds: dict[str, list[float]] = {one.name: [] for one in field}
+            for number, where in enumerate(asked):
+                counts = set()
+                for one in field:
+                    started = time.monotonic()
+                    counts.add(one.count(where))
+                    if number:  # the first one warms up
+                        seconds[one.name].append(time.monotonic() - started)
+                if len(counts) != 1:
+                    msg = f"The contenders differ in how many rows have {where}: {counts}"
+                    raise AssertionError(msg)
+            for name, found in seconds.items():
+                self.note(name, "query_seconds", _median(found), key)
+
+    def later(self, one: Contender) -> None:
+        """Run again without new rows, then with a tenth more of them."""
+        before = {path: path.stat().st_size for path in one.paths()}
+        self.cost(one.name, "again", self.meter.measure(one.again))
+        self.note(one.name, "again_new_files", len(set(one.paths()) - set(before)))
+        self.cost(one.name, "append", self.meter.measure(lambda: one.add(self.source.batch)))
+        self.reads(one, "_after_append")
+
+
+def run(session: str, data: str, scale: float, files: int, repeats: int) -> list[Line]:
+    """Run one session, in this process."""
+    rows = source(data, scale)
+    task = Task(rows.keys, files)
+    race = Race(session, data, task, rows, ProcessMeter(), [])
+    if session != "delta-rs":
+        formats = [session] if session != "parquet" else []
+        settings = format_settings(formats, SETTINGS, pyspark.__version__)
+        task.session = open_session(settings, str(OUTPUT / f"session_{session}"))
+        task.session.sql(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        race.meter = Meter(task.session)
+    else:
+        task.size = sum(path.stat().st_size for path in (OUTPUT / ORDER.replace(" ", "_")).glob("*.parquet")) // files
+    field = contenders(session, task)
+    race.build(field, repeats)
+    for one in field:
+        race.reads(one)
+    race.queries(field, rows.wheres(TIMED + 1))
+    race.note("", "peak_memory", race.meter.peak())
+    for one in field:
+        if not isinstance(one, Folder) or isinstance(one, OrderBy):
+            race.later(one)
+    return race.lines
+
+
+def _median(values: Sequence[float]) -> float:
+    return float(statistics.median(values)) if values else 0.0
+
+
+def main() -> None:
+    """Run every session, keep the figures as CSV, print the table and draw the plots."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", nargs="*", default=["lineitem"], choices=list(KEYS))
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="1 is 6 M rows of lineitem, 10 M of the synthetic sets"
+    )
+    parser.add_argument("--files", type=int, default=16)
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--sessions", nargs="*", default=list(SESSIONS), choices=SESSIONS)
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the figures and plots")
+    parser.add_argument("--alone", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.alone:
+        lines = run(arguments.alone, arguments.data[0], arguments.scale, arguments.files, arguments.repeats)
+        Path(arguments.out).write_text(json.dumps(lines), encoding="utf-8")
+        return
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for data in arguments.data:
+        source(data, arguments.scale)
+        lines = []
+        for session in arguments.sessions:
+            part = OUTPUT / f"{session}.json"
+            part.parent.mkdir(parents=True, exist_ok=True)
+            told = ["--data", data, "--scale", str(arguments.scale), "--files", str(arguments.files)]
+            told += ["--repeats", str(arguments.repeats), "--alone", session, "--out", str(part)]
+            subprocess.run([sys.executable, "-m", "bench.peers", *told], check=True)
+            lines += json.loads(part.read_text(encoding="utf-8"))
+        path = arguments.out / f"peers_{data}.csv"
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(lines[0]))
+            writer.writeheader()
+            writer.writerows(lines)
+        report(path, Console(width=200))
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
