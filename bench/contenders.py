@@ -253,6 +253,63 @@ class Lake(Contender):
         ).collect()
 
 
+@dataclass
+class Hudi(Contender):
+    """Hudi: a bulk insert without keys, then ``run_clustering``.
+
+    Attributes:
+        curve: ``z-order`` or ``hilbert``.
+        method: how it makes a curve of the keys: ``direct`` of their bits, ``sample`` of their ranks in a sample.
+    """
+
+    curve: str = "z-order"
+    method: str = "direct"
+
+    @property
+    def folder(self) -> str:
+        """Where it lies."""
+        return str(OUTPUT / f"hudi_{self.curve}_{self.method}")
+
+    def write(self, source: Path) -> None:
+        """Write all rows."""
+        self._insert(source, "overwrite")
+
+    def lay_out(self) -> None:
+        """Plan a clustering and carry it out."""
+        told = {
+            "hoodie.layout.optimize.curve.build.method": self.method,
+            "hoodie.clustering.plan.strategy.target.file.max.bytes": str(self.task.size),
+            "hoodie.clustering.plan.strategy.small.file.limit": str(1 << 40),
+            "hoodie.clustering.plan.strategy.max.bytes.per.group": str(1 << 40),
+        }
+        listed = ",".join(f"{key}={value}" for key, value in told.items())
+        self.spark.sql(
+            f"CALL run_clustering(path => '{self.folder}', op => 'scheduleandexecute', "
+            f"order => '{','.join(self.task.keys)}', order_strategy => '{self.curve}', options => '{listed}')"
+        ).collect()
+
+    def add(self, source: Path) -> None:
+        """Append, then cluster."""
+        self._insert(source, "append")
+        self.lay_out()
+
+    def paths(self) -> list[Path]:
+        """Ask its file index."""
+        return sorted(path_of(uri) for uri in self._table().inputFiles())
+
+    def count(self, where: str) -> int:
+        """Filter."""
+        return self._table().where(where).count()
+
+    def _table(self) -> DataFrame:
+        return self.spark.read.format("hudi").load(self.folder)
+
+    def _insert(self, source: Path, mode: str) -> None:
+        made = self.rows(source).write.format("hudi").mode(mode)
+        made = made.option("hoodie.table.name", Path(self.folder).name.replace("-", "_"))
+        made.option("hoodie.datasource.write.operation", "bulk_insert").save(self.folder)
+
+
 class DeltaRs(Contender):
     """delta-rs, without Spark: the rows by Arrow, then ``optimize.z_order``."""
 

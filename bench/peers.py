@@ -23,13 +23,14 @@ from typing import Any
 import pyspark
 from rich.console import Console
 
-from bench.contenders import ORDER, OUTPUT, SCHEMA, Contender, DeltaRs, Folder, Lake, OrderBy, Ours, Task
+from bench.contenders import ORDER, OUTPUT, SCHEMA, Contender, DeltaRs, Folder, Hudi, Lake, OrderBy, Ours, Task
 from bench.measure import Cost, Meter, ProcessMeter
 from bench.peers_report import report
 from bench.skipping import Blocks
 from bench.sources import KEYS, Source, source
 from dbt_zorder.adapter.format_settings import format_settings
 from dbt_zorder.adapter.session import open_session
+from dbt_zorder.stats.formats import FORMATS
 
 RESULTS = Path(__file__).parent / "results"
 QUERIES = 300
@@ -62,12 +63,26 @@ def contenders(session: str, task: Task) -> list[Contender]:
             Lake(task, "Iceberg rewrite_data_files zorder", "iceberg", {"target-file-size-bytes": "{size}"}),
             Lake(task, "Iceberg zorder, defaults", "iceberg"),
         ],
+        "hudi": lambda: [
+            Hudi(task, "Hudi clustering, z-order, direct"),
+            Hudi(task, "Hudi clustering, z-order, sample", method="sample"),
+            Hudi(task, "Hudi clustering, hilbert, direct", curve="hilbert"),
+            Hudi(task, "Hudi clustering, hilbert, sample", curve="hilbert", method="sample"),
+        ],
         "delta-rs": lambda: [DeltaRs(task, "delta-rs z_order")],
     }
     return [OrderBy(task, ORDER), *found[session]()] if session != "delta-rs" else found[session]()
 
 
-SESSIONS = ("parquet", "delta", "iceberg", "delta-rs")
+SESSIONS = ("parquet", "delta", "iceberg", "delta-rs", "hudi")
+HUDI = {
+    "spark.jars.packages": "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.1.0",
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+}
+"""Hudi has no release for the newest Spark; its session runs on 3.5, by an interpreter that is named for it."""
 
 
 @dataclass
@@ -167,8 +182,9 @@ def run(session: str, data: str, scale: float, files: int, repeats: int) -> list
     task = Task(rows.keys, files)
     race = Race(session, data, task, rows, ProcessMeter(), [])
     if session != "delta-rs":
-        formats = [session] if session != "parquet" else []
-        settings = format_settings(formats, SETTINGS, pyspark.__version__)
+        formats = [session] if session in FORMATS else []
+        user = {**SETTINGS, **(HUDI if session == "hudi" else {})}
+        settings = format_settings(formats, user, pyspark.__version__)
         task.session = open_session(settings, str(OUTPUT / f"session_{session}"))
         task.session.sql(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         race.meter = Meter(task.session)
@@ -199,7 +215,8 @@ def main() -> None:
     )
     parser.add_argument("--files", type=int, default=16)
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--sessions", nargs="*", default=list(SESSIONS), choices=SESSIONS)
+    parser.add_argument("--sessions", nargs="*", default=list(SESSIONS[:-1]), choices=SESSIONS)
+    parser.add_argument("--hudi", default=sys.executable, help="a Python with PySpark 3.5, for the session 'hudi'")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the figures and plots")
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -216,7 +233,8 @@ def main() -> None:
             part.parent.mkdir(parents=True, exist_ok=True)
             told = ["--data", data, "--scale", str(arguments.scale), "--files", str(arguments.files)]
             told += ["--repeats", str(arguments.repeats), "--alone", session, "--out", str(part)]
-            subprocess.run([sys.executable, "-m", "bench.peers", *told], check=True)
+            python = arguments.hudi if session == "hudi" else sys.executable
+            subprocess.run([python, "-m", "bench.peers", *told], check=True)
             lines += json.loads(part.read_text(encoding="utf-8"))
         path = arguments.out / f"peers_{data}.csv"
         with path.open("w", newline="") as file:

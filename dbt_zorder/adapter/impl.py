@@ -102,7 +102,9 @@ class ZorderAdapter(OperationsAdapter):
         request = build_request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
             batch = Batch(may_rewrite=settings.optimize != "never")
-            return ZorderResponse.of_increment(merge_format(self.session, sql, request, batch, settings.optimize))
+            given = model["config"].get("unique_key") or []
+            keys = [given] if isinstance(given, str) else given
+            return ZorderResponse.of_increment(merge_format(self.session, sql, request, batch, settings.optimize, keys))
 
     @available.parse_none
     def zorder_snapshot(

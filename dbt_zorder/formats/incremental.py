@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +13,7 @@ from pyspark.sql.types import ByteType, ShortType
 
 from dbt_zorder.catalog import TableInfo, describe
 from dbt_zorder.columns import case_sensitive, resolve_all
+from dbt_zorder.errors import ColumnError
 from dbt_zorder.formats.build import build_format, check_version, measured
 from dbt_zorder.formats.history import last_whole, version_of
 from dbt_zorder.formats.optimize import file_bytes, measure_format, own_format, rewrite_format
@@ -87,13 +88,29 @@ def increment_format(
     return _after(spark, request, AppendReport(layout.rows, files, size, removed, clock.seconds), batch, how)
 
 
-def merge_format(spark: SparkSession, sql: str, request: BuildRequest, batch: Batch, how: str) -> IncrementReport:
+def merge_format(
+    spark: SparkSession, sql: str, request: BuildRequest, batch: Batch, how: str, unique_key: Sequence[str] = ()
+) -> IncrementReport:
     """Run a MERGE, which the format carries out by a plan of its own, and lay the table out anew if that is due.
 
+    Args:
+        spark: the session.
+        sql: the statement.
+        request: the model's settings.
+        batch: whether a rewrite may follow.
+        how: ``zorder_optimize`` of the model.
+        unique_key: columns that the statement joins by; what formats say of one that is not there names nothing.
+
     Raises:
+        ColumnError: the table has no column that ``unique_key`` names.
         ZorderError: the table is of another format.
     """
     own_format(spark, request)
+    try:
+        resolve_all(unique_key, spark.table(request.table.sql).schema, sensitive=case_sensitive(spark))
+    except ColumnError as exc:
+        msg = f"unique_key: {exc}"
+        raise ColumnError(msg) from exc
     clock = Clock()
     with clock.phase("write"):
         files, size, removed = _counted(spark, request, lambda: spark.sql(sql).collect())

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.curve.ranks import Ranks
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.literals import KeyValue, shortest_separator
@@ -91,18 +92,6 @@ def draw(
         hashes = table.column(len(keys)).to_numpy()
         partitions = np.minimum(np.searchsorted(known_hashes, hashes), len(known_hashes) - 1).astype(np.int32)
     return Sample(ranks, partitions, [distinct for _, distinct in ranked])
-
-
-def collect_arrow(df: DataFrame) -> pa.Table:
-    """Return all rows of a small DataFrame as one Arrow table, by the way that the installed PySpark has."""
-    if hasattr(df, "toArrow"):
-        return df.toArrow()
-    batches = df._collect_as_arrow()  # type: ignore[operator]
-    if batches:
-        return pa.Table.from_batches(batches)
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return pa.Table.from_batches([], schema=to_arrow_schema(df.schema))
 
 
 def _rank(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], pa.Array]:

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
+from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.errors import ConfigError
-from dbt_zorder.layout.sample import collect_arrow
 
 _LOG = logging.getLogger("dbt_zorder")
 

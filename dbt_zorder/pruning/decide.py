@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql.functions import expr
 
 from dbt_zorder.pruning.condition import All, Any, Atom, Unknown, leaves
 from dbt_zorder.pruning.operand import StatsNames
+from dbt_zorder.pruning.stats_source import Stats
 from dbt_zorder.pruning.translate import keep_sql
 from dbt_zorder.pruning.tree import Column
 
@@ -56,25 +57,24 @@ def with_names(frame: DataFrame, names: StatsNames) -> DataFrame:
     return projected.selectExpr("*", *map(names.soundness, columns))
 
 
-def decide(
-    frame: DataFrame, condition: Atom | Unknown | All | Any, names: StatsNames, *, each: bool = False
-) -> Decision:
+def decide(stats: Stats, condition: Atom | Unknown | All | Any, names: StatsNames, *, each: bool = False) -> Decision:
     """Evaluate ``condition`` for every file.
 
     Args:
-        frame: the stats table.
+        stats: the stats table.
         condition: what must hold for a file to be read.
         names: the names that the condition uses.
         each: count for each atom how many files it excludes by itself.
     """
+    assert stats.frame is not None
     atoms = list(leaves(condition)) if each else []
     counts = [f"NOT {keep_sql(atom, names)} AS atom{number}" for number, atom in enumerate(atoms)]
     keep = f"{keep_sql(condition, names)} AS keep"
+    judged = with_names(stats.frame, names).selectExpr("file_path", "file_size", "row_count", keep, *counts)
+    if stats.is_local:
+        return _add_up(judged.collect(), each)
     # One partition: a stats table is small, and grouping it then needs no exchange.
-    judged = with_names(frame.coalesce(1), names).selectExpr("file_path", "file_size", "row_count", keep, *counts)
-    fields = ", ".join(["file_size", "row_count", "keep", *(f"atom{number}" for number in range(len(atoms)))])
-    by_path = judged.groupBy("file_path").agg(expr("count(*) AS copies"), expr(f"first(struct({fields})) AS f"))
-    out = "(copies = 1 AND NOT f.keep AND file_path IS NOT NULL AND f.file_size >= 0)"
+    by_path, out = _by_path(judged.coalesce(1), len(atoms))
     totals = by_path.selectExpr(
         "count(*)",
         "coalesce(sum(f.row_count), 0)",
@@ -94,3 +94,37 @@ def decide(
     # A NULL in a FILTER or a size that is missing would shorten one list: `out` is never NULL and tests both.
     excluded = list(zip(row[7], row[8], strict=True))
     return Decision(row[0], row[1], row[2], row[3], row[4], row[5], excluded, list(row[11:]), row[6], row[9], row[10])
+
+
+def _by_path(judged: DataFrame, atoms: int) -> tuple[DataFrame, str]:
+    """Return the judged rows by path, and the test of those that are excluded."""
+    fields = ", ".join(["file_size", "row_count", "keep", *(f"atom{number}" for number in range(atoms))])
+    by_path = judged.groupBy("file_path").agg(expr("count(*) AS copies"), expr(f"first(struct({fields})) AS f"))
+    return by_path, "(copies = 1 AND NOT f.keep AND file_path IS NOT NULL AND coalesce(f.file_size, -1) >= 0)"
+
+
+def _add_up(judged: Sequence[Row], each: bool) -> Decision:
+    """Do what ``decide`` has Spark do with many rows: path, size, row count, keep, then what each atom excludes."""
+    by_path: dict[str | None, list[Row]] = {}
+    for row in judged:
+        by_path.setdefault(row[0], []).append(row)
+    first = [rows[0] for rows in by_path.values()]
+    once = [rows[0] for rows in by_path.values() if len(rows) == 1]
+    sized = [row for row in once if row[0] is not None and row[1] is not None and row[1] >= 0]
+    excluded = [(row[0], row[1]) for row in sized if row[3] is False]
+    out = {path for path, _ in excluded}
+    kept = [row for row in first if row[0] not in out]
+    paths = [row[0] for row in kept if row[0] is not None]
+    return Decision(
+        files=len(first),
+        rows=sum(row[2] or 0 for row in first),
+        bytes=sum(row[1] or 0 for row in first),
+        kept_files=len(kept),
+        kept_rows=sum(row[2] or 0 for row in kept),
+        kept_bytes=sum(row[1] or 0 for row in kept),
+        excluded=excluded,
+        excluded_by=[sum(row[place] is True for row in once) for place in range(4, len(judged[0]) if judged else 4)],
+        ambiguous=len(first) - len(once),
+        paths=[row[0] for row in first if row[0] is not None] if each else (),
+        kept_paths=paths if len(paths) <= KEPT_AT_MOST else (),
+    )

@@ -108,10 +108,10 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
             plan, f"{unknown.text}: {unknown.reason}" if unknown else "nothing in the predicate excludes a file"
         )
     try:
-        decision = decide(stats.frame, condition, names, each=each)
+        decision = decide(stats, condition, names, each=each)
     except Exception:  # most likely a cast that fails under ANSI for one file's value: ask without those
         condition = Translator(names, types, rules, single_values=False).translate(tree)
-        decision = decide(stats.frame, condition, names, each=each)
+        decision = decide(stats, condition, names, each=each)
     if plan.skipped_by:
         return _with(plan, condition=condition, decision=decision)
     if decision.excluded and not worthwhile(decision.rows, decision.kept_rows):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
@@ -14,6 +14,7 @@ from dbt_zorder.pruning.table_facts import TableFacts
 from dbt_zorder.pruning.tree import Column
 from dbt_zorder.stats import store
 from dbt_zorder.stats.formats import FORMATS, format_stats
+from dbt_zorder.stats.held import held_stats
 from dbt_zorder.stats.schema import column_stats_type, stats_schema
 
 
@@ -24,10 +25,12 @@ class Stats:
     Attributes:
         frame: one row a file, of the schema in :mod:`dbt_zorder.stats.schema`; None if there are no usable statistics.
         reason: why ``frame`` is None.
+        is_local: they are held in memory, and selecting from them takes no Spark job.
     """
 
     frame: DataFrame | None
     reason: str = ""
+    is_local: bool = False
 
     def types(self) -> dict[str, DataType]:
         """Return the type of the bounds of every column whose statistics have the right shape, by its dotted name."""
@@ -68,6 +71,9 @@ def read_stats(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]
             f"{facts.sql} is in the format '{facts.provider or 'unknown'}', whose files cannot be told apart",
         )
     try:
+        held = held_stats(spark, facts.location)
+        if held is not None:
+            return replace(check_shape(held), is_local=True)
         return check_shape(store.read_stats(spark, facts.location))
     except Exception as exc:  # every failure means that the statistics cannot be used
         return Stats(None, f"no statistics could be read: {first_line(exc)}")

@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
+from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.keys import Key, key_of
-from dbt_zorder.layout.sample import collect_arrow
 from dbt_zorder.stats.formats import FORMATS, format_stats
 from dbt_zorder.stats.point_query import point_query_files
 from dbt_zorder.stats.store import read_stats

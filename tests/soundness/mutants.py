@@ -115,6 +115,8 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("like", 'DEFAULT_ESCAPE = "\\\\"', 'DEFAULT_ESCAPE = "~"'),
     ("like", 'char in "_%" or wild', 'char in "%" or wild'),
     ("decide", "(copies = 1 AND NOT f.keep", "(copies >= 1 AND NOT f.keep"),
+    ("decide", "if len(rows) == 1]", "if rows]"),
+    ("decide", "if row[3] is False]", "]"),
     ("exclusion", "get({table}, {number}) = _metadata.file_size - {least}L", "get({table}, {number}) >= 0"),
     ("exclusion", "startswith({path}, {quote_string(prefix)}) AND ", ""),
     ("exclusion", " AND endswith({path}, {quote_string(suffix)})", ""),

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,8 +142,11 @@ class Suite:
         source = load("stats_source").check_shape(self.doubled)
         names = load("decide").stats_names(load("plan")._covered(item.tree, source))
         condition = load("translate").Translator(names, item.types).translate(item.tree)
-        decision = load("decide").decide(self.doubled, condition, names)
-        return [f"{path} has two rows of statistics" for path, size in decision.excluded if size % 2 == 0]
+        found = []
+        for is_local in (False, True):
+            decision = load("decide").decide(replace(source, is_local=is_local), condition, names)
+            found += [f"{path} has two rows of statistics" for path, size in decision.excluded if size % 2 == 0]
+        return found
 
     def _exclusion(self) -> list[str]:
         """The filter leaves out the given pairs and nothing else, whatever the names."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from dbt.tests.adapter.incremental.test_incremental_on_schema_change import Base
 from dbt.tests.adapter.incremental.test_incremental_predicates import BaseIncrementalPredicates
 from dbt.tests.adapter.incremental.test_incremental_unique_id import BaseIncrementalUniqueKey
 
+MERGES = os.environ.get("ZORDER_SUITES") == "delta"
 NO_MERGE = "merge and delete+insert change rows of Parquet files, which append and insert_overwrite do not"
 
 
@@ -45,12 +47,20 @@ class TestMicrobatch(BaseMicrobatch):
         return MICROBATCH
 
 
-class TestIncrementalUniqueKey(BaseIncrementalUniqueKey):
-    """Those cases of the suite that have no key: others need a merge."""
+class Merging:
+    """Models of a suite that merge, in a file format that can."""
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"models": {"+incremental_strategy": "merge"}} if MERGES else {}
+
+
+class TestIncrementalUniqueKey(Merging, BaseIncrementalUniqueKey):
+    """On Parquet those cases of the suite that have no key: others need a merge."""
 
 
 def _needs_merge(name: str) -> Any:
-    @pytest.mark.skip(reason=NO_MERGE)
+    @pytest.mark.skipif(not MERGES, reason=NO_MERGE)
     def test(self: Any, project: Any) -> None:
         getattr(BaseIncrementalUniqueKey, name)(self, project)
 
@@ -66,11 +76,14 @@ for _name in vars(BaseIncrementalUniqueKey) | vars(BaseIncrementalUniqueKey.__mr
         setattr(TestIncrementalUniqueKey, _name, _needs_merge(_name))
 
 
-@pytest.mark.skip(reason=NO_MERGE)
-class TestMergeExcludeColumns(BaseMergeExcludeColumns):
+@pytest.mark.skipif(not MERGES, reason=NO_MERGE)
+class TestMergeExcludeColumns(Merging, BaseMergeExcludeColumns):
     pass
 
 
-@pytest.mark.skip(reason=NO_MERGE)
+@pytest.mark.skipif(not MERGES, reason=NO_MERGE)
 class TestIncrementalPredicates(BaseIncrementalPredicates):
-    pass
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        """As dbt-spark's own: the suite's are those of delete+insert."""
+        return {"models": {"+incremental_predicates": ["dbt_internal_dest.id != 2"], "+incremental_strategy": "merge"}}

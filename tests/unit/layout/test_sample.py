@@ -5,9 +5,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.columns import resolve
 from dbt_zorder.layout.keys import Key, key_of
-from dbt_zorder.layout.sample import LEAST_ROWS, MOST_BYTES, Sample, collect_arrow, draw, wanted_rows
+from dbt_zorder.layout.sample import LEAST_ROWS, MOST_BYTES, Sample, draw, wanted_rows
 
 ONE = np.zeros(1, dtype=np.int64)
 

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.stats import held
+from dbt_zorder.stats.held import held_stats
+from dbt_zorder.stats.store import read_stats, write_stats
+
+ROW = """
+    SELECT 'a' AS file_path, 1 AS row_count, named_struct(
+        't', timestamp'0001-01-01 00:00:00.000001', 'n', timestamp_ntz'9999-12-31 23:59:59.999999',
+        'd', date'1582-10-10', 'm', 99999999999999999999999999999999999999bd,
+        'f', double('NaN'), 'z', float('-0.0'), 's', 'ü\\0',
+        'b', X'00ff', 'i', interval 1 day 2 microseconds, 'nothing', cast(null AS int), 'yes', true, 'y', -1Y
+    ) AS columns
+"""
+
+
+def test_every_type_comes_back_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    write_stats(spark.sql(ROW), str(tmp_path))
+    local, lying = held_stats(spark, str(tmp_path)), read_stats(spark, str(tmp_path))
+    assert local is not None
+    assert local.schema == lying.schema
+    texts = [
+        frame.selectExpr("to_json(struct(*))", "hex(columns.s)", "columns.z < 0", "1 / columns.z").collect()
+        for frame in (local, lying)
+    ]
+    assert texts[0] == texts[1]
+    assert local.unionByName(lying).distinct().count() == 1
+
+
+def test_selecting_takes_no_job(spark: SparkSession, tmp_path: Path) -> None:
+    write_stats(spark.sql(ROW), str(tmp_path))
+    local = held_stats(spark, str(tmp_path))
+    assert local is not None
+    group = "held stats"
+    spark.sparkContext.setJobGroup(group, group)
+    try:
+        assert local.selectExpr("row_count + 1").collect()[0][0] == 2
+        assert held_stats(spark, str(tmp_path)) is local
+        assert list(spark.sparkContext.statusTracker().getJobIdsForGroup(group)) == []
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", "")
+
+
+def test_new_stats_are_seen(spark: SparkSession, tmp_path: Path) -> None:
+    for path in ("a", "b"):
+        write_stats(spark.sql(f"SELECT '{path}' AS file_path"), str(tmp_path))
+        local = held_stats(spark, str(tmp_path))
+        assert local is not None
+        assert local.collect()[0][0] == path
+
+
+def test_what_cannot_be_held_is_read_as_it_lies(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert held_stats(spark, str(tmp_path / "nothing")) is None
+    write_stats(spark.sql("SELECT 'a' AS file_path, interval 1 year AS y"), str(tmp_path / "y"))
+    assert held_stats(spark, str(tmp_path / "y")) is None
+    write_stats(spark.sql("SELECT 'a' AS file_path"), str(tmp_path / "large"))
+    monkeypatch.setattr(held, "BYTES_AT_MOST", 10)
+    assert held_stats(spark, str(tmp_path / "large")) is None
+
+
+def test_few_tables_are_held(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "TABLES_AT_MOST", 2)
+    for number in range(4):
+        write_stats(spark.sql("SELECT 'a' AS file_path"), str(tmp_path / str(number)))
+        held_stats(spark, str(tmp_path / str(number)))
+    assert len(held._held) <= 2
