@@ -7,6 +7,7 @@ are its pipeline. What clusters in one step has no second.
 from __future__ import annotations
 
 import re
+import shutil
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Literal
 from urllib.parse import unquote, urlparse
 
 import pyarrow.dataset as ds
-from deltalake import DeltaTable, QueryBuilder, write_deltalake
+from deltalake import DeltaTable, QueryBuilder, WriterProperties, write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.datasets import DATA
@@ -30,6 +31,10 @@ from dbt_zorder.table.request import BuildRequest
 
 SCHEMA = "bench"
 OUTPUT = DATA / "peers"
+SNAPPY = {"write.parquet.compression-codec": "snappy"}
+"""Iceberg's and delta-rs's default is zstd: with Spark's own codec bytes tell of the layout alone."""
+
+_LIKE_SPARK = WriterProperties(compression="SNAPPY")
 ORDER = "ORDER BY"
 """Who all others are compared with."""
 
@@ -41,22 +46,27 @@ class Task:
     Attributes:
         keys: columns to cluster by.
         files: how many files the table is to have.
-        size: bytes of a file, for those that are told a size: what ORDER BY took, shared out.
         session: Spark's; a contender that has none does not ask for it.
     """
 
     keys: list[str]
     files: int
-    size: int = 0
     session: SparkSession | None = None
 
 
 @dataclass
 class Contender(ABC):
-    """One way to a clustered table. Rows come as a folder of Parquet files."""
+    """One way to a clustered table. Rows come as a folder of Parquet files.
+
+    Attributes:
+        task: what to do.
+        name: for tables and plots.
+        size: bytes of a file, for those that are told a size instead of a number: what ``write`` wrote, shared out.
+    """
 
     task: Task
     name: str
+    size: int = field(default=0, init=False)
 
     @property
     def spark(self) -> SparkSession:
@@ -67,6 +77,9 @@ class Contender(ABC):
     def rows(self, source: Path) -> DataFrame:
         """Return rows that came."""
         return self.spark.read.parquet(str(source))
+
+    def clear(self) -> None:  # noqa: B027
+        """Remove a table that cannot be replaced in place; not measured."""
 
     @abstractmethod
     def write(self, source: Path) -> None:
@@ -87,22 +100,35 @@ class Contender(ABC):
     def paths(self) -> list[Path]:
         """Return the data files that a reader of the table would open."""
 
+    def open(self) -> None:  # noqa: B027
+        """Let readers see what was written; not measured."""
+
     @abstractmethod
     def count(self, where: str) -> int:
         """Count the rows of a filter, as a reader of this table would ask for them."""
 
 
 class Folder(Contender):
-    """A folder of Parquet files, with the rows as they come."""
+    """A table over a folder of Parquet files, with the rows as they come: a plain copy."""
 
     @property
     def folder(self) -> Path:
         """Where it lies."""
-        return OUTPUT / self.name.replace(" ", "_")
+        return OUTPUT / self.table.identifier
+
+    @property
+    def table(self) -> TableName:
+        """Its name."""
+        return table_of(self.name)
 
     def write(self, source: Path) -> None:
         """Write all rows."""
         self.laid_out(self.rows(source), self.task.files).write.mode("overwrite").parquet(str(self.folder))
+
+    def open(self) -> None:
+        """Make the table known."""
+        self.spark.sql(f"DROP TABLE IF EXISTS {self.table.sql}")
+        self.spark.sql(f"CREATE TABLE {self.table.sql} USING parquet LOCATION '{self.folder}'")
 
     def add(self, source: Path) -> None:
         """Write files of the same size."""
@@ -115,11 +141,11 @@ class Folder(Contender):
 
     def count(self, where: str) -> int:
         """Filter."""
-        return self.rows(self.folder).where(where).count()
+        return self.spark.table(self.table.sql).where(where).count()
 
     def laid_out(self, rows: DataFrame, files: int) -> DataFrame:
-        """Share rows out among files."""
-        return rows.repartition(files)
+        """Leave the rows as they are."""
+        return rows
 
 
 class OrderBy(Folder):
@@ -141,7 +167,10 @@ class Ours(Contender):
         """What a model says."""
         spec = LayoutSpec(by=self.task.keys, files=self.task.files)
         table = TableName(SCHEMA, f"ours_{self.file_format}")
-        return BuildRequest(table, spec, keep_versions=0, grace_hours=0, file_format=self.file_format)
+        properties = SNAPPY if self.file_format == "iceberg" else {}
+        return BuildRequest(
+            table, spec, properties=properties, keep_versions=0, grace_hours=0, file_format=self.file_format
+        )
 
     def write(self, source: Path) -> None:
         """Build."""
@@ -184,24 +213,32 @@ class Lake(Contender):
     Attributes:
         file_format: what it is.
         settings: of the session (Delta) or of the procedure (Iceberg); ``{size}`` is the size of a file.
+        properties: of the table.
         liquid: Delta's liquid clustering, along Hilbert's curve, instead of ZORDER BY.
     """
 
     file_format: Literal["delta", "iceberg"] = "delta"
     settings: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, str] = field(default_factory=dict)
     liquid: bool = False
 
     @property
     def table(self) -> TableName:
         """Its name."""
-        return TableName(SCHEMA, re.sub(r"\W+", "_", self.name).lower())
+        return table_of(self.name)
+
+    def clear(self) -> None:
+        """Drop the table."""
+        self.spark.sql(f"DROP TABLE IF EXISTS {self.table.sql}")
 
     def write(self, source: Path) -> None:
         """Create the table anew."""
         self.rows(source).createOrReplaceTempView("bench_rows")
-        self.spark.sql(f"DROP TABLE IF EXISTS {self.table.sql}")
-        clause = f"CLUSTER BY ({', '.join(self.task.keys)})" if self.liquid else ""
-        using = f"USING {self.file_format} {clause}"
+        using = f"USING {self.file_format}"
+        if self.liquid:
+            using += f" CLUSTER BY ({', '.join(self.task.keys)})"
+        if self.properties:
+            using += f" TBLPROPERTIES ({', '.join(f'{key!r} = {value!r}' for key, value in self.properties.items())})"
         self.spark.sql(f"CREATE TABLE {self.table.sql} {using} AS SELECT * FROM bench_rows").collect()
 
     def lay_out(self) -> None:
@@ -232,7 +269,7 @@ class Lake(Contender):
         return self.spark.table(self.table.sql).where(where).count()
 
     def _told(self) -> dict[str, str]:
-        return {key: value.format(size=self.task.size) for key, value in self.settings.items()}
+        return {key: value.format(size=self.size) for key, value in self.settings.items()}
 
     def _optimize(self) -> None:
         by = "" if self.liquid else f" ZORDER BY ({', '.join(self.task.keys)})"
@@ -278,7 +315,7 @@ class Hudi(Contender):
         """Plan a clustering and carry it out."""
         told = {
             "hoodie.layout.optimize.curve.build.method": self.method,
-            "hoodie.clustering.plan.strategy.target.file.max.bytes": str(self.task.size),
+            "hoodie.clustering.plan.strategy.target.file.max.bytes": str(self.size),
             "hoodie.clustering.plan.strategy.small.file.limit": str(1 << 40),
             "hoodie.clustering.plan.strategy.max.bytes.per.group": str(1 << 40),
         }
@@ -313,6 +350,10 @@ class Hudi(Contender):
 class DeltaRs(Contender):
     """delta-rs, without Spark: the rows by Arrow, then ``optimize.z_order``."""
 
+    def clear(self) -> None:
+        """Delete the table."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     @property
     def folder(self) -> str:
         """Where it lies."""
@@ -324,7 +365,7 @@ class DeltaRs(Contender):
 
     def lay_out(self) -> None:
         """Z-order all files."""
-        DeltaTable(self.folder).optimize.z_order(self.task.keys, target_size=self.task.size)
+        DeltaTable(self.folder).optimize.z_order(self.task.keys, target_size=self.size, writer_properties=_LIKE_SPARK)
 
     def add(self, source: Path) -> None:
         """Append, then z-order all files."""
@@ -343,7 +384,12 @@ class DeltaRs(Contender):
         return int(asked.read_all().column("n")[0].as_py())
 
     def _write(self, source: Path, mode: Literal["append", "overwrite"]) -> None:
-        write_deltalake(self.folder, ds.dataset(source).scanner().to_reader(), mode=mode)
+        write_deltalake(self.folder, ds.dataset(source).scanner().to_reader(), mode=mode, writer_properties=_LIKE_SPARK)
+
+
+def table_of(name: str) -> TableName:
+    """Return the table of a contender."""
+    return TableName(SCHEMA, re.sub(r"\W+", "_", name).lower())
 
 
 def path_of(uri: str) -> Path:

@@ -75,9 +75,9 @@ def main() -> None:
                 table.add_row(*lines[-1])
         xs = [value for value, _, _ in points]
         for way in WAYS:
-            grows = slope(xs, processors[way])
-            axes[place].loglog(xs, seconds[way], marker="o", label=f"{way}, slope of CPU {grows:.2f}")
-            table.add_row(against, "slope", way, f"{slope(xs, seconds[way]):.2f}", f"{grows:.2f}")
+            grows = slope(xs, seconds[way])
+            axes[place].loglog(xs, seconds[way], marker="o", label=f"{way}, slope {grows:.2f}")
+            table.add_row(against, "slope", way, f"{grows:.2f}", f"{slope(xs, processors[way]):.2f}")
         axes[place].set_xlabel(against)
         axes[place].set_ylabel("seconds")
         axes[place].legend()

@@ -1,7 +1,9 @@
 """dbt-zorder beside its peers: ``python -m bench.peers``.
 
 Every session runs in a process of its own, one after the other, with ORDER BY as the contender that all share: each
-ratio is to ORDER BY in the same session. The same rows, the same number of files, the same Spark.
+ratio is to ORDER BY in the same session. The same rows, the same Spark and codec; who is told a size of a file instead
+of a number is told a sixteenth of what it has written. A pipeline is run once to warm up and then some times in turn; a
+second run and an append are run once.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from typing import Any
 import pyspark
 from rich.console import Console
 
-from bench.contenders import ORDER, OUTPUT, SCHEMA, Contender, DeltaRs, Folder, Hudi, Lake, OrderBy, Ours, Task
+from bench.contenders import ORDER, OUTPUT, SCHEMA, SNAPPY, Contender, DeltaRs, Folder, Hudi, Lake, OrderBy, Ours, Task
 from bench.measure import Cost, Meter, ProcessMeter
 from bench.peers_report import report
 from bench.skipping import Blocks
@@ -36,7 +38,7 @@ RESULTS = Path(__file__).parent / "results"
 QUERIES = 300
 """Queries of each kind that are counted by the files' own ranges."""
 
-TIMED = 15
+TIMED = 10
 """Point queries of each column that are run and timed."""
 
 SIZED = {"spark.databricks.delta.optimize.maxFileSize": "{size}"}
@@ -60,7 +62,7 @@ def contenders(session: str, task: Task) -> list[Contender]:
         ],
         "iceberg": lambda: [
             Ours(task, "dbt-zorder on Iceberg", "iceberg"),
-            Lake(task, "Iceberg rewrite_data_files zorder", "iceberg", {"target-file-size-bytes": "{size}"}),
+            Lake(task, "Iceberg rewrite_data_files zorder", "iceberg", {"target-file-size-bytes": "{size}"}, SNAPPY),
             Lake(task, "Iceberg zorder, defaults", "iceberg"),
         ],
         "hudi": lambda: [
@@ -109,25 +111,34 @@ class Race:
             }
         )
 
-    def cost(self, name: str, measure: str, cost: Cost) -> None:
-        """Keep what a step took."""
-        self.note(name, f"{measure}_seconds", cost.wall)
-        self.note(name, f"{measure}_cpu_seconds", cost.cpu)
+    def costs(self, name: str, measure: str, costs: Sequence[Cost]) -> None:
+        """Keep what the runs of a step took: the median, and for its seconds also the least and the most."""
+        walls = [cost.wall for cost in costs]
+        self.note(name, f"{measure}_seconds", _median(walls))
+        self.note(name, f"{measure}_cpu_seconds", _median([cost.cpu for cost in costs]))
+        if len(costs) > 1:
+            self.note(name, f"{measure}_seconds_least", min(walls))
+            self.note(name, f"{measure}_seconds_most", max(walls))
 
     def build(self, field: Sequence[Contender], repeats: int) -> None:
         """Let all build the table in turn, once to warm up, and keep the medians of both steps."""
         found: dict[str, list[tuple[Cost, Cost]]] = {one.name: [] for one in field}
         for turn in range(repeats + 1):
             for one in field:
-                steps = self.meter.measure(partial(one.write, self.source.rows)), self.meter.measure(one.lay_out)
+                one.clear()
+                wrote = self.meter.measure(partial(one.write, self.source.rows))
+                one.size = sum(path.stat().st_size for path in one.paths()) // self.task.files
+                laid_out = self.meter.measure(one.lay_out)
                 if turn:
-                    found[one.name].append(steps)
-                elif one is field[0] and not self.task.size:
-                    self.task.size = sum(path.stat().st_size for path in one.paths()) // self.task.files
-        for name, runs in found.items():
+                    found[one.name].append((wrote, laid_out))
+        self.note("", "peak_memory", self.meter.peak())
+        for one in field:
+            runs = found[one.name]
             both = [Cost(a.wall + b.wall, a.cpu + b.cpu) for a, b in runs]
-            for measure, costs in (("pipeline", both), ("rewrite", [b for _, b in runs])):
-                self.cost(name, measure, Cost(_median([c.wall for c in costs]), _median([c.cpu for c in costs])))
+            self.costs(one.name, "pipeline", both)
+            if type(one).lay_out is not Contender.lay_out:
+                self.costs(one.name, "rewrite", [b for _, b in runs])
+            one.open()
 
     def reads(self, one: Contender, when: str = "") -> None:
         """Keep what queries on a table cannot skip."""
@@ -147,13 +158,15 @@ class Race:
                 self.note(one.name, f"{kind}_row_groups", found.row_groups, key)
                 self.note(one.name, f"{kind}_pages", found.pages, key)
                 self.note(one.name, f"{kind}_bytes", found.bytes, key)
-                self.note(one.name, "row_groups", found.all_row_groups, key)
-                self.note(one.name, "pages", found.all_pages, key)
+        if not when:
+            self.note(one.name, "row_groups", len(blocks.starts["row_groups"]))
+            self.note(one.name, "pages", len(blocks.starts["pages"]))
 
     def queries(self, field: Sequence[Contender], wheres: Mapping[str, Sequence[str]]) -> None:
         """Run point queries by all in turn; their counts must be equal."""
         for key, asked in wheres.items():
             seconds: dict[str, list[float]] = {one.name: [] for one in field}
+            rows = 0
             for number, where in enumerate(asked):
                 counts = set()
                 for one in field:
@@ -164,15 +177,18 @@ class Race:
                 if len(counts) != 1:
                     msg = f"The contenders differ in how many rows have {where}: {counts}"
                     raise AssertionError(msg)
+                rows += counts.pop()
+            self.note("", "query_rows", rows, key)
             for name, found in seconds.items():
                 self.note(name, "query_seconds", _median(found), key)
 
     def later(self, one: Contender) -> None:
         """Run again without new rows, then with a tenth more of them."""
-        before = {path: path.stat().st_size for path in one.paths()}
-        self.cost(one.name, "again", self.meter.measure(one.again))
-        self.note(one.name, "again_new_files", len(set(one.paths()) - set(before)))
-        self.cost(one.name, "append", self.meter.measure(lambda: one.add(self.source.batch)))
+        before = set(one.paths())
+        if type(one).lay_out is not Contender.lay_out or type(one).again is not Contender.again:
+            self.costs(one.name, "again", [self.meter.measure(one.again)])
+            self.note(one.name, "again_new_files", len(set(one.paths()) - before))
+        self.costs(one.name, "append", [self.meter.measure(lambda: one.add(self.source.batch))])
         self.reads(one, "_after_append")
 
 
@@ -188,16 +204,13 @@ def run(session: str, data: str, scale: float, files: int, repeats: int) -> list
         task.session = open_session(settings, str(OUTPUT / f"session_{session}"))
         task.session.sql(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         race.meter = Meter(task.session)
-    else:
-        task.size = sum(path.stat().st_size for path in (OUTPUT / ORDER.replace(" ", "_")).glob("*.parquet")) // files
     field = contenders(session, task)
     race.build(field, repeats)
     for one in field:
         race.reads(one)
     race.queries(field, rows.wheres(TIMED + 1))
-    race.note("", "peak_memory", race.meter.peak())
     for one in field:
-        if not isinstance(one, Folder) or isinstance(one, OrderBy):
+        if type(one) is not Folder:  # a copy has no order to keep
             race.later(one)
     return race.lines
 
@@ -214,7 +227,7 @@ def main() -> None:
         "--scale", type=float, default=1.0, help="1 is 6 M rows of lineitem, 10 M of the synthetic sets"
     )
     parser.add_argument("--files", type=int, default=16)
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sessions", nargs="*", default=list(SESSIONS[:-1]), choices=SESSIONS)
     parser.add_argument("--hudi", default=sys.executable, help="a Python with PySpark 3.5, for the session 'hudi'")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the figures and plots")
@@ -236,13 +249,14 @@ def main() -> None:
             python = arguments.hudi if session == "hudi" else sys.executable
             subprocess.run([python, "-m", "bench.peers", *told], check=True)
             lines += json.loads(part.read_text(encoding="utf-8"))
+        shutil.rmtree(OUTPUT, ignore_errors=True)
         path = arguments.out / f"peers_{data}.csv"
         with path.open("w", newline="") as file:
             writer = csv.DictWriter(file, list(lines[0]))
             writer.writeheader()
             writer.writerows(lines)
-        report(path, Console(width=200))
-    shutil.rmtree(OUTPUT, ignore_errors=True)
+        given = f"{data}, scale {arguments.scale:g}, {arguments.files} files, {arguments.repeats} runs of each pipeline"
+        report(path, given, Console(width=200))
 
 
 if __name__ == "__main__":

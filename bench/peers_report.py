@@ -1,9 +1,11 @@
-"""The figures of ``bench.peers`` as a table, beside ORDER BY and the theoretical minimum, and as plots."""
+"""The figures of ``bench.peers`` as a table, beside ORDER BY and the theoretical minimum, and as a plot."""
 
 from __future__ import annotations
 
 import csv
+import importlib.metadata
 import math
+import os
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,121 +16,158 @@ from rich.table import Table
 
 from bench.contenders import ORDER
 
-Figures = Mapping[tuple[str, str], Mapping[tuple[str, str], float]]
-"""By session and contender: by measure and column, the value."""
+Found = Mapping[tuple[str, str], float]
+"""By measure and column, the value."""
+
+Figures = Mapping[tuple[str, str], Found]
+"""By session and contender."""
 
 HEADINGS = (
     "contender",
     "files",
-    "wall",
+    "seconds",
     "CPU",
     "rewrite alone",
     "bytes",
-    "point, worst key / minimum",
-    "1% range, worst",
-    "box",
-    "query, worst",
-    "again",
+    "point query: files on each key",
+    "the least of as many",
+    "share of bytes, worst key",
+    "1% range",
+    "box of 10% x 10%",
+    "query seconds, worst key",
+    "run again",
     "append 10%",
+    "point query after it",
+)
+
+NOTE = (
+    "Seconds, CPU, bytes and query seconds are ratios to ORDER BY in the same session (delta-rs, which has no Spark: to "
+    "that of the first session); rewrite, run again and append are ratios to the seconds of ORDER BY's whole pipeline. "
+    "Files of a point query are means of 300 values; the least is F^(1/2) of F files for two keys of many values."
 )
 
 
 def load(path: Path) -> Figures:
-    """Read the figures of one set."""
+    """Read the figures of one set.
+
+    Raises:
+        SystemExit: the sessions' queries found different numbers of rows.
+    """
     found: dict[tuple[str, str], dict[tuple[str, str], float]] = defaultdict(dict)
     with path.open(newline="") as file:
         for line in csv.DictReader(file):
-            if line["contender"]:
-                found[line["session"], line["contender"]][line["measure"], line["column"]] = float(line["value"])
-    return found
+            found[line["session"], line["contender"]][line["measure"], line["column"]] = float(line["value"])
+    rows = {
+        tuple(sorted(item for item in values.items() if item[0][0] == "query_rows"))
+        for (_, name), values in found.items()
+        if not name
+    }
+    if len(rows) > 1:
+        msg = f"{path}: the sessions' queries found different numbers of rows: {rows}"
+        raise SystemExit(msg)
+    return {place: values for place, values in found.items() if place[1]}
 
 
-def report(path: Path, console: Console) -> None:
-    """Print the table and draw the plots beside the figures."""
+def report(path: Path, given: str, console: Console) -> None:
+    """Print the table, and write it and the plot beside the figures.
+
+    Args:
+        path: of the figures.
+        given: what was run.
+        console: to print on.
+    """
     figures = load(path)
-    rows = rows_of(figures)
-    table = Table(title=f"{path.stem}: ratios to ORDER BY of the same session; files as ratios to the minimum")
+    rows = [_row(name, found, base_of(figures, session)) for (session, name), found in _once(figures).items()]
+    table = Table(title=given)
     for heading in HEADINGS:
         table.add_column(heading)
     for row in rows:
         table.add_row(*row)
     console.print(table)
-    markdown = ["| " + " | ".join(line) + " |" for line in (HEADINGS, ["---"] * len(HEADINGS), *rows)]
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("pyspark", "pyarrow", "deltalake"))
+    markdown = [f"# {given}", "", f"{versions}; {os.cpu_count()} cores. {NOTE}", ""]
+    markdown += ["| " + " | ".join(line) + " |" for line in (HEADINGS, ["---"] * len(HEADINGS), *rows)]
     path.with_suffix(".md").write_text("\n".join(markdown) + "\n", encoding="utf-8")
-    plot(figures, path)
+    plot(figures, given, path)
 
 
-def rows_of(figures: Figures) -> list[list[str]]:
-    """Return the lines of the table, one a contender; ORDER BY once."""
-    rows = []
-    base: Mapping[tuple[str, str], float] = {}
-    for (_, name), found in figures.items():
-        if name == ORDER:
-            first, base = not base, found
-            if not first:
-                continue
-        rows.append(_row(name, found, base))
-    return rows
+def base_of(figures: Figures, session: str) -> Found:
+    """Return ORDER BY's figures of a session, of the first session where it has none.
+
+    Raises:
+        SystemExit: no session had it.
+    """
+    bases = {place[0]: found for place, found in figures.items() if place[1] == ORDER}
+    if not bases:
+        msg = "ORDER BY was not run, which all others are compared with: name one more session."
+        raise SystemExit(msg)
+    return bases.get(session) or next(iter(bases.values()))
 
 
 def minimum(files: float, keys: int) -> float:
-    """Return the least number of files that an equality query on the worst of some uniform keys can touch."""
+    """Return the files that an equality query on each of some keys touches at least, if all are served alike."""
     return float(files ** (1 - 1 / keys))
 
 
-def worst(found: Mapping[tuple[str, str], float], measure: str) -> float:
-    """Return the largest value of a measure over the keys."""
-    return max((value for (name, _), value in found.items() if name == measure), default=math.nan)
+def _once(figures: Figures) -> Figures:
+    """Leave ORDER BY to the first session that had it."""
+    first = next(place for place in figures if place[1] == ORDER)
+    return {place: found for place, found in figures.items() if place[1] != ORDER or place == first}
 
 
-def _row(name: str, found: Mapping[tuple[str, str], float], base: Mapping[tuple[str, str], float]) -> list[str]:
-    files = found["files", ""]
-    keys = sum(1 for measure, _ in found if measure == "point_files")
-    least = minimum(base["files", ""], keys)
+def _all(found: Found, measure: str) -> list[float]:
+    return [value for (name, _), value in found.items() if name == measure]
 
-    def ratio(measure: str) -> str:
-        value, other = found.get((measure, ""), math.nan), base.get((measure, ""), math.nan)
-        return f"{value / other:.2f}" if value == value and other else "-"
 
-    def to_build(measure: str) -> str:
-        value = found.get((measure, ""), math.nan)
-        return f"{value / base['pipeline_seconds', '']:.2f}" if value == value else "-"
+def _worst(found: Found, measure: str) -> float:
+    return max(_all(found, measure), default=math.nan)
+
+
+def _over(value: float, other: float) -> str:
+    return f"{value / other:.2f}" if value == value and other else "-"
+
+
+def _row(name: str, found: Found, base: Found) -> list[str]:
+    files, size = found["files", ""], found["bytes", ""]
+    whole = base["pipeline_seconds", ""]
+
+    def alone(measure: str) -> str:
+        return _over(found.get((measure, ""), math.nan), whole)
 
     return [
         name,
         f"{files:.0f}",
-        ratio("pipeline_seconds"),
-        ratio("pipeline_cpu_seconds"),
-        to_build("rewrite_seconds"),
-        ratio("bytes"),
-        f"{worst(found, 'point_files') / least:.2f}",
-        f"{worst(found, 'range_files'):.1f} of {files:.0f}",
-        f"{found['box_files', '']:.1f} of {files:.0f}",
-        f"{worst(found, 'query_seconds') / worst(base, 'query_seconds'):.2f}",
-        to_build("again_seconds"),
-        to_build("append_seconds"),
+        _over(found["pipeline_seconds", ""], whole),
+        _over(found["pipeline_cpu_seconds", ""], base["pipeline_cpu_seconds", ""]),
+        alone("rewrite_seconds"),
+        _over(size, base["bytes", ""]),
+        " / ".join(f"{value:.1f}" for value in _all(found, "point_files")),
+        f"{minimum(files, len(_all(found, 'point_files'))):.1f}",
+        f"{_worst(found, 'point_bytes') / size:.0%}",
+        " / ".join(f"{value:.1f}" for value in _all(found, "range_files")),
+        f"{found['box_files', '']:.1f}",
+        _over(_worst(found, "query_seconds"), _worst(base, "query_seconds")),
+        alone("again_seconds"),
+        alone("append_seconds"),
+        " / ".join(f"{value:.1f}" for value in _all(found, "point_after_append_files")) or "-",
     ]
 
 
-def plot(figures: Figures, path: Path) -> None:
-    """Draw time against files touched, both as ratios: nearer to the corner is better."""
-    figure = Figure(figsize=(9, 6), layout="constrained")
+def plot(figures: Figures, given: str, path: Path) -> None:
+    """Draw time against the share of the table that a point query reads: nearer to the corner is better."""
+    figure = Figure(figsize=(10, 6), layout="constrained")
     axes = figure.add_subplot()
-    base: Mapping[tuple[str, str], float] = {}
-    for (_, name), found in figures.items():
-        if name == ORDER:
-            first, base = not base, found
-            if not first:
-                continue
-        keys = sum(1 for measure, _ in found if measure == "point_files")
-        x = found["pipeline_seconds", ""] / base["pipeline_seconds", ""]
-        y = worst(found, "point_files") / minimum(base["files", ""], keys)
+    for (session, name), found in _once(figures).items():
+        x = found["pipeline_seconds", ""] / base_of(figures, session)["pipeline_seconds", ""]
+        y = _worst(found, "point_bytes") / found["bytes", ""]
         axes.scatter(x, y, marker="*" if name.startswith("dbt-zorder") else "o", s=120)
-        axes.annotate(name, (x, y), xytext=(6, 6), textcoords="offset points", fontsize=8)
-    axes.axhline(1, color="grey", linewidth=0.8, linestyle="--")
+        axes.annotate(
+            f"{name} ({found['files', '']:.0f} files)", (x, y), (6, 6), textcoords="offset points", fontsize=8
+        )
     axes.set_xlabel("seconds from query to clustered table / ORDER BY's")
-    axes.set_ylabel("files a point query touches on the worst key / minimum")
-    axes.set_yscale("log")
-    axes.set_title(path.stem)
+    axes.set_ylabel("share of the bytes that a point query reads, on the worst key")
+    axes.set_ylim(0, 1.1)
+    axes.margins(x=0.25)
+    axes.set_title(given)
     for suffix in (".png", ".svg"):
         figure.savefig(path.with_suffix(suffix))

@@ -1,6 +1,6 @@
 """How long a point query takes to plan on a table of many files, and what the filter costs per row that is kept.
 
-    python bench/pruning_files.py --files 100000
+    python bench/pruning_files.py --files 16 1000 100000
     python bench/pruning_files.py --rows 20000000
 
 Files are copies of one small Parquet file under the names that Spark would give them, with statistics to match.
@@ -25,6 +25,11 @@ from pyspark.sql import SparkSession
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.pruning import exclusion, scan
 from dbt_zorder.pruning.plan import make_plan
+from dbt_zorder.stats import held
+
+HELD = held.FILE_BYTES
+HELD_FILES = 20_000
+"""Stats of more files are larger than that."""
 
 
 def many_files(spark: SparkSession, root: Path, count: int) -> str:
@@ -72,7 +77,7 @@ def plan_times(spark: SparkSession, count: int, list_up_to: int | None) -> dict[
     name = f"many.t{count}"
     found: dict[str, list[float]] = {"decide": [], "plan": [], "all": []}
     size = 0
-    for value in (1, 7, 11, 13):
+    for value in (1, 7, 11, 13, 14, 15):
         predicate = f"a = {value}"
         start = time.perf_counter()
         plan = make_plan(spark, name, predicate)
@@ -98,12 +103,22 @@ def row_cost(spark: SparkSession, rows: int, root: Path) -> None:
     plain = min(seconds(lambda: frame.selectExpr("sum(a)", "sum(b)").collect()) for _ in range(4))
     print(f"{rows:,} rows, no filter: {plain:.2f} s")
     listed = [(count, False, False) for count in (1, 100, 1_000)]
+    print("  files of a size that no file has which is read:")
+    for count in (1, 100, 1_000):
+        exclusion.LIST_UP_TO = 10**9
+        sql = exclusion.exclude([(f"{one.p}{n}", one.z + 1 + n) for n in range(count)]).sql
+        took = min(seconds(lambda s=sql: frame.where(s).selectExpr("sum(a)", "sum(b)").collect()) for _ in range(4))  # type: ignore[misc]
+        print(f"  {count:>7,} files listed: {took:.2f} s, {(took - plain) / rows * 1e9 * 2:.0f} core-ns a row")
+    print("  files of the same size as those that are read:")
     packs = [(count, True, kept) for count in (1_000, 10_000, 100_000) for kept in (False, True)]
     for count, packed, kept in [*listed, *packs]:
         exclusion.LIST_UP_TO = 0 if packed else 10**9
-        # Files of the same names but for their sizes, so that every test is evaluated to its end.
+        # Files of the same names but for their sizes (or, listed, the other way round), so that every test is evaluated
+        # to its end.
         head, rest = one.p.split("part-")
         files = [(f"{head}part-{n:05d}{rest[5:]}", one.z + 1) for n in range(count)]
+        if not packed:
+            files = [(f"{path}x", one.z) for path, _ in files]
         sql = exclusion.exclude(files, [one.p] if kept else []).sql
         took = min(seconds(lambda s=sql: frame.where(s).selectExpr("sum(a)", "sum(b)").collect()) for _ in range(4))  # type: ignore[misc]
         form = ("packed, kept named" if kept else "packed") if packed else "listed"
@@ -123,7 +138,14 @@ def main() -> None:
             made = seconds(lambda n=count: many_files(spark, root / str(n), n))  # type: ignore[misc]
             listing = seconds(lambda n=count: spark.table(f"many.t{n}").inputFiles())  # type: ignore[misc]
             print(f"{count:,} files (made in {made:.0f} s); Spark lists them in {listing:.2f} s")
-            for form, up_to in (("packed", 1_000), ("listed", 10**9)):
+            forms = {
+                "stats held in memory": (1_000, HELD),
+                "stats by a job": (1_000, 0),
+                "stats by a job, files listed": (10**9, 0),
+            }
+            for form, (up_to, held.FILE_BYTES) in forms.items():
+                if held.FILE_BYTES and count > HELD_FILES:
+                    continue  # so many are never held
                 parts = plan_times(spark, count, up_to)
                 print(f"  {form}: " + ", ".join(f"{part} {value:.2f} s" for part, value in parts.items()))
         if args.rows:

@@ -65,6 +65,7 @@ class Blocks:
                 starts["row_groups"].append(row)
                 starts["pages"] += range(row, row + rows, page_rows)
                 row += rows
+        self.starts = starts
         self.ranges = {
             level: {column: _ranges(codes, at) for column, codes in self.codes.items()} for level, at in starts.items()
         }
@@ -96,7 +97,7 @@ class Blocks:
 
     def points(self, column: str, count: int, seed: int = 0) -> list[dict[str, tuple[int, int]]]:
         """Return equality queries for values of rows that are drawn by a seed."""
-        codes = self.codes[column]
+        codes = np.sort(self.codes[column])  # so that the order of a table's rows does not choose other values
         drawn = np.random.default_rng(seed).choice(codes[codes >= 0], count)
         return [{column: (int(value), int(value))} for value in drawn]
 

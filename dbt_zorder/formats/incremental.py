@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import ByteType, ShortType
 
 from dbt_zorder.catalog import TableInfo, describe
-from dbt_zorder.columns import case_sensitive, resolve_all
+from dbt_zorder.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.formats.build import build_format, check_version, measured
 from dbt_zorder.formats.history import last_whole, version_of
@@ -102,19 +102,28 @@ def merge_format(
         unique_key: columns that the statement joins by; what formats say of one that is not there names nothing.
 
     Raises:
-        ColumnError: the table has no column that ``unique_key`` names.
+        ColumnError: the statement failed, and the table has no column that ``unique_key`` names.
         ZorderError: the table is of another format.
     """
     own_format(spark, request)
-    try:
-        resolve_all(unique_key, spark.table(request.table.sql).schema, sensitive=case_sensitive(spark))
-    except ColumnError as exc:
-        msg = f"unique_key: {exc}"
-        raise ColumnError(msg) from exc
     clock = Clock()
     with clock.phase("write"):
-        files, size, removed = _counted(spark, request, lambda: spark.sql(sql).collect())
+        try:
+            files, size, removed = _counted(spark, request, lambda: spark.sql(sql).collect())
+        except Exception as exc:
+            _explain_key(spark.table(request.table.sql), unique_key, exc)
+            raise
     return _after(spark, request, AppendReport(None, files, size, removed, clock.seconds), batch, how)
+
+
+def _explain_key(table: DataFrame, unique_key: Sequence[str], cause: Exception) -> None:
+    """Name the part of a key that is no column; it may be an expression, so that a MERGE that worked is not asked."""
+    for name in unique_key:
+        try:
+            resolve(name, table.schema, sensitive=case_sensitive(table.sparkSession))
+        except ColumnError as exc:
+            msg = f"unique_key: {exc}"
+            raise ColumnError(msg) from cause
 
 
 def _built(report: BuildReport) -> IncrementReport:

@@ -72,7 +72,7 @@ def decide(stats: Stats, condition: Atom | Unknown | All | Any, names: StatsName
     keep = f"{keep_sql(condition, names)} AS keep"
     judged = with_names(stats.frame, names).selectExpr("file_path", "file_size", "row_count", keep, *counts)
     if stats.is_local:
-        return _add_up(judged.collect(), each)
+        return _add_up(judged.collect(), len(atoms), each)
     # One partition: a stats table is small, and grouping it then needs no exchange.
     by_path, out = _by_path(judged.coalesce(1), len(atoms))
     totals = by_path.selectExpr(
@@ -103,7 +103,7 @@ def _by_path(judged: DataFrame, atoms: int) -> tuple[DataFrame, str]:
     return by_path, "(copies = 1 AND NOT f.keep AND file_path IS NOT NULL AND coalesce(f.file_size, -1) >= 0)"
 
 
-def _add_up(judged: Sequence[Row], each: bool) -> Decision:
+def _add_up(judged: Sequence[Row], atoms: int, each: bool) -> Decision:
     """Do what ``decide`` has Spark do with many rows: path, size, row count, keep, then what each atom excludes."""
     by_path: dict[str | None, list[Row]] = {}
     for row in judged:
@@ -123,7 +123,7 @@ def _add_up(judged: Sequence[Row], each: bool) -> Decision:
         kept_rows=sum(row[2] or 0 for row in kept),
         kept_bytes=sum(row[1] or 0 for row in kept),
         excluded=excluded,
-        excluded_by=[sum(row[place] is True for row in once) for place in range(4, len(judged[0]) if judged else 4)],
+        excluded_by=[sum(row[place] is True for row in once) for place in range(4, 4 + atoms)],
         ambiguous=len(first) - len(once),
         paths=[row[0] for row in first if row[0] is not None] if each else (),
         kept_paths=paths if len(paths) <= KEPT_AT_MOST else (),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbt_zorder.sql import quote_string
@@ -25,7 +25,7 @@ LIST_AT_MOST = 20_000
 """Files that do not fit into packs are written one by one up to here; more of them are read."""
 
 SHARE_AT_LEAST = 0.1
-"""Of the rows, below which nothing is left out: the filter costs some 0.2 microseconds for each row that is kept."""
+"""Of the rows, below which nothing is left out: the filter costs something for each row that is kept."""
 
 PACKS_AT_MOST = 16
 """Each pack costs two string comparisons per file and row."""
@@ -73,9 +73,15 @@ def exclude(excluded: Sequence[tuple[str, int]], kept: Sequence[str] = ()) -> Ex
     return Exclusion(sql, files)
 
 
-def _listed(files: Iterable[tuple[str, int]]) -> str:
+def _listed(files: Sequence[tuple[str, int]]) -> str:
+    """Return SQL that is TRUE for exactly these files.
+
+    Spark asks it of every row that is kept. Few files have the very size of another one, so for nearly all of these
+    rows the comparison of one number ends it.
+    """
     keys = ", ".join(quote_string(f"{path}|{size}") for path, size in files)
-    return f"{KEY} IN ({keys})"
+    sizes = ", ".join(f"{size}L" for size in dict.fromkeys(size for _, size in files))
+    return f"(_metadata.file_size IN ({sizes}) AND {KEY} IN ({keys}))"
 
 
 _Key = tuple[str, str, int]

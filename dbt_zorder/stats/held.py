@@ -8,21 +8,28 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.stats.store import read_stats, stats_path
 
-BYTES_AT_MOST = 1 << 20
-"""Of stats on disk: some thousands of files with a few columns. Larger ones are worth the start of a job."""
+FILE_BYTES = 1 << 20
+"""Of stats on disk, the most that is looked at: what is larger is worth the start of a job."""
 
-TABLES_AT_MOST = 64
+TABLE_BYTES = 8 << 20
+"""Of one table's stats in memory."""
+
+ALL_BYTES = 64 << 20
+"""Of all stats in memory; those that were not asked for longest go first."""
 
 _Files = frozenset[tuple[str, int, int]]
+_Held = tuple[_Files, DataFrame | None, int]
+"""The files that rows were read from; the rows, None if they cannot be held; their bytes."""
 
 _LOCK = threading.Lock()
-_held: OrderedDict[tuple[SparkSession, str], tuple[_Files, DataFrame]] = OrderedDict()
+_held: OrderedDict[tuple[SparkSession, str], _Held] = OrderedDict()
 
 
 def held_stats(spark: SparkSession, location: str) -> DataFrame | None:
@@ -37,7 +44,7 @@ def held_stats(spark: SparkSession, location: str) -> DataFrame | None:
     if not hasattr(DataFrame, "toArrow"):  # PySpark 3.5 cannot make a DataFrame of an Arrow table
         return None
     files = _files(spark, stats_path(location))
-    if not files or sum(size for _, size, _ in files) > BYTES_AT_MOST:
+    if not files or sum(size for _, size, _ in files) > FILE_BYTES:
         return None
     key = (spark, location)
     with _LOCK:
@@ -45,34 +52,44 @@ def held_stats(spark: SparkSession, location: str) -> DataFrame | None:
         if known is not None and known[0] == files:
             _held.move_to_end(key)
             return known[1]
-    frame = _local(spark, read_stats(spark, location))
-    if frame is not None:
-        with _LOCK:
-            _held[key] = (files, frame)
-            while len(_held) > TABLES_AT_MOST:
-                _held.popitem(last=False)
+    frame, size = _local(spark, read_stats(spark, location))
+    with _LOCK:
+        _held[key] = (files, frame, size)
+        _let_go(spark)
     return frame
 
 
 def _files(spark: SparkSession, folder: str) -> _Files:
     """Return name, size and time of every file in a folder; none where this session cannot list it."""
-    jvm = getattr(spark, "_jvm", None)
-    if jvm is None:
-        return frozenset()
-    path = jvm.org.apache.hadoop.fs.Path(folder)
-    system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    if not system.exists(path):
-        return frozenset()
-    return frozenset(
-        (str(one.getPath().getName()), int(one.getLen()), int(one.getModificationTime()))
-        for one in system.listStatus(path)
-        if one.isFile()
-    )
-
-
-def _local(spark: SparkSession, stats: DataFrame) -> DataFrame | None:
     try:
-        frame = spark.createDataFrame(collect_arrow(stats), schema=stats.schema)
-    except Exception:  # a type that Arrow does not carry: it is read as it lies
-        return None
-    return frame if frame.schema == stats.schema else None
+        jvm: Any = spark._jvm
+        path = jvm.org.apache.hadoop.fs.Path(folder)
+        system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+        return frozenset(
+            (str(one.getPath().getName()), int(one.getLen()), int(one.getModificationTime()))
+            for one in system.listStatus(path)
+            if one.isFile()
+        )
+    except Exception:  # no folder, or over Spark Connect no JVM: the stats are read as they lie, if there are any
+        return frozenset()
+
+
+def _local(spark: SparkSession, stats: DataFrame) -> tuple[DataFrame | None, int]:
+    try:
+        table = collect_arrow(stats)
+        if table.nbytes > TABLE_BYTES:
+            return None, 0
+        frame = spark.createDataFrame(table, schema=stats.schema)
+        # Spark's own word on the types: the frame itself only repeats what it was told
+        return (frame, table.nbytes) if frame.select("*").schema == stats.schema else (None, 0)
+    except Exception:  # a type that Arrow does not carry
+        return None, 0
+
+
+def _let_go(spark: SparkSession) -> None:
+    """Forget sessions that were stopped, and what is beyond the bound."""
+    for session, location in list(_held):
+        if session is not spark and session.sparkContext._jsc is None:
+            del _held[session, location]
+    while len(_held) > 1 and sum(size for _, _, size in _held.values()) > ALL_BYTES:
+        _held.popitem(last=False)

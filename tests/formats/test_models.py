@@ -34,16 +34,28 @@ BATCHES = (
     "{% if is_incremental() %} where id > (select max(id) from {{ this }}) {% endif %}"
 )
 MERGED = (
-    "{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id', zorder_by='a') }} "
+    "{{ config(materialized='incremental', incremental_strategy='merge', unique_key=var('key', 'id'), "
+    "zorder_by='a') }} "
     f"select id, a + {{{{ var('more', 0) }}}} as a, s from ({QUERY})"
 )
+KEYED = "select id % 3 as k, id, {{ var('state', 0) }} as state from range(6)"
+SNAPSHOT = """
+snapshots:
+  - name: history
+    relation: ref('keyed')
+    config: {strategy: check, check_cols: [state], unique_key: [k, id]}
+"""
 
 
 class TestFormat:
     @pytest.fixture(scope="class")
     def project_config_update(self, file_format: str) -> dict[str, Any]:
         kind = {"+file_format": file_format}
-        return {"models": kind, "seeds": {**kind, "+zorder_by": "name"}}
+        return {"models": kind, "snapshots": kind, "seeds": {**kind, "+zorder_by": "name"}}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"history.yml": SNAPSHOT}
 
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, dbt_profile_target: dict[str, Any], file_format: str) -> dict[str, Any]:
@@ -61,6 +73,7 @@ class TestFormat:
             "part.py": PYTHON,
             "batches.sql": BATCHES,
             "merged.sql": MERGED,
+            "keyed.sql": KEYED,
             "unordered.sql": "{{ config(materialized='table') }} select * from {{ ref('plain') }}",
             "reader.sql": "select * from {{ zorder_scan(ref('plain'), 'a = 7') }}",
             "schema.yml": PROPERTIES,
@@ -86,6 +99,20 @@ class TestFormat:
         info = describe(spark, TableName(project.test_schema, "plain"))
         assert info is not None
         assert (info.comment, info.columns[1][2]) == ("all of them", "a number")
+
+    def test_a_merge_by_no_column(self, project: Any, spark: SparkSession) -> None:
+        run_dbt(["run", "--select", "merged"])
+        results = run_dbt(["run", "--select", "merged", "--vars", "{key: idd}"], expect_pass=False)
+        assert "unique_key: There is no column 'idd'. Did you mean 'id'?" in results[0].message
+
+    def test_snapshots_by_two_keys(self, project: Any, spark: SparkSession) -> None:
+        """With dbt-spark the second run adds two columns of dbt's own, by which a later one fails."""
+        for state in range(4):
+            run_dbt(["build", "--select", "keyed history", "--vars", f"{{state: {state}}}"])
+        history = spark.table(f"{project.test_schema}.history")
+        assert not [name for name in history.columns if name.startswith("dbt_unique_key")]
+        assert history.count() == 24
+        assert history.where("dbt_valid_to is null and state = 3").count() == 6
 
     def test_operations(self, project: Any, spark: SparkSession, file_format: str) -> None:
         run_dbt(["run", "--select", "plain batches"])

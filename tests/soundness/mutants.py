@@ -121,6 +121,7 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("exclusion", "startswith({path}, {quote_string(prefix)}) AND ", ""),
     ("exclusion", " AND endswith({path}, {quote_string(suffix)})", ""),
     ("exclusion", '_NOT_EXCLUDED = "-1"', '_NOT_EXCLUDED = "0"'),
+    ("exclusion", "IN ({sizes}) AND {KEY} IN", "IN ({sizes}) OR {KEY} IN"),
     # the list of what is known to match in place of the list of what is known not to
     (
         "exclusion",

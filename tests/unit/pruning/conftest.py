@@ -5,9 +5,16 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.stats import collect
+from dbt_zorder.stats import collect, held
 from dbt_zorder.stats.store import write_stats
 from tests.unit.pruning.helpers import COLUMNS, DATA, location
+
+
+@pytest.fixture(autouse=True, params=["held", "read by a job"])
+def stats_are(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small stats are held in memory and large ones are not; both ways must answer alike."""
+    if request.param != "held":
+        monkeypatch.setattr(held, "FILE_BYTES", 0)
 
 
 @pytest.fixture(scope="session")

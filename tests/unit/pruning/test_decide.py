@@ -34,6 +34,10 @@ def test_few_files_are_judged_here_as_many_are_by_spark(spark: SparkSession) -> 
     types = {name: IntegerType() for name in ("TRUE", "2", "0")}
     condition = Translator(names, types).translate(tree)
     for each in (False, True):
+        no_files = check_shape(stats.frame.limit(0))
+        assert decide(replace(no_files, is_local=True), condition, names, each=each) == decide(
+            no_files, condition, names, each=each
+        )
         by_spark = decide(stats, condition, names, each=each)
         here = decide(replace(stats, is_local=True), condition, names, each=each)
         assert {path for path, _ in here.excluded} == {"out", "out too"}

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections import OrderedDict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -23,7 +25,7 @@ def test_every_type_comes_back_as_it_was(spark: SparkSession, tmp_path: Path) ->
     write_stats(spark.sql(ROW), str(tmp_path))
     local, lying = held_stats(spark, str(tmp_path)), read_stats(spark, str(tmp_path))
     assert local is not None
-    assert local.schema == lying.schema
+    assert local.select("*").schema == lying.schema
     texts = [
         frame.selectExpr("to_json(struct(*))", "hex(columns.s)", "columns.z < 0", "1 / columns.z").collect()
         for frame in (local, lying)
@@ -37,13 +39,19 @@ def test_selecting_takes_no_job(spark: SparkSession, tmp_path: Path) -> None:
     local = held_stats(spark, str(tmp_path))
     assert local is not None
     group = "held stats"
-    spark.sparkContext.setJobGroup(group, group)
+    context: Any = spark.sparkContext
+    context.setJobGroup(group, group)
+    jobs = []
     try:
-        assert local.selectExpr("row_count + 1").collect()[0][0] == 2
-        assert held_stats(spark, str(tmp_path)) is local
-        assert list(spark.sparkContext.statusTracker().getJobIdsForGroup(group)) == []
+        for frame in (local, read_stats(spark, str(tmp_path))):
+            assert held_stats(spark, str(tmp_path)) is local
+            assert frame.selectExpr("row_count + 1").collect()[0][0] == 2
+            context._jsc.sc().listenerBus().waitUntilEmpty()
+            jobs.append(len(context.statusTracker().getJobIdsForGroup(group)))
     finally:
-        spark.sparkContext.setLocalProperty("spark.jobGroup.id", "")
+        context.setLocalProperty("spark.jobGroup.id", "")
+    assert jobs[0] == 0
+    assert jobs[1] > 0
 
 
 def test_new_stats_are_seen(spark: SparkSession, tmp_path: Path) -> None:
@@ -61,13 +69,31 @@ def test_what_cannot_be_held_is_read_as_it_lies(
     write_stats(spark.sql("SELECT 'a' AS file_path, interval 1 year AS y"), str(tmp_path / "y"))
     assert held_stats(spark, str(tmp_path / "y")) is None
     write_stats(spark.sql("SELECT 'a' AS file_path"), str(tmp_path / "large"))
-    monkeypatch.setattr(held, "BYTES_AT_MOST", 10)
-    assert held_stats(spark, str(tmp_path / "large")) is None
+    for bound in ("TABLE_BYTES", "FILE_BYTES"):
+        write_stats(spark.sql("SELECT 'a' AS file_path"), str(tmp_path / "large"))
+        with monkeypatch.context() as patch:
+            patch.setattr(held, bound, 4)
+            assert held_stats(spark, str(tmp_path / "large")) is None
+    assert held_stats(spark, str(tmp_path / "large")) is not None
 
 
-def test_few_tables_are_held(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "TABLES_AT_MOST", 2)
-    for number in range(4):
-        write_stats(spark.sql("SELECT 'a' AS file_path"), str(tmp_path / str(number)))
-        held_stats(spark, str(tmp_path / str(number)))
-    assert len(held._held) <= 2
+def test_a_refusal_is_remembered(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_stats(spark.sql("SELECT 'a' AS file_path, interval 1 year AS y"), str(tmp_path))
+    assert held_stats(spark, str(tmp_path)) is None
+    monkeypatch.setattr(held, "read_stats", lambda *_: pytest.fail("read again"))
+    assert held_stats(spark, str(tmp_path)) is None
+
+
+def test_what_was_not_asked_for_longest_goes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [str(tmp_path / str(number)) for number in range(4)]
+    for folder in folders:
+        write_stats(spark.sql("SELECT 'a' AS file_path"), folder)
+    monkeypatch.setattr(held, "_held", OrderedDict())
+    held_stats(spark, folders[0])
+    (_, _, size) = next(iter(held._held.values()))
+    monkeypatch.setattr(held, "ALL_BYTES", 2 * size)
+    for number in (1, 0, 2, 3):
+        held_stats(spark, folders[number])
+    assert [location for _, location in held._held] == [folders[2], folders[3]]
