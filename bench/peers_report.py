@@ -43,7 +43,7 @@ HEADINGS = (
 NOTE = (
     "Seconds, CPU, bytes and query seconds are ratios to ORDER BY in the same session (delta-rs, which has no Spark: "
     "to that of the first session); rewrite, run again and append are ratios to the seconds of ORDER BY's whole "
-    "pipeline. Files of a point query are means of 300 values; the least is F^(1/2) of F files for two keys of many values."
+    "pipeline. Files of a point query are means of 300 values; the least is F^(1/2) of F files for two keys."
 )
 
 
