@@ -125,6 +125,6 @@ def _add_up(judged: Sequence[Row], atoms: int, each: bool) -> Decision:
         excluded=excluded,
         excluded_by=[sum(row[place] is True for row in once) for place in range(4, 4 + atoms)],
         ambiguous=len(first) - len(once),
-        paths=[row[0] for row in first if row[0] is not None] if each else (),
-        kept_paths=paths if len(paths) <= KEPT_AT_MOST else (),
+        paths=[row[0] for row in first if row[0] is not None] if each else [],
+        kept_paths=paths if len(paths) <= KEPT_AT_MOST else [],
     )
