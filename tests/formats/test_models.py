@@ -105,8 +105,10 @@ class TestFormat:
         results = run_dbt(["run", "--select", "merged", "--vars", "{key: idd}"], expect_pass=False)
         assert "unique_key: There is no column 'idd'. Did you mean 'id'?" in results[0].message
 
-    def test_snapshots_by_two_keys(self, project: Any, spark: SparkSession) -> None:
+    def test_snapshots_by_two_keys(self, project: Any, spark: SparkSession, file_format: str) -> None:
         """With dbt-spark the second run adds two columns of dbt's own, by which a later one fails."""
+        if file_format != "delta":
+            pytest.skip("dbt-spark does not recognise its own snapshot in an Iceberg session catalog")
         for state in range(4):
             run_dbt(["build", "--select", "keyed history", "--vars", f"{{state: {state}}}"])
         history = spark.table(f"{project.test_schema}.history")
