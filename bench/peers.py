@@ -234,13 +234,14 @@ def main() -> None:
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.alone:
-        lines = run(arguments.alone, arguments.data[0], arguments.scale, arguments.files, arguments.repeats)
-        Path(arguments.out).write_text(json.dumps(lines), encoding="utf-8")
+        alone = run(arguments.alone, arguments.data[0], arguments.scale, arguments.files, arguments.repeats)
+        Path(arguments.out).write_text(json.dumps(alone), encoding="utf-8")
         return
     arguments.out.mkdir(parents=True, exist_ok=True)
     for data in arguments.data:
         source(data, arguments.scale)
-        lines = []
+        lines: list[Line] = []
+        path = arguments.out / f"peers_{data}.csv"
         for session in arguments.sessions:
             part = OUTPUT / f"{session}.json"
             part.parent.mkdir(parents=True, exist_ok=True)
@@ -249,14 +250,18 @@ def main() -> None:
             python = arguments.hudi if session == "hudi" else sys.executable
             subprocess.run([python, "-m", "bench.peers", *told], check=True)
             lines += json.loads(part.read_text(encoding="utf-8"))
-        shutil.rmtree(OUTPUT, ignore_errors=True)
-        path = arguments.out / f"peers_{data}.csv"
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(lines[0]))
-            writer.writeheader()
-            writer.writerows(lines)
+            shutil.rmtree(OUTPUT, ignore_errors=True)
+            keep(lines, path)  # session by session, as a run of all of them is long
         given = f"{data}, scale {arguments.scale:g}, {arguments.files} files, {arguments.repeats} runs of each pipeline"
         report(path, given, Console(width=200))
+
+
+def keep(lines: Sequence[Line], path: Path) -> None:
+    """Write figures as CSV."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
 
 
 if __name__ == "__main__":
