@@ -38,7 +38,7 @@ RESULTS = Path(__file__).parent / "results"
 QUERIES = 300
 """Queries of each kind that are counted by the files' own ranges."""
 
-TIMED = 10
+TIMED = 6
 """Point queries of each column that are run and timed."""
 
 SIZED = {"spark.databricks.delta.optimize.maxFileSize": "{size}"}
@@ -192,8 +192,8 @@ class Race:
         self.reads(one, "_after_append")
 
 
-def run(session: str, data: str, scale: float, files: int, repeats: int) -> list[Line]:
-    """Run one session, in this process."""
+def run(session: str, data: str, scale: float, files: int, repeats: int, without: Sequence[str] = ()) -> list[Line]:
+    """Run one session, in this process, without those whose names hold one of some words."""
     rows = source(data, scale)
     task = Task(rows.keys, files)
     race = Race(session, data, task, rows, ProcessMeter(), [])
@@ -204,7 +204,7 @@ def run(session: str, data: str, scale: float, files: int, repeats: int) -> list
         task.session = open_session(settings, str(OUTPUT / f"session_{session}"))
         task.session.sql(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         race.meter = Meter(task.session)
-    field = contenders(session, task)
+    field = [one for one in contenders(session, task) if not any(word in one.name for word in without)]
     race.build(field, repeats)
     for one in field:
         race.reads(one)
@@ -231,10 +231,13 @@ def main() -> None:
     parser.add_argument("--sessions", nargs="*", default=list(SESSIONS[:-1]), choices=SESSIONS)
     parser.add_argument("--hudi", default=sys.executable, help="a Python with PySpark 3.5, for the session 'hudi'")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the figures and plots")
+    parser.add_argument("--without", nargs="*", default=[], help="leave out contenders whose names hold these words")
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.alone:
-        alone = run(arguments.alone, arguments.data[0], arguments.scale, arguments.files, arguments.repeats)
+        alone = run(
+            arguments.alone, arguments.data[0], arguments.scale, arguments.files, arguments.repeats, arguments.without
+        )
         Path(arguments.out).write_text(json.dumps(alone), encoding="utf-8")
         return
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -247,6 +250,7 @@ def main() -> None:
             part.parent.mkdir(parents=True, exist_ok=True)
             told = ["--data", data, "--scale", str(arguments.scale), "--files", str(arguments.files)]
             told += ["--repeats", str(arguments.repeats), "--alone", session, "--out", str(part)]
+            told += ["--without", *arguments.without]
             python = arguments.hudi if session == "hudi" else sys.executable
             subprocess.run([python, "-m", "bench.peers", *told], check=True)
             lines += json.loads(part.read_text(encoding="utf-8"))
