@@ -1,4 +1,4 @@
-"""The peers: how each brings rows into a clustered table by its own well-known commands.
+"""Who competes: plain files, ORDER BY and dbt-zorder; the table formats' own commands are in ``lakes``.
 
 A contender's ``write`` brings the rows in and its ``lay_out`` is the command that people run after it; both together
 are its pipeline. What clusters in one step has no second.
@@ -7,18 +7,14 @@ are its pipeline. What clusters in one step has no second.
 from __future__ import annotations
 
 import re
-import shutil
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 from urllib.parse import unquote, urlparse
 
-import pyarrow.dataset as ds
-from deltalake import DeltaTable, QueryBuilder, WriterProperties, write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
-from bench.datasets import DATA
+from bench.datasets import DATA, ordered
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format
@@ -32,9 +28,8 @@ from dbt_zorder.table.request import BuildRequest
 SCHEMA = "bench"
 OUTPUT = DATA / "peers"
 SNAPPY = {"write.parquet.compression-codec": "snappy"}
-"""Iceberg's and delta-rs's default is zstd: with Spark's own codec bytes tell of the layout alone."""
+"""Iceberg's default is zstd: with Spark's own codec bytes tell of the layout alone."""
 
-_LIKE_SPARK = WriterProperties(compression="SNAPPY")
 ORDER = "ORDER BY"
 """Who all others are compared with."""
 
@@ -153,7 +148,7 @@ class OrderBy(Folder):
 
     def laid_out(self, rows: DataFrame, files: int) -> DataFrame:
         """Sort rows and cut them into files."""
-        return rows.repartitionByRange(files, *self.task.keys).sortWithinPartitions(*self.task.keys)
+        return ordered(rows, files, self.task.keys)
 
 
 @dataclass
@@ -204,187 +199,6 @@ class Ours(Contender):
             increment_format(self.spark, lambda: rows, self.request, Batch(), "auto")
         else:
             increment(self.spark, rows, self.request, Batch())
-
-
-@dataclass
-class Lake(Contender):
-    """A table of Delta Lake or Iceberg, made by CTAS and laid out by the format's own command.
-
-    Attributes:
-        file_format: what it is.
-        settings: of the session (Delta) or of the procedure (Iceberg); ``{size}`` is the size of a file.
-        properties: of the table.
-        liquid: Delta's liquid clustering, along Hilbert's curve, instead of ZORDER BY.
-    """
-
-    file_format: Literal["delta", "iceberg"] = "delta"
-    settings: dict[str, str] = field(default_factory=dict)
-    properties: dict[str, str] = field(default_factory=dict)
-    liquid: bool = False
-
-    @property
-    def table(self) -> TableName:
-        """Its name."""
-        return table_of(self.name)
-
-    def clear(self) -> None:
-        """Drop the table."""
-        self.spark.sql(f"DROP TABLE IF EXISTS {self.table.sql}")
-
-    def write(self, source: Path) -> None:
-        """Create the table anew."""
-        self.rows(source).createOrReplaceTempView("bench_rows")
-        using = f"USING {self.file_format}"
-        if self.liquid:
-            using += f" CLUSTER BY ({', '.join(self.task.keys)})"
-        if self.properties:
-            using += f" TBLPROPERTIES ({', '.join(f'{key!r} = {value!r}' for key, value in self.properties.items())})"
-        self.spark.sql(f"CREATE TABLE {self.table.sql} {using} AS SELECT * FROM bench_rows").collect()
-
-    def lay_out(self) -> None:
-        """Rewrite every file."""
-        if self.file_format == "delta":
-            self._optimize()
-        else:
-            self._rewrite({**self._told(), "rewrite-all": "true"})
-
-    def again(self) -> None:
-        """Let the command choose what to rewrite."""
-        if self.file_format == "delta":
-            self._optimize()
-        else:
-            self._rewrite(self._told())
-
-    def add(self, source: Path) -> None:
-        """Append, then let the command choose what to rewrite."""
-        self.rows(source).writeTo(self.table.sql).append()
-        self.again()
-
-    def paths(self) -> list[Path]:
-        """Ask the format."""
-        return live_files(self.spark, self.file_format, self.table)
-
-    def count(self, where: str) -> int:
-        """Filter."""
-        return self.spark.table(self.table.sql).where(where).count()
-
-    def _told(self) -> dict[str, str]:
-        return {key: value.format(size=self.size) for key, value in self.settings.items()}
-
-    def _optimize(self) -> None:
-        by = "" if self.liquid else f" ZORDER BY ({', '.join(self.task.keys)})"
-        for key, value in self._told().items():
-            self.spark.conf.set(key, value)
-        try:
-            self.spark.sql(f"OPTIMIZE {self.table.sql}{by}").collect()
-        finally:
-            for key in self.settings:
-                self.spark.conf.unset(key)
-
-    def _rewrite(self, options: dict[str, str]) -> None:
-        listed = ", ".join(f"'{key}', '{value}'" for key, value in options.items())
-        given = f", options => map({listed})" if listed else ""
-        self.spark.sql(
-            f"CALL spark_catalog.system.rewrite_data_files(table => '{self.table}', strategy => 'sort', "
-            f"sort_order => 'zorder({', '.join(self.task.keys)})'{given})"
-        ).collect()
-
-
-@dataclass
-class Hudi(Contender):
-    """Hudi: a bulk insert without keys, then ``run_clustering``.
-
-    Attributes:
-        curve: ``z-order`` or ``hilbert``.
-        method: how it makes a curve of the keys: ``direct`` of their bits, ``sample`` of their ranks in a sample.
-    """
-
-    curve: str = "z-order"
-    method: str = "direct"
-
-    @property
-    def folder(self) -> str:
-        """Where it lies."""
-        return str(OUTPUT / f"hudi_{self.curve}_{self.method}")
-
-    def write(self, source: Path) -> None:
-        """Write all rows."""
-        self._insert(source, "overwrite")
-
-    def lay_out(self) -> None:
-        """Plan a clustering and carry it out."""
-        told = {
-            "hoodie.layout.optimize.curve.build.method": self.method,
-            "hoodie.clustering.plan.strategy.target.file.max.bytes": str(self.size),
-            "hoodie.clustering.plan.strategy.small.file.limit": str(1 << 40),
-            "hoodie.clustering.plan.strategy.max.bytes.per.group": str(1 << 40),
-        }
-        listed = ",".join(f"{key}={value}" for key, value in told.items())
-        self.spark.sql(
-            f"CALL run_clustering(path => '{self.folder}', op => 'scheduleandexecute', "
-            f"order => '{','.join(self.task.keys)}', order_strategy => '{self.curve}', options => '{listed}')"
-        ).collect()
-
-    def add(self, source: Path) -> None:
-        """Append, then cluster."""
-        self._insert(source, "append")
-        self.lay_out()
-
-    def paths(self) -> list[Path]:
-        """Ask its file index."""
-        return sorted(path_of(uri) for uri in self._table().inputFiles())
-
-    def count(self, where: str) -> int:
-        """Filter."""
-        return self._table().where(where).count()
-
-    def _table(self) -> DataFrame:
-        return self.spark.read.format("hudi").load(self.folder)
-
-    def _insert(self, source: Path, mode: str) -> None:
-        made = self.rows(source).write.format("hudi").mode(mode)
-        made = made.option("hoodie.table.name", Path(self.folder).name.replace("-", "_"))
-        made.option("hoodie.datasource.write.operation", "bulk_insert").save(self.folder)
-
-
-class DeltaRs(Contender):
-    """delta-rs, without Spark: the rows by Arrow, then ``optimize.z_order``."""
-
-    def clear(self) -> None:
-        """Delete the table."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    @property
-    def folder(self) -> str:
-        """Where it lies."""
-        return str(OUTPUT / "delta_rs")
-
-    def write(self, source: Path) -> None:
-        """Write all rows as one table."""
-        self._write(source, "overwrite")
-
-    def lay_out(self) -> None:
-        """Z-order all files."""
-        DeltaTable(self.folder).optimize.z_order(self.task.keys, target_size=self.size, writer_properties=_LIKE_SPARK)
-
-    def add(self, source: Path) -> None:
-        """Append, then z-order all files."""
-        self._write(source, "append")
-        self.lay_out()
-
-    def paths(self) -> list[Path]:
-        """Ask the log."""
-        return [path_of(uri) for uri in DeltaTable(self.folder).file_uris()]
-
-    def count(self, where: str) -> int:
-        """Ask DataFusion."""
-        asked = (
-            QueryBuilder().register("t", DeltaTable(self.folder)).execute(f"SELECT count(*) AS n FROM t WHERE {where}")
-        )
-        return int(asked.read_all().column("n")[0].as_py())
-
-    def _write(self, source: Path, mode: Literal["append", "overwrite"]) -> None:
-        write_deltalake(self.folder, ds.dataset(source).scanner().to_reader(), mode=mode, writer_properties=_LIKE_SPARK)
 
 
 def table_of(name: str) -> TableName:

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
 
-from bench.datasets import DATA, MILLION, fact, kept, narrow
+from bench.datasets import DATA, MILLION, fact, kept, narrow, ordered
 from bench.kernel_time import FACT_KEYS, NARROW_KEYS, RESULTS
 from bench.measure import Meter
 from bench.skipping import Touched, touched
@@ -51,7 +51,7 @@ def along(df: DataFrame, by: list[str], files: int, curve: CurveKey) -> DataFram
 def ways(df: DataFrame, by: list[str], files: int) -> dict[str, Callable[[], DataFrame]]:
     """Return the contenders by name."""
     return {
-        "order": lambda: df.repartitionByRange(files, *by).sortWithinPartitions(*by),
+        "order": lambda: ordered(df, files, by),
         "linear": lambda: cluster(df, by, files=files, curve="linear"),
         "plain_z": lambda: along(df, by, files, CurveKey("zorder", "rank", cuts_files=True)),
         "zorder": lambda: cluster(df, by, files=files),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -56,3 +56,8 @@ def kept(spark: SparkSession, name: str, make: Callable[[], DataFrame]) -> DataF
     if not (path / "_SUCCESS").exists():
         make().write.mode("overwrite").parquet(str(path))
     return spark.read.parquet(str(path))
+
+
+def ordered(df: DataFrame, files: int, keys: Sequence[str]) -> DataFrame:
+    """Order rows as a user of ORDER BY does who wants a number of files."""
+    return df.repartitionByRange(files, *keys).sortWithinPartitions(*keys)

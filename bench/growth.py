@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
 
-from bench.datasets import DATA, MILLION, kept, narrow
+from bench.datasets import DATA, MILLION, kept, narrow, ordered
 from bench.measure import Meter
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.layout import cluster
@@ -29,7 +29,7 @@ def laid_out(way: str, df: DataFrame, files: int) -> DataFrame:
     """Return the rows in order."""
     if way == "dbt-zorder":
         return cluster(df, KEYS, files=files)
-    return df.repartitionByRange(files, *KEYS).sortWithinPartitions(*KEYS)
+    return ordered(df, files, KEYS)
 
 
 def write(way: str, df: DataFrame, files: int) -> None:

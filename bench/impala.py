@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
 
-from bench.datasets import DATA
+from bench.datasets import DATA, ordered
 from bench.skipping import Blocks
 from bench.sources import source
 from dbt_zorder.adapter.session import open_session
@@ -35,7 +35,7 @@ def ways(rows: DataFrame, keys: list[str], files: int) -> dict[str, Callable[[],
     """Return the orders of rows by name."""
     return {
         "as generated": lambda: rows,
-        "lexical": lambda: rows.repartitionByRange(files, *keys).sortWithinPartitions(*keys),
+        "lexical": lambda: ordered(rows, files, keys),
         "dbt-zorder": lambda: cluster(rows, keys, files=files),
         "dbt-zorder, hilbert": lambda: cluster(rows, keys, files=files, curve="hilbert"),
         "dbt-zorder, bits": lambda: cluster(rows, keys, files=files, encoding="bits"),

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
 
-from bench.datasets import DATA, MILLION, fact, kept, narrow, wide
+from bench.datasets import DATA, MILLION, fact, kept, narrow, ordered, wide
 from bench.measure import Cost, Meter
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.layout import cluster
@@ -37,7 +37,7 @@ def compare(meter: Meter, df: DataFrame, keys: list[str], files: int, repeats: i
     return meter.in_turn(
         {
             "copy": lambda: write(df, "copy"),
-            "order": lambda: write(df.repartitionByRange(files, *keys).sortWithinPartitions(*keys), "order"),
+            "order": lambda: write(ordered(df, files, keys), "order"),
             "cluster": lambda: write(cluster(df, keys, files=files), "cluster"),
         },
         repeats,

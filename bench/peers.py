@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,9 +25,10 @@ from typing import Any
 import pyspark
 from rich.console import Console
 
-from bench.contenders import ORDER, OUTPUT, SCHEMA, SNAPPY, Contender, DeltaRs, Folder, Hudi, Lake, OrderBy, Ours, Task
+from bench.contenders import OUTPUT, SCHEMA, Contender, Folder, Task
 from bench.measure import Cost, Meter, ProcessMeter
 from bench.peers_report import report
+from bench.roster import HUDI, SESSIONS, contenders
 from bench.skipping import Blocks
 from bench.sources import KEYS, Source, source
 from dbt_zorder.adapter.format_settings import format_settings
@@ -41,50 +42,9 @@ QUERIES = 300
 TIMED = 6
 """Point queries of each column that are run and timed."""
 
-SIZED = {"spark.databricks.delta.optimize.maxFileSize": "{size}"}
-SORTED = {**SIZED, "spark.databricks.io.skipping.mdc.sortWithinFiles": "true"}
-
 SETTINGS = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "UTC"}
 
 Line = dict[str, Any]
-
-
-def contenders(session: str, task: Task) -> list[Contender]:
-    """Return who takes part in a session; the first one is what the others are compared with."""
-    found: Mapping[str, Callable[[], list[Contender]]] = {
-        "parquet": lambda: [Folder(task, "plain copy"), Ours(task, "dbt-zorder")],
-        "delta": lambda: [
-            Ours(task, "dbt-zorder on Delta", "delta"),
-            Lake(task, "Delta OPTIMIZE ZORDER BY", "delta", SIZED),
-            Lake(task, "Delta ZORDER BY, sorted within files", "delta", SORTED),
-            Lake(task, "Delta liquid clustering", "delta", SIZED, liquid=True),
-            Lake(task, "Delta OPTIMIZE ZORDER BY, defaults", "delta"),
-        ],
-        "iceberg": lambda: [
-            Ours(task, "dbt-zorder on Iceberg", "iceberg"),
-            Lake(task, "Iceberg rewrite_data_files zorder", "iceberg", {"target-file-size-bytes": "{size}"}, SNAPPY),
-            Lake(task, "Iceberg zorder, defaults", "iceberg"),
-        ],
-        "hudi": lambda: [
-            Hudi(task, "Hudi clustering, z-order, direct"),
-            Hudi(task, "Hudi clustering, z-order, sample", method="sample"),
-            Hudi(task, "Hudi clustering, hilbert, direct", curve="hilbert"),
-            Hudi(task, "Hudi clustering, hilbert, sample", curve="hilbert", method="sample"),
-        ],
-        "delta-rs": lambda: [DeltaRs(task, "delta-rs z_order")],
-    }
-    return [OrderBy(task, ORDER), *found[session]()] if session != "delta-rs" else found[session]()
-
-
-SESSIONS = ("parquet", "delta", "iceberg", "delta-rs", "hudi")
-HUDI = {
-    "spark.jars.packages": "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.1.0",
-    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
-    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
-}
-"""Hudi has no release for the newest Spark; its session runs on 3.5, by an interpreter that is named for it."""
 
 
 @dataclass

@@ -1,0 +1,48 @@
+"""Which contenders run in which session, each with its defaults and with its best settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bench.contenders import ORDER, SNAPPY, Contender, Folder, OrderBy, Ours, Task
+from bench.lakes import DeltaRs, Hudi, Lake
+
+SESSIONS = ("parquet", "delta", "iceberg", "delta-rs", "hudi")
+HUDI = {
+    "spark.jars.packages": "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.1.0",
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+}
+"""Hudi has no release for the newest Spark; its session runs on 3.5, by an interpreter that is named for it."""
+
+SIZED = {"spark.databricks.delta.optimize.maxFileSize": "{size}"}
+SORTED = {**SIZED, "spark.databricks.io.skipping.mdc.sortWithinFiles": "true"}
+
+
+def contenders(session: str, task: Task) -> list[Contender]:
+    """Return who takes part in a session; the first one is what the others are compared with."""
+    found: Mapping[str, Callable[[], list[Contender]]] = {
+        "parquet": lambda: [Folder(task, "plain copy"), Ours(task, "dbt-zorder")],
+        "delta": lambda: [
+            Ours(task, "dbt-zorder on Delta", "delta"),
+            Lake(task, "Delta OPTIMIZE ZORDER BY", "delta", SIZED),
+            Lake(task, "Delta ZORDER BY, sorted within files", "delta", SORTED),
+            Lake(task, "Delta liquid clustering", "delta", SIZED, liquid=True),
+            Lake(task, "Delta OPTIMIZE ZORDER BY, defaults", "delta"),
+        ],
+        "iceberg": lambda: [
+            Ours(task, "dbt-zorder on Iceberg", "iceberg"),
+            Lake(task, "Iceberg rewrite_data_files zorder", "iceberg", {"target-file-size-bytes": "{size}"}, SNAPPY),
+            Lake(task, "Iceberg zorder, defaults", "iceberg"),
+        ],
+        "hudi": lambda: [
+            Hudi(task, "Hudi clustering, z-order, direct"),
+            Hudi(task, "Hudi clustering, z-order, sample", method="sample"),
+            Hudi(task, "Hudi clustering, hilbert, direct", curve="hilbert"),
+            Hudi(task, "Hudi clustering, hilbert, sample", curve="hilbert", method="sample"),
+        ],
+        "delta-rs": lambda: [DeltaRs(task, "delta-rs z_order")],
+    }
+    return [OrderBy(task, ORDER), *found[session]()] if session != "delta-rs" else found[session]()
