@@ -15,6 +15,7 @@ from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.formats import format_stats
+from dbt_zorder.stats.store import sum_up
 from dbt_zorder.table.build import BuildReport, with_row_bytes
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.remove import drop_table
@@ -82,15 +83,9 @@ def measured(
     spark: SparkSession, spec: LayoutSpec, df: DataFrame, info: TableInfo | None, request: BuildRequest
 ) -> LayoutSpec:
     """Take the size of a row from the table as it is, where its format and columns are the same."""
-
-    def total() -> tuple[int, int]:
-        stats = format_stats(spark, request.file_format, request.table, [])
-        size, rows = stats.selectExpr("sum(file_size)", "sum(row_count)").collect()[0]
-        return size or 0, rows or 0
-
     if info is None or info.provider != request.file_format:
         return spec
-    return with_row_bytes(spec, df, info, total)
+    return with_row_bytes(spec, df, info, lambda: sum_up(format_stats(spark, request.file_format, request.table, [])))
 
 
 def _put(

@@ -30,7 +30,12 @@ def read_stats(spark: SparkSession, location: str) -> DataFrame:
 def total_size(spark: SparkSession, location: str) -> tuple[int, int]:
     """Return bytes and rows of all files, as the stats of the version at ``location`` tell them; zeros if none do."""
     try:
-        size, rows = read_stats(spark, location).selectExpr("sum(file_size)", "sum(row_count)").collect()[0]
+        return sum_up(read_stats(spark, location))
     except Exception:  # no stats, no help
         return 0, 0
+
+
+def sum_up(stats: DataFrame) -> tuple[int, int]:
+    """Return bytes and rows of all files of some stats."""
+    size, rows = stats.selectExpr("sum(file_size)", "sum(row_count)").collect()[0]
     return size or 0, rows or 0
