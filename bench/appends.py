@@ -2,8 +2,8 @@
 
 After each append, from real files: write amplification (bytes of all data files ever written over bytes of the table),
 and the files that a point query reads, by the stats, over those of the same rows built anew into a table beside it.
-Three ways of arrival: ``uniform`` (every batch covers both keys), ``by time`` (every batch is later than all before),
-and ``by time, never`` (the same with rewriting switched off).
+Two ways of arrival: ``uniform`` (every batch covers both keys) and ``by time`` (every batch is later than all before);
+each also with rewriting switched off (``never``).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table
@@ -75,8 +76,29 @@ def run(spark: SparkSession, way: str, appends: int, rows: int, file_size: int, 
     return lines
 
 
+def plot(lines: list[dict[str, Any]], path: Path) -> None:
+    """Draw both figures over the appends, as PNG and SVG."""
+    figure = Figure(figsize=(11, 4.5), layout="constrained")
+    written, touched = figure.subplots(1, 2)
+    for way in dict.fromkeys(line["way"] for line in lines):
+        own = [line for line in lines if line["way"] == way]
+        written.plot([line["append"] for line in own], [line["write_amplification"] for line in own], label=way)
+        compared = [line for line in own if "files_anew" in line]
+        worst = [max(value for name, value in line.items() if name.endswith("_ratio")) for line in compared]
+        touched.plot([line["append"] for line in compared], worst, marker=".", label=way)
+    written.set_ylabel("bytes ever written / bytes of the table")
+    touched.set_ylabel("files of a point query / those after a full rewrite, worst key")
+    touched.set_yscale("log")
+    for axes, bound in ((written, 3.0), (touched, 1.5)):
+        axes.axhline(bound, color="grey", linestyle=":")
+        axes.set_xlabel("appends")
+        axes.legend()
+    for suffix in (".png", ".svg"):
+        figure.savefig(path.with_suffix(suffix))
+
+
 def main() -> None:
-    """Print a table of every comparison and keep all figures as CSV."""
+    """Print a table of every comparison, keep all figures as CSV and draw them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--appends", type=int, default=100)
     parser.add_argument("--rows", type=int, default=20_000, help="of a batch")
@@ -96,6 +118,7 @@ def main() -> None:
         writer = csv.DictWriter(file, columns)
         writer.writeheader()
         writer.writerows(lines)
+    plot(lines, RESULTS / "appends.csv")
     table = Table(*columns)
     for line in lines:
         if "files_anew" in line:

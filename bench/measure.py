@@ -15,10 +15,16 @@ from pyspark.sql import SparkSession
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run cost, in seconds."""
+    """What one run cost.
+
+    Attributes:
+        wall, cpu: seconds.
+        peak: the most bytes that its memory held at a time, garbage among them: of the JVM its heap.
+    """
 
     wall: float
     cpu: float
+    peak: int = 0
 
 
 class Meter:
@@ -29,20 +35,21 @@ class Meter:
         gateway: Any = spark.sparkContext._gateway
         self._jvm = Path(f"/proc/{gateway.proc.pid}")
         self._runtime = jvm.java.lang.Runtime.getRuntime()
+        pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+        self._heap = [pool for pool in pools if str(pool.getType()) == "Heap memory"]
 
     def measure(self, run: Callable[[], object]) -> Cost:
         """Run a function once, after a garbage collection."""
         self._runtime.gc()
+        for pool in self._heap:
+            pool.resetPeakUsage()
         cpu = self._jvm_seconds()
         python = time.process_time()
         started = time.monotonic()
         run()
         wall = time.monotonic() - started
-        return Cost(wall, self._jvm_seconds() - cpu + time.process_time() - python)
-
-    def peak(self) -> int:
-        """Return the most memory that the JVM has had so far, in bytes; its garbage counts too."""
-        return _peak(self._jvm)
+        used = self._jvm_seconds() - cpu + time.process_time() - python
+        return Cost(wall, used, sum(int(pool.getPeakUsage().getUsed()) for pool in self._heap))
 
     def _jvm_seconds(self) -> float:
         # fields 14 and 15 of proc(5)'s stat, counted behind the command's name: user and system time in clock ticks
@@ -71,16 +78,12 @@ class ProcessMeter:
 
     def measure(self, run: Callable[[], object]) -> Cost:
         """Run a function once."""
+        process = Path("/proc/self")
+        (process / "clear_refs").write_text("5")  # proc(5): forget the most that was resident so far
         cpu = time.process_time()
         started = time.monotonic()
         run()
-        return Cost(time.monotonic() - started, time.process_time() - cpu)
-
-    def peak(self) -> int:
-        """Return the most memory that this process has had so far, in bytes."""
-        return _peak(Path("/proc/self"))
-
-
-def _peak(process: Path) -> int:
-    lines = (process / "status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+        wall = time.monotonic() - started
+        lines = (process / "status").read_text().splitlines()
+        peak = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+        return Cost(wall, time.process_time() - cpu, peak)

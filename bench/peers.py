@@ -76,6 +76,7 @@ class Race:
         walls = [cost.wall for cost in costs]
         self.note(name, f"{measure}_seconds", _median(walls))
         self.note(name, f"{measure}_cpu_seconds", _median([cost.cpu for cost in costs]))
+        self.note(name, f"{measure}_peak_bytes", max(cost.peak for cost in costs))
         if len(costs) > 1:
             self.note(name, f"{measure}_seconds_least", min(walls))
             self.note(name, f"{measure}_seconds_most", max(walls))
@@ -91,10 +92,9 @@ class Race:
                 laid_out = self.meter.measure(one.lay_out)
                 if turn:
                     found[one.name].append((wrote, laid_out))
-        self.note("", "peak_memory", self.meter.peak())
         for one in field:
             runs = found[one.name]
-            both = [Cost(a.wall + b.wall, a.cpu + b.cpu) for a, b in runs]
+            both = [Cost(a.wall + b.wall, a.cpu + b.cpu, max(a.peak, b.peak)) for a, b in runs]
             self.costs(one.name, "pipeline", both)
             if type(one).lay_out is not Contender.lay_out:
                 self.costs(one.name, "rewrite", [b for _, b in runs])

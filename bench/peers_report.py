@@ -28,6 +28,7 @@ HEADINGS = (
     "seconds",
     "CPU",
     "rewrite alone",
+    "peak memory, MB",
     "bytes",
     "point query: files on each key",
     "the least of as many",
@@ -43,7 +44,8 @@ HEADINGS = (
 NOTE = (
     "Seconds, CPU, bytes and query seconds are ratios to ORDER BY in the same session (delta-rs, which has no Spark: "
     "to that of the first session); rewrite, run again and append are ratios to the seconds of ORDER BY's whole "
-    "pipeline. Files of a point query are means of 300 values; the least is F^(1/2) of F files for two keys."
+    "pipeline. Peak memory is that of the JVM's heap, garbage among it (delta-rs: of its process). Files of a point "
+    "query are means of 300 values; the least is F^(1/2) of F files for two keys."
 )
 
 
@@ -140,6 +142,7 @@ def _row(name: str, found: Found, base: Found) -> list[str]:
         _over(found["pipeline_seconds", ""], whole),
         _over(found["pipeline_cpu_seconds", ""], base["pipeline_cpu_seconds", ""]),
         alone("rewrite_seconds"),
+        f"{found['pipeline_peak_bytes', ''] / 1e6:.0f}",
         _over(size, base["bytes", ""]),
         " / ".join(f"{value:.1f}" for value in _all(found, "point_files")),
         f"{minimum(files, len(_all(found, 'point_files'))):.1f}",
