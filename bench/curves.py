@@ -21,7 +21,7 @@ from rich.table import Table
 from bench.datasets import DATA, MILLION, fact, kept, narrow, ordered
 from bench.kernel_time import FACT_KEYS, NARROW_KEYS, RESULTS
 from bench.measure import Meter
-from bench.skipping import Touched, touched
+from bench.skipping import Blocks, Touched
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.layout import cluster
 from dbt_zorder.layout.curve_key import CurveKey
@@ -33,9 +33,13 @@ from dbt_zorder.layout.sample import draw, wanted_rows
 OUTPUT = DATA / "curves"
 PAGE_ROWS = 1000
 GROUP_BYTES = 1 << 20
-COLUMNS = ["table", "keys", "files", "way", "cpu_seconds", "wall_seconds", "bytes", "column", "files_touched"]
+COLUMNS = ["table", "keys", "files", "way", "cpu_seconds", "wall_seconds", "bytes", "query", "column", "files_touched"]
 COLUMNS += ["row_groups", "of_row_groups", "pages", "of_pages"]
-HEADINGS = ("cpu", "wall", "bytes", "files", "groups", "pages")
+HEADINGS = ("cpu", "wall", "bytes", "files", "groups", "pages", "range: files", "box: files")
+QUERIES = 300
+
+Found = Mapping[tuple[str, str], Touched]
+"""What queries touch, by their kind and column."""
 
 
 def along(df: DataFrame, by: list[str], files: int, curve: CurveKey) -> DataFrame:
@@ -73,14 +77,19 @@ def size(name: str) -> int:
     return sum(path.stat().st_size for path in (OUTPUT / name).glob("*.parquet"))
 
 
-def ratios(found: Mapping[str, Touched], files: int) -> tuple[float, float, float]:
-    """Return for the worst column files as a ratio to F^((k-1)/k), and the shares of row groups and pages."""
-    ideal = float(files ** (1 - 1 / len(found)))
-    return (
-        max(column.files for column in found.values()) / ideal,
-        max(column.row_groups / column.all_row_groups for column in found.values()),
-        max(column.pages / column.all_pages for column in found.values()),
-    )
+def ratios(found: Found, keys: int, files: int) -> list[float]:
+    """Return for point queries on the worst column files as a ratio to F^((k-1)/k) and shares of row groups and pages.
+
+    Then files of a range of 1% of the worst column, and of a box of 10% of the first two.
+    """
+    points = [here for (kind, _), here in found.items() if kind == "point"]
+    return [
+        max(here.files for here in points) / files ** (1 - 1 / keys),
+        max(here.row_groups / here.all_row_groups for here in points),
+        max(here.pages / here.all_pages for here in points),
+        max(here.files for (kind, _), here in found.items() if kind == "range"),
+        found["box", ""].files,
+    ]
 
 
 def main() -> None:
@@ -119,16 +128,17 @@ def main() -> None:
                     table.add_column(heading)
                 base = costs["order"]
                 for way, cost in costs.items():
-                    found = {column: touched(OUTPUT / way, column, PAGE_ROWS) for column in by}
+                    blocks = Blocks(sorted((OUTPUT / way).glob("*.parquet")), by, PAGE_ROWS)
+                    found = {place: blocks.touched(asked) for place, asked in blocks.kinds(by, QUERIES).items()}
                     wrote = [f"{cost.cpu:.2f}", f"{cost.wall:.2f}", size(way)]
-                    for column, here in found.items():
+                    for place, here in found.items():
                         groups = [f"{here.row_groups:.2f}", here.all_row_groups]
                         pages = [f"{here.pages:.2f}", here.all_pages]
-                        first = [name, count, arguments.files, way, *wrote, column, f"{here.files:.2f}"]
+                        first = [name, count, arguments.files, way, *wrote, *place, f"{here.files:.2f}"]
                         writer.writerow([*first, *groups, *pages])
                     file.flush()
                     spent = (cost.cpu / base.cpu, cost.wall / base.wall, size(way) / size("order"))
-                    table.add_row(way, *(f"{value:.3f}" for value in (*spent, *ratios(found, arguments.files))))
+                    table.add_row(way, *(f"{value:.3f}" for value in (*spent, *ratios(found, count, arguments.files))))
                 Console(width=140).print(table)
     shutil.rmtree(OUTPUT, ignore_errors=True)
 

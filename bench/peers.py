@@ -107,13 +107,9 @@ class Race:
         blocks = Blocks(paths, keys)
         self.note(one.name, f"files{when}", len(paths))
         self.note(one.name, f"bytes{when}", sum(path.stat().st_size for path in paths))
-        kinds = {(f"point{when}", key): blocks.points(key, QUERIES) for key in keys}
-        if not when:
-            kinds |= {("range", key): blocks.boxes([key], 0.01, QUERIES) for key in keys}
-            kinds["box", ""] = blocks.boxes(keys[:2], 0.1, QUERIES)
-        for (kind, key), queries in kinds.items():
+        for (kind, key), queries in blocks.kinds(keys, QUERIES).items():
             found = blocks.touched(queries)
-            self.note(one.name, f"{kind}_files", found.files, key)
+            self.note(one.name, f"{kind}{when}_files", found.files, key)
             if not when:
                 self.note(one.name, f"{kind}_row_groups", found.row_groups, key)
                 self.note(one.name, f"{kind}_pages", found.pages, key)

@@ -117,11 +117,12 @@ class Blocks:
             queries.append(query)
         return queries
 
-
-def touched(folder: Path, column: str, page_rows: int, queries: int = 300) -> Touched:
-    """Measure equality queries on one column of the table in a folder; see :class:`Blocks`."""
-    blocks = Blocks(sorted(folder.glob("*.parquet")), [column], page_rows)
-    return blocks.touched(blocks.points(column, queries))
+    def kinds(self, columns: Sequence[str], count: int) -> dict[tuple[str, str], list[dict[str, tuple[int, int]]]]:
+        """Return queries by kind and column: points and ranges of 1% on each column, boxes of 10% of the first two."""
+        found = {("point", column): self.points(column, count) for column in columns}
+        found |= {("range", column): self.boxes([column], 0.01, count) for column in columns}
+        found["box", ""] = self.boxes(columns[:2], 0.1, count)
+        return found
 
 
 def codes_of(column: pa.ChunkedArray) -> IntArray:

@@ -1,36 +1,63 @@
-"""What the stats of a version cost beside its write: ``python -m bench.stats_cost``."""
+"""What the stats of a version cost by footers and by reading rows, beside its write: ``python -m bench.stats_cost``."""
 
 from __future__ import annotations
 
 import argparse
+from functools import partial
+
+from pyspark.sql import DataFrame
 
 from bench.datasets import DATA, MILLION, fact, kept, narrow
+from bench.measure import Meter
 from dbt_zorder.adapter.session import open_session
-from dbt_zorder.catalog import TableName
-from dbt_zorder.layout.plan import LayoutSpec
-from dbt_zorder.table.build import build
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.columns import resolve_all
+from dbt_zorder.layout import cluster
+from dbt_zorder.stats.collect import measure
+from dbt_zorder.stats.footers import footer_stats
+from dbt_zorder.stats.store import write_stats
+
+OUTPUT = DATA / "stats_cost"
+
+
+def write(df: DataFrame, keys: list[str], path: str) -> None:
+    """Write the clustered rows."""
+    cluster(df, keys, files=16).write.mode("overwrite").parquet(path)
+
+
+def by_footers(df: DataFrame, keys: list[str], path: str) -> None:
+    """Write the stats that the footers tell."""
+    stats = footer_stats(df.sparkSession, path, resolve_all(keys, df.schema), "v1")
+    assert stats is not None
+    write_stats(stats, path)
+
+
+def by_rows(df: DataFrame, keys: list[str], path: str) -> None:
+    """Write the stats that the rows tell."""
+    read = df.sparkSession.read.schema(df.schema).parquet(path)
+    write_stats(measure(read, resolve_all(keys, df.schema), "v1"), path)
 
 
 def main() -> None:
-    """Build each table three times into 16 files, and print the last build's seconds by phase."""
+    """Write each table into 16 files and collect its stats both ways, in turn."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--rows", type=float, default=3, help="in millions, of the narrow table; half of it for the fact table"
     )
     rows = int(parser.parse_args().rows * MILLION)
     spark = open_session({"spark.sql.ansi.enabled": "false"}, str(DATA / "session"))
-    spark.sql("CREATE SCHEMA IF NOT EXISTS bench")
+    meter = Meter(spark)
     cases = {
         "narrow": (kept(spark, f"narrow_{rows}", lambda: narrow(spark, rows)), ["customer_id", "event_ts"]),
+        "narrow, a text": (kept(spark, f"narrow_{rows}", lambda: narrow(spark, rows)), ["customer_id", "sku"]),
         "fact": (kept(spark, f"fact_{rows // 2}", lambda: fact(spark, rows // 2)), ["c3", "c4"]),
     }
     for name, (df, keys) in cases.items():
-        request = BuildRequest(TableName("bench", name), LayoutSpec(keys, files=16), keep_versions=0, grace_hours=0)
-        for _ in range(3):
-            report = build(spark, df, request)
-        share = report.seconds["stats"] / report.seconds["write"]
-        print(f"{name}: {dict(report.seconds)}, stats / write {share:.2f}")
+        path = str(OUTPUT / name.replace(", a ", "_"))
+        steps = {"write": write, "footers": by_footers, "rows": by_rows}
+        costs = meter.in_turn({step: partial(run, df, keys, path) for step, run in steps.items()}, 3)
+        for step in ("footers", "rows"):
+            wall, cpu = costs[step].wall / costs["write"].wall, costs[step].cpu / costs["write"].cpu
+            print(f"{name}, stats by {step}: {wall:.3f} of the write's seconds, {cpu:.3f} of its CPU seconds")
 
 
 if __name__ == "__main__":
