@@ -12,7 +12,7 @@ from bench.measure import Meter
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.columns import resolve_all
 from dbt_zorder.layout import cluster
-from dbt_zorder.stats.collect import measure
+from dbt_zorder.stats.collect import row_stats
 from dbt_zorder.stats.footers import footer_stats
 from dbt_zorder.stats.store import write_stats
 
@@ -34,7 +34,7 @@ def by_footers(df: DataFrame, keys: list[str], path: str) -> None:
 def by_rows(df: DataFrame, keys: list[str], path: str) -> None:
     """Write the stats that the rows tell."""
     read = df.sparkSession.read.schema(df.schema).parquet(path)
-    write_stats(measure(read, resolve_all(keys, df.schema), "v1"), path)
+    write_stats(row_stats(read, resolve_all(keys, df.schema), "v1"), path)
 
 
 def main() -> None:

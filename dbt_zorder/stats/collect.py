@@ -1,8 +1,7 @@
-"""Statistics of every data file, by one Spark aggregate that reads only the columns asked for.
+"""Statistics of every data file: from footers where those are exact, else by a Spark aggregate over the columns.
 
-An aggregate over the files, not over the query that filled them: a query that is not deterministic gives other rows
-when it runs again. And not the Parquet footers: they lack bounds for INT96 timestamps and long strings, and what they
-say of NaN depends on the writer.
+Footers are asked for a folder that was just written; of files that others may have written the rows are read. Never of
+the query that filled them: one that is not deterministic gives other rows when it runs again.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from pyspark.sql.types import StructType
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.sql import glob_escape
+from dbt_zorder.stats.footers import footer_stats
 
 
 def collect(spark: SparkSession, table: str, columns: Sequence[str], version: str = "") -> DataFrame:
@@ -30,18 +30,22 @@ def collect(spark: SparkSession, table: str, columns: Sequence[str], version: st
         ColumnError: a column is unknown, ambiguous or named twice.
     """
     df = spark.table(table)
-    return _by_file(df, resolve_all(columns, df.schema, sensitive=case_sensitive(spark)), version)
+    return row_stats(df, resolve_all(columns, df.schema, sensitive=case_sensitive(spark)), version)
 
 
 def collect_path(
     spark: SparkSession, path: str, schema: StructType, columns: Sequence[ResolvedColumn], version: str
 ) -> DataFrame:
-    """Return the statistics of each file below ``path``, a folder of Parquet files of one schema."""
+    """Return the statistics of each file below ``path``, a folder of files that this session wrote with one schema."""
+    told = footer_stats(spark, path, columns, version)
+    if told is not None:
+        return told
     df = spark.read.schema(schema).parquet(glob_escape(path))
-    return _by_file(df, columns, version)
+    return row_stats(df, columns, version)
 
 
-def _by_file(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) -> DataFrame:
+def row_stats(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) -> DataFrame:
+    """Return the statistics of each file that a DataFrame reads, by reading all of its rows."""
     metadata = _metadata(df)
     values = [f.expr(column.sql).alias(f"c{number}") for number, column in enumerate(columns)]
     rows = df.select(

@@ -170,7 +170,7 @@ def place(spark: SparkSession, df: DataFrame, info: TableInfo, request: BuildReq
 
 def target_bytes(spec: LayoutSpec, tree: Tree | None, table_bytes: int) -> int:
     """Return the size of a file of a table: a number of files means the size that they had when it was last built."""
-    if spec.files is not None and tree is not None and tree.built.files and tree.built.bytes:
+    if spec.files is not None and tree is not None and tree.built.files and tree.built.rows:
         return max(1, tree.built.bytes // tree.built.files)
     return (None if spec.files is not None else parse_size(spec.file_size)) or auto_size(table_bytes)
 

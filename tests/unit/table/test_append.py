@@ -56,6 +56,14 @@ def test_a_large_batch_lines_up_with_the_boxes(spark: SparkSession, table: Table
     assert_sound(spark, table)
 
 
+def test_the_first_rows_of_an_empty_table_are_few_files(spark: SparkSession, table: TableName) -> None:
+    wanted = made(spark, table, rows(0, 0), files=4)
+    report = append(spark, spark.sql(rows(0, 4000)), wanted)
+    assert report.rows == 4000
+    assert report.files <= 4
+    assert_sound(spark, table)
+
+
 def test_no_rows_write_nothing(spark: SparkSession, table: TableName) -> None:
     wanted = made(spark, table, rows(0, 100))
     before = sorted(folder(spark, table).rglob("*"))

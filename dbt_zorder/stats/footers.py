@@ -1,0 +1,185 @@
+"""Statistics of data files from their Parquet footers, where those say what reading the rows would.
+
+Spark's own writer keeps bounds of whole numbers, decimals of up to 18 digits, dates, timestamps in microseconds,
+booleans, text and binary, and the count of NULL of every leaf (parquet.thrift, ``Statistics``; the order of bounds is
+``TYPE_ORDER``). They are exact, but for text and binary under ``parquet.statistics.truncate.length``, where they are
+wider. Not so of other types: INT96 has no bounds, and what is said of NaN depends on the writer. Two bounds of more
+than 4,096 bytes together are left out, and dates of a file in the Julian calendar are not what Spark reads back. Where
+one column of one file is not of the exact kind, or another writer wrote it, the rows are read instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as t
+
+from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.stats.listing import listed_files
+from dbt_zorder.stats.schema import stats_schema
+
+_LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+"""Keys that Spark leaves in the footer of a file whose dates are to be moved to another calendar by its readers."""
+
+_PHYSICAL = {"BOOLEAN", "INT32", "INT64", "BYTE_ARRAY"}
+"""How those types are stored; a decimal of fixed length is of the legacy format."""
+
+
+@dataclass
+class _Bounds:
+    """One column's statistics, file by file: bounds as Parquet stores them, None where all rows are NULL."""
+
+    low: list[Any] = field(default_factory=list)
+    high: list[Any] = field(default_factory=list)
+    nulls: list[int] = field(default_factory=list)
+
+
+class _InexactError(Exception):
+    """A footer does not say exactly what the rows of its file would."""
+
+
+def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColumn], version: str) -> DataFrame | None:
+    """Return the statistics of each file with rows below ``path`` in the shape of ``stats_schema``; no row is read.
+
+    None where footers do not tell them exactly, where this process cannot open the files, and where this PySpark makes
+    no DataFrame of an Arrow table (3.5).
+    """
+    types = [_arrow_type(column.data_type) for column in columns]
+    # before files are listed for nothing
+    if None in types or not hasattr(DataFrame, "toArrow") or not path.startswith(("/", "file:")):
+        return None
+    listed = [(str(name), int(size)) for name, size in listed_files(spark, path).collect()]
+    found = [_Bounds() for _ in columns]
+    try:
+        rows = [_read(name, size, columns, types, found) for name, size in listed]
+        per_column = [_column(bounds, kind) for bounds, kind in zip(found, types, strict=True)]
+    except (_InexactError, OSError, ValueError, pa.ArrowException):
+        return None
+    table = pa.table(
+        {
+            "file_path": pa.array([name for name, _ in listed], pa.string()),
+            "file_size": pa.array([size for _, size in listed], pa.int64()),
+            "row_count": pa.array(rows, pa.int64()),
+            "version": pa.array([version] * len(listed), pa.string()),
+            "columns": pa.StructArray.from_arrays(per_column, [column.name for column in columns]),
+        }
+    )
+    schema = stats_schema({column.name: column.data_type for column in columns})
+    # where reading rows finds none, there is no row of stats either
+    return spark.createDataFrame(table.filter(pc.greater(table.column("row_count"), 0)), schema=schema)
+
+
+def _arrow_type(data_type: t.DataType) -> pa.DataType | None:
+    """Return what Arrow calls a column of this type in a file of Spark's; None if footers are not exact for it."""
+    exact: dict[str, pa.DataType] = {
+        "boolean": pa.bool_(),
+        "tinyint": pa.int8(),
+        "smallint": pa.int16(),
+        "int": pa.int32(),
+        "bigint": pa.int64(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us", "UTC"),
+        "timestamp_ntz": pa.timestamp("us"),
+        "string": pa.string(),
+        "binary": pa.binary(),
+    }
+    if isinstance(data_type, t.DecimalType) and data_type.precision <= 18:
+        return pa.decimal128(data_type.precision, data_type.scale)
+    return exact.get(data_type.simpleString())
+
+
+def _read(
+    name: str, size: int, columns: Sequence[ResolvedColumn], types: Sequence[pa.DataType], found: Sequence[_Bounds]
+) -> int:
+    """Add what one file's footer says to what was found, and return its rows.
+
+    Raises:
+        _InexactError: it does not say it exactly.
+        OSError, ValueError, ArrowException: it cannot be read.
+    """
+    footer = _open(name, size)
+    schema = footer.schema.to_arrow_schema()
+    leaves = [footer.schema.column(number).path for number in range(footer.num_columns)]
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    for column, kind, bounds in zip(columns, types, found, strict=True):
+        if leaves.count(column.name) != 1 or _type_in(schema, column) != kind:
+            raise _InexactError
+        _add(bounds, [group.column(leaves.index(column.name)) for group in groups])
+    return int(footer.num_rows)
+
+
+def _open(name: str, size: int) -> pq.FileMetaData:
+    """Return the footer of the file that Spark lists by this name and size, if Spark's own writer wrote it."""
+    place = urlsplit(name)
+    if place.scheme != "file" or place.netloc:
+        raise _InexactError
+    file = unquote(place.path)
+    with open(file, "rb") as opened:
+        if opened.seek(-8, os.SEEK_END) != size - 8:  # not the file that Spark has listed
+            raise _InexactError
+        length = int.from_bytes(opened.read(4), "little")
+    footer = pq.read_metadata(file)
+    # longer by its signature where columns are encrypted: Arrow ends the process when it is asked for one of those
+    if length != footer.serialized_size:
+        raise _InexactError
+    told = footer.metadata or {}
+    by_spark = b"org.apache.spark.version" in told and str(footer.created_by).startswith("parquet-mr version ")
+    if not by_spark or any(key in told for key in _LEGACY):
+        raise _InexactError
+    return footer
+
+
+def _type_in(schema: pa.Schema, column: ResolvedColumn) -> pa.DataType | None:
+    here = pa.struct(list(schema))
+    for part in column.path:
+        index = here.get_field_index(part) if pa.types.is_struct(here) else -1
+        if index < 0:
+            return None
+        here = here.field(index).type
+    return here
+
+
+def _add(bounds: _Bounds, chunks: Sequence[pq.ColumnChunkMetaData]) -> None:
+    """Add one file's row groups of a column, as one."""
+    lows, highs, nulls = [], [], 0
+    for chunk in chunks:
+        told = chunk.statistics if chunk.is_stats_set else None
+        if told is None or not told.has_null_count or chunk.physical_type not in _PHYSICAL:
+            raise _InexactError
+        nulls += told.null_count
+        if told.has_min_max:
+            lows.append(told.min_raw)
+            highs.append(told.max_raw)
+        elif told.null_count != chunk.num_values:
+            raise _InexactError
+    bounds.low.append(min(lows, default=None))
+    bounds.high.append(max(highs, default=None))
+    bounds.nulls.append(nulls)
+
+
+def _column(bounds: _Bounds, kind: pa.DataType) -> pa.Array:
+    nulls = pa.array(bounds.nulls, pa.int64())
+    return pa.StructArray.from_arrays(
+        [_values(bounds.low, kind), _values(bounds.high, kind), nulls], ["min_value", "max_value", "null_count"]
+    )
+
+
+def _values(raw: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_decimal(kind):
+        return pa.array([None if one is None else Decimal(one).scaleb(-kind.scale) for one in raw], kind)
+    if pa.types.is_string(kind):
+        return pa.array(raw, pa.binary()).cast(kind)
+    if pa.types.is_date(kind):
+        return pa.array(raw, pa.int32()).cast(kind)
+    if pa.types.is_timestamp(kind):
+        return pa.array(raw, pa.int64()).cast(kind)
+    return pa.array(raw, kind)
