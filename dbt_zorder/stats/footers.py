@@ -74,7 +74,9 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
         }
     )
     schema = stats_schema({column.name: column.data_type for column in columns})
-    # where reading rows finds none, there is no row of stats either
+    # where reading rows finds none, there is no row of stats either; PySpark takes no Arrow table of no chunk
+    if not any(rows):
+        return spark.createDataFrame([], schema)
     return spark.createDataFrame(table.filter(pc.greater(table.column("row_count"), 0)), schema=schema)
 
 
