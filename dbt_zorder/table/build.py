@@ -20,7 +20,7 @@ from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.stats.store import read_stats, stats_path, total_size, write_stats
 from dbt_zorder.table.analyze import analyze_again, analyzed
-from dbt_zorder.table.checks import check_base, check_served, check_version, location_of, verify
+from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, check_version, location_of, verify
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.collect import collect_old
 from dbt_zorder.table.files import delete_path, has_client
@@ -95,9 +95,9 @@ def build(
                     spec = with_row_bytes(spec, df, base, lambda: total_size(spark, location))
                 layout = plan_layout(source, spec)
                 layout = sized_layout(source, layout, spec, path, lambda rows, to: write_rows(rows, request, to))
-            with clock.phase("write"):
+            with beside_vacuum(spark, request.table, path), clock.phase("write"):
                 write_data(source, layout, request, path)
-            with clock.phase("stats"):
+            with beside_vacuum(spark, request.table, path), clock.phase("stats"):
                 columns = stats_columns(df, layout, request)
                 write_stats(collect_path(spark, path, df.schema, columns, version), path)
                 summary = summarize(read_stats(spark, path), layout.keys)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
@@ -32,6 +35,25 @@ def verify(df: DataFrame, counted: int, summary: Summary) -> None:
             "it runs, such as a sample without a seed, cannot be verified; make it deterministic."
         )
         raise BuildError(msg)
+
+
+@contextlib.contextmanager
+def beside_vacuum(spark: SparkSession, table: TableName, path: str) -> Iterator[None]:
+    """Let a step of a build fail with a sentence where a vacuum has deleted the version at ``path`` meanwhile.
+
+    Raises:
+        BuildError: it has; whatever else fails is raised as it is.
+    """
+    try:
+        yield
+    except Exception as exc:
+        if read_marker(spark, path) is not None:
+            raise
+        msg = (
+            f"A vacuum that ran beside this build deleted what it had written for {table}; the table is as it was. "
+            "Run the model again, and do not vacuum with grace_hours: 0 beside it."
+        )
+        raise BuildError(msg) from exc
 
 
 def check_version(spark: SparkSession, path: str) -> None:
