@@ -12,19 +12,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from dbt_zorder.columns import ResolvedColumn
-from dbt_zorder.stats.listing import listed_files
+from dbt_zorder.stats.listing import listed_files, local_file
 from dbt_zorder.stats.schema import stats_schema
 
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
@@ -34,13 +31,8 @@ _PHYSICAL = {"BOOLEAN", "INT32", "INT64", "BYTE_ARRAY"}
 """How those types are stored; a decimal of fixed length is of the legacy format."""
 
 
-@dataclass
-class _Bounds:
-    """One column's statistics, file by file: bounds as Parquet stores them, None where all rows are NULL."""
-
-    low: list[Any] = field(default_factory=list)
-    high: list[Any] = field(default_factory=list)
-    nulls: list[int] = field(default_factory=list)
+_Bounds = tuple[Any, Any, int]
+"""One column of one file: both bounds as Parquet stores them, None where all rows are NULL, and the count of NULL."""
 
 
 class _InexactError(Exception):
@@ -57,27 +49,28 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
     # before files are listed for nothing
     if None in types or not hasattr(DataFrame, "toArrow") or not path.startswith(("/", "file:")):
         return None
-    listed = [(str(name), int(size)) for name, size in listed_files(spark, path).collect()]
-    found = [_Bounds() for _ in columns]
+    files = []
     try:
-        rows = [_read(name, size, columns, types, found) for name, size in listed]
-        per_column = [_column(bounds, kind) for bounds, kind in zip(found, types, strict=True)]
+        for name, size in listed_files(spark, path).collect():
+            rows, bounds = _read(name, size, columns, types)
+            if rows:  # where reading rows finds none, there is no row of stats either
+                files.append((name, size, rows, bounds))
+        per_column = [_column([file[3][number] for file in files], kind) for number, kind in enumerate(types)]
     except (_InexactError, OSError, ValueError, pa.ArrowException):
         return None
+    schema = stats_schema({column.name: column.data_type for column in columns})
+    if not files:
+        return spark.createDataFrame([], schema)
     table = pa.table(
         {
-            "file_path": pa.array([name for name, _ in listed], pa.string()),
-            "file_size": pa.array([size for _, size in listed], pa.int64()),
-            "row_count": pa.array(rows, pa.int64()),
-            "version": pa.array([version] * len(listed), pa.string()),
+            "file_path": pa.array([file[0] for file in files], pa.string()),
+            "file_size": pa.array([file[1] for file in files], pa.int64()),
+            "row_count": pa.array([file[2] for file in files], pa.int64()),
+            "version": pa.array([version] * len(files), pa.string()),
             "columns": pa.StructArray.from_arrays(per_column, [column.name for column in columns]),
         }
     )
-    schema = stats_schema({column.name: column.data_type for column in columns})
-    # where reading rows finds none, there is no row of stats either; PySpark takes no Arrow table of no chunk
-    if not any(rows):
-        return spark.createDataFrame([], schema)
-    return spark.createDataFrame(table.filter(pc.greater(table.column("row_count"), 0)), schema=schema)
+    return spark.createDataFrame(table, schema=schema)
 
 
 def _arrow_type(data_type: t.DataType) -> pa.DataType | None:
@@ -100,31 +93,31 @@ def _arrow_type(data_type: t.DataType) -> pa.DataType | None:
 
 
 def _read(
-    name: str, size: int, columns: Sequence[ResolvedColumn], types: Sequence[pa.DataType], found: Sequence[_Bounds]
-) -> int:
-    """Add what one file's footer says to what was found, and return its rows.
+    name: str, size: int, columns: Sequence[ResolvedColumn], types: Sequence[pa.DataType]
+) -> tuple[int, list[_Bounds]]:
+    """Return the rows of a file and the bounds of its columns, as its footer tells them.
 
     Raises:
-        _InexactError: it does not say it exactly.
+        _InexactError: it does not tell them exactly.
         OSError, ValueError, ArrowException: it cannot be read.
     """
     footer = _open(name, size)
     schema = footer.schema.to_arrow_schema()
     leaves = [footer.schema.column(number).path for number in range(footer.num_columns)]
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    for column, kind, bounds in zip(columns, types, found, strict=True):
+    bounds = []
+    for column, kind in zip(columns, types, strict=True):
         if leaves.count(column.name) != 1 or _type_in(schema, column) != kind:
             raise _InexactError
-        _add(bounds, [group.column(leaves.index(column.name)) for group in groups])
-    return int(footer.num_rows)
+        bounds.append(_bounds([group.column(leaves.index(column.name)) for group in groups]))
+    return int(footer.num_rows), bounds
 
 
 def _open(name: str, size: int) -> pq.FileMetaData:
     """Return the footer of the file that Spark lists by this name and size, if Spark's own writer wrote it."""
-    place = urlsplit(name)
-    if place.scheme != "file" or place.netloc:
+    file = local_file(name)
+    if file is None:
         raise _InexactError
-    file = unquote(place.path)
     with open(file, "rb") as opened:
         if opened.seek(-8, os.SEEK_END) != size - 8:  # not the file that Spark has listed
             raise _InexactError
@@ -150,8 +143,8 @@ def _type_in(schema: pa.Schema, column: ResolvedColumn) -> pa.DataType | None:
     return here
 
 
-def _add(bounds: _Bounds, chunks: Sequence[pq.ColumnChunkMetaData]) -> None:
-    """Add one file's row groups of a column, as one."""
+def _bounds(chunks: Sequence[pq.ColumnChunkMetaData]) -> _Bounds:
+    """Return what one file's row groups tell of a column, as one."""
     lows, highs, nulls = [], [], 0
     for chunk in chunks:
         told = chunk.statistics if chunk.is_stats_set else None
@@ -163,16 +156,13 @@ def _add(bounds: _Bounds, chunks: Sequence[pq.ColumnChunkMetaData]) -> None:
             highs.append(told.max_raw)
         elif told.null_count != chunk.num_values:
             raise _InexactError
-    bounds.low.append(min(lows, default=None))
-    bounds.high.append(max(highs, default=None))
-    bounds.nulls.append(nulls)
+    return min(lows, default=None), max(highs, default=None), nulls
 
 
-def _column(bounds: _Bounds, kind: pa.DataType) -> pa.Array:
-    nulls = pa.array(bounds.nulls, pa.int64())
-    return pa.StructArray.from_arrays(
-        [_values(bounds.low, kind), _values(bounds.high, kind), nulls], ["min_value", "max_value", "null_count"]
-    )
+def _column(files: Sequence[_Bounds], kind: pa.DataType) -> pa.Array:
+    lows, highs = (_values([file[side] for file in files], kind) for side in (0, 1))
+    nulls = pa.array([file[2] for file in files], pa.int64())
+    return pa.StructArray.from_arrays([lows, highs, nulls], ["min_value", "max_value", "null_count"])
 
 
 def _values(raw: Sequence[Any], kind: pa.DataType) -> pa.Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote, urlsplit
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -18,6 +20,12 @@ def listed_files(spark: SparkSession, location: str) -> DataFrame:
     return files.select(
         f.col("_metadata.file_path").alias("file_path"), f.col("_metadata.file_size").alias("file_size")
     )
+
+
+def local_file(name: str) -> str | None:
+    """Return the path on this machine of a file that ``listed_files`` names; None if it lies elsewhere."""
+    place = urlsplit(name)
+    return unquote(place.path) if place.scheme == "file" and not place.netloc else None
 
 
 def lost_files(spark: SparkSession, location: str, stats: DataFrame) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
 
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -15,7 +14,7 @@ from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ColumnError, ZorderError
 from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.collect import collect
-from dbt_zorder.stats.listing import listed_files
+from dbt_zorder.stats.listing import listed_files, local_file
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.table.build import stats_table
 from dbt_zorder.table.version import version_of
@@ -104,11 +103,11 @@ def _files_that_differ(listed: dict[str, int], kept: dict[str, Row]) -> Iterator
 def _footers_that_differ(listed: dict[str, int], kept: dict[str, Row]) -> Iterator[str]:
     """Read the footers of local files without Spark; those of others Spark reads when it collects the bounds."""
     for path in listed:
-        place = urlsplit(path)
-        if place.scheme not in ("", "file"):
+        file = local_file(path)
+        if file is None:
             continue
         try:
-            rows = pq.read_metadata(unquote(place.path)).num_rows
+            rows = pq.read_metadata(file).num_rows
         except Exception as exc:
             yield f"{path} has no footer that can be read: {exc}"
             continue
