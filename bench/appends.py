@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.datasets import DATA
+from bench.plots import keep_plot
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName
 from dbt_zorder.layout.plan import LayoutSpec
@@ -93,8 +94,7 @@ def plot(lines: list[dict[str, Any]], path: Path) -> None:
         axes.axhline(bound, color="grey", linestyle=":")
         axes.set_xlabel("appends")
         axes.legend()
-    for suffix in (".png", ".svg"):
-        figure.savefig(path.with_suffix(suffix))
+    keep_plot(figure, path)
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from bench.datasets import DATA, MILLION, kept, narrow, ordered
 from bench.measure import Meter
+from bench.plots import keep_plot
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.layout import cluster
 
@@ -86,8 +87,7 @@ def main() -> None:
         writer = csv.writer(file)
         writer.writerow(["against", "value", "way", "wall_seconds", "cpu_seconds"])
         writer.writerows(lines)
-    for suffix in (".png", ".svg"):
-        figure.savefig(arguments.out / f"growth{suffix}")
+    keep_plot(figure, arguments.out / "growth.csv")
     Console(width=120).print(table)
     shutil.rmtree(OUTPUT, ignore_errors=True)
 

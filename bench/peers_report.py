@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.contenders import ORDER
+from bench.plots import keep_plot
 
 Found = Mapping[tuple[str, str], float]
 """By measure and column, the value."""
@@ -172,5 +173,4 @@ def plot(figures: Figures, given: str, path: Path) -> None:
     axes.set_ylim(0, 1.1)
     axes.margins(x=0.25)
     axes.set_title(given)
-    for suffix in (".png", ".svg"):
-        figure.savefig(path.with_suffix(suffix))
+    keep_plot(figure, path)
