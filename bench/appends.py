@@ -97,8 +97,23 @@ def plot(lines: list[dict[str, Any]], path: Path) -> None:
     keep_plot(figure, path)
 
 
+def columns_of(lines: list[dict[str, Any]]) -> list[str]:
+    """Return the names of all figures, in the order that they came in."""
+    return list(dict.fromkeys(name for line in lines for name in line))
+
+
+def keep(lines: list[dict[str, Any]], path: Path) -> None:
+    """Write all figures as CSV, and draw them."""
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns_of(lines))
+        writer.writeheader()
+        writer.writerows(lines)
+    plot(lines, path)
+
+
 def main() -> None:
-    """Print a table of every comparison, keep all figures as CSV and draw them."""
+    """Keep all figures as CSV way by way, as each takes minutes, draw them, and print a table of the comparisons."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--appends", type=int, default=100)
     parser.add_argument("--rows", type=int, default=20_000, help="of a batch")
@@ -112,17 +127,11 @@ def main() -> None:
     lines: list[dict[str, Any]] = []
     for way in arguments.ways:
         lines += run(spark, way, arguments.appends, arguments.rows, arguments.file_size, arguments.every)
-    columns = list(dict.fromkeys(name for line in lines for name in line))
-    RESULTS.mkdir(exist_ok=True)
-    with (RESULTS / "appends.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(lines)
-    plot(lines, RESULTS / "appends.csv")
-    table = Table(*columns)
+        keep(lines, RESULTS / "appends.csv")
+    table = Table(*columns_of(lines))
     for line in lines:
         if "files_anew" in line:
-            table.add_row(*(str(line.get(column, "")) for column in columns))
+            table.add_row(*(str(line.get(column, "")) for column in columns_of(lines)))
     Console(width=160).print(table)
 
 

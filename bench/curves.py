@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
 
-from bench.datasets import DATA, MILLION, fact, kept, narrow, ordered
+from bench.datasets import DATA, MILLION, bytes_of, fact, kept, narrow, ordered
 from bench.kernel_time import FACT_KEYS, NARROW_KEYS, RESULTS
 from bench.measure import Meter
 from bench.skipping import Blocks, Touched
@@ -70,11 +70,6 @@ def write(name: str, make: Callable[[], DataFrame]) -> None:
     """Write a contender with small row groups and pages."""
     writer = make().write.mode("overwrite").option("parquet.block.size", GROUP_BYTES)
     writer.option("parquet.page.row.count.limit", PAGE_ROWS).parquet(str(OUTPUT / name))
-
-
-def size(name: str) -> int:
-    """Return the bytes of what was written last under a name."""
-    return sum(path.stat().st_size for path in (OUTPUT / name).glob("*.parquet"))
 
 
 def ratios(found: Found, keys: int, files: int) -> list[float]:
@@ -130,14 +125,18 @@ def main() -> None:
                 for way, cost in costs.items():
                     blocks = Blocks(sorted((OUTPUT / way).glob("*.parquet")), by, PAGE_ROWS)
                     found = {place: blocks.touched(asked) for place, asked in blocks.kinds(by, QUERIES).items()}
-                    wrote = [f"{cost.cpu:.2f}", f"{cost.wall:.2f}", size(way)]
+                    wrote = [f"{cost.cpu:.2f}", f"{cost.wall:.2f}", bytes_of(OUTPUT / way)]
                     for place, here in found.items():
                         groups = [f"{here.row_groups:.2f}", here.all_row_groups]
                         pages = [f"{here.pages:.2f}", here.all_pages]
                         first = [name, count, arguments.files, way, *wrote, *place, f"{here.files:.2f}"]
                         writer.writerow([*first, *groups, *pages])
                     file.flush()
-                    spent = (cost.cpu / base.cpu, cost.wall / base.wall, size(way) / size("order"))
+                    spent = (
+                        cost.cpu / base.cpu,
+                        cost.wall / base.wall,
+                        bytes_of(OUTPUT / way) / bytes_of(OUTPUT / "order"),
+                    )
                     table.add_row(way, *(f"{value:.3f}" for value in (*spent, *ratios(found, count, arguments.files))))
                 Console(width=140).print(table)
     shutil.rmtree(OUTPUT, ignore_errors=True)

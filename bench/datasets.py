@@ -61,3 +61,8 @@ def kept(spark: SparkSession, name: str, make: Callable[[], DataFrame]) -> DataF
 def ordered(df: DataFrame, files: int, keys: Sequence[str]) -> DataFrame:
     """Order rows as a user of ORDER BY does who wants a number of files."""
     return df.repartitionByRange(files, *keys).sortWithinPartitions(*keys)
+
+
+def bytes_of(folder: Path) -> int:
+    """Return the bytes of the Parquet files in a folder."""
+    return sum(path.stat().st_size for path in folder.glob("*.parquet"))

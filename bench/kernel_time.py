@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
 
-from bench.datasets import DATA, MILLION, fact, kept, narrow, ordered, wide
+from bench.datasets import DATA, MILLION, bytes_of, fact, kept, narrow, ordered, wide
 from bench.measure import Cost, Meter
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.layout import cluster
@@ -42,11 +42,6 @@ def compare(meter: Meter, df: DataFrame, keys: list[str], files: int, repeats: i
         },
         repeats,
     )
-
-
-def size(name: str) -> int:
-    """Return the bytes of what was written last under a name."""
-    return sum(path.stat().st_size for path in (OUTPUT / name).glob("*.parquet"))
 
 
 def main() -> None:
@@ -83,11 +78,11 @@ def main() -> None:
         for name, df, keys in cases:
             costs = compare(meter, df, keys, 16, arguments.repeats)
             for way, cost in costs.items():
-                writer.writerow([name, len(keys), way, f"{cost.wall:.2f}", f"{cost.cpu:.2f}", size(way)])
+                writer.writerow([name, len(keys), way, f"{cost.wall:.2f}", f"{cost.cpu:.2f}", bytes_of(OUTPUT / way)])
             file.flush()
             copy, order, ours = costs["copy"], costs["order"], costs["cluster"]
             extra = (ours.cpu - copy.cpu) / (order.cpu - copy.cpu)
-            size_ratio = size("cluster") / size("order")
+            size_ratio = bytes_of(OUTPUT / "cluster") / bytes_of(OUTPUT / "order")
             row = [ours.wall / order.wall, ours.cpu / order.cpu, copy.cpu / order.cpu, extra, size_ratio]
             table.add_row(name, str(len(keys)), *(f"{ratio:.2f}" for ratio in row))
             Console().print(name, len(keys), *(f"{ratio:.2f}" for ratio in row))
