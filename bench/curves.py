@@ -20,7 +20,7 @@ from rich.table import Table
 
 from bench.datasets import DATA, MILLION, bytes_of, fact, kept, narrow, ordered
 from bench.kernel_time import FACT_KEYS, NARROW_KEYS, RESULTS
-from bench.measure import Meter
+from bench.measure import SETTINGS, Meter
 from bench.skipping import Blocks, Touched
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.layout import cluster
@@ -97,7 +97,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=["narrow", "fact"])
     parser.add_argument("--ways", nargs="*", default=[], help="all by default; 'order' is always measured")
     arguments = parser.parse_args()
-    spark = open_session({"spark.sql.ansi.enabled": "false"}, str(DATA / "session"))
+    spark = open_session(SETTINGS, str(DATA / "session"))
     meter = Meter(spark)
     rows = int(arguments.rows * MILLION)
     makers = {"narrow": (narrow, NARROW_KEYS), "fact": (fact, FACT_KEYS)}

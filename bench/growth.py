@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.datasets import DATA, MILLION, kept, narrow, ordered
-from bench.measure import Meter
+from bench.measure import SETTINGS, Meter
 from bench.plots import keep_plot
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.layout import cluster
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    spark = open_session({"spark.sql.ansi.enabled": "false"}, str(DATA / "session"))
+    spark = open_session(SETTINGS, str(DATA / "session"))
     meter = Meter(spark)
     series = {
         "rows, millions": [(millions, millions, 16) for millions in arguments.rows],

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.datasets import DATA, MILLION, bytes_of, fact, kept, narrow, ordered, wide
-from bench.measure import Cost, Meter
+from bench.measure import SETTINGS, Cost, Meter
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.layout import cluster
 
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sets", nargs="*", default=["narrow", "fact", "wide"])
     arguments = parser.parse_args()
-    spark = open_session({"spark.sql.ansi.enabled": "false"}, str(DATA / "session"))
+    spark = open_session(SETTINGS, str(DATA / "session"))
     meter = Meter(spark)
     cases: list[tuple[str, DataFrame, list[str]]] = []
     if "narrow" in arguments.sets:
@@ -69,21 +69,26 @@ def main() -> None:
             cases += [(f"{rows / MILLION:g} M x {columns} columns", df, WIDE_KEYS[:keys]) for keys in (2, 4, 8)]
     table = Table(title="A clustered write into 16 files, as a ratio to ORDER BY on the same columns")
     headings = ["table", "keys", "wall", "CPU", "copy's CPU", "extra CPU over a copy / ORDER BY's extra", "bytes"]
+    headings += ["peak heap", "bytes read / a copy's", "ORDER BY's"]
     for heading in headings:
         table.add_column(heading)
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / "kernel_time.csv").open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["table", "keys", "way", "wall_seconds", "cpu_seconds", "bytes"])
+        writer.writerow(
+            ["table", "keys", "way", "wall_seconds", "cpu_seconds", "bytes", "peak_heap_bytes", "bytes_read"]
+        )
         for name, df, keys in cases:
             costs = compare(meter, df, keys, 16, arguments.repeats)
             for way, cost in costs.items():
-                writer.writerow([name, len(keys), way, f"{cost.wall:.2f}", f"{cost.cpu:.2f}", bytes_of(OUTPUT / way)])
+                spent = [f"{cost.wall:.2f}", f"{cost.cpu:.2f}", bytes_of(OUTPUT / way), cost.peak, cost.read]
+                writer.writerow([name, len(keys), way, *spent])
             file.flush()
             copy, order, ours = costs["copy"], costs["order"], costs["cluster"]
             extra = (ours.cpu - copy.cpu) / (order.cpu - copy.cpu)
             size_ratio = bytes_of(OUTPUT / "cluster") / bytes_of(OUTPUT / "order")
             row = [ours.wall / order.wall, ours.cpu / order.cpu, copy.cpu / order.cpu, extra, size_ratio]
+            row += [ours.peak / order.peak, ours.read / copy.read, order.read / copy.read]
             table.add_row(name, str(len(keys)), *(f"{ratio:.2f}" for ratio in row))
             Console().print(name, len(keys), *(f"{ratio:.2f}" for ratio in row))
     Console(width=140).print(table)

@@ -12,6 +12,7 @@ from deltalake import DeltaTable, QueryBuilder, WriterProperties, write_deltalak
 from pyspark.sql import DataFrame
 
 from bench.contenders import OUTPUT, Contender, live_files, path_of, table_of
+from bench.datasets import ordered
 from dbt_zorder.catalog import TableName
 
 _LIKE_SPARK = WriterProperties(compression="SNAPPY")
@@ -100,6 +101,48 @@ class Lake(Contender):
             f"CALL spark_catalog.system.rewrite_data_files(table => '{self.table}', strategy => 'sort', "
             f"sort_order => 'zorder({', '.join(self.task.keys)})'{given})"
         ).collect()
+
+
+@dataclass
+class OrderedLake(Contender):
+    """ORDER BY into a table format: what the format's own statistics and log cost, whatever the order.
+
+    Attributes:
+        file_format: ``delta`` or ``iceberg``.
+        properties: of the table.
+    """
+
+    file_format: Literal["delta", "iceberg"] = "delta"
+    properties: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def table(self) -> TableName:
+        """Its name."""
+        return table_of(self.name)
+
+    def clear(self) -> None:
+        """Drop the table."""
+        self.spark.sql(f"DROP TABLE IF EXISTS {self.table.sql}")
+
+    def write(self, source: Path) -> None:
+        """Create the table anew."""
+        writer = ordered(self.rows(source), self.task.files, self.task.keys).writeTo(self.table.sql)
+        for key, value in self.properties.items():
+            writer = writer.tableProperty(key, value)
+        writer.using(self.file_format).create()
+
+    def add(self, source: Path) -> None:
+        """Append files of the same size."""
+        files = max(1, self.task.files // 10)
+        ordered(self.rows(source), files, self.task.keys).writeTo(self.table.sql).append()
+
+    def paths(self) -> list[Path]:
+        """Ask the format."""
+        return live_files(self.spark, self.file_format, self.table)
+
+    def count(self, where: str) -> int:
+        """Filter."""
+        return self.spark.table(self.table.sql).where(where).count()
 
 
 @dataclass

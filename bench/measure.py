@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+
+SETTINGS = {"spark.sql.ansi.enabled": "false", "spark.ui.liveUpdate.period": "0ms"}
+"""Of sessions that are measured: Spark keeps what tasks have read up to date at once, not ten times a second."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +23,23 @@ class Cost:
     Attributes:
         wall, cpu: seconds.
         peak: the most bytes that its memory held at a time, garbage among them: of the JVM its heap.
+        read: bytes that Spark's tasks read from files.
     """
 
     wall: float
     cpu: float
     peak: int = 0
+    read: int = 0
+
+    @classmethod
+    def median(cls, costs: Sequence[Cost]) -> Cost:
+        """Return the medians of some runs, and the highest of their peaks."""
+        return cls(
+            statistics.median(cost.wall for cost in costs),
+            statistics.median(cost.cpu for cost in costs),
+            max(cost.peak for cost in costs),
+            int(statistics.median(cost.read for cost in costs)),
+        )
 
 
 class Meter:
@@ -37,19 +52,27 @@ class Meter:
         self._runtime = jvm.java.lang.Runtime.getRuntime()
         pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
         self._heap = [pool for pool in pools if str(pool.getType()) == "Heap memory"]
+        self._context: Any = spark.sparkContext._jsc.sc()
 
     def measure(self, run: Callable[[], object]) -> Cost:
         """Run a function once, after a garbage collection."""
         self._runtime.gc()
         for pool in self._heap:
             pool.resetPeakUsage()
+        read = self._bytes_read()
         cpu = self._jvm_seconds()
         python = time.process_time()
         started = time.monotonic()
         run()
         wall = time.monotonic() - started
         used = self._jvm_seconds() - cpu + time.process_time() - python
-        return Cost(wall, used, sum(int(pool.getPeakUsage().getUsed()) for pool in self._heap))
+        peak = sum(int(pool.getPeakUsage().getUsed()) for pool in self._heap)
+        return Cost(wall, used, peak, self._bytes_read() - read)
+
+    def _bytes_read(self) -> int:
+        # the one executor of local mode is called driver; its sums are kept by a listener, which may be behind
+        self._context.listenerBus().waitUntilEmpty()
+        return int(self._context.statusStore().executorSummary("driver").totalInputBytes())
 
     def _jvm_seconds(self) -> float:
         # fields 14 and 15 of proc(5)'s stat, counted behind the command's name: user and system time in clock ticks
@@ -67,10 +90,7 @@ class Meter:
                 cost = self.measure(run)
                 if turn >= warmups:
                     costs[name].append(cost)
-        return {
-            name: Cost(statistics.median(c.wall for c in found), statistics.median(c.cpu for c in found))
-            for name, found in costs.items()
-        }
+        return {name: Cost.median(found) for name, found in costs.items()}
 
 
 class ProcessMeter:

@@ -26,7 +26,7 @@ import pyspark
 from rich.console import Console
 
 from bench.contenders import OUTPUT, SCHEMA, Contender, Folder, Task
-from bench.measure import Cost, Meter, ProcessMeter
+from bench.measure import SETTINGS, Cost, Meter, ProcessMeter
 from bench.peers_report import report
 from bench.roster import HUDI, SESSIONS, contenders
 from bench.skipping import Blocks
@@ -41,8 +41,6 @@ QUERIES = 300
 
 TIMED = 6
 """Point queries of each column that are run and timed."""
-
-SETTINGS = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "UTC"}
 
 Line = dict[str, Any]
 
@@ -155,7 +153,7 @@ def run(session: str, data: str, scale: float, files: int, repeats: int, without
     race = Race(session, data, task, rows, ProcessMeter(), [])
     if session != "delta-rs":
         formats = [session] if session in FORMATS else []
-        user = {**SETTINGS, **(HUDI if session == "hudi" else {})}
+        user = {**SETTINGS, "spark.sql.session.timeZone": "UTC", **(HUDI if session == "hudi" else {})}
         settings = format_settings(formats, user, pyspark.__version__)
         task.session = open_session(settings, str(OUTPUT / f"session_{session}"))
         task.session.sql(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from bench.contenders import ORDER, SNAPPY, Contender, Folder, OrderBy, Ours, Task
-from bench.lakes import DeltaRs, Hudi, Lake
+from bench.lakes import DeltaRs, Hudi, Lake, OrderedLake
 
 SESSIONS = ("parquet", "delta", "iceberg", "delta-rs", "hudi")
 HUDI = {
@@ -26,6 +26,7 @@ def contenders(session: str, task: Task) -> list[Contender]:
     found: Mapping[str, Callable[[], list[Contender]]] = {
         "parquet": lambda: [Folder(task, "plain copy"), Ours(task, "dbt-zorder")],
         "delta": lambda: [
+            OrderedLake(task, "ORDER BY into Delta", "delta"),
             Ours(task, "dbt-zorder on Delta", "delta"),
             Lake(task, "Delta OPTIMIZE ZORDER BY", "delta", SIZED),
             Lake(task, "Delta ZORDER BY, sorted within files", "delta", SORTED),
@@ -33,6 +34,7 @@ def contenders(session: str, task: Task) -> list[Contender]:
             Lake(task, "Delta OPTIMIZE ZORDER BY, defaults", "delta"),
         ],
         "iceberg": lambda: [
+            OrderedLake(task, "ORDER BY into Iceberg", "iceberg", SNAPPY),
             Ours(task, "dbt-zorder on Iceberg", "iceberg"),
             Lake(task, "Iceberg rewrite_data_files zorder", "iceberg", {"target-file-size-bytes": "{size}"}, SNAPPY),
             Lake(task, "Iceberg zorder, defaults", "iceberg"),

@@ -9,7 +9,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from bench.datasets import DATA, MILLION, fact, kept, narrow
-from bench.measure import Meter
+from bench.measure import SETTINGS, Meter
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.columns import resolve_all
 from dbt_zorder.layout import cluster
@@ -45,7 +45,7 @@ def main() -> None:
         "--rows", type=float, default=3, help="in millions, of the narrow table; half of it for the fact table"
     )
     rows = int(parser.parse_args().rows * MILLION)
-    spark = open_session({"spark.sql.ansi.enabled": "false"}, str(DATA / "session"))
+    spark = open_session(SETTINGS, str(DATA / "session"))
     meter = Meter(spark)
     nine = kept(spark, f"narrow_{rows}", lambda: narrow(spark, rows))
     cases = {
