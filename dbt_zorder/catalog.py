@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import StructType
 
@@ -59,9 +60,12 @@ class TableInfo:
 
 def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
     """Return what the catalog says of a table or view, None if there is none by that name."""
-    if not spark.catalog.tableExists(table.sql):
+    try:
+        head, details = described(spark, table.sql)
+    except AnalysisException:
+        if spark.catalog.tableExists(table.sql):
+            raise
         return None
-    head, details = described(spark, table.sql)
     columns = []
     for row in head:
         if row[0] == "" or row[0].startswith("# Partition"):

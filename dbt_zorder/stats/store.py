@@ -13,9 +13,11 @@ def stats_path(location: str) -> str:
     return f"{location.rstrip('/')}/{STATS_DIRECTORY}"
 
 
-def write_stats(stats: DataFrame, location: str) -> None:
-    """Write the stats of the version at ``location``, as one file in order of path."""
+def write_stats(stats: DataFrame, location: str) -> DataFrame:
+    """Write the stats of the version at ``location``, as one file in order of path; return them as they lie there."""
     stats.coalesce(1).sortWithinPartitions("file_path").write.mode("overwrite").parquet(stats_path(location))
+    # a schema that is known need not be looked for, which would be a job of Spark's
+    return stats.sparkSession.read.schema(stats.schema).parquet(glob_escape(stats_path(location)))
 
 
 def read_stats(spark: SparkSession, location: str) -> DataFrame:

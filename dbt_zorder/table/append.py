@@ -182,8 +182,8 @@ def _stage_stats(
     columns = _columns(spark, entry.version_path, df, layout, request)
     stats = collect_path(spark, entry.data, df.schema, columns, version_of(entry.version_path))
     place_later = f.replace("file_path", f.lit(entry.hidden_part), f.lit("/"))
-    write_stats(stats.withColumn("file_path", place_later), entry.path)
-    return summarize(read_stats(spark, entry.path), [key for key in layout.keys if key.column in columns])
+    written = write_stats(stats.withColumn("file_path", place_later), entry.path)
+    return summarize(written, [key for key in layout.keys if key.column in columns])
 
 
 def _columns(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import case_sensitive, resolve_all
@@ -99,12 +100,12 @@ def build(
                 write_data(source, layout, request, path)
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):
                 columns = stats_columns(df, layout, request)
-                write_stats(collect_path(spark, path, df.schema, columns, version), path)
-                summary = summarize(read_stats(spark, path), layout.keys)
+                stats = write_stats(collect_path(spark, path, df.schema, columns, version), path)
+                summary = summarize(stats, layout.keys)
                 verify(source, layout.rows, summary)
                 write_tree(spark, path, layout, summary)
         with clock.phase("swap"):
-            check_version(spark, path)
+            check_version(spark, path, stats)
             check_base(spark, request.table, base)
             guard()
             forget_replaced(spark, path)
@@ -116,7 +117,7 @@ def build(
     with clock.phase("swap"):
         if base is not None and version_of(base.location):
             note_replaced(spark, base.location, version)
-        publish_stats(spark, request.table, path)
+        publish_stats(spark, request.table, path, stats.schema)
         analyze_again(spark, request.table, statistics, definition.schema.names)
         collected = _collect(spark, base, request, root, version)
     return BuildReport(version, summary, clock.seconds, collected)
@@ -140,15 +141,20 @@ def write_rows(clustered: DataFrame, request: BuildRequest, path: str) -> None:
     writer.parquet(path)
 
 
-def publish_stats(spark: SparkSession, table: TableName, path: str) -> None:
+def publish_stats(spark: SparkSession, table: TableName, path: str, schema: StructType | None = None) -> None:
     """Register the relation over a version's stats, for people and tests; readers that prune do not need it.
 
     Where another run has replaced that version meanwhile, it registers its own.
+
+    Args:
+        spark: the session.
+        table: whose stats these are.
+        path: of the version.
+        schema: of its stats, looked for where it is not known.
     """
     if version_of(location_of(spark, table)) != version_of(path):
         return
-    stats = read_stats(spark, path)
-    publish(spark, stats_table(table), Definition(stats.schema), stats_path(path))
+    publish(spark, stats_table(table), Definition(schema or read_stats(spark, path).schema), stats_path(path))
 
 
 def stats_table(table: TableName) -> TableName:

@@ -56,14 +56,19 @@ def beside_vacuum(spark: SparkSession, table: TableName, path: str) -> Iterator[
         raise BuildError(msg) from exc
 
 
-def check_version(spark: SparkSession, path: str) -> None:
+def check_version(spark: SparkSession, path: str, stats: DataFrame | None = None) -> None:
     """Look at a version once more before it is served: its marker, and every file of its stats in its size.
+
+    Args:
+        spark: the session.
+        path: of the version.
+        stats: of it, read from there where they are not at hand.
 
     Raises:
         BuildError: some are not, because something else deletes there.
     """
     try:
-        lost = lost_files(spark, path, read_stats(spark, path))
+        lost = lost_files(spark, path, read_stats(spark, path) if stats is None else stats)
         if read_marker(spark, path) is None:
             lost = [f"{path}/{MARKER_DIRECTORY}"]
     except Exception as exc:

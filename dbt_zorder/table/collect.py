@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -25,11 +25,13 @@ class Judged:
         path: of the folder.
         delete: whether it is to go.
         why: it goes or stays, as a sentence without its subject.
+        noted: when it was replaced is known, or it was not.
     """
 
     path: str
     delete: bool
     why: str
+    noted: bool = True
 
     @property
     def version(self) -> str:
@@ -54,7 +56,11 @@ def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_h
         return []
     table = marker.table_name
     path = f"{root}/{current}"
-    judged = judge(spark, table, roots_of(path, marker), path, keep, grace_hours, running=True)
+    roots = roots_of(path, marker)
+    # that tables are served from old versions can only spare some: where nothing is to be done, nobody asks for them
+    judged = judge(spark, table, roots, path, keep, grace_hours, served={}, running=True, note=False)
+    if any(one.delete or not one.noted for one in judged):
+        judged = judge(spark, table, roots, path, keep, grace_hours, running=True)
     gone = delete_judged(spark, table, judged)
     _LOG.debug("collected %d old versions below %s", len(gone), root)
     return gone
@@ -68,6 +74,7 @@ def judge(
     keep: int,
     grace_hours: float,
     *,
+    served: Mapping[str, str] | None = None,
     running: bool = False,
     note: bool = True,
 ) -> list[Judged]:
@@ -84,6 +91,7 @@ def judge(
         current: path of the version that is served, empty if there is none.
         keep: number of versions that were served once and stay whatever their age.
         grace_hours: hours that a version stays at least after it was replaced.
+        served: by name of a version, the table that is served from it; None looks at every table of the schema.
         running: spare versions that are younger than the current one and were never served.
         note: note the replacement where that is missing; a dry run does not.
     """
@@ -92,7 +100,6 @@ def judge(
     paths = [by_name[name] for name in sorted(by_name, reverse=True)]
     markers = {path: read_marker(spark, path) for path in paths if is_version(path.rsplit("/", 1)[-1])}
     bases = {marker.base for marker in markers.values() if marker}
-    served = None
     now = datetime.now(timezone.utc)
     kept = 0
     judged = []
@@ -108,19 +115,20 @@ def judge(
             continue
         since, was_served = replaced_at(spark, path)
         was_served = was_served or version_of(path) in bases
+        noted = since is not None or note
         if since is None and note:
             note_replaced(spark, path)
         since = since or now
         state = f"was replaced at {since:%Y-%m-%d %H:%M} UTC" if was_served else "never was served: its build failed"
         if was_served and kept < keep:
             kept += 1
-            judged.append(Judged(path, False, f"{state}, and is one of the {keep} old versions that are kept"))
+            judged.append(Judged(path, False, f"{state}, and is one of the {keep} old versions that are kept", noted))
         elif running and not was_served and version_of(path) > version_of(current):
-            judged.append(Judged(path, False, "never was served and may still be being built"))
+            judged.append(Judged(path, False, "never was served and may still be being built", noted))
         elif since > now - timedelta(hours=grace_hours):
-            judged.append(Judged(path, False, f"{state}, and its grace period of {grace_hours:g} hours goes on"))
+            judged.append(Judged(path, False, f"{state}, and its grace period of {grace_hours:g} hours goes on", noted))
         else:
-            judged.append(Judged(path, True, state))
+            judged.append(Judged(path, True, state, noted))
     return judged
 
 

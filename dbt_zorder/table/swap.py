@@ -81,7 +81,10 @@ def publish(spark: SparkSession, table: TableName, definition: Definition, locat
 
 def own_properties(spark: SparkSession, table: TableName) -> dict[str, str]:
     """Return the properties of a table that its model set."""
-    has = properties(spark, table)
+    return _own(properties(spark, table))
+
+
+def _own(has: Mapping[str, str]) -> dict[str, str]:
     return {name: has[name] for name in json.loads(has.get(_OWN_PROPERTIES, "[]")) if name in has}
 
 
@@ -121,9 +124,9 @@ def _is_same(spark: SparkSession, table: TableName, old: TableInfo, new: Definit
         return False
     if list(old.partition_columns) != list(new.partition_by):
         return False
-    if set(own_properties(spark, table)) - set(new.properties):
-        return False
     has = properties(spark, table)
+    if set(_own(has)) - set(new.properties):
+        return False
     return all(has.get(name) == value for name, value in new.properties.items())
 
 

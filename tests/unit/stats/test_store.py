@@ -14,7 +14,8 @@ def test_stats_lie_inside_the_data_and_are_none_of_it(spark: SparkSession, tmp_p
     folder = str(tmp_path / "v[1] x")
     spark.range(10).write.parquet(folder)
     stats = spark.sql("SELECT concat('f', id) AS file_path, id AS row_count FROM range(3)")
-    write_stats(stats, folder)
+    written = write_stats(stats, folder)
+    assert written.sort("file_path").collect() == stats.collect()
     assert stats_path(folder + "/") == f"{folder}/{STATS_DIRECTORY}"
     assert spark.read.parquet(folder.replace("[", "\\[").replace("]", "\\]")).count() == 10
     assert [row[0] for row in read_stats(spark, folder).collect()] == ["f0", "f1", "f2"]

@@ -139,3 +139,22 @@ def test_a_deletion_that_is_cut_short_can_go_on(
     monkeypatch.undo()
     assert name(0) in collect_old(spark, str(chain), name(4), 0, 0)
     assert left(chain) == [name(4)]
+
+
+def test_other_tables_are_asked_for_only_when_something_would_go(
+    spark: SparkSession, chain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def served_locations(spark: SparkSession, schema: str) -> dict[str, str]:
+        asked.append(schema)
+        return {}
+
+    monkeypatch.setattr(collect, "served_locations", served_locations)
+    assert collect_old(spark, str(chain), name(4), 9, 24) == []
+    assert asked == []
+    assert collect_old(spark, str(chain), name(4), 0, 24) == [name(0)]
+    assert asked == ["default"]
+    forget_replaced(spark, str(chain / name(2)))
+    assert collect_old(spark, str(chain), name(4), 9, 24) == []  # that nobody noted its replacement is mended now
+    assert (chain / name(2) / NOTE).exists()
