@@ -96,7 +96,6 @@ class Race:
             self.costs(one.name, "pipeline", both)
             if type(one).lay_out is not Contender.lay_out:
                 self.costs(one.name, "rewrite", [b for _, b in runs])
-            one.open()
 
     def reads(self, one: Contender, when: str = "") -> None:
         """Keep what queries on a table cannot skip."""

@@ -152,6 +152,7 @@ def temporary_views(spark: SparkSession) -> set[str]:
     return {row.tableName for row in spark.sql("SHOW TABLES").where("isTemporary").collect()}
 
 
+@pytest.mark.slow
 class TestThreads:
     """Ten models in eight threads of one session, each built twice."""
 

@@ -41,6 +41,7 @@ def dbt(folder: Path, *args: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_second_process_sees_the_tables_of_the_first(project_dir: Path) -> None:
     said = dbt(project_dir, "run")
     assert "[zorder: 2 files, point query on id reads " in said
