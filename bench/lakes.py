@@ -20,20 +20,16 @@ _LIKE_SPARK = WriterProperties(compression="SNAPPY")
 
 
 @dataclass
-class Lake(Contender):
-    """A table of Delta Lake or Iceberg, made by CTAS and laid out by the format's own command.
+class FormatTable(Contender):
+    """A table of Delta Lake or Iceberg.
 
     Attributes:
         file_format: what it is.
-        settings: of the session (Delta) or of the procedure (Iceberg); ``{size}`` is the size of a file.
         properties: of the table.
-        liquid: Delta's liquid clustering, along Hilbert's curve, instead of ZORDER BY.
     """
 
     file_format: Literal["delta", "iceberg"] = "delta"
-    settings: dict[str, str] = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)
-    liquid: bool = False
 
     @property
     def table(self) -> TableName:
@@ -43,6 +39,43 @@ class Lake(Contender):
     def clear(self) -> None:
         """Drop the table."""
         self.spark.sql(f"DROP TABLE IF EXISTS {self.table.sql}")
+
+    def paths(self) -> list[Path]:
+        """Ask the format."""
+        return live_files(self.spark, self.file_format, self.table)
+
+    def count(self, where: str) -> int:
+        """Filter."""
+        return self.spark.table(self.table.sql).where(where).count()
+
+
+class OrderedFormat(FormatTable):
+    """ORDER BY into a table format: what the format's own statistics and log cost, whatever the order."""
+
+    def write(self, source: Path) -> None:
+        """Create the table anew."""
+        writer = ordered(self.rows(source), self.task.files, self.task.keys).writeTo(self.table.sql)
+        for key, value in self.properties.items():
+            writer = writer.tableProperty(key, value)
+        writer.using(self.file_format).create()
+
+    def add(self, source: Path) -> None:
+        """Append files of the same size."""
+        files = max(1, self.task.files // 10)
+        ordered(self.rows(source), files, self.task.keys).writeTo(self.table.sql).append()
+
+
+@dataclass
+class Lake(FormatTable):
+    """A table that is made by CTAS and laid out by the format's own command.
+
+    Attributes:
+        settings: of the session (Delta) or of the procedure (Iceberg); ``{size}`` is the size of a file.
+        liquid: Delta's liquid clustering, along Hilbert's curve, instead of ZORDER BY.
+    """
+
+    settings: dict[str, str] = field(default_factory=dict)
+    liquid: bool = False
 
     def write(self, source: Path) -> None:
         """Create the table anew."""
@@ -73,14 +106,6 @@ class Lake(Contender):
         self.rows(source).writeTo(self.table.sql).append()
         self.again()
 
-    def paths(self) -> list[Path]:
-        """Ask the format."""
-        return live_files(self.spark, self.file_format, self.table)
-
-    def count(self, where: str) -> int:
-        """Filter."""
-        return self.spark.table(self.table.sql).where(where).count()
-
     def _told(self) -> dict[str, str]:
         return {key: value.format(size=self.size) for key, value in self.settings.items()}
 
@@ -101,48 +126,6 @@ class Lake(Contender):
             f"CALL spark_catalog.system.rewrite_data_files(table => '{self.table}', strategy => 'sort', "
             f"sort_order => 'zorder({', '.join(self.task.keys)})'{given})"
         ).collect()
-
-
-@dataclass
-class OrderedLake(Contender):
-    """ORDER BY into a table format: what the format's own statistics and log cost, whatever the order.
-
-    Attributes:
-        file_format: ``delta`` or ``iceberg``.
-        properties: of the table.
-    """
-
-    file_format: Literal["delta", "iceberg"] = "delta"
-    properties: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def table(self) -> TableName:
-        """Its name."""
-        return table_of(self.name)
-
-    def clear(self) -> None:
-        """Drop the table."""
-        self.spark.sql(f"DROP TABLE IF EXISTS {self.table.sql}")
-
-    def write(self, source: Path) -> None:
-        """Create the table anew."""
-        writer = ordered(self.rows(source), self.task.files, self.task.keys).writeTo(self.table.sql)
-        for key, value in self.properties.items():
-            writer = writer.tableProperty(key, value)
-        writer.using(self.file_format).create()
-
-    def add(self, source: Path) -> None:
-        """Append files of the same size."""
-        files = max(1, self.task.files // 10)
-        ordered(self.rows(source), files, self.task.keys).writeTo(self.table.sql).append()
-
-    def paths(self) -> list[Path]:
-        """Ask the format."""
-        return live_files(self.spark, self.file_format, self.table)
-
-    def count(self, where: str) -> int:
-        """Filter."""
-        return self.spark.table(self.table.sql).where(where).count()
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from bench.contenders import ORDER, SNAPPY, Contender, Folder, OrderBy, Ours, Task
-from bench.lakes import DeltaRs, Hudi, Lake, OrderedLake
+from bench.lakes import DeltaRs, Hudi, Lake, OrderedFormat
 
 SESSIONS = ("parquet", "delta", "iceberg", "delta-rs", "hudi")
 HUDI = {
@@ -26,17 +26,17 @@ def contenders(session: str, task: Task) -> list[Contender]:
     found: Mapping[str, Callable[[], list[Contender]]] = {
         "parquet": lambda: [Folder(task, "plain copy"), Ours(task, "dbt-zorder")],
         "delta": lambda: [
-            OrderedLake(task, "ORDER BY into Delta", "delta"),
+            OrderedFormat(task, "ORDER BY into Delta", "delta"),
             Ours(task, "dbt-zorder on Delta", "delta"),
-            Lake(task, "Delta OPTIMIZE ZORDER BY", "delta", SIZED),
-            Lake(task, "Delta ZORDER BY, sorted within files", "delta", SORTED),
-            Lake(task, "Delta liquid clustering", "delta", SIZED, liquid=True),
+            Lake(task, "Delta OPTIMIZE ZORDER BY", "delta", settings=SIZED),
+            Lake(task, "Delta ZORDER BY, sorted within files", "delta", settings=SORTED),
+            Lake(task, "Delta liquid clustering", "delta", settings=SIZED, liquid=True),
             Lake(task, "Delta OPTIMIZE ZORDER BY, defaults", "delta"),
         ],
         "iceberg": lambda: [
-            OrderedLake(task, "ORDER BY into Iceberg", "iceberg", SNAPPY),
+            OrderedFormat(task, "ORDER BY into Iceberg", "iceberg", SNAPPY),
             Ours(task, "dbt-zorder on Iceberg", "iceberg"),
-            Lake(task, "Iceberg rewrite_data_files zorder", "iceberg", {"target-file-size-bytes": "{size}"}, SNAPPY),
+            Lake(task, "Iceberg rewrite_data_files zorder", "iceberg", SNAPPY, {"target-file-size-bytes": "{size}"}),
             Lake(task, "Iceberg zorder, defaults", "iceberg"),
         ],
         "hudi": lambda: [
