@@ -1,4 +1,7 @@
-"""Is there a Java that the installed PySpark can run on? Asked before anything starts, answered in one sentence."""
+"""Is there a Java that the installed PySpark can run on, and how is it to be started?
+
+Asked before anything starts, and answered in one sentence.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from pathlib import Path
 from dbt_zorder.errors import ZorderError
 
 _VERSION = re.compile(r'version "(?P<first>\d+)(?:\.(?P<second>\d+))?')
+_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b|-XX:G1")
+_OPTIONS = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+"""Environment variables whose options reach Spark's JVM."""
 
 
 class JavaError(ZorderError):
@@ -63,3 +69,16 @@ def check_java(pyspark_version: str) -> None:
     if found is not None and found < needed:
         msg = f"{wish}, and {java} is Java {found}: install a newer one, or set JAVA_HOME to it."
         raise JavaError(msg)
+
+
+def collector(users: str) -> str:
+    """Return the option that chooses Java's parallel garbage collector, empty where the user has chosen one.
+
+    Java's own choice, G1, is made for short pauses; a process that only runs batches is a quarter slower with it
+    (measured in docs/decisions/008-garbage-collector.md). Two collectors named at once keep Java from starting.
+
+    Args:
+        users: options that the user's settings give; those of the environment are looked at as well.
+    """
+    given = " ".join([users, *(os.environ.get(name, "") for name in _OPTIONS)])
+    return "" if _COLLECTOR.search(given) else "-XX:+UseParallelGC"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
-from dbt_zorder.adapter.java import check_java
+from dbt_zorder.adapter.java import check_java, collector
 from dbt_zorder.adapter.remote import connect
 from dbt_zorder.errors import ZorderError
 
@@ -67,12 +67,11 @@ def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
         "spark.driver.memory": _driver_memory(),
         **user,
     }
-    own_options = f"-Dderby.stream.error.file={root / 'derby.log'}"
-    if "-Dlog4j" not in settings.get("spark.driver.extraJavaOptions", ""):
-        own_options += f" -Dlog4j2.configurationFile={_LOG4J.as_uri()}"
-    settings["spark.driver.extraJavaOptions"] = " ".join(
-        filter(None, [own_options, settings.get("spark.driver.extraJavaOptions")])
-    )
+    users = settings.get("spark.driver.extraJavaOptions", "")
+    own = [f"-Dderby.stream.error.file={root / 'derby.log'}", collector(users)]
+    if "-Dlog4j" not in users:
+        own.append(f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}")
+    settings["spark.driver.extraJavaOptions"] = " ".join(filter(None, [*own, users]))
     return settings
 
 

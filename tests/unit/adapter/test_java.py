@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt_zorder.adapter.java import JavaError, check_java, find_java, parse_java_version, required_java
+from dbt_zorder.adapter.java import JavaError, check_java, collector, find_java, parse_java_version, required_java
 
 
 def fake(home: Path, banner: str, status: int = 0) -> None:
@@ -78,3 +78,13 @@ def test_the_first_java_on_the_path_counts_without_java_home(tmp_path: Path, mon
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
     with pytest.raises(JavaError, match=f"{tmp_path}/bin/java is Java 11"):
         check_java("4.1.4")
+
+
+def test_the_parallel_collector_is_taken_unless_the_user_has_chosen_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS"):
+        monkeypatch.delenv(name, raising=False)
+    assert collector("") == collector("-Xss8m -XX:+UseStringDeduplication") == "-XX:+UseParallelGC"
+    for chosen in ("-XX:+UseG1GC", "-Dx=1 -XX:+UseZGC -Xss8m", "-XX:G1HeapRegionSize=32m"):
+        assert collector(chosen) == ""
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC")
+    assert collector("") == ""
