@@ -1,4 +1,4 @@
-"""Time of a clustered write beside a plain copy and ORDER BY: ``python -m bench.kernel_time``.
+"""Time of a clustered write beside a plain copy, a plain shuffle and ORDER BY: ``python -m bench.kernel_time``.
 
 ORDER BY is written as a user would for the same number of files: ``repartitionByRange`` and ``sortWithinPartitions``.
 Each ratio is of medians of runs in turn; see ``Meter``.
@@ -29,7 +29,7 @@ WIDE_KEYS = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"]
 
 
 def compare(meter: Meter, df: DataFrame, keys: list[str], files: int, repeats: int) -> dict[str, Cost]:
-    """Measure the three ways to write ``df``."""
+    """Measure the ways to write ``df``; a plain shuffle, without any order, bounds what sends rows to their files."""
 
     def write(df: DataFrame, name: str) -> None:
         df.write.mode("overwrite").parquet(str(OUTPUT / name))
@@ -37,6 +37,7 @@ def compare(meter: Meter, df: DataFrame, keys: list[str], files: int, repeats: i
     return meter.in_turn(
         {
             "copy": lambda: write(df, "copy"),
+            "shuffle": lambda: write(df.repartition(files, keys[0]), "shuffle"),
             "order": lambda: write(ordered(df, files, keys), "order"),
             "cluster": lambda: write(cluster(df, keys, files=files), "cluster"),
         },
@@ -68,8 +69,17 @@ def main() -> None:
             df = kept(spark, f"wide_{columns}_{rows}", partial(wide, spark, rows, columns))
             cases += [(f"{rows / MILLION:g} M x {columns} columns", df, WIDE_KEYS[:keys]) for keys in (2, 4, 8)]
     table = Table(title="A clustered write into 16 files, as a ratio to ORDER BY on the same columns")
-    headings = ["table", "keys", "wall", "CPU", "copy's CPU", "extra CPU over a copy / ORDER BY's extra", "bytes"]
-    headings += ["peak heap", "bytes read / a copy's", "ORDER BY's"]
+    headings = [
+        "table",
+        "keys",
+        "wall",
+        "CPU",
+        "copy's CPU",
+        "shuffle's CPU",
+        "extra CPU over a copy / ORDER BY's extra",
+        "bytes",
+    ]
+    headings += ["peak heap", "times that the input is opened", "by ORDER BY"]
     for heading in headings:
         table.add_column(heading)
     RESULTS.mkdir(exist_ok=True)
@@ -87,7 +97,8 @@ def main() -> None:
             copy, order, ours = costs["copy"], costs["order"], costs["cluster"]
             extra = (ours.cpu - copy.cpu) / (order.cpu - copy.cpu)
             size_ratio = bytes_of(OUTPUT / "cluster") / bytes_of(OUTPUT / "order")
-            row = [ours.wall / order.wall, ours.cpu / order.cpu, copy.cpu / order.cpu, extra, size_ratio]
+            row = [ours.wall / order.wall, ours.cpu / order.cpu, copy.cpu / order.cpu]
+            row += [costs["shuffle"].cpu / order.cpu, extra, size_ratio]
             row += [ours.peak / order.peak, ours.read / copy.read, order.read / copy.read]
             table.add_row(name, str(len(keys)), *(f"{ratio:.2f}" for ratio in row))
             Console().print(name, len(keys), *(f"{ratio:.2f}" for ratio in row))

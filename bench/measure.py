@@ -23,7 +23,8 @@ class Cost:
     Attributes:
         wall, cpu: seconds.
         peak: the most bytes that its memory held at a time, garbage among them: of the JVM its heap.
-        read: bytes that Spark's tasks read from files.
+        read: bytes that Spark's tasks say they read: of local Parquet files only those of the footers, so that beside a
+            plain copy it tells how often the files were opened.
     """
 
     wall: float

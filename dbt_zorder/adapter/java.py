@@ -74,8 +74,8 @@ def check_java(pyspark_version: str) -> None:
 def collector(users: str) -> str:
     """Return the option that chooses Java's parallel garbage collector, empty where the user has chosen one.
 
-    Java's own choice, G1, is made for short pauses; a process that only runs batches is a quarter slower with it
-    (measured in docs/decisions/008-garbage-collector.md). Two collectors named at once keep Java from starting.
+    Java's own choice, G1, is made for short pauses, and costs batches more (docs/decisions/008-garbage-collector.md).
+    Two collectors named at once keep Java from starting.
 
     Args:
         users: options that the user's settings give; those of the environment are looked at as well.
