@@ -9,7 +9,7 @@ from bench.lakes import DeltaRs, Hudi, Lake, OrderedFormat
 
 SESSIONS = ("parquet", "delta", "iceberg", "delta-rs", "hudi")
 HUDI = {
-    "spark.jars.packages": "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.1.0",
+    "spark.jars.packages": "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.0.2",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
     "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
