@@ -25,7 +25,7 @@ class Judged:
         path: of the folder.
         delete: whether it is to go.
         why: it goes or stays, as a sentence without its subject.
-        noted: when it was replaced is known, or it was not.
+        noted: False where it was replaced and nobody has noted when.
     """
 
     path: str
