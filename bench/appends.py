@@ -87,8 +87,8 @@ def plot(lines: list[dict[str, Any]], path: Path) -> None:
         compared = [line for line in own if "files_anew" in line]
         worst = [max(value for name, value in line.items() if name.endswith("_ratio")) for line in compared]
         touched.plot([line["append"] for line in compared], worst, marker=".", label=way)
-    written.set_ylabel("bytes ever written / bytes of the table")
-    touched.set_ylabel("files of a point query / those after a full rewrite, worst key")
+    written.set_ylabel("bytes written / bytes of the table")
+    touched.set_ylabel("files of a point query / after a rewrite")
     touched.set_yscale("log")
     for axes, bound in ((written, 3.0), (touched, 1.5)):
         axes.axhline(bound, color="grey", linestyle=":")
