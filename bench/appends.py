@@ -9,7 +9,6 @@ each also with rewriting switched off (``never``).
 from __future__ import annotations
 
 import argparse
-import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.datasets import DATA
+from bench.figures import columns_of, keep_figures
 from bench.plots import keep_plot
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName
@@ -97,21 +97,6 @@ def plot(lines: list[dict[str, Any]], path: Path) -> None:
     keep_plot(figure, path)
 
 
-def columns_of(lines: list[dict[str, Any]]) -> list[str]:
-    """Return the names of all figures, in the order that they came in."""
-    return list(dict.fromkeys(name for line in lines for name in line))
-
-
-def keep(lines: list[dict[str, Any]], path: Path) -> None:
-    """Write all figures as CSV, and draw them."""
-    path.parent.mkdir(exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns_of(lines))
-        writer.writeheader()
-        writer.writerows(lines)
-    plot(lines, path)
-
-
 def main() -> None:
     """Keep all figures as CSV way by way, as each takes minutes, draw them, and print a table of the comparisons."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -127,11 +112,13 @@ def main() -> None:
     lines: list[dict[str, Any]] = []
     for way in arguments.ways:
         lines += run(spark, way, arguments.appends, arguments.rows, arguments.file_size, arguments.every)
-        keep(lines, RESULTS / "appends.csv")
-    table = Table(*columns_of(lines))
+        keep_figures(lines, RESULTS / "appends.csv")
+        plot(lines, RESULTS / "appends.csv")
+    columns = columns_of(lines)
+    table = Table(*columns)
     for line in lines:
         if "files_anew" in line:
-            table.add_row(*(str(line.get(column, "")) for column in columns_of(lines)))
+            table.add_row(*(str(line.get(column, "")) for column in columns))
     Console(width=160).print(table)
 
 

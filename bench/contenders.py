@@ -48,6 +48,11 @@ class Task:
     files: int
     session: SparkSession | None = None
 
+    @property
+    def batch_files(self) -> int:
+        """Files of the same size for a tenth of the rows."""
+        return max(1, self.files // 10)
+
 
 @dataclass
 class Contender(ABC):
@@ -120,8 +125,7 @@ class Folder(Contender):
 
     def add(self, source: Path) -> None:
         """Insert files of the same size."""
-        files = max(1, self.task.files // 10)
-        self.laid_out(self.rows(source), files).write.mode("append").saveAsTable(self.table.sql)
+        self.laid_out(self.rows(source), self.task.batch_files).write.mode("append").saveAsTable(self.table.sql)
 
     def paths(self) -> list[Path]:
         """List the folder."""

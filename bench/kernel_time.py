@@ -78,8 +78,10 @@ def main() -> None:
         "shuffle's CPU",
         "extra CPU over a copy / ORDER BY's extra",
         "bytes",
+        "peak heap",
+        "times that the input is opened",
+        "by ORDER BY",
     ]
-    headings += ["peak heap", "times that the input is opened", "by ORDER BY"]
     for heading in headings:
         table.add_column(heading)
     RESULTS.mkdir(exist_ok=True)

@@ -61,8 +61,7 @@ class OrderedFormat(FormatTable):
 
     def add(self, source: Path) -> None:
         """Append files of the same size."""
-        files = max(1, self.task.files // 10)
-        ordered(self.rows(source), files, self.task.keys).writeTo(self.table.sql).append()
+        ordered(self.rows(source), self.task.batch_files, self.task.keys).writeTo(self.table.sql).append()
 
 
 @dataclass

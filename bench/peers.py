@@ -9,7 +9,6 @@ second run and an append are run once.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import shutil
 import statistics
@@ -26,6 +25,7 @@ import pyspark
 from rich.console import Console
 
 from bench.contenders import OUTPUT, SCHEMA, Contender, Folder, Task
+from bench.figures import keep_figures
 from bench.measure import SETTINGS, Cost, Meter, ProcessMeter
 from bench.peers_report import report
 from bench.roster import HUDI, SESSIONS, contenders
@@ -208,17 +208,9 @@ def main() -> None:
             subprocess.run([python, "-m", "bench.peers", *told], check=True)
             lines += json.loads(part.read_text(encoding="utf-8"))
             shutil.rmtree(OUTPUT, ignore_errors=True)
-            keep(lines, path)  # session by session, as a run of all of them is long
+            keep_figures(lines, path)  # session by session, as a run of all of them is long
         given = f"{data}, scale {arguments.scale:g}, {arguments.files} files, {arguments.repeats} runs of each pipeline"
         report(path, given, Console(width=200))
-
-
-def keep(lines: Sequence[Line], path: Path) -> None:
-    """Write figures as CSV."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(lines[0]))
-        writer.writeheader()
-        writer.writerows(lines)
 
 
 if __name__ == "__main__":
