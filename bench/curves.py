@@ -58,7 +58,7 @@ def ways(df: DataFrame, by: list[str], files: int) -> dict[str, Callable[[], Dat
         "order": lambda: ordered(df, files, by),
         "linear": lambda: cluster(df, by, files=files, curve="linear"),
         "plain_z": lambda: along(df, by, files, CurveKey("zorder", "rank", cuts_files=True)),
-        "zorder": lambda: cluster(df, by, files=files),
+        "zorder": lambda: cluster(df, by, files=files, page_rows=PAGE_ROWS),
         "ranks": lambda: along(df, by, files, CurveKey("zorder", "rank")),
         "bits": lambda: cluster(df, by, files=files, encoding="bits"),
         "hilbert": lambda: cluster(df, by, files=files, curve="hilbert"),

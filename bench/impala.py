@@ -22,6 +22,7 @@ from bench.skipping import Blocks
 from bench.sources import source
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.layout import cluster
+from dbt_zorder.layout.plan import PAGE_ROWS_OPTION
 
 RESULTS = Path(__file__).parent / "results"
 OUTPUT = DATA / "impala"
@@ -31,12 +32,12 @@ QUERIES = 300
 COLUMNS = ["keys", "way", "column", "skipped_files", "skipped_row_groups", "skipped_pages", "pages", "even_split"]
 
 
-def ways(rows: DataFrame, keys: list[str], files: int) -> dict[str, Callable[[], DataFrame]]:
+def ways(rows: DataFrame, keys: list[str], files: int, page_rows: int) -> dict[str, Callable[[], DataFrame]]:
     """Return the orders of rows by name."""
     return {
         "as generated": lambda: rows,
         "lexical": lambda: ordered(rows, files, keys),
-        "dbt-zorder": lambda: cluster(rows, keys, files=files),
+        "dbt-zorder": lambda: cluster(rows, keys, files=files, page_rows=page_rows),
         "dbt-zorder, hilbert": lambda: cluster(rows, keys, files=files, curve="hilbert"),
         "dbt-zorder, bits": lambda: cluster(rows, keys, files=files, encoding="bits"),
     }
@@ -62,9 +63,9 @@ def main() -> None:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         for keys in (TWO, FOUR):
-            for way, make in ways(rows, keys, arguments.files).items():
+            for way, make in ways(rows, keys, arguments.files, arguments.page_rows).items():
                 written = make().write.mode("overwrite").option("parquet.block.size", arguments.row_group)
-                written.option("parquet.page.row.count.limit", arguments.page_rows).parquet(str(OUTPUT))
+                written.option(PAGE_ROWS_OPTION, arguments.page_rows).parquet(str(OUTPUT))
                 blocks = Blocks(sorted(OUTPUT.glob("*.parquet")), keys, arguments.page_rows)
                 for key in keys:
                     here = blocks.touched(blocks.points(key, QUERIES))

@@ -76,13 +76,14 @@ def _figures(files: int, columns: int) -> list[str]:
     keys = [key_of(ResolvedColumn((f"c{number}",), t.LongType())) for number in range(columns)]
     size = table_bytes(files)
     total = int(size / ROW_BYTES)
-    rows = wanted_rows(files, keys)
+    levels = order_levels(total, files)
+    rows = wanted_rows(files, keys, cells=files << levels)
     rng = np.random.default_rng(1)
     ranks = np.stack([rng.permutation(rows) + 1 for _ in range(columns)], axis=1).astype(np.int32)
     distinct = pa.array(np.sort(rng.integers(0, 1 << 60, rows)))
     started = time.monotonic()
     trees = np.zeros(rows, np.int32)
-    forest = grow(ranks, trees, [files], order_levels(total, files))
+    forest = grow(ranks, trees, [files], levels)
     seconds = time.monotonic() - started
     sample = Sample(ranks, trees, [distinct] * columns)
     layout = Layout.of(forest, sample, keys, (), np.zeros(1, np.int64), total)

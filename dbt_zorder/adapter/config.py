@@ -15,7 +15,7 @@ from dbt.adapters.spark.impl import SparkConfig
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.formats.optimize import NATIVE
 from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS
-from dbt_zorder.layout.plan import MOST_COLUMNS
+from dbt_zorder.layout.plan import MOST_COLUMNS, PAGE_ROWS_OPTION
 from dbt_zorder.layout.sizing import parse_size
 from dbt_zorder.stats.formats import FORMATS
 
@@ -62,6 +62,11 @@ class ModelSettings:
     location_root: str | None
     file_format: str
 
+    @property
+    def page_rows(self) -> int | None:
+        """Rows of a Parquet page at most, where the model's ``options`` say so."""
+        return int(self.options[PAGE_ROWS_OPTION]) if PAGE_ROWS_OPTION in self.options else None
+
     @classmethod
     def from_config(cls, model: str, config: Mapping[str, Any]) -> ModelSettings | None:
         """Read a model's config; None if the model is to be built as dbt-spark builds it.
@@ -98,7 +103,7 @@ class ModelSettings:
         return cls(
             by=by,
             partition_by=partition_by,
-            options=reader.read("options", _texts, {}),
+            options=reader.read("options", _options, {}),
             properties=reader.read("tblproperties", _texts, {}),
             location_root=config.get("location_root"),
             file_format=file_format,
@@ -196,6 +201,14 @@ def _texts(value: Any) -> dict[str, str]:
         msg = "it must be a mapping of names to values."
         raise ValueError(msg)
     return {str(name): str(text) for name, text in value.items()}
+
+
+def _options(value: Any) -> dict[str, str]:
+    found = _texts(value)
+    if PAGE_ROWS_OPTION in found and not (found[PAGE_ROWS_OPTION].isdecimal() and int(found[PAGE_ROWS_OPTION])):
+        msg = f"'{PAGE_ROWS_OPTION}' must be a positive whole number."
+        raise ValueError(msg)
+    return found
 
 
 def _one_of(*allowed: str) -> Callable[[Any], str]:

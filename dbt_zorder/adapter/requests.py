@@ -33,6 +33,7 @@ def build_request(settings: ModelSettings, relation: BaseRelation, model: Mappin
             weights=settings.weights,
             curve=settings.curve,
             encoding=settings.encoding,
+            page_rows=settings.page_rows,
         ),
         stats_columns=settings.stats_columns,
         bloom=settings.bloom,

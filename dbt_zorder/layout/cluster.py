@@ -19,6 +19,7 @@ def cluster(
     partition_by: str | Sequence[str] = (),
     curve: str = "zorder",
     encoding: str = "rank",
+    page_rows: int | None = None,
 ) -> DataFrame:
     """Return ``df`` with its rows in one Spark partition a file, each file one box of the column space.
 
@@ -34,6 +35,7 @@ def cluster(
         partition_by: the columns that the write will partition by.
         curve: ``zorder``, ``hilbert``, or ``linear``: the order of the columns one after another.
         encoding: ``rank`` among sampled boundaries, or the type's own ``bits``.
+        page_rows: what the write sets ``parquet.page.row.count.limit`` to, if it does: rows are ordered as finely.
 
     Raises:
         ColumnError: a column is unknown, ambiguous, named twice, or of a type that Spark cannot order.
@@ -47,5 +49,6 @@ def cluster(
         seed=seed,
         curve=curve,
         encoding=encoding,
+        page_rows=page_rows,
     )
     return apply_layout(df, plan_layout(df, spec))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.columns import case_sensitive, resolve, resolve_all
@@ -20,10 +20,14 @@ from dbt_zorder.layout.sample import Sample, draw, wanted_rows
 from dbt_zorder.layout.sizing import auto_size, files_for, parse_size, probe_row_bytes, widest_row
 
 MOST_COLUMNS = 8
-_ORDER_LEVELS = 7
+_ORDER_LEVELS = 12
 _FEWEST_LEVELS = 4
-_CELL_ROWS = 8_192
-"""Rows of a cell at least, some half of a Parquet page: what is finer serves no reader."""
+_PAGE_ROWS = 20_000
+"""Rows of a Parquet page at most, where nobody has said otherwise: parquet-java's own default."""
+PAGE_ROWS_OPTION = "parquet.page.row.count.limit"
+"""Where the limit is set: as an option of the write, or in the session."""
+_CELLS_A_PAGE = 2.5
+"""Cells are cut until a page holds so many of them at least: what is finer serves no reader."""
 _MOST_CELLS = 1 << 15
 """Cells of the last level in all: they are literals in the plan, and growing them takes time on the driver."""
 _BUNDLE_BYTES = 8 << 20
@@ -46,6 +50,7 @@ class LayoutSpec:
         row_bytes: bytes that a row takes on disk, where that is known from an earlier version.
         curve: ``zorder``, ``hilbert`` or ``linear``.
         encoding: ``rank`` or ``bits``: of the values that a curve runs over.
+        page_rows: rows of a Parquet page at most, as the writer is told; None is what the session says.
     """
 
     by: Sequence[str]
@@ -57,6 +62,7 @@ class LayoutSpec:
     row_bytes: float | None = None
     curve: str = "zorder"
     encoding: str = "rank"
+    page_rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -118,18 +124,27 @@ def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
     files, row_bytes = _files(df, spec, keys, counts)
     tasks = bundles(files, counts, row_bytes) if partition_columns else None
     curve = curve_of(spec.curve, spec.encoding, len(keys))
-    sample = draw(df, sampled_keys(curve, keys), wanted_rows(sum(files), keys), rows, spec.seed, hashed, hashes)
+    levels = order_levels(rows, sum(files), spec.page_rows or _page_rows(df.sparkSession))
+    wanted = wanted_rows(sum(files), keys, cells=sum(files) << levels)
+    sample = draw(df, sampled_keys(curve, keys), wanted, rows, spec.seed, hashed, hashes)
     if curve is not None:
         forest, layout = lay_out(curve, sample, keys, files, spec.weights, partition_columns, hashes, rows)
         return Plan(replace(layout, task_of_file=tasks), forest, sample)
-    forest = grow(sample.ranks, sample.partitions, files, order_levels(rows, sum(files)), spec.weights)
+    forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights)
     layout = Layout.of(forest, sample, keys, partition_columns, hashes, rows)
     return Plan(replace(layout, task_of_file=tasks), forest, sample)
 
 
-def order_levels(rows: int, files: int) -> int:
-    """Return how often a file is cut to order the rows inside it."""
-    useful = min(_ORDER_LEVELS, max(_FEWEST_LEVELS, (rows // files // _CELL_ROWS).bit_length()))
+def order_levels(rows: int, files: int, page_rows: int = _PAGE_ROWS) -> int:
+    """Return how often a file is cut to order the rows inside it.
+
+    Args:
+        rows: of the table.
+        files: of the table.
+        page_rows: rows of a Parquet page at most.
+    """
+    cells = int(rows / files / page_rows * _CELLS_A_PAGE)
+    useful = min(_ORDER_LEVELS, max(_FEWEST_LEVELS, cells.bit_length()))
     return min(useful, max(0, (_MOST_CELLS // files).bit_length() - 1))
 
 
@@ -148,6 +163,12 @@ def bundles(files: Sequence[int], counts: npt.NDArray[np.int64], row_bytes: floa
             bundled, size = bundled + 1, size + here
     found = np.asarray(task_of_file, dtype=np.int32)
     return found if found[-1] + 1 < len(found) else None
+
+
+def _page_rows(spark: SparkSession) -> int:
+    """Return the rows of a page that the session's Parquet writer is limited to."""
+    given = spark.conf.get(PAGE_ROWS_OPTION, None) or spark.conf.get(f"spark.hadoop.{PAGE_ROWS_OPTION}", None) or ""
+    return int(given) if given.isdecimal() and int(given) else _PAGE_ROWS
 
 
 def _count(df: DataFrame, hashed: str | None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

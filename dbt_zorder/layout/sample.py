@@ -22,6 +22,9 @@ ROWS_PER_FILE = 300
 """With m sampled rows a file its share of rows has a relative error of 1/sqrt(m): 6%, and the fullest of 1,000 files
 some 1 + sqrt(2 ln 1000 / 300) = 1.2 times the mean."""
 
+ROWS_PER_CELL = 4
+"""A cell inside a file only orders rows, so its share of them may be this rough."""
+
 LEAST_ROWS = 1 << 16
 MOST_BYTES = 256 << 20
 """What a sample may weigh on the driver; above it, fewer rows are taken."""
@@ -54,10 +57,10 @@ class Sample:
         return None if rank == 0 else _plain(self.distinct[column][rank - 1], carrier)
 
 
-def wanted_rows(files: int, keys: Sequence[Key]) -> int:
-    """Return how many rows to sample for a number of files."""
+def wanted_rows(files: int, keys: Sequence[Key], cells: int = 0) -> int:
+    """Return how many rows to sample for a number of files, and of cells in all of them."""
     width = sum(64 if key.carrier in ("string", "binary") else 16 for key in keys)
-    return min(max(LEAST_ROWS, ROWS_PER_FILE * files), MOST_BYTES // width)
+    return min(max(LEAST_ROWS, ROWS_PER_FILE * files, ROWS_PER_CELL * cells), MOST_BYTES // width)
 
 
 def draw(

@@ -53,8 +53,8 @@ def stats_names(columns: Sequence[Column]) -> StatsNames:
 def with_names(frame: DataFrame, names: StatsNames) -> DataFrame:
     """Return the stats table with the columns that conditions refer to."""
     columns = list(names.aliases)
-    projected = frame.selectExpr("file_path", "file_size", "row_count", *map(names.projection, columns))
-    return projected.selectExpr("*", *map(names.soundness, columns))
+    of_columns = [*map(names.projection, columns), *map(names.soundness, columns)]
+    return frame.selectExpr("file_path", "file_size", "row_count", *of_columns)
 
 
 def decide(stats: Stats, condition: Atom | Unknown | All | Any, names: StatsNames, *, each: bool = False) -> Decision:

@@ -55,16 +55,23 @@ class StatsNames:
 
     def projection(self, column: Column) -> str:
         """SQL that gives the column's statistics their short name."""
-        return f"columns.{quote_name(column.name)} AS {self.aliases[column]}"
+        return f"{_stored(column)} AS {self.aliases[column]}"
 
     def soundness(self, column: Column) -> str:
-        """SQL that works out :meth:`sound`: the statistics are there and do not contradict themselves."""
-        low, high, nulls = self.min_value(column), self.max_value(column), self.null_count(column)
+        """SQL that works out :meth:`sound`: the statistics are there and do not contradict themselves.
+
+        It stands beside :meth:`projection`, so it names what is stored.
+        """
+        low, high, nulls = (f"{_stored(column)}.{name}" for name in ("min_value", "max_value", "null_count"))
         return (
             f"coalesce(row_count >= 0 AND {nulls} >= 0 AND {nulls} <= row_count"
             f" AND if({nulls} = row_count, {low} IS NULL AND {high} IS NULL, {low} <= {high}), false)"
             f" AS {self.sound(column)}"
         )
+
+
+def _stored(column: Column) -> str:
+    return f"columns.{quote_name(column.name)}"
 
 
 def read_operand(node: Node, stats: StatsNames, types: Mapping[str, t.DataType]) -> Operand | None:

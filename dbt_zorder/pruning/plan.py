@@ -17,7 +17,7 @@ from dbt_zorder.pruning.exclusion import exclude, worthwhile
 from dbt_zorder.pruning.names import Names
 from dbt_zorder.pruning.read import comment_continues, parse, read
 from dbt_zorder.pruning.stats_source import Stats, first_line, read_stats
-from dbt_zorder.pruning.table_facts import TableFacts, describe
+from dbt_zorder.pruning.table_facts import TableFacts, facts_of, quoted
 from dbt_zorder.pruning.translate import Translator
 from dbt_zorder.pruning.tree import Call, Column, Node
 from dbt_zorder.pruning.types import Rules
@@ -39,6 +39,7 @@ class Plan:
         condition: the condition on statistics, if it came to that.
         decision: what the statistics say, if they were asked.
         exclusion: SQL that leaves files out, or None for a full read.
+        pruned: ``accepted`` without those files, or None for a full read.
         reason: why every file is read; empty if some are left out.
         skipped_by: the file format, if it leaves files out itself, by its own statistics and for every reader. Then
             ``exclusion`` is None, and ``decision``, where it is asked for, tells what the format is expected to do.
@@ -50,6 +51,7 @@ class Plan:
     condition: Atom | Unknown | All | Any | None = None
     decision: Decision | None = None
     exclusion: str | None = None
+    pruned: DataFrame | None = None
     reason: str = ""
     skipped_by: str = ""
     warnings: list[str] = field(default_factory=list)
@@ -63,8 +65,8 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
             table is Spark's own error.
     """
     parsed = parse(predicate)
-    facts = describe(spark, table)
-    frame = spark.table(facts.sql)
+    frame = spark.table(quoted(table))
+    facts = facts_of(spark, table, frame)
     if alias is not None:
         frame = frame.alias(alias)
         facts = TableFacts(facts.sql, facts.location, facts.provider, facts.kind, ((alias,),))
@@ -119,8 +121,10 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
     exclusion = exclude(decision.excluded, decision.kept_paths)
     plan = _with(plan, condition=condition, decision=decision, exclusion=exclusion.sql)
     if exclusion.sql is not None:
+        pruned = plan.accepted.where(exclusion.sql)
         # Where the table is no bare relation, as with CHAR columns, `_metadata` does not resolve: find that out here.
-        plan.table.where(exclusion.sql).schema  # noqa: B018
+        pruned.schema  # noqa: B018
+        plan = _with(plan, pruned=pruned)
     if exclusion.files < len(decision.excluded):
         left = len(decision.excluded) - exclusion.files
         plan.warnings.append(f"{left} files that cannot match are read: their names have no numbers to exclude them by")

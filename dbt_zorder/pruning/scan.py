@@ -23,7 +23,7 @@ def scan(spark: SparkSession, table: str, predicate: str) -> DataFrame:
         ColumnError: it names a column that does not exist.
     """
     plan = make_plan(spark, table, predicate)
-    return plan.accepted if plan.exclusion is None else plan.table.where(plan.exclusion).where(predicate)
+    return plan.accepted if plan.pruned is None else plan.pruned
 
 
 def scan_sql(spark: SparkSession, relation_sql: str, predicate: str, alias: str | None = None) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import described
 from dbt_zorder.columns import split_name
@@ -13,7 +14,7 @@ from dbt_zorder.sql import quote_name
 
 @dataclass(frozen=True)
 class TableFacts:
-    """A table as ``DESCRIBE TABLE EXTENDED`` shows it; an empty string stands for what it does not say.
+    """A table as Spark's catalog has it; an empty string stands for what it does not say.
 
     Attributes:
         sql: the quoted name.
@@ -35,6 +36,37 @@ def quoted(table: str) -> str:
     return quote_name(*split_name(table.strip()))
 
 
+def facts_of(spark: SparkSession, table: str, frame: DataFrame) -> TableFacts:
+    """Return the facts of the table or view that ``frame`` was made of by its name.
+
+    They are those of the relation that Spark will read, so they stay true where the catalog has moved on. Where this
+    process cannot look at it (over Spark Connect), or it is no plain relation (a view), the catalog is asked.
+    """
+    try:
+        facts = _of_relation(quoted(table), spark._jvm, frame._jdf)
+    except Exception:  # another version of Spark, or none in this process
+        facts = None
+    return facts or describe(spark, table)
+
+
+def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
+    alias = jdf.queryExecution().analyzed()
+    relation = alias.child() if alias.nodeName() == "SubqueryAlias" else alias
+    if relation.getClass().getSimpleName() != "LogicalRelation" or relation.catalogTable().isEmpty():
+        return None
+    found = relation.catalogTable().get()
+    identifier = found.identifier()
+    if identifier.database().isEmpty() or identifier.catalog().isEmpty() or found.provider().isEmpty():
+        return None
+    location = jvm.org.apache.spark.sql.catalyst.catalog.CatalogUtils.URIToString(found.location())
+    names = (identifier.catalog().get(), identifier.database().get(), identifier.table())
+    return TableFacts(sql, location, found.provider().get().lower(), found.tableType().name(), _ends(names))
+
+
+def _ends(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    return tuple(names[start:] for start in range(len(names)))
+
+
 def describe(spark: SparkSession, table: str) -> TableFacts:
     """Return the facts of a table or view; Spark's own error where there is none."""
     sql = quoted(table)
@@ -42,11 +74,10 @@ def describe(spark: SparkSession, table: str) -> TableFacts:
     parts = split_name(table.strip())
     full = tuple(part for part in (details.get("Catalog"), details.get("Database"), details.get("Table")) if part)
     names = full if len(full) == 3 and "Location" in details else tuple(parts)
-    qualifiers = tuple(names[start:] for start in range(len(names)))
     return TableFacts(
         sql,
         details.get("Location", ""),
         details.get("Provider", "").lower(),
         details.get("Type", "").upper(),
-        qualifiers,
+        _ends(names),
     )

@@ -11,6 +11,7 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.table.tree import read_tree
 from tests.support import same_rows
 
 QUERY = "select id, pmod(hash(id), 100) as a, concat('k', id % 20) as s, cast(id % 3 as int) as p from range(600)"
@@ -22,6 +23,8 @@ MODELS = {
     + QUERY,
     "bits.sql": "{{ config(materialized='table', zorder_by=['a', 's'], zorder_files=4, zorder_encoding='bits') }} "
     + QUERY,
+    "short_pages.sql": "{{ config(materialized='table', zorder_by=['a', 'id'], zorder_files=4, "
+    "options={'parquet.page.row.count.limit': 10}) }} " + QUERY,
     "from_project/inherited.sql": QUERY,
     "from_project/switched_off.sql": "{{ config(zorder_skip=true) }} " + QUERY,
     "plain.sql": "{{ config(materialized='table') }} " + QUERY,
@@ -110,6 +113,19 @@ class TestZorderBy:
         assert table.count() == 600
         if name != "parted":
             assert same_rows(table, spark.sql(QUERY))
+
+    def test_rows_are_ordered_as_finely_as_the_pages_of_the_models_options(
+        self, built: dict[str, Any], project: Any, spark: SparkSession
+    ) -> None:
+        levels = {}
+        for name in ("as_list", "short_pages"):
+            tree = read_tree(
+                spark, self.info(spark, project, name).location, spark.table(f"{project.test_schema}.{name}").schema
+            )
+            assert tree is not None
+            assert tree.layout is not None
+            levels[name] = len(tree.layout.levels) - tree.layout.file_levels
+        assert levels == {"as_list": 4, "short_pages": 6}
 
     @pytest.mark.parametrize("name", ["plain", "switched_off"])
     def test_without_zorder_by_a_model_is_as_dbt_spark_makes_it(

@@ -117,7 +117,39 @@ def test_thousands_of_partitions_are_a_few_tasks(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "files", "levels"), [(10, 1, 4), (625_000, 1, 7), (10_000_000, 16, 7), (10**9, 10_000, 1), (0, 1, 4)]
+    ("rows", "files", "levels"),
+    [
+        (10, 1, 4),
+        (625_000, 1, 7),
+        (10_000_000, 16, 7),
+        (3_000_000, 1, 9),
+        (10**9, 10_000, 1),
+        (10**9, 1, 12),
+        (0, 1, 4),
+    ],
 )
 def test_the_levels_inside_a_file_go_with_its_rows(rows: int, files: int, levels: int) -> None:
     assert order_levels(rows, files) == levels
+
+
+@pytest.mark.parametrize(("page_rows", "levels"), [(165, 11), (1_000, 9), (10**6, 4), (1, 11)])
+def test_the_levels_inside_a_file_go_with_its_pages(page_rows: int, levels: int) -> None:
+    assert order_levels(3_000_000, 16, page_rows) == levels
+
+
+@pytest.mark.parametrize("name", ["parquet.page.row.count.limit", "spark.hadoop.parquet.page.row.count.limit"])
+def test_the_rows_of_a_page_may_stand_in_the_session(spark: SparkSession, name: str) -> None:
+    frame = spark.range(40_000).selectExpr("id", "hash(id) AS h")
+
+    def levels(**spec: object) -> int:
+        found = layout(frame, by=["id", "h"], files=2, **spec)
+        return len(found.levels) - found.file_levels
+
+    assert (levels(), levels(page_rows=500)) == (4, 7)
+    spark.conf.set(name, "250")
+    try:
+        assert (levels(), levels(page_rows=500)) == (8, 7)
+        spark.conf.set(name, "many")
+        assert levels() == 4, "the writer itself will say what is wrong with it"
+    finally:
+        spark.conf.unset(name)

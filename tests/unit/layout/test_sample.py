@@ -91,6 +91,7 @@ def test_a_sample_grows_with_the_files_and_is_capped_in_bytes(spark: SparkSessio
     narrow, wide = (keys(spark.sql("SELECT 1 AS a, 'x' AS s"), name) for name in ("a", "s"))
     assert wanted_rows(1, narrow) == LEAST_ROWS
     assert wanted_rows(10_000, narrow) == 3_000_000
+    assert wanted_rows(16, narrow, cells=1 << 15) == 4 << 15
     assert wanted_rows(10**9, narrow) == MOST_BYTES // 16
     assert wanted_rows(10**9, wide) == MOST_BYTES // 64
 
