@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+CLUSTER_STAMP := $(VENV)/.cluster
 # each worker has a Spark session of its own, and may need 5 GB
 JOBS ?= 2
 # which kinds of Spark cluster-test runs on, and what Thrift needs besides: CLUSTER='-k "not thrift"' CLUSTER_NEEDS=
@@ -18,7 +19,7 @@ PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 python_of = $(shell for one in python$(1) $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python3) $(PYTHON); do \
 	$$one -c '' 2>/dev/null && echo $$one && break; done)
 
-.PHONY: help install demo test test-all check format suites format-test format-suites formats soak-pruning soak-faults mutants bench bench-smoke smoke cluster-test clean
+.PHONY: help install demo test test-all check format suites format-test format-suites formats soak-pruning soak-faults mutants bench bench-smoke smoke smoke-oldest smoke-newest cluster-test clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,8 +62,12 @@ suites: $(STAMP) ## Run dbt's own suites for adapters, plain and with every tabl
 	$(QUICK) ZORDER_SUITES=zordered $(BIN)/python -m pytest $(PARALLEL) tests/functional/adapter --junitxml=build/suites-zordered.xml
 	$(BIN)/python -m tests.compatibility
 
-smoke: ## Build the flights project with the oldest and the newest versions that the package allows
+smoke: smoke-oldest smoke-newest ## Build the flights project with the oldest and the newest versions that the package allows
+
+smoke-oldest:
 	PYTHON=$(call python_of,3.10) tests/smoke.sh oldest 'pyspark==3.5.*' 'dbt-core==1.10.*' 'dbt-spark==1.9.*'
+
+smoke-newest:
 	PYTHON=$(call python_of,3.13) tests/smoke.sh newest 'pyspark<5' 'dbt-core<1.12' 'dbt-spark<1.12'
 
 soak-pruning: $(STAMP) ## Decide 100,000 random predicates on live Spark, and 5,000 a kind of adversarial stats
@@ -71,17 +76,20 @@ soak-pruning: $(STAMP) ## Decide 100,000 random predicates on live Spark, and 5,
 soak-faults: $(STAMP) ## Strike builds at every point, race them at every step, and read beside 200 swaps
 	$(QUICK) SOAK_FAULTS=1 $(BIN)/python -m pytest -s tests/faults
 
-cluster-test: $(STAMP) ## Run a project on a standalone cluster, over Spark Connect, and over Thrift, all started here
-	$(BIN)/pip install --quiet --editable '.[connect]' $(CLUSTER_NEEDS)
+cluster-test: $(CLUSTER_STAMP) ## Run a project on a standalone cluster, over Spark Connect, and over Thrift, all started here
 	$(QUICK) $(BIN)/python -m pytest tests/cluster $(CLUSTER)
+
+$(CLUSTER_STAMP): $(STAMP)
+	$(BIN)/pip install --quiet --editable '.[connect]' $(CLUSTER_NEEDS)
+	touch $@
 
 FORMATS ?= delta iceberg
 # CI takes FORMAT_SHARE='-m "not slow"'
 FORMAT_SHARE ?=
-format-test: $(STAMP) ## Run the tests of Delta and Iceberg, FORMATS='delta iceberg', each in a session of its own
-	set -e; for format in $(FORMATS); do \
-		$(QUICK) ZORDER_FORMAT=$$format $(BIN)/python -m pytest tests/formats $(FORMAT_SHARE); \
-	done
+format-test: $(addprefix format-test-,$(FORMATS)) ## Run the tests of Delta and Iceberg, FORMATS='delta iceberg', each in a session of its own
+
+format-test-%: $(STAMP)
+	$(QUICK) ZORDER_FORMAT=$* $(BIN)/python -m pytest tests/formats $(FORMAT_SHARE)
 
 format-suites: $(STAMP) ## Run dbt's suites basic, incremental, snapshot and docs with every table z-ordered in Delta
 	$(QUICK) ZORDER_FORMAT=delta ZORDER_SUITES=delta $(BIN)/python -m pytest $(addprefix tests/functional/adapter/test_,$(DELTA_SUITES))

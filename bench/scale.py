@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import resource
 import time
 from pathlib import Path
@@ -55,10 +56,9 @@ def main() -> None:
         "sample MB",
         "rows a file",
         "fullest / mean",
-        "s to grow",
+        "CPU s to grow",
     ]
     headings += ["levels in files", "MB of SQL", "shuffle blocks", "kB a block", "peak MB of Python"]
-    rows = [_figures(files, k) for files in arguments.files for k in arguments.columns]
     table = Table(title="A layout at scale, on two to four BIGINT columns")
     for heading in headings:
         table.add_column(heading)
@@ -66,9 +66,12 @@ def main() -> None:
     with (RESULTS / "scale.csv").open("w", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(headings)
-        for row in rows:
+        for files, columns in itertools.product(arguments.files, arguments.columns):
+            row = _figures(files, columns)
             writer.writerow(row)
+            out.flush()
             table.add_row(*row)
+            Console().print(*row)
     Console(width=200).print(table)
 
 
@@ -81,10 +84,10 @@ def _figures(files: int, columns: int) -> list[str]:
     rng = np.random.default_rng(1)
     ranks = np.stack([rng.permutation(rows) + 1 for _ in range(columns)], axis=1).astype(np.int32)
     distinct = pa.array(np.sort(rng.integers(0, 1 << 60, rows)))
-    started = time.monotonic()
+    started = time.process_time()
     trees = np.zeros(rows, np.int32)
     forest = grow(ranks, trees, [files], levels)
-    seconds = time.monotonic() - started
+    seconds = time.process_time() - started
     sample = Sample(ranks, trees, [distinct] * columns)
     layout = Layout.of(forest, sample, keys, (), np.zeros(1, np.int64), total)
     text = sum(len(cuts) for level in range(len(layout.levels)) for _, cuts in layout.comparisons(level, ""))

@@ -24,7 +24,7 @@ from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.optimize import OptimizeReport
 from dbt_zorder.table.overlap import Overlap, overlap_of
 from dbt_zorder.table.request import BuildRequest
-from dbt_zorder.table.summary import Summary, summarize_format
+from dbt_zorder.table.summary import Summary, add_up_format, gather, rows_by_folder
 from dbt_zorder.table.tree import Tree
 
 NATIVE = "native"
@@ -41,13 +41,9 @@ def measure_format(spark: SparkSession, request: BuildRequest) -> Overlap:
     keys = keys_for(table, request.spec)
     stats = format_stats(spark, request.file_format, request.table, [key.column for key in keys])
     built = last_whole(spark, request.file_format, request.table)
-    stats.persist()  # read three times
-    try:
-        now = summarize_format(stats, keys)
-        folders = stats.select(f.regexp_replace("file_path", "/[^/]*$", "")).distinct().count()
-        return overlap_of(stats, now, built, max(1, folders), file_bytes(request.spec, built, now.bytes), request.spec)
-    finally:
-        stats.unpersist()
+    files = gather(stats, keys)
+    now, rows = add_up_format(files, keys), rows_by_folder(files)
+    return overlap_of(rows, now, built, max(1, len(rows)), file_bytes(request.spec, built, now.bytes), request.spec)
 
 
 def file_bytes(spec: LayoutSpec, built: Summary, table_bytes: int) -> int:

@@ -29,10 +29,18 @@ def read_stats(spark: SparkSession, location: str) -> DataFrame:
     return spark.read.parquet(glob_escape(stats_path(location)))
 
 
-def total_size(spark: SparkSession, location: str) -> tuple[int, int]:
-    """Return bytes and rows of all files, as the stats of the version at ``location`` tell them; zeros if none do."""
+def known_stats(spark: SparkSession, location: str) -> DataFrame | None:
+    """Return the stats of the version at ``location``, None if there are none that can be read."""
     try:
-        return sum_up(read_stats(spark, location))
+        return read_stats(spark, location)
+    except Exception:
+        return None
+
+
+def total_size(stats: DataFrame | None) -> tuple[int, int]:
+    """Return bytes and rows of all files, as some stats tell them; zeros if they do not."""
+    try:
+        return (0, 0) if stats is None else sum_up(stats)
     except Exception:  # no stats, no help
         return 0, 0
 

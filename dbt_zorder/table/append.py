@@ -21,10 +21,10 @@ from dbt_zorder.layout.sizing import auto_size, parse_size
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_DIRECTORY
-from dbt_zorder.stats.store import read_stats, total_size, write_stats
+from dbt_zorder.stats.store import known_stats, read_stats, total_size, write_stats
 from dbt_zorder.table import journal
 from dbt_zorder.table.analyze import analyzed, measure_again
-from dbt_zorder.table.build import publish_stats, write_data
+from dbt_zorder.table.build import refresh_stats, write_data
 from dbt_zorder.table.checks import check_base, location_of, verify
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.files import list_files
@@ -64,6 +64,7 @@ def append(
     *,
     overwrite: bool = False,
     before: Mapping[str, int] | None = None,
+    info: TableInfo | None = None,
 ) -> AppendReport:
     """Add a batch to the version that a table is served from.
 
@@ -76,18 +77,20 @@ def append(
         request: its spec's partition columns are the table's.
         overwrite: replace every partition that the batch has rows of.
         before: the table's files when ``df`` was analysed, which may read them; by default those of now.
+        info: what the catalog says of the table, where that was just asked.
 
     Raises:
         BuildError: rows went missing on the way, or somebody else changed the table meanwhile.
     """
-    info = describe(spark, request.table)
+    info = info or describe(spark, request.table)
     assert info is not None
     statistics = analyzed(spark, request.table, info)
     clock = Clock()
     with staged(without_null_partitions(df, request)) as source:
         with clock.phase("sample"):
             before = list_data(spark, info.location) if before is None else before
-            layout = place(spark, source, info, request, fresh=overwrite)
+            known = known_stats(spark, info.location)
+            layout = place(spark, source, info, request, total_size(known), fresh=overwrite)
         if layout.rows == 0:
             return AppendReport(0, 0, 0, 0, clock.seconds)
         entry = journal.open_entry(spark, info.location)
@@ -95,7 +98,7 @@ def append(
             with clock.phase("write"):
                 write_data(source, layout, request, entry.data)
             with clock.phase("stats"):
-                summary = _stage_stats(spark, entry, df, layout, request)
+                summary = _stage_stats(spark, entry, df, _columns(df, layout, request, known), layout)
                 verify(source, layout.rows, summary)
                 plan = _plan(spark, entry, before, overwrite=overwrite)
             with clock.phase("swap"):
@@ -139,19 +142,32 @@ def complete(
         )
         raise BuildError(msg)
     try:
-        publish_stats(spark, request.table, info.location)
+        refresh_stats(spark, request.table, info.location)
     except Exception as exc:  # the batch is in: a run that fails now would be run again, and add it twice
         _LOG.warning("the stats relation of %s could not be registered anew: %s", request.table, exc)
 
 
-def place(spark: SparkSession, df: DataFrame, info: TableInfo, request: BuildRequest, *, fresh: bool) -> Layout:
+def place(
+    spark: SparkSession,
+    df: DataFrame,
+    info: TableInfo,
+    request: BuildRequest,
+    size: tuple[int, int],
+    *,
+    fresh: bool,
+) -> Layout:
     """Return where the rows of a batch go: through the version's tree if that can tell them apart.
 
     Args:
+        spark: the session.
+        df: the batch.
+        info: of the table.
+        request: of the model.
+        size: bytes and rows of the table, zeros if they are not known.
         fresh: the batch makes whole partitions, which are best laid out by themselves.
     """
     tree = read_tree(spark, info.location, df.schema)
-    table_bytes, rows = total_size(spark, info.location)
+    table_bytes, rows = size
     row_bytes = table_bytes / rows if rows else None
     spec = replace(request.spec, row_bytes=row_bytes)
     if fresh:
@@ -176,24 +192,22 @@ def target_bytes(spec: LayoutSpec, tree: Tree | None, table_bytes: int) -> int:
 
 
 def _stage_stats(
-    spark: SparkSession, entry: journal.Entry, df: DataFrame, layout: Layout, request: BuildRequest
+    spark: SparkSession, entry: journal.Entry, df: DataFrame, columns: Sequence[ResolvedColumn], layout: Layout
 ) -> Summary:
     """Write the stats of the staged files, under the paths that they will have; return their figures."""
-    columns = _columns(spark, entry.version_path, df, layout, request)
     stats = collect_path(spark, entry.data, df.schema, columns, version_of(entry.version_path))
     place_later = f.replace("file_path", f.lit(entry.hidden_part), f.lit("/"))
     written = write_stats(stats.withColumn("file_path", place_later), entry.path)
     return summarize(written, [key for key in layout.keys if key.column in columns])
 
 
-def _columns(
-    spark: SparkSession, location: str, df: DataFrame, layout: Layout, request: BuildRequest
-) -> Sequence[ResolvedColumn]:
+def _columns(df: DataFrame, layout: Layout, request: BuildRequest, known: DataFrame | None) -> Sequence[ResolvedColumn]:
     """Return the columns that the version has stats of: all its stats files are of one shape."""
     try:
-        kept = read_stats(spark, location).schema["columns"].dataType
+        assert known is not None
+        kept = known.schema["columns"].dataType
         assert isinstance(kept, StructType)
-        sensitive = case_sensitive(spark)
+        sensitive = case_sensitive(df.sparkSession)
         return [resolve(name, df.schema, sensitive=sensitive) for name in kept.names]
     except Exception:  # no stats, or of other columns: the batch's own are right for its own files
         return stats_columns(df, layout, request)

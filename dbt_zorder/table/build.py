@@ -19,7 +19,7 @@ from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_SUFFIX
-from dbt_zorder.stats.store import read_stats, stats_path, total_size, write_stats
+from dbt_zorder.stats.store import known_stats, read_stats, stats_path, total_size, write_stats
 from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, check_version, location_of, verify
 from dbt_zorder.table.clock import Clock
@@ -93,7 +93,7 @@ def build(
                 spec = request.spec
                 if base is not None and version_of(base.location):
                     location = base.location
-                    spec = with_row_bytes(spec, df, base, lambda: total_size(spark, location))
+                    spec = with_row_bytes(spec, df, base, lambda: total_size(known_stats(spark, location)))
                 layout = plan_layout(source, spec)
                 layout = sized_layout(source, layout, spec, path, lambda rows, to: write_rows(rows, request, to))
             with beside_vacuum(spark, request.table, path), clock.phase("write"):
@@ -155,6 +155,15 @@ def publish_stats(spark: SparkSession, table: TableName, path: str, schema: Stru
     if version_of(location_of(spark, table)) != version_of(path):
         return
     publish(spark, stats_table(table), Definition(schema or read_stats(spark, path).schema), stats_path(path))
+
+
+def refresh_stats(spark: SparkSession, table: TableName, path: str) -> None:
+    """Let the session see that a version has more stats by now; register their relation if it is not there."""
+    known = describe(spark, stats_table(table))
+    if known is None or version_of(known.location.rpartition("/")[0]) != version_of(path):
+        publish_stats(spark, table, path)
+    else:
+        spark.sql(f"REFRESH TABLE {stats_table(table).sql}")
 
 
 def stats_table(table: TableName) -> TableName:

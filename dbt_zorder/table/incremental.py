@@ -123,14 +123,12 @@ def increment(
         spark.sql(add_columns_sql(request.table.sql, added, comments))
         rows = conform(df, spark.table(request.table.sql).schema)
     _renew_marker(spark, info, rows.schema)
-    report = append(spark, rows, request, overwrite=batch.overwrite, before=before)
-    after = describe(spark, request.table)
-    assert after is not None
+    report = append(spark, rows, request, overwrite=batch.overwrite, before=before, info=info)
     return after_batch(
         report,
         request.table,
-        version_of(after.location),
-        lambda: measure(spark, request.table, after, request.spec),
+        version_of(info.location),  # else the append has failed
+        lambda: measure(spark, request.table, info, request.spec),
         (lambda: rewrite(spark, request)) if batch.may_rewrite else None,
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, TableName
 from dbt_zorder.columns import case_sensitive, resolve_all
@@ -15,7 +15,7 @@ from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.layout.sizing import files_for
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.table.append import target_bytes
-from dbt_zorder.table.summary import Summary, summarize
+from dbt_zorder.table.summary import Summary, add_up, gather, rows_by_folder
 from dbt_zorder.table.tree import read_tree
 
 BOUND = 1.5
@@ -69,26 +69,29 @@ def measure(spark: SparkSession, table: TableName, info: TableInfo, spec: Layout
         keys = list(tree.layout.keys)
     else:
         keys = [key_of(column) for column in resolve_all(spec.by, schema, sensitive=case_sensitive(spark))]
-    known = stats.selectExpr("columns.*").columns
-    now = summarize(stats, [key for key in keys if key.column.name in known])
+    kept = stats.schema["columns"].dataType
+    assert isinstance(kept, StructType)
+    keys = [key for key in keys if key.column.name in kept.names]
+    files = gather(stats, keys)
+    now = add_up(files, keys)
     built = tree.built if tree is not None else Summary(0, 0, 0, {})
     trees = 1 if tree is None or tree.layout is None else max(1, len(tree.layout.partition_hashes))
-    return overlap_of(stats, now, built, trees, target_bytes(spec, tree, now.bytes), spec)
+    return overlap_of(rows_by_folder(files), now, built, trees, target_bytes(spec, tree, now.bytes), spec)
 
 
 def overlap_of(
-    stats: DataFrame, now: Summary, built: Summary, partitions: int, target: int, spec: LayoutSpec
+    rows: Sequence[int], now: Summary, built: Summary, partitions: int, target: int, spec: LayoutSpec
 ) -> Overlap:
     """Compare the figures of a table with those of its last whole build.
 
     Args:
-        stats: one row a file.
-        now: their figures.
+        rows: of each partition.
+        now: the figures of all.
         built: those of the last whole build, which had so many ``partitions``; zeros if they are not known.
         target: bytes of a file in a new build.
         spec: how a new build would be laid out.
     """
-    files = _files_after(stats, now, target, spec)
+    files = _files_after(rows, now, target, spec)
     return Overlap(now, built.bytes, sum(files), expected(built, partitions, files, list(now.point_query_files)))
 
 
@@ -110,12 +113,10 @@ def expected(built: Summary, partitions: int, files: Sequence[int], columns: Seq
     return found
 
 
-def _files_after(stats: DataFrame, now: Summary, target: int, spec: LayoutSpec) -> list[int]:
+def _files_after(rows: Sequence[int], now: Summary, target: int, spec: LayoutSpec) -> list[int]:
     """Return how many files a build would make of each partition."""
     if now.rows == 0:
         return [1]
-    folder = f.regexp_replace("file_path", "/[^/]*$", "")
-    rows = [row[1] for row in stats.groupBy(folder).agg(f.sum("row_count")).collect()]
     if spec.files is not None:
         return [max(1, min(spec.files, count)) for count in rows]
     return [files_for(count, now.bytes / now.rows, target) for count in rows]

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
@@ -37,12 +38,22 @@ class Summary:
 
 def summarize(stats: DataFrame, keys: Sequence[Key]) -> Summary:
     """Read a version's stats, one row a file, and sum them up."""
+    return add_up(gather(stats, keys), keys)
+
+
+def gather(stats: DataFrame, keys: Sequence[Key]) -> pa.Table:
+    """Read what counts of some stats into memory: a row a file with its size, rows, folder and bounds by key."""
     bounds = []
     for number, key in enumerate(keys):
         for side in ("min_value", "max_value"):
             column = replace(key.column, path=("columns", key.column.name, side))
             bounds.append(f.expr(key_of(column).sampled).alias(f"{side}{number}"))
-    table = collect_arrow(stats.select("file_size", "row_count", *bounds))
+    folder = f.regexp_replace("file_path", "/[^/]*$", "").alias("folder")
+    return collect_arrow(stats.select("file_size", "row_count", folder, *bounds))
+
+
+def add_up(table: pa.Table, keys: Sequence[Key]) -> Summary:
+    """Sum up what ``gather`` gave for the same keys."""
     rows = table.column("row_count").to_pylist()
     touched = {
         key.column.name: round(
@@ -58,9 +69,22 @@ def summarize(stats: DataFrame, keys: Sequence[Key]) -> Summary:
     return Summary(table.num_rows, sum(rows), sum(table.column("file_size").to_pylist()), touched)
 
 
+def rows_by_folder(table: pa.Table) -> list[int]:
+    """Return the rows of every folder of what ``gather`` gave: those of each partition of the table."""
+    return [
+        int(rows or 0)
+        for rows in table.group_by("folder").aggregate([("row_count", "sum")])["row_count_sum"].to_pylist()
+    ]
+
+
 def summarize_format(stats: DataFrame, keys: Sequence[Key]) -> Summary:
-    """Sum up the statistics that a format keeps: a column without bounds there has no mean, for each file is read."""
-    found = summarize(stats, keys)
+    """Read the statistics that a format keeps, and sum them up."""
+    return add_up_format(gather(stats, keys), keys)
+
+
+def add_up_format(table: pa.Table, keys: Sequence[Key]) -> Summary:
+    """Sum up what a format keeps: a column without bounds there has no mean, for each file is read."""
+    found = add_up(table, keys)
     return replace(found, point_query_files={name: mean for name, mean in found.point_query_files.items() if mean})
 
 

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.catalog import TableName
+from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError
 from dbt_zorder.table import append as module
 from dbt_zorder.table import journal
@@ -44,6 +44,20 @@ def test_a_small_batch_is_one_file_beside_those_that_are_there(spark: SparkSessi
     assert not (folder(spark, table) / journal.JOURNAL_DIRECTORY).exists()
     assert tuple(stats_rows(spark, table)[0]) == (5, 5, 450)
     assert_sound(spark, table)
+
+
+@pytest.mark.parametrize("state", ["dropped", "of an older version"])
+def test_the_relation_over_the_stats_is_put_right_by_a_batch(spark: SparkSession, table: TableName, state: str) -> None:
+    wanted = made(spark, table, rows(0, 400))
+    if state == "dropped":
+        spark.sql(f"DROP TABLE {stats_table(table).sql}")
+    else:
+        older = describe(spark, stats_table(table))
+        assert older is not None
+        made(spark, table, rows(0, 500))
+        spark.sql(f"ALTER TABLE {stats_table(table).sql} SET LOCATION '{older.location}'")
+    append(spark, spark.sql(rows(500, 550)), wanted)
+    assert tuple(stats_rows(spark, table)[0]) == (5, 5, 450 if state == "dropped" else 550)
 
 
 def test_a_large_batch_lines_up_with_the_boxes(spark: SparkSession, table: TableName) -> None:
