@@ -27,7 +27,7 @@ from dbt_zorder.layout import cluster
 from dbt_zorder.layout.curve_key import CurveKey
 from dbt_zorder.layout.curve_plan import lay_out
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from dbt_zorder.layout.plan import PAGE_ROWS_OPTION, LayoutSpec, keys_for
 from dbt_zorder.layout.sample import draw, wanted_rows
 
 OUTPUT = DATA / "curves"
@@ -69,7 +69,7 @@ def ways(df: DataFrame, by: list[str], files: int) -> dict[str, Callable[[], Dat
 def write(name: str, make: Callable[[], DataFrame]) -> None:
     """Write a contender with small row groups and pages."""
     writer = make().write.mode("overwrite").option("parquet.block.size", GROUP_BYTES)
-    writer.option("parquet.page.row.count.limit", PAGE_ROWS).parquet(str(OUTPUT / name))
+    writer.option(PAGE_ROWS_OPTION, PAGE_ROWS).parquet(str(OUTPUT / name))
 
 
 def ratios(found: Found, keys: int, files: int) -> list[float]:

@@ -84,8 +84,7 @@ def plan_times(spark: SparkSession, count: int, list_up_to: int | None) -> dict[
         decided = time.perf_counter()
         size = len(plan.exclusion or "")
         # Planned and listed, not run: the copies all hold the value 0.
-        frame = plan.accepted if plan.pruned is None else plan.pruned
-        frame._jdf.queryExecution().executedPlan().toString()
+        plan.rows._jdf.queryExecution().executedPlan().toString()
         end = time.perf_counter()
         found["decide"].append(decided - start)
         found["plan"].append(end - decided)

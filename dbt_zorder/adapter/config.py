@@ -15,7 +15,7 @@ from dbt.adapters.spark.impl import SparkConfig
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.formats.optimize import NATIVE
 from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS
-from dbt_zorder.layout.plan import MOST_COLUMNS, PAGE_ROWS_OPTION
+from dbt_zorder.layout.plan import MOST_COLUMNS, PAGE_ROWS_OPTION, parse_page_rows
 from dbt_zorder.layout.sizing import parse_size
 from dbt_zorder.stats.formats import FORMATS
 
@@ -65,7 +65,7 @@ class ModelSettings:
     @property
     def page_rows(self) -> int | None:
         """Rows of a Parquet page at most, where the model's ``options`` say so."""
-        return int(self.options[PAGE_ROWS_OPTION]) if PAGE_ROWS_OPTION in self.options else None
+        return parse_page_rows(self.options.get(PAGE_ROWS_OPTION, ""))
 
     @classmethod
     def from_config(cls, model: str, config: Mapping[str, Any]) -> ModelSettings | None:
@@ -205,7 +205,7 @@ def _texts(value: Any) -> dict[str, str]:
 
 def _options(value: Any) -> dict[str, str]:
     found = _texts(value)
-    if PAGE_ROWS_OPTION in found and not (found[PAGE_ROWS_OPTION].isdecimal() and int(found[PAGE_ROWS_OPTION])):
+    if PAGE_ROWS_OPTION in found and parse_page_rows(found[PAGE_ROWS_OPTION]) is None:
         msg = f"'{PAGE_ROWS_OPTION}' must be a positive whole number."
         raise ValueError(msg)
     return found

@@ -124,7 +124,8 @@ def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
     files, row_bytes = _files(df, spec, keys, counts)
     tasks = bundles(files, counts, row_bytes) if partition_columns else None
     curve = curve_of(spec.curve, spec.encoding, len(keys))
-    levels = order_levels(rows, sum(files), spec.page_rows or _page_rows(df.sparkSession))
+    # a curve's own key orders rows inside a file, and needs no cells
+    levels = 0 if curve is not None else order_levels(rows, sum(files), spec.page_rows or _page_rows(df.sparkSession))
     wanted = wanted_rows(sum(files), keys, cells=sum(files) << levels)
     sample = draw(df, sampled_keys(curve, keys), wanted, rows, spec.seed, hashed, hashes)
     if curve is not None:
@@ -165,10 +166,15 @@ def bundles(files: Sequence[int], counts: npt.NDArray[np.int64], row_bytes: floa
     return found if found[-1] + 1 < len(found) else None
 
 
+def parse_page_rows(text: str) -> int | None:
+    """Return the limit that a text of the option states, None if it is not a positive whole number."""
+    return (int(text) or None) if text.isdecimal() else None
+
+
 def _page_rows(spark: SparkSession) -> int:
     """Return the rows of a page that the session's Parquet writer is limited to."""
     given = spark.conf.get(PAGE_ROWS_OPTION, None) or spark.conf.get(f"spark.hadoop.{PAGE_ROWS_OPTION}", None) or ""
-    return int(given) if given.isdecimal() and int(given) else _PAGE_ROWS
+    return parse_page_rows(given) or _PAGE_ROWS
 
 
 def _count(df: DataFrame, hashed: str | None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

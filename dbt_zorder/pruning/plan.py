@@ -56,6 +56,11 @@ class Plan:
     skipped_by: str = ""
     warnings: list[str] = field(default_factory=list)
 
+    @property
+    def rows(self) -> DataFrame:
+        """The answer: pruned where that is possible."""
+        return self.accepted if self.pruned is None else self.pruned
+
 
 def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | None = None, each: bool = False) -> Plan:
     """Return how to answer ``predicate`` on ``table``.

@@ -22,8 +22,7 @@ def scan(spark: SparkSession, table: str, predicate: str) -> DataFrame:
         PredicateError: the predicate is not one boolean expression, or Spark refuses it.
         ColumnError: it names a column that does not exist.
     """
-    plan = make_plan(spark, table, predicate)
-    return plan.accepted if plan.pruned is None else plan.pruned
+    return make_plan(spark, table, predicate).rows
 
 
 def scan_sql(spark: SparkSession, relation_sql: str, predicate: str, alias: str | None = None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 STATS_DIRECTORY = "_zorder_stats"
@@ -26,6 +27,13 @@ def column_stats_type(data_type: DataType) -> StructType:
             StructField("null_count", LongType()),
         ]
     )
+
+
+def columns_type(stats: DataFrame) -> StructType:
+    """Return the struct of all columns that some stats are of, by their dotted names."""
+    found = stats.schema["columns"].dataType
+    assert isinstance(found, StructType)
+    return found
 
 
 def stats_schema(columns: Mapping[str, DataType]) -> StructType:

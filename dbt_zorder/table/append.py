@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, describe
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve
@@ -20,7 +19,7 @@ from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.sizing import auto_size, parse_size
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
-from dbt_zorder.stats.schema import STATS_DIRECTORY
+from dbt_zorder.stats.schema import STATS_DIRECTORY, columns_type
 from dbt_zorder.stats.store import known_stats, read_stats, total_size, write_stats
 from dbt_zorder.table import journal
 from dbt_zorder.table.analyze import analyzed, measure_again
@@ -203,14 +202,11 @@ def _stage_stats(
 
 def _columns(df: DataFrame, layout: Layout, request: BuildRequest, known: DataFrame | None) -> Sequence[ResolvedColumn]:
     """Return the columns that the version has stats of: all its stats files are of one shape."""
-    try:
-        assert known is not None
-        kept = known.schema["columns"].dataType
-        assert isinstance(kept, StructType)
-        sensitive = case_sensitive(df.sparkSession)
-        return [resolve(name, df.schema, sensitive=sensitive) for name in kept.names]
-    except Exception:  # no stats, or of other columns: the batch's own are right for its own files
-        return stats_columns(df, layout, request)
+    if known is not None:
+        with contextlib.suppress(Exception):  # stats of another shape, or of other columns
+            sensitive = case_sensitive(df.sparkSession)
+            return [resolve(name, df.schema, sensitive=sensitive) for name in columns_type(known).names]
+    return stats_columns(df, layout, request)  # which are right for the batch's own files
 
 
 def _plan(spark: SparkSession, entry: journal.Entry, before: Mapping[str, int], *, overwrite: bool) -> journal.Plan:

@@ -36,7 +36,7 @@ from dbt_zorder.table.request import (
     without_null_partitions,
 )
 from dbt_zorder.table.summary import Summary, summarize
-from dbt_zorder.table.swap import Definition, publish
+from dbt_zorder.table.swap import Definition, leads_to, publish
 from dbt_zorder.table.tree import write_tree
 from dbt_zorder.table.version import Marker, new_version, read_marker, root_of, roots_of, version_of, write_marker
 
@@ -159,11 +159,10 @@ def publish_stats(spark: SparkSession, table: TableName, path: str, schema: Stru
 
 def refresh_stats(spark: SparkSession, table: TableName, path: str) -> None:
     """Let the session see that a version has more stats by now; register their relation if it is not there."""
-    known = describe(spark, stats_table(table))
-    if known is None or version_of(known.location.rpartition("/")[0]) != version_of(path):
-        publish_stats(spark, table, path)
-    else:
+    if leads_to(spark, stats_table(table), stats_path(path)):
         spark.sql(f"REFRESH TABLE {stats_table(table).sql}")
+    else:
+        publish_stats(spark, table, path)
 
 
 def stats_table(table: TableName) -> TableName:

@@ -14,6 +14,7 @@ from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.stats.formats import FORMATS
+from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.files import has_client
@@ -171,7 +172,7 @@ def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
         raise ZorderError(msg)
     known: list[str] = []
     with contextlib.suppress(Exception):  # no stats, no columns beside the clustering ones
-        known = read_stats(spark, info.location).selectExpr("columns.*").columns
+        known = columns_type(read_stats(spark, info.location)).names
     return BuildRequest(
         table,
         LayoutSpec(by=marker.zorder_by, partition_by=list(info.partition_columns)),

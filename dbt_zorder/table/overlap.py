@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, TableName
 from dbt_zorder.columns import case_sensitive, resolve_all
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.layout.sizing import files_for
+from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.table.append import target_bytes
 from dbt_zorder.table.summary import Summary, add_up, gather, rows_by_folder
@@ -69,9 +69,8 @@ def measure(spark: SparkSession, table: TableName, info: TableInfo, spec: Layout
         keys = list(tree.layout.keys)
     else:
         keys = [key_of(column) for column in resolve_all(spec.by, schema, sensitive=case_sensitive(spark))]
-    kept = stats.schema["columns"].dataType
-    assert isinstance(kept, StructType)
-    keys = [key for key in keys if key.column.name in kept.names]
+    known = columns_type(stats).names
+    keys = [key for key in keys if key.column.name in known]
     files = gather(stats, keys)
     now = add_up(files, keys)
     built = tree.built if tree is not None else Summary(0, 0, 0, {})

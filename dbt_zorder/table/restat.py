@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.stats.collect import collect
+from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats, write_stats
 from dbt_zorder.table.build import publish_stats
 from dbt_zorder.table.journal import ready_entries
@@ -63,7 +64,7 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
 
 def _known_columns(spark: SparkSession, table: TableName, location: str) -> list[str]:
     try:
-        return list(read_stats(spark, location).schema["columns"].dataType.names)  # type: ignore[attr-defined]
+        return list(columns_type(read_stats(spark, location)).names)
     except Exception as exc:
         msg = f"{table} has no stats yet: name the columns to keep them of."
         raise ZorderError(msg) from exc

@@ -18,6 +18,7 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.stats.formats import FORMATS, format_stats
 from dbt_zorder.stats.point_query import point_query_files
+from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
 
 
@@ -105,10 +106,8 @@ def current_summary(spark: SparkSession, table: TableName) -> Summary:
     except Exception as exc:
         msg = f"{table} has no stats: give its model a zorder_by, or the post-hook zorder_stats."
         raise ZorderError(msg) from exc
-    columns = stats.schema["columns"].dataType
-    assert isinstance(columns, StructType)
     keys = []
-    for column in columns.fields:
+    for column in columns_type(stats).fields:
         bounds = column.dataType
         assert isinstance(bounds, StructType)
         keys.append(key_of(ResolvedColumn((column.name,), bounds["min_value"].dataType)))

@@ -70,7 +70,7 @@ def publish(spark: SparkSession, table: TableName, definition: Definition, locat
         spark.sql(f"REFRESH TABLE {table.sql}")
     except Exception as exc:
         # the call may have been carried out and only its reply lost: what the catalog says now decides
-        if _leads_to(spark, table, location):
+        if leads_to(spark, table, location):
             spark.sql(f"REFRESH TABLE {table.sql}")
             return
         now = describe(spark, table)
@@ -88,7 +88,8 @@ def _own(has: Mapping[str, str]) -> dict[str, str]:
     return {name: has[name] for name in json.loads(has.get(_OWN_PROPERTIES, "[]")) if name in has}
 
 
-def _leads_to(spark: SparkSession, table: TableName, location: str) -> bool:
+def leads_to(spark: SparkSession, table: TableName, location: str) -> bool:
+    """Tell whether a table is served from a location."""
     now = describe(spark, table)
     return now is not None and _tail(now.location) == _tail(location)
 
@@ -142,7 +143,7 @@ def _replace(spark: SparkSession, table: TableName, old: TableInfo, definition: 
     spark.sql(_create(following, definition, location))
     try:
         # a call that was carried out may have lost its reply
-        if _replace_in_hive(spark, table, following) or _leads_to(spark, table, location):
+        if _replace_in_hive(spark, table, following) or leads_to(spark, table, location):
             spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
             return
     except BaseException:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ColumnError, ZorderError
 from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.collect import collect
 from dbt_zorder.stats.listing import listed_files, local_file
+from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.table.build import stats_table
 from dbt_zorder.table.version import version_of
@@ -55,8 +55,7 @@ def verify_table(spark: SparkSession, table: TableName) -> Verified:
     location = info.location if info else ""
     try:
         stats = read_stats(spark, location).cache()
-        columns = stats.schema["columns"].dataType
-        assert isinstance(columns, StructType)
+        columns = columns_type(stats)
     except Exception as exc:
         msg = (
             f"{table} has no stats that can be read: build its model with zorder_by, give it the post-hook "
