@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+_SPECIAL = re.compile(r"[\\'$\x00-\x1f\x7f]")
 
 
 def quote_name(*parts: str) -> str:
@@ -17,15 +21,12 @@ def quote_string(text: str) -> str:
     ``\uXXXX``; so is the dollar sign, because Spark replaces ``${...}`` anywhere in a statement by a setting's
     value. Spark must run with ``spark.sql.parser.escapedStringLiterals=false``, its default.
     """
-    pieces = []
-    for char in text:
-        if char in "\\'":
-            pieces.append("\\" + char)
-        elif char < " " or char in "$\x7f":
-            pieces.append(f"\\u{ord(char):04x}")
-        else:
-            pieces.append(char)
-    return "'" + "".join(pieces) + "'"
+    return "'" + _SPECIAL.sub(_escaped, text) + "'"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    char = found[0]
+    return f"\\{char}" if char in "\\'" else f"\\u{ord(char):04x}"
 
 
 def checked_cast(value: str, kind: str, complaint: str) -> str:
