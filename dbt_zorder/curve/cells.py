@@ -10,7 +10,7 @@ import numpy.typing as npt
 from dbt_zorder.curve.ranks import Mass, Ranks
 
 _SMALLEST_CELL = 4  # sampled rows below which a cell is not cut further
-_AS_WIDE = 0.97  # of columns that spread nearly as wide, the first is cut: a level of one column costs a row least
+_AS_WIDE = 0.85  # of columns that spread nearly as wide, the first is cut: a level of one column costs a row least
 
 
 def order_cells(

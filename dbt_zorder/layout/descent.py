@@ -1,12 +1,14 @@
 """The way of a row down the forest, as SQL that Spark compiles: no UDF, no Python worker.
 
-Level by level ``node = 2 * node + (key >= cut)``. The cuts of a level are one constant array a column, NULL where
-another column cuts; a NULL key is above no cut and goes left.
+A step is two levels: ``node = 4 * node + (key >= cut ? 2 + (key >= cut on the right) : (key >= cut on the left))``. The
+cuts of a level are constant arrays, one a column, NULL where another column cuts; a NULL key is above no cut and goes
+left.
 
-Several levels share one projection: each level then occurs in the next as often as it is used there, and Spark's
-elimination of common subexpressions evaluates it once, in a method of its own. One projection a level would be inlined
-into a single Java method, which HotSpot does not compile beyond 8,000 bytes of bytecode, and above 100 columns, where
-Spark generates no code for whole stages, each would copy the row.
+Every step is used more than once by the next, and Spark's elimination of common subexpressions evaluates it once, in a
+method of its own. One projection a level would be inlined into a single Java method, which HotSpot does not compile
+beyond 8,000 bytes of bytecode; the method of a single level would be short enough for HotSpot to inline it, and what it
+inlines counts up to the same 8,000 bytes, behind which the copying of a wide row's columns is no longer inlined. Above
+100 columns, where Spark generates no code for whole stages and each projection copies the row, steps share one.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from dbt_zorder.sql import quote_name
 
 _MOST_USES = 4
 _MOST_USES_WIDE = 32
-"""Of a level within one projection, below and above the number of fields where Spark stops to generate whole stages."""
+"""Of a step within one projection, below and above the number of fields where Spark stops to generate whole stages."""
 _WIDE = 95
 
 
@@ -85,10 +87,10 @@ def add_node(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
     steps = _to_root(df, layout, names)
     if layout.curve is not None and layout.curve.cuts_files:
         steps = add_curve(steps, layout.curve, layout.keys, names.curve, most_uses)
-    for first, last in _chunks(layout, most_uses):
+    for chunk in _chunks(layout, most_uses):
         node = names.node
-        for level in range(first, last):
-            node = _next_node(layout, level, node, names.curve)
+        for level in chunk:
+            node = _step(layout, level, node, names.curve)
         steps = steps.withColumn(names.node, f.expr(shared(node)))
     return steps
 
@@ -97,31 +99,40 @@ def _most_uses(df: DataFrame) -> int:
     return _MOST_USES if len(leaf_names(df.schema)) < _WIDE else _MOST_USES_WIDE
 
 
-def _chunks(layout: Layout, most_uses: int) -> list[tuple[int, int]]:
-    """Share the levels out over projections, as [first, last) pairs.
+def _chunks(layout: Layout, most_uses: int) -> list[list[int]]:
+    """Share the steps out over projections; a step is named by its first level.
 
-    A level is used once by the doubling and once by each column that cuts in the next level, so the text of a chunk
+    A step is used once by the next one's multiplication and once by each of its comparisons, so the text of a chunk
     grows with the product of these numbers, which is kept below ``most_uses``.
     """
-    chunks: list[tuple[int, int]] = []
-    first, uses = 0, 1
-    for level, cuts in enumerate(layout.levels):
-        here = 1 + len(cuts)
-        if level > first and uses * here > most_uses:
-            chunks.append((first, level))
-            first, uses = level, 1
+    chunks: list[list[int]] = []
+    uses = 1
+    for level in range(0, len(layout.levels), 2):
+        below = len(layout.levels[level + 1]) if level + 1 < len(layout.levels) else 0
+        here = 1 + len(layout.levels[level]) + 2 * below
+        if not chunks or uses * here > most_uses:
+            chunks.append([])
+            uses = 1
+        chunks[-1].append(level)
         uses *= here
-    if layout.levels:
-        chunks.append((first, len(layout.levels)))
     return chunks
 
 
-def _next_node(layout: Layout, level: int, node: str, curve_column: str) -> str:
-    steps = [f"2 * ({node})"]
-    for value, cuts in layout.comparisons(level, curve_column):
-        # <=> true makes NULL false without a branch, behind which nothing common could be told
-        steps.append(f"CAST(({value} >= get({cuts}, {node})) <=> true AS INT)")
-    return " + ".join(steps)
+def _step(layout: Layout, level: int, node: str, curve_column: str) -> str:
+    """Go down from a node of ``level``: two levels, or one if it is the last."""
+    top = _at_or_above(layout.comparisons(level, curve_column), node)
+    if level + 1 == len(layout.levels):
+        return f"2 * ({node}) + CAST({top} AS INT)"
+    left, right = (
+        _at_or_above(layout.comparisons(level + 1, curve_column, slice(side, None, 2)), node) for side in (0, 1)
+    )
+    return f"4 * ({node}) + IF({top}, 2 + CAST({right} AS INT), CAST({left} AS INT))"
+
+
+def _at_or_above(comparisons: list[tuple[str, str]], node: str) -> str:
+    """Return SQL text of whether a row is at or above its node's cut, never NULL; one column at most cuts a node."""
+    # <=> true makes NULL false without a branch, behind which nothing common could be told
+    return " OR ".join(f"(({value} >= get({cuts}, {node})) <=> true)" for value, cuts in comparisons) or "false"
 
 
 def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:

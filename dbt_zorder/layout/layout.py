@@ -87,18 +87,21 @@ class Layout:
         """SQL text of the hash of a row's partition."""
         return partition_hash(self.partition_columns)
 
-    def comparisons(self, level: int, curve_column: str) -> list[tuple[str, str]]:
+    def comparisons(self, level: int, curve_column: str, nodes: slice = slice(None)) -> list[tuple[str, str]]:
         """Return SQL text of what is compared at a level: a row's value, and the constant array of cuts, by node.
 
         Args:
             curve_column: where rows have what ``add_curve`` added.
+            nodes: those of the level that are asked for; what cuts none of them is left out.
         """
-        cuts = self.levels[level]
+        chosen = {number: values[nodes] for number, values in self.levels[level].items()}
+        cuts = {number: values for number, values in chosen.items() if any(value is not None for value in values)}
         if self.curve is None or not self.curve.cuts_files:
             return [(self.keys[n].expression, key_array(values, self.keys[n].carrier)) for n, values in cuts.items()]
         if self.curve.curve == "linear":
-            carriers = [self.keys[number].carrier for number in cuts]
-            return [(curve_column, linear.tuple_array(list(cuts.values()), carriers))] if cuts else []
+            carriers = [self.keys[number].carrier for number in chosen]
+            # a tuple has all its keys, also one that is NULL in every cut
+            return [(curve_column, linear.tuple_array(list(chosen.values()), carriers))] if cuts else []
         return [(curve_column, key_array(values, self.curve.carrier)) for values in cuts.values()]
 
 

@@ -44,6 +44,12 @@ def test_spark_takes_every_row_where_the_reference_does(spark: SparkSession, by:
     assert placed(spark.sql(MIXED).coalesce(1), LayoutSpec(by=by, files=7)) == list(range(4000))
 
 
+@pytest.mark.parametrize("files", [1, 2, 3, 5, 12])
+def test_two_levels_a_step_whether_even_or_odd(spark: SparkSession, files: int) -> None:
+    spec = LayoutSpec(by=["s", "a"], files=files, page_rows=10**6)
+    assert placed(spark.sql(MIXED).coalesce(1), spec) == list(range(4000))
+
+
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_partitions_have_trees_of_their_own(spark: SparkSession, ansi: str) -> None:
     with settings(spark, {"spark.sql.ansi.enabled": ansi}):
