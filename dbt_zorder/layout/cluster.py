@@ -20,6 +20,7 @@ def cluster(
     curve: str = "zorder",
     encoding: str = "rank",
     page_rows: int | None = None,
+    weights: Sequence[float] | None = None,
 ) -> DataFrame:
     """Return ``df`` with its rows in one Spark partition a file, each file one box of the column space.
 
@@ -36,10 +37,11 @@ def cluster(
         curve: ``zorder``, ``hilbert``, or ``linear``: the order of the columns one after another.
         encoding: ``rank`` among sampled boundaries, or the type's own ``bits``.
         page_rows: what the write sets ``parquet.page.row.count.limit`` to, if it does: rows are ordered as finely.
+        weights: one positive number a column: how much its filters count; all equal by default.
 
     Raises:
         ColumnError: a column is unknown, ambiguous, named twice, or of a type that Spark cannot order.
-        ConfigError: the number of columns or the size is out of range, or there is no such curve or encoding.
+        ConfigError: the number of columns or a number is out of range, or there is no such curve or encoding.
     """
     spec = LayoutSpec(
         by=[by] if isinstance(by, str) else list(by),
@@ -50,5 +52,6 @@ def cluster(
         curve=curve,
         encoding=encoding,
         page_rows=page_rows,
+        weights=weights,
     )
     return apply_layout(df, plan_layout(df, spec))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -85,8 +86,10 @@ def keys_for(df: DataFrame, spec: LayoutSpec) -> list[Key]:
 
     Raises:
         ColumnError: unknown (the nearest is named), ambiguous, named twice, or of a type without order.
-        ConfigError: none or too many columns, a partition column among them, or no such curve or encoding.
+        ConfigError: none or too many columns, a partition column among them, a number out of range, or no such curve
+            or encoding.
     """
+    _check_numbers(spec)
     if not 1 <= len(spec.by) <= MOST_COLUMNS:
         msg = f"Between 1 and {MOST_COLUMNS} columns can be clustered by; given were {len(spec.by)}."
         raise ConfigError(msg)
@@ -99,6 +102,18 @@ def keys_for(df: DataFrame, spec: LayoutSpec) -> list[Key]:
             msg = f"The column '{column.name}' is a partition column: its files hold one value each, so leave it out."
             raise ConfigError(msg)
     return [key_of(column) for column in columns]
+
+
+def _check_numbers(spec: LayoutSpec) -> None:
+    for name, value in (("files", spec.files), ("page_rows", spec.page_rows)):
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            msg = f"'{name}' must be a positive whole number; given was {value!r}."
+            raise ConfigError(msg)
+    parse_size(spec.file_size)
+    weights = spec.weights
+    if weights is not None and (len(weights) != len(spec.by) or not all(0 < weight < math.inf for weight in weights)):
+        msg = f"'weights' must be {len(spec.by)} positive numbers, one a column; given was {weights!r}."
+        raise ConfigError(msg)
 
 
 def plan_layout(df: DataFrame, spec: LayoutSpec) -> Layout:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -171,3 +173,27 @@ def test_what_cannot_be_done_is_an_error_before_any_data_is_read(spark: SparkSes
         cluster(unread, "m")
     with pytest.raises(ConfigError, match="Between 1 and 8"):
         cluster(unread, [])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"files": 0}, "'files' must be a positive whole number; given was 0."),
+        ({"files": 2.5}, "given was 2.5"),
+        ({"page_rows": -5}, "'page_rows' must be a positive whole number; given was -5."),
+        ({"file_size": "-5MB"}, "given was '-5MB'"),
+        ({"weights": [1]}, "'weights' must be 2 positive numbers, one a column; given was [1]."),
+        ({"weights": [1, 0]}, "given was [1, 0]"),
+    ],
+)
+def test_a_number_out_of_range_is_one_sentence(frame: DataFrame, wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        cluster(frame, ["a", "s"], **wrong)
+
+
+def test_a_column_that_weighs_more_is_cut_more_often(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> None:
+    cluster(frame, ["a", "id"], files=16, weights=[8, 1]).write.parquet(str(tmp_path / "out"))
+    written = spark.read.parquet(str(tmp_path / "out")).groupBy(f.input_file_name())
+    spans = written.agg(f.max("a") - f.min("a"), f.max("id") - f.min("id")).collect()
+    assert max(row[1] for row in spans) < 1000 / 6
+    assert min(row[2] for row in spans) > 6000 / 4
