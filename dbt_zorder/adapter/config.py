@@ -15,7 +15,7 @@ from dbt.adapters.spark.impl import SparkConfig
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.formats.optimize import NATIVE
 from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS
-from dbt_zorder.layout.plan import MOST_COLUMNS, PAGE_ROWS_OPTION, parse_page_rows
+from dbt_zorder.layout.plan import MOST_COLUMNS, PAGE_ROWS_OPTION, are_weights, is_count, parse_page_rows
 from dbt_zorder.layout.sizing import parse_size
 from dbt_zorder.stats.formats import FORMATS
 
@@ -237,10 +237,10 @@ def _whole_number(value: Any) -> int:
 
 
 def _positive_integer(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not is_count(value):
         msg = "it must be a whole number, 1 or more."
         raise ValueError(msg)
-    return value
+    return int(value)
 
 
 def _hours(value: Any) -> float:
@@ -267,10 +267,7 @@ def _weights(by: Sequence[str]) -> Callable[[Any], tuple[float, ...]]:
                 msg = f"'{unknown[0]}' is not in zorder_by.{did_you_mean(str(unknown[0]), by)}"
                 raise ValueError(msg)
             value = [value.get(name, 1) for name in by]
-        numbers = isinstance(value, (list, tuple)) and all(
-            isinstance(w, (int, float)) and not isinstance(w, bool) and 0 < w < float("inf") for w in value
-        )
-        if not numbers or len(value) != len(by):
+        if not are_weights(value, len(by)):
             msg = f"it must be {len(by)} positive numbers, one a column of zorder_by, or numbers by column name."
             raise ValueError(msg)
         return tuple(float(w) for w in value)

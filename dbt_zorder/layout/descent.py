@@ -131,7 +131,7 @@ def _step(layout: Layout, level: int, node: str, curve_column: str) -> str:
 
 def _at_or_above(comparisons: list[tuple[str, str]], node: str) -> str:
     """Return SQL text of whether a row is at or above its node's cut, never NULL; one column at most cuts a node."""
-    # <=> true makes NULL false without a branch, behind which nothing common could be told
+    # <=> true makes NULL false; the node stands before the branches too, so that it is known as common
     return " OR ".join(f"(({value} >= get({cuts}, {node})) <=> true)" for value, cuts in comparisons) or "false"
 
 

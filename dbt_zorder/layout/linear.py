@@ -6,14 +6,13 @@ answers NULL unless a whole struct is.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Sequence
 
 from pyspark.sql import types as t
 
 from dbt_zorder.layout.keys import Key
-from dbt_zorder.layout.literals import KeyValue, key_text
+from dbt_zorder.layout.literals import KeyValue, json_text
 from dbt_zorder.sql import quote_string
 
 
@@ -41,7 +40,9 @@ def tuple_array(cuts: Sequence[Sequence[KeyValue | None]], carriers: Sequence[st
     items = [
         None
         if all(value is None for value in values)
-        else {f"c{n}": _text(value, carrier) for n, (value, carrier) in enumerate(zip(values, carriers, strict=True))}
+        else {
+            f"c{n}": json_text(value, carrier) for n, (value, carrier) in enumerate(zip(values, carriers, strict=True))
+        }
         for values in zip(*cuts, strict=True)
     ]
     # numbers go as text and are cast, so that nothing depends on how JSON reads them; binary is base64 there
@@ -57,12 +58,3 @@ def order_sql(keys: Sequence[Key]) -> list[str]:
         key.expression if key.column.data_type.simpleString().startswith("string collate") else key.column.sql
         for key in keys
     ]
-
-
-def _text(value: KeyValue | None, carrier: str) -> str | None:
-    if value is None:
-        return None
-    if carrier == "binary":
-        assert isinstance(value, bytes)
-        return base64.b64encode(value).decode("ascii")
-    return key_text(value, carrier)

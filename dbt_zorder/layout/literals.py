@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
@@ -21,12 +20,18 @@ KeyValue = int | float | bytes | object
 
 def key_array(values: Sequence[KeyValue | None], carrier: str) -> str:
     """Return a constant SQL array of keys of the SQL type ``carrier``; None becomes NULL."""
-    encode = _base64 if carrier == "binary" else partial(key_text, carrier=carrier)
-    items = json.dumps([None if value is None else encode(value) for value in values], separators=(",", ":"))
+    items = json.dumps([json_text(value, carrier) for value in values], separators=(",", ":"))
     if carrier in ("string", "binary"):
         return f"from_json({quote_string(items)}, 'array<{carrier}>')"
     # NULL is parsed as such: the cast of a text that is no number costs Spark an exception, twenty times all the rest
     return f"try_cast(from_json({quote_string(items)}, 'array<string>') AS ARRAY<{carrier}>)"
+
+
+def json_text(value: KeyValue | None, carrier: str) -> str | None:
+    """Return one key as JSON holds it: a number as text, which is cast and not read; binary as base64."""
+    if value is None:
+        return None
+    return _base64(value) if carrier == "binary" else key_text(value, carrier)
 
 
 def shortest_separator(below: bytes, above: bytes, *, text: bool) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
@@ -104,15 +105,28 @@ def keys_for(df: DataFrame, spec: LayoutSpec) -> list[Key]:
     return [key_of(column) for column in columns]
 
 
+def is_count(value: object) -> bool:
+    """Tell whether a value is a whole number, 1 or more."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) > 0
+
+
+def are_weights(value: object, columns: int) -> bool:
+    """Tell whether a value is a list of positive numbers, one a column."""
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) == columns
+        and all(isinstance(w, (int, float)) and not isinstance(w, bool) and 0 < w < math.inf for w in value)
+    )
+
+
 def _check_numbers(spec: LayoutSpec) -> None:
     for name, value in (("files", spec.files), ("page_rows", spec.page_rows)):
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        if value is not None and not is_count(value):
             msg = f"'{name}' must be a positive whole number; given was {value!r}."
             raise ConfigError(msg)
     parse_size(spec.file_size)
-    weights = spec.weights
-    if weights is not None and (len(weights) != len(spec.by) or not all(0 < weight < math.inf for weight in weights)):
-        msg = f"'weights' must be {len(spec.by)} positive numbers, one a column; given was {weights!r}."
+    if spec.weights is not None and not are_weights(spec.weights, len(spec.by)):
+        msg = f"'weights' must be {len(spec.by)} positive numbers, one a column; given was {spec.weights!r}."
         raise ConfigError(msg)
 
 
