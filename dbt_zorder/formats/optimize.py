@@ -18,14 +18,13 @@ from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.sql import quote_string
 from dbt_zorder.stats.formats import format_stats
-from dbt_zorder.table.append import target_bytes
 from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.optimize import OptimizeReport
 from dbt_zorder.table.overlap import Overlap, overlap_of
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.summary import Summary, add_up_format, gather, rows_by_folder
-from dbt_zorder.table.tree import Tree
+from dbt_zorder.table.tree import Tree, target_bytes
 
 NATIVE = "native"
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -15,12 +16,11 @@ from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.groups import count_cells, regroup
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import LayoutSpec, plan_layout
-from dbt_zorder.layout.sizing import auto_size, parse_size
+from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
-from dbt_zorder.stats.schema import STATS_DIRECTORY, columns_type
-from dbt_zorder.stats.store import known_stats, read_stats, total_size, write_stats
+from dbt_zorder.stats.schema import STATS_DIRECTORY
+from dbt_zorder.stats.store import read_stats, write_stats
 from dbt_zorder.table import journal
 from dbt_zorder.table.analyze import analyzed, measure_again
 from dbt_zorder.table.build import refresh_stats, write_data
@@ -29,8 +29,9 @@ from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.files import list_files
 from dbt_zorder.table.listing import below_uri, check_same_files, list_data
 from dbt_zorder.table.request import BuildRequest, stats_columns, without_null_partitions
-from dbt_zorder.table.summary import Summary, summarize
-from dbt_zorder.table.tree import Tree, read_tree
+from dbt_zorder.table.standing import Standing, known_standing
+from dbt_zorder.table.summary import add_up, gather
+from dbt_zorder.table.tree import target_bytes
 from dbt_zorder.table.version import version_of
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -47,6 +48,7 @@ class AppendReport:
         rows, files, bytes: of the batch; a MERGE does not say how many rows it had.
         removed: number of files that it replaced.
         seconds: of each phase: sample, write, stats, swap.
+        standing: of the version after it; None where a format keeps its own.
     """
 
     rows: int | None
@@ -54,6 +56,7 @@ class AppendReport:
     bytes: int
     removed: int
     seconds: Mapping[str, float]
+    standing: Standing | None = None
 
 
 def append(
@@ -64,6 +67,7 @@ def append(
     overwrite: bool = False,
     before: Mapping[str, int] | None = None,
     info: TableInfo | None = None,
+    standing: Standing | None = None,
 ) -> AppendReport:
     """Add a batch to the version that a table is served from.
 
@@ -77,6 +81,7 @@ def append(
         overwrite: replace every partition that the batch has rows of.
         before: the table's files when ``df`` was analysed, which may read them; by default those of now.
         info: what the catalog says of the table, where that was just asked.
+        standing: of the version, where it was just read.
 
     Raises:
         BuildError: rows went missing on the way, or somebody else changed the table meanwhile.
@@ -88,18 +93,20 @@ def append(
     with staged(without_null_partitions(df, request)) as source:
         with clock.phase("sample"):
             before = list_data(spark, info.location) if before is None else before
-            known = known_stats(spark, info.location)
-            layout = place(spark, source, info, request, total_size(known), fresh=overwrite)
+            standing = standing or known_standing(spark, info.location, df.schema, request.spec)
+            layout = place(source, request, standing, fresh=overwrite)
         if layout.rows == 0:
-            return AppendReport(0, 0, 0, 0, clock.seconds)
+            return AppendReport(0, 0, 0, 0, clock.seconds, standing)
         entry = journal.open_entry(spark, info.location)
         try:
             with clock.phase("write"):
                 write_data(source, layout, request, entry.data)
             with clock.phase("stats"):
-                summary = _stage_stats(spark, entry, df, _columns(df, layout, request, known), layout)
+                files = _stage_stats(spark, entry, df, _columns(df, layout, request, standing), standing)
+                summary = add_up(files, [])
                 verify(source, layout.rows, summary)
-                plan = _plan(spark, entry, before, overwrite=overwrite)
+                adds = sorted(below_uri(entry.version_path, path) for path in files.column("file_path").to_pylist())
+                plan = _plan(spark, entry, adds, before, overwrite=overwrite)
             with clock.phase("swap"):
                 check_base(spark, request.table, info)
                 check_same_files(spark, info.location, before, str(request.table))
@@ -112,7 +119,8 @@ def append(
     with clock.phase("swap"):
         complete(spark, request, info, entry, plan)
         measure_again(spark, request.table, statistics, df.columns)
-    return AppendReport(summary.rows, summary.files, summary.bytes, len(plan.removes), clock.seconds)
+    standing = standing.after(files, set(plan.removes))
+    return AppendReport(summary.rows, summary.files, summary.bytes, len(plan.removes), clock.seconds, standing)
 
 
 def complete(
@@ -146,27 +154,17 @@ def complete(
         _LOG.warning("the stats relation of %s could not be registered anew: %s", request.table, exc)
 
 
-def place(
-    spark: SparkSession,
-    df: DataFrame,
-    info: TableInfo,
-    request: BuildRequest,
-    size: tuple[int, int],
-    *,
-    fresh: bool,
-) -> Layout:
+def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool) -> Layout:
     """Return where the rows of a batch go: through the version's tree if that can tell them apart.
 
     Args:
-        spark: the session.
         df: the batch.
-        info: of the table.
         request: of the model.
-        size: bytes and rows of the table, zeros if they are not known.
+        standing: of the version.
         fresh: the batch makes whole partitions, which are best laid out by themselves.
     """
-    tree = read_tree(spark, info.location, df.schema)
-    table_bytes, rows = size
+    tree = standing.tree
+    table_bytes, rows = standing.size
     row_bytes = table_bytes / rows if rows else None
     spec = replace(request.spec, row_bytes=row_bytes)
     if fresh:
@@ -183,34 +181,28 @@ def place(
     return plan_layout(df, replace(spec, files=None, file_size=target))
 
 
-def target_bytes(spec: LayoutSpec, tree: Tree | None, table_bytes: int) -> int:
-    """Return the size of a file of a table: a number of files means the size that they had when it was last built."""
-    if spec.files is not None and tree is not None and tree.built.files and tree.built.rows:
-        return max(1, tree.built.bytes // tree.built.files)
-    return (None if spec.files is not None else parse_size(spec.file_size)) or auto_size(table_bytes)
-
-
 def _stage_stats(
-    spark: SparkSession, entry: journal.Entry, df: DataFrame, columns: Sequence[ResolvedColumn], layout: Layout
-) -> Summary:
-    """Write the stats of the staged files, under the paths that they will have; return their figures."""
+    spark: SparkSession, entry: journal.Entry, df: DataFrame, columns: Sequence[ResolvedColumn], standing: Standing
+) -> pa.Table:
+    """Write the stats of the staged files, under the paths that they will have; return them as ``gather`` does."""
     stats = collect_path(spark, entry.data, df.schema, columns, version_of(entry.version_path))
     place_later = f.replace("file_path", f.lit(entry.hidden_part), f.lit("/"))
     written = write_stats(stats.withColumn("file_path", place_later), entry.path)
-    return summarize(written, [key for key in layout.keys if key.column in columns])
+    return gather(written, [key for key in standing.keys if key.column in columns])
 
 
-def _columns(df: DataFrame, layout: Layout, request: BuildRequest, known: DataFrame | None) -> Sequence[ResolvedColumn]:
+def _columns(df: DataFrame, layout: Layout, request: BuildRequest, standing: Standing) -> Sequence[ResolvedColumn]:
     """Return the columns that the version has stats of: all its stats files are of one shape."""
-    if known is not None:
-        with contextlib.suppress(Exception):  # stats of another shape, or of other columns
+    if standing.files is not None:
+        with contextlib.suppress(Exception):  # of other columns
             sensitive = case_sensitive(df.sparkSession)
-            return [resolve(name, df.schema, sensitive=sensitive) for name in columns_type(known).names]
+            return [resolve(name, df.schema, sensitive=sensitive) for name in standing.columns]
     return stats_columns(df, layout, request)  # which are right for the batch's own files
 
 
-def _plan(spark: SparkSession, entry: journal.Entry, before: Mapping[str, int], *, overwrite: bool) -> journal.Plan:
-    adds = sorted(list_data(spark, entry.data))
+def _plan(
+    spark: SparkSession, entry: journal.Entry, adds: Sequence[str], before: Mapping[str, int], *, overwrite: bool
+) -> journal.Plan:
     touched = {path.rpartition("/")[0] for path in adds}
     removes = sorted(path for path in before if path.rpartition("/")[0] in touched) if overwrite else []
     stats_folder = f"{entry.version_path.rstrip('/')}/{STATS_DIRECTORY}"

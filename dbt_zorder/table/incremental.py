@@ -20,11 +20,11 @@ from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.files import has_client
 from dbt_zorder.table.listing import check_unchanged, list_data
 from dbt_zorder.table.optimize import recover, rewrite
-from dbt_zorder.table.overlap import Overlap, measure
+from dbt_zorder.table.overlap import Overlap, measure, measure_standing
 from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, without_null_partitions
 from dbt_zorder.table.schema_change import add_columns_sql, compare, conform, keeps, target_schema
+from dbt_zorder.table.standing import Standing, known_standing
 from dbt_zorder.table.summary import Summary
-from dbt_zorder.table.tree import read_tree
 from dbt_zorder.table.version import read_marker, version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -116,19 +116,20 @@ def increment(
     rows = conform(df, schema)
     if not in_place or not _same_partitions(spark, info, request, schema):
         return _built(_build_with(spark, rows, schema, request, batch, before))
-    check(rows, replace(request, spec=replace(request.spec, by=_by(spark, info, request, schema))))
+    standing = known_standing(spark, info.location, schema, request.spec)
+    check(rows, replace(request, spec=replace(request.spec, by=_by(spark, standing, request, schema))))
     added = schema.fields[len(existing.fields) :]
     if added:
         comments = {column.name.lower(): request.comment_of(column.name) for column in added}
         spark.sql(add_columns_sql(request.table.sql, added, comments))
         rows = conform(df, spark.table(request.table.sql).schema)
     _renew_marker(spark, info, rows.schema)
-    report = append(spark, rows, request, overwrite=batch.overwrite, before=before, info=info)
+    report = append(spark, rows, request, overwrite=batch.overwrite, before=before, info=info, standing=standing)
     return after_batch(
         report,
         request.table,
         version_of(info.location),  # else the append has failed
-        lambda: measure(spark, request.table, info, request.spec),
+        lambda: _measured(spark, info, request, report),
         (lambda: rewrite(spark, request)) if batch.may_rewrite else None,
     )
 
@@ -225,10 +226,17 @@ def _same_partitions(spark: SparkSession, info: TableInfo, request: BuildRequest
     return wanted == list(info.partition_columns)
 
 
-def _by(spark: SparkSession, info: TableInfo, request: BuildRequest, schema: StructType) -> list[str]:
+def _measured(spark: SparkSession, info: TableInfo, request: BuildRequest, report: AppendReport) -> Overlap:
+    """Measure a table after a batch by what is known of its files, or else by its stats."""
+    if report.standing is not None and report.standing.files is not None:
+        return measure_standing(report.standing, request.spec)
+    return measure(spark, request.table, info, request.spec)
+
+
+def _by(spark: SparkSession, standing: Standing, request: BuildRequest, schema: StructType) -> list[str]:
     """Return the columns that a version is clustered by, and say so if the model names others by now."""
     wanted = list(request.spec.by)
-    tree = read_tree(spark, info.location, schema)
+    tree = standing.tree
     if tree is None or tree.layout is None:
         return wanted
     keys = [key.column for key in tree.layout.keys]

@@ -8,15 +8,11 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName
-from dbt_zorder.columns import case_sensitive, resolve_all
-from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.layout.sizing import files_for
-from dbt_zorder.stats.schema import columns_type
-from dbt_zorder.stats.store import read_stats
-from dbt_zorder.table.append import target_bytes
-from dbt_zorder.table.summary import Summary, add_up, gather, rows_by_folder
-from dbt_zorder.table.tree import read_tree
+from dbt_zorder.table.standing import Standing, read_standing
+from dbt_zorder.table.summary import Summary, add_up, rows_by_folder
+from dbt_zorder.table.tree import target_bytes
 
 BOUND = 1.5
 """A point query may read this many times the files that it would read after a whole rewrite."""
@@ -62,17 +58,14 @@ def measure(spark: SparkSession, table: TableName, info: TableInfo, spec: Layout
     Raises:
         AnalysisException: it has no stats.
     """
-    stats = read_stats(spark, info.location)
-    schema = spark.table(table.sql).schema
-    tree = read_tree(spark, info.location, schema)
-    if tree is not None and tree.layout is not None:
-        keys = list(tree.layout.keys)
-    else:
-        keys = [key_of(column) for column in resolve_all(spec.by, schema, sensitive=case_sensitive(spark))]
-    known = columns_type(stats).names
-    keys = [key for key in keys if key.column.name in known]
-    files = gather(stats, keys)
-    now = add_up(files, keys)
+    return measure_standing(read_standing(spark, info.location, spark.table(table.sql).schema, spec), spec)
+
+
+def measure_standing(standing: Standing, spec: LayoutSpec) -> Overlap:
+    """Measure a version whose files are known."""
+    tree, files = standing.tree, standing.files
+    assert files is not None
+    now = add_up(files, standing.keys)
     built = tree.built if tree is not None else Summary(0, 0, 0, {})
     trees = 1 if tree is None or tree.layout is None else max(1, len(tree.layout.partition_hashes))
     return overlap_of(rows_by_folder(files), now, built, trees, target_bytes(spec, tree, now.bytes), spec)

@@ -105,6 +105,8 @@ def conform(df: DataFrame, schema: StructType) -> DataFrame:
     Raises:
         SchemaChangeError: a type cannot become the other. A single value that cannot fails the query that reads it.
     """
+    if _names_and_types(df.schema) == _names_and_types(schema):
+        return df
     sensitive = case_sensitive(df.sparkSession)
     has = {_folded(column.name, sensitive): column for column in df.schema.fields}
     try:
@@ -116,9 +118,7 @@ def conform(df: DataFrame, schema: StructType) -> DataFrame:
 
 def keeps(table: StructType, schema: StructType) -> bool:
     """Tell whether all columns of a table stay as they are in ``schema``, so that its files need not be touched."""
-    return [(c.name, c.dataType.simpleString()) for c in schema.fields[: len(table.fields)]] == [
-        (c.name, c.dataType.simpleString()) for c in table.fields
-    ]
+    return _names_and_types(schema)[: len(table.fields)] == _names_and_types(table)
 
 
 def add_columns_sql(table: str, columns: Sequence[StructField], comments: dict[str, str]) -> str:
@@ -135,6 +135,10 @@ def add_columns_sql(table: str, columns: Sequence[StructField], comments: dict[s
         text = f"{quote_name(column.name)} {type_ddl(column.dataType)}"
         parts.append(f"{text} COMMENT {quote_string(comment)}" if comment else text)
     return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(parts)})"
+
+
+def _names_and_types(schema: StructType) -> list[tuple[str, str]]:
+    return [(column.name, column.dataType.simpleString()) for column in schema.fields]
 
 
 def _as(found: StructField | None, wanted: StructField) -> Column:

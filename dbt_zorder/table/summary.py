@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
@@ -43,14 +44,13 @@ def summarize(stats: DataFrame, keys: Sequence[Key]) -> Summary:
 
 
 def gather(stats: DataFrame, keys: Sequence[Key]) -> pa.Table:
-    """Read what counts of some stats into memory: a row a file with its size, rows, folder and bounds by key."""
+    """Read what counts of some stats into memory: a row a file with its path, size, rows and bounds by key."""
     bounds = []
     for number, key in enumerate(keys):
         for side in ("min_value", "max_value"):
             column = replace(key.column, path=("columns", key.column.name, side))
             bounds.append(f.expr(key_of(column).sampled).alias(f"{side}{number}"))
-    folder = f.regexp_replace("file_path", "/[^/]*$", "").alias("folder")
-    return collect_arrow(stats.select("file_size", "row_count", folder, *bounds))
+    return collect_arrow(stats.select("file_path", "file_size", "row_count", *bounds))
 
 
 def add_up(table: pa.Table, keys: Sequence[Key]) -> Summary:
@@ -72,10 +72,9 @@ def add_up(table: pa.Table, keys: Sequence[Key]) -> Summary:
 
 def rows_by_folder(table: pa.Table) -> list[int]:
     """Return the rows of every folder of what ``gather`` gave: those of each partition of the table."""
-    return [
-        int(rows or 0)
-        for rows in table.group_by("folder").aggregate([("row_count", "sum")])["row_count_sum"].to_pylist()
-    ]
+    folders = pc.replace_substring_regex(table.column("file_path"), "/[^/]*$", "")
+    by_folder = table.select(["row_count"]).append_column("folder", folders).group_by("folder")
+    return [int(rows or 0) for rows in by_folder.aggregate([("row_count", "sum")])["row_count_sum"].to_pylist()]
 
 
 def summarize_format(stats: DataFrame, keys: Sequence[Key]) -> Summary:
