@@ -40,6 +40,7 @@ def contenders(session: str, task: Task) -> list[Contender]:
             Lake(task, "Iceberg zorder, defaults", "iceberg"),
         ],
         "hudi": lambda: [
+            Ours(task, "dbt-zorder on PySpark 3.5"),
             Hudi(task, "Hudi clustering, z-order, direct"),
             Hudi(task, "Hudi clustering, z-order, sample", method="sample"),
             Hudi(task, "Hudi clustering, hilbert, direct", curve="hilbert"),
