@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import shutil
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.datasets import DATA, MILLION, kept, narrow, ordered
+from bench.figures import keep_figures
 from bench.measure import SETTINGS, Meter
 from bench.plots import keep_plot
 from dbt_zorder.adapter.session import open_session
@@ -82,11 +82,8 @@ def main() -> None:
         axes[place].set_xlabel(against)
         axes[place].set_ylabel("seconds")
         axes[place].legend()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    with (arguments.out / "growth.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["against", "value", "way", "wall_seconds", "cpu_seconds"])
-        writer.writerows(lines)
+    names = ("against", "value", "way", "wall_seconds", "cpu_seconds")
+    keep_figures([dict(zip(names, line, strict=True)) for line in lines], arguments.out / "growth.csv")
     keep_plot(figure, arguments.out / "growth.csv")
     Console(width=120).print(table)
     shutil.rmtree(OUTPUT, ignore_errors=True)

@@ -1,9 +1,10 @@
 """How long a point query takes to plan on a table of many files, and what the filter costs per row that is kept.
 
-    python bench/pruning_files.py --files 16 1000 100000
-    python bench/pruning_files.py --rows 20000000
+    python -m bench.pruning_files
+    python -m bench.pruning_files --files --rows 20000000
 
-Files are copies of one small Parquet file under the names that Spark would give them, with statistics to match.
+Files are copies of one small Parquet file under the names that Spark would give them, with statistics to match. Slopes
+are of logarithms: 1 is in proportion.
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from matplotlib.figure import Figure
 from pyspark.sql import SparkSession
 
+from bench.figures import keep_figures
+from bench.growth import RESULTS, slope
+from bench.plots import keep_plot
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.pruning import exclusion, scan
 from dbt_zorder.pruning.plan import make_plan
@@ -93,6 +98,24 @@ def plan_times(spark: SparkSession, count: int, list_up_to: int | None) -> dict[
     return {part: statistics.median(times[1:]) for part, times in found.items()}
 
 
+def growth(lines: list[dict[str, object]], path: Path) -> None:
+    """Keep the figures, print their slopes from 1,000 files on, and draw them."""
+    keep_figures(lines, path)
+    figure = Figure(figsize=(6, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for form in dict.fromkeys(str(line["form"]) for line in lines):
+        points = [(float(str(line["files"])), float(str(line["all"]))) for line in lines if line["form"] == form]
+        axes.loglog(*zip(*points, strict=True), marker="o", label=form)
+        many = [point for point in points if point[0] >= 1_000]
+        if len(many) > 1:
+            xs, ys = zip(*many, strict=True)
+            print(f"{form}: slope {slope(list(xs), list(ys)):.2f} from {min(xs):,.0f} to {max(xs):,.0f} files")
+    axes.set_xlabel("files")
+    axes.set_ylabel("seconds of a point query")
+    axes.legend()
+    keep_plot(figure, path)
+
+
 def row_cost(spark: SparkSession, rows: int, root: Path) -> None:
     """Print what the filter costs for every row that is kept, for several numbers of excluded files."""
     path = str(root / "rows")
@@ -127,9 +150,11 @@ def row_cost(spark: SparkSession, rows: int, root: Path) -> None:
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", type=int, nargs="*", default=[])
+    parser.add_argument("--files", type=int, nargs="*", default=[16, 125, 1_000, 10_000, 100_000])
     parser.add_argument("--rows", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=RESULTS)
     args = parser.parse_args()
+    lines: list[dict[str, object]] = []
     root = Path(tempfile.mkdtemp())
     spark = open_session({"spark.sql.ansi.enabled": "false"}, str(root))
     try:
@@ -137,6 +162,7 @@ def main() -> None:
             made = seconds(lambda n=count: many_files(spark, root / str(n), n))  # type: ignore[misc]
             listing = seconds(lambda n=count: spark.table(f"many.t{n}").inputFiles())  # type: ignore[misc]
             print(f"{count:,} files (made in {made:.0f} s); Spark lists them in {listing:.2f} s")
+            lines.append({"files": count, "form": "Spark lists the files", "all": round(listing, 3)})
             forms = {
                 "stats held in memory": (1_000, HELD),
                 "stats by a job": (1_000, 0),
@@ -147,6 +173,9 @@ def main() -> None:
                     continue  # so many are never held
                 parts = plan_times(spark, count, up_to)
                 print(f"  {form}: " + ", ".join(f"{part} {value:.2f} s" for part, value in parts.items()))
+                lines.append({"files": count, "form": form, **{part: round(value, 3) for part, value in parts.items()}})
+        if lines:
+            growth(lines, args.out / "pruning_files.csv")
         if args.rows:
             row_cost(spark, args.rows, root)
         print(f"peak memory of Python: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000:.0f} MB")
