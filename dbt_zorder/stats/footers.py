@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
+from dbt_zorder.arrow import frame_of, takes_arrow
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.stats.listing import listed_files, local_file
 from dbt_zorder.stats.schema import stats_schema
@@ -42,12 +43,12 @@ class _InexactError(Exception):
 def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColumn], version: str) -> DataFrame | None:
     """Return the statistics of each file with rows below ``path`` in the shape of ``stats_schema``; no row is read.
 
-    None where footers do not tell them exactly, where this process cannot open the files, and where this PySpark makes
-    no DataFrame of an Arrow table (3.5).
+    None where footers do not tell them exactly, where this process cannot open the files, and where this session makes
+    no DataFrame of an Arrow table (PySpark 3.5 over Spark Connect).
     """
     types = [_arrow_type(column.data_type) for column in columns]
     # before files are listed for nothing
-    if None in types or not hasattr(DataFrame, "toArrow") or not path.startswith(("/", "file:")):
+    if None in types or not takes_arrow(spark) or not path.startswith(("/", "file:")):
         return None
     files = []
     try:
@@ -70,7 +71,7 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
             "columns": pa.StructArray.from_arrays(per_column, [column.name for column in columns]),
         }
     )
-    return spark.createDataFrame(table, schema=schema)
+    return frame_of(spark, table, schema)
 
 
 def _arrow_type(data_type: t.DataType) -> pa.DataType | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.arrow import collect_arrow
+from dbt_zorder.arrow import collect_arrow, frame_of
 from dbt_zorder.stats.store import read_stats, stats_path
 
 FILE_BYTES = 1 << 20
@@ -41,8 +41,6 @@ def held_stats(spark: SparkSession, location: str) -> DataFrame | None:
     Raises:
         AnalysisException: there are no stats.
     """
-    if not hasattr(DataFrame, "toArrow"):  # PySpark 3.5 cannot make a DataFrame of an Arrow table
-        return None
     files = _files(spark, stats_path(location))
     if not files or sum(size for _, size, _ in files) > FILE_BYTES:
         return None
@@ -79,7 +77,7 @@ def _local(spark: SparkSession, stats: DataFrame) -> tuple[DataFrame | None, int
         table = collect_arrow(stats)
         if table.nbytes > TABLE_BYTES:
             return None, 0
-        frame = spark.createDataFrame(table, schema=stats.schema)
+        frame = frame_of(spark, table, stats.schema)
         # Spark's own word on the types: the frame itself only repeats what it was told
         return (frame, table.nbytes) if frame.select("*").schema == stats.schema else (None, 0)
     except Exception:  # a type that Arrow does not carry

@@ -17,8 +17,6 @@ from dbt_zorder.stats.footers import footer_stats
 from dbt_zorder.stats.schema import stats_schema
 from tests.support import settings
 
-pytestmark = pytest.mark.skipif(not hasattr(DataFrame, "toArrow"), reason="PySpark 3.5 makes no DataFrame of Arrow")
-
 # every fifth row is NULL, and the last of four files holds nothing but NULL
 DATA = """
     SELECT id, i % 2 = 0 AS truth, CAST(i % 100 - 50 AS tinyint) AS tiny, CAST(i - 10000 AS smallint) AS small,

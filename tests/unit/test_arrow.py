@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import types as t
+
+from dbt_zorder.arrow import collect_arrow, frame_of, takes_arrow
+
+VALUES = """
+    SELECT i, timestamp'1883-11-18 12:03:57.000001' AS at, date'1582-10-04' AS day,
+      if(i = 2, NULL, named_struct('t', timestamp_ntz'2024-03-31 02:30:00', 'd', -1.50bd, 's', 'ü', 'b', X'00ff')) AS s
+    FROM VALUES (1), (2), (3) AS v(i)
+"""
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_rows_come_back_as_they_were(spark: SparkSession, zone: str) -> None:
+    assert takes_arrow(spark)
+    known = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        rows = spark.sql(VALUES)
+        back = frame_of(spark, collect_arrow(rows), rows.schema)
+        assert back.select("*").schema == rows.schema
+        assert back.exceptAll(rows).isEmpty()
+        assert rows.exceptAll(back).isEmpty()
+        plan = str(back.select("i")._jdf.queryExecution().optimizedPlan())
+        assert plan.startswith("LocalRelation")
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(known))
+
+
+def test_a_value_of_another_type_is_refused(spark: SparkSession) -> None:
+    schema = t.StructType([t.StructField("i", t.LongType())])
+    with pytest.raises((pa.ArrowException, TypeError)):
+        frame_of(spark, pa.table({"i": ["one"]}), schema)
+
+
+def test_no_rows_are_collected_with_their_types(spark: SparkSession) -> None:
+    table = collect_arrow(spark.sql("SELECT 1L AS i, 'x' AS s").where("i > 1"))
+    assert (table.num_rows, table.schema.names) == (0, ["i", "s"])
+    assert table.schema.field("i").type == pa.int64()
