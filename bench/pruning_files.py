@@ -94,7 +94,7 @@ def plan_times(spark: SparkSession, count: int, list_up_to: int | None) -> dict[
         found["decide"].append(decided - start)
         found["plan"].append(end - decided)
         found["all"].append(seconds(lambda p=predicate: scan(spark, name, p).collect()))  # type: ignore[misc]
-    print(f"  SQL of the filter: {size / 1000:,.0f} kB; first scan {found['all'][0]:.2f} s")
+    print(f"  {count:,} files, SQL of the filter {size / 1000:,.0f} kB, first scan {found['all'][0]:.2f} s")
     return {part: statistics.median(times[1:]) for part, times in found.items()}
 
 
@@ -158,6 +158,9 @@ def main() -> None:
     root = Path(tempfile.mkdtemp())
     spark = open_session({"spark.sql.ansi.enabled": "false"}, str(root))
     try:
+        if args.files:
+            many_files(spark, root / "warm", 1)
+            plan_times(spark, 1, 1_000)
         for count in args.files:
             made = seconds(lambda n=count: many_files(spark, root / str(n), n))  # type: ignore[misc]
             listing = seconds(lambda n=count: spark.table(f"many.t{n}").inputFiles())  # type: ignore[misc]

@@ -71,7 +71,11 @@ def spark(session_dir: str) -> Iterator[SparkSession]:
     from dbt_zorder.adapter.format_settings import format_settings
     from dbt_zorder.adapter.session import open_session
 
-    settings = {"spark.sql.ansi.enabled": "false", "spark.sql.shuffle.partitions": "3"}
+    settings = {
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.shuffle.partitions": "3",
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",  # Spark 4's default; 3.5 refuses old dates
+    }
     session = open_session(format_settings(FORMATS_HERE, settings, pyspark.__version__), session_dir)
     yield session
     session.stop()

@@ -80,12 +80,28 @@ def summary_of(spark: SparkSession, request: BuildRequest, keys: list[Key]) -> S
 
 
 def measured(
-    spark: SparkSession, spec: LayoutSpec, df: DataFrame, info: TableInfo | None, request: BuildRequest
+    spark: SparkSession,
+    spec: LayoutSpec,
+    df: DataFrame,
+    info: TableInfo | None,
+    request: BuildRequest,
+    size: tuple[int, int] | None = None,
 ) -> LayoutSpec:
-    """Take the size of a row from the table as it is, where its format and columns are the same."""
+    """Take the size of a row from the table as it is, where its format and columns are the same.
+
+    Args:
+        spark: the session.
+        spec: of the rows to lay out.
+        df: the rows.
+        info: of the table.
+        request: of the model.
+        size: bytes and rows of the table, where they were just read.
+    """
     if info is None or info.provider != request.file_format:
         return spec
-    return with_row_bytes(spec, df, info, lambda: sum_up(format_stats(spark, request.file_format, request.table, [])))
+    return with_row_bytes(
+        spec, df, info, lambda: size or sum_up(format_stats(spark, request.file_format, request.table, []))
+    )
 
 
 def _put(

@@ -15,14 +15,14 @@ from dbt_zorder.catalog import TableInfo, describe
 from dbt_zorder.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.formats.build import build_format, check_version, measured
-from dbt_zorder.formats.history import last_whole, version_of
-from dbt_zorder.formats.optimize import file_bytes, measure_format, own_format, rewrite_format
+from dbt_zorder.formats.history import version_of
+from dbt_zorder.formats.optimize import own_format, rewrite_format
+from dbt_zorder.formats.standing import FormatStanding, file_bytes, known_format, read_format
 from dbt_zorder.formats.writer import writer
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.sql import quote_name
-from dbt_zorder.stats.formats import format_stats
 from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.clock import Clock
@@ -75,17 +75,18 @@ def increment_format(
     clock = Clock()
     with staged(rows) as source:
         with clock.phase("sample"):
-            layout = plan_layout(source, _batch_spec(spark, request, rows, info, batch))
+            standing = known_format(spark, request)
+            layout = plan_layout(source, _batch_spec(spark, request, rows, info, batch, standing))
         if layout.rows == 0 and not batch.overwrite:
-            return _after(spark, request, AppendReport(0, 0, 0, 0, clock.seconds), batch, how)
+            return _after(spark, request, AppendReport(0, 0, 0, 0, clock.seconds), batch, how, standing)
 
         def write() -> None:
             made = writer(apply_layout(source, layout), request.table, request)
             made.overwritePartitions() if batch.overwrite else made.append()
 
         with clock.phase("write"):
-            files, size, removed = _counted(spark, request, write)
-    return _after(spark, request, AppendReport(layout.rows, files, size, removed, clock.seconds), batch, how)
+            counted, after = _counted(spark, request, standing, write)
+    return _after(spark, request, AppendReport(layout.rows, *counted, clock.seconds), batch, how, after)
 
 
 def merge_format(
@@ -109,11 +110,11 @@ def merge_format(
     clock = Clock()
     with clock.phase("write"):
         try:
-            files, size, removed = _counted(spark, request, lambda: spark.sql(sql).collect())
+            counted, after = _counted(spark, request, known_format(spark, request), lambda: spark.sql(sql).collect())
         except Exception as exc:
             _explain_key(spark.table(request.table.sql), unique_key, exc)
             raise
-    return _after(spark, request, AppendReport(None, files, size, removed, clock.seconds), batch, how)
+    return _after(spark, request, AppendReport(None, *counted, clock.seconds), batch, how, after)
 
 
 def _explain_key(table: DataFrame, unique_key: Sequence[str], cause: Exception) -> None:
@@ -142,41 +143,50 @@ def _as_kept(df: DataFrame, request: BuildRequest) -> DataFrame:
 
 
 def _batch_spec(
-    spark: SparkSession, request: BuildRequest, rows: DataFrame, info: TableInfo, batch: Batch
+    spark: SparkSession,
+    request: BuildRequest,
+    rows: DataFrame,
+    info: TableInfo,
+    batch: Batch,
+    standing: FormatStanding,
 ) -> LayoutSpec:
     """Return how a batch is laid out: by itself, in files of the size that the table's have.
 
     A batch that replaces partitions makes them as a build would.
     """
     if batch.overwrite:
-        return measured(spark, request.spec, rows, info, request)
-    built = last_whole(spark, request.file_format, request.table)
+        return measured(spark, request.spec, rows, info, request, standing.size)
+    built = standing.built
     sized = replace(request.spec, files=None, file_size=file_bytes(request.spec, built, built.bytes))
-    return measured(spark, sized, rows, info, request)
+    return measured(spark, sized, rows, info, request, standing.size)
 
 
-def _counted(spark: SparkSession, request: BuildRequest, write: Callable[[], object]) -> tuple[int, int, int]:
-    """Write, and return the number of new files, their bytes, and the number of files that are gone.
+def _counted(
+    spark: SparkSession, request: BuildRequest, standing: FormatStanding, write: Callable[[], object]
+) -> tuple[tuple[int, int, int], FormatStanding | None]:
+    """Write, and return the number of new files, their bytes, the number of files that are gone, and the table then.
 
     Once the rows are in, nothing fails the run any more: it would be run again, and add them twice.
     """
-    before = _files(spark, request)
     write()
     try:
-        after = _files(spark, request)
+        found = known_format(spark, request, standing.built)
     except Exception as exc:
         _LOG.warning("the batch is in %s, but its files could not be counted: %s", request.table, exc)
-        return 0, 0, 0
+        return (0, 0, 0), None
+    before, after = standing.bytes_of, found.bytes_of
     new = after.keys() - before.keys()
-    return len(new), sum(after[path] for path in new), len(before.keys() - after.keys())
+    return (len(new), sum(after[path] for path in new), len(before.keys() - after.keys())), found
 
 
-def _files(spark: SparkSession, request: BuildRequest) -> dict[str, int]:
-    stats = format_stats(spark, request.file_format, request.table, [])
-    return {row[0]: row[1] for row in stats.select("file_path", "file_size").collect()}
-
-
-def _after(spark: SparkSession, request: BuildRequest, report: AppendReport, batch: Batch, how: str) -> IncrementReport:
+def _after(
+    spark: SparkSession,
+    request: BuildRequest,
+    report: AppendReport,
+    batch: Batch,
+    how: str,
+    standing: FormatStanding | None,
+) -> IncrementReport:
     version = ""
     with contextlib.suppress(Exception):  # the batch is in
         version = version_of(spark, request.file_format, request.table)
@@ -184,6 +194,6 @@ def _after(spark: SparkSession, request: BuildRequest, report: AppendReport, bat
         report,
         request.table,
         version,
-        lambda: measure_format(spark, request),
+        lambda: (standing if standing and standing.keys else read_format(spark, request)).overlap(request.spec),
         (lambda: rewrite_format(spark, request, how)) if batch.may_rewrite else None,
     )

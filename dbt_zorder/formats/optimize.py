@@ -12,42 +12,18 @@ from pyspark.sql import functions as f
 from dbt_zorder.catalog import TableInfo, describe
 from dbt_zorder.errors import BuildError, LostRowsError, ZorderError
 from dbt_zorder.formats.build import measured, summary_of
-from dbt_zorder.formats.history import commit_of, last_whole, version_of
+from dbt_zorder.formats.history import commit_of, version_of
+from dbt_zorder.formats.standing import read_format
 from dbt_zorder.formats.writer import options, writer
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
+from dbt_zorder.layout.plan import keys_for, plan_layout
 from dbt_zorder.sql import quote_string
-from dbt_zorder.stats.formats import format_stats
 from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.optimize import OptimizeReport
-from dbt_zorder.table.overlap import Overlap, overlap_of
 from dbt_zorder.table.request import BuildRequest
-from dbt_zorder.table.summary import Summary, add_up_format, gather, rows_by_folder
-from dbt_zorder.table.tree import Tree, target_bytes
 
 NATIVE = "native"
-
-
-def measure_format(spark: SparkSession, request: BuildRequest) -> Overlap:
-    """Measure a table by the format's own statistics.
-
-    Raises:
-        ColumnError: it has no such columns as ``zorder_by`` names.
-        Exception: whatever keeps the format's metadata from being read.
-    """
-    table = spark.table(request.table.sql)
-    keys = keys_for(table, request.spec)
-    stats = format_stats(spark, request.file_format, request.table, [key.column for key in keys])
-    built = last_whole(spark, request.file_format, request.table)
-    files = gather(stats, keys)
-    now, rows = add_up_format(files, keys), rows_by_folder(files)
-    return overlap_of(rows, now, built, max(1, len(rows)), file_bytes(request.spec, built, now.bytes), request.spec)
-
-
-def file_bytes(spec: LayoutSpec, built: Summary, table_bytes: int) -> int:
-    """Return the size of a file of a table: a number of files means the size that they had when it was last built."""
-    return target_bytes(spec, Tree(None, built, []), table_bytes)
 
 
 def rewrite_format(spark: SparkSession, request: BuildRequest, how: str = "auto") -> BuildReport:
@@ -82,7 +58,7 @@ def optimize_format(spark: SparkSession, request: BuildRequest, how: str, *, dry
         BuildError: as ``rewrite_format``.
     """
     own_format(spark, request)
-    report = OptimizeReport.of(request.table, measure_format(spark, request))
+    report = OptimizeReport.of(request.table, read_format(spark, request).overlap(request.spec))
     return report if dry_run else report.done(rewrite_format(spark, request, how))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
@@ -17,7 +16,7 @@ from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.table.listing import below_uri
-from dbt_zorder.table.summary import gather
+from dbt_zorder.table.summary import gather, total_of
 from dbt_zorder.table.tree import Tree, read_tree
 
 
@@ -42,10 +41,7 @@ class Standing:
     @property
     def size(self) -> tuple[int, int]:
         """Bytes and rows of all files; zeros if they are not known."""
-        if self.files is None:
-            return 0, 0
-        size, rows = (pc.sum(self.files.column(name)).as_py() or 0 for name in ("file_size", "row_count"))
-        return size, rows
+        return (0, 0) if self.files is None else total_of(self.files)
 
     def after(self, added: pa.Table, removed: Collection[str]) -> Standing:
         """Return the version with the files of a batch, without those that it replaced.

@@ -70,6 +70,12 @@ def add_up(table: pa.Table, keys: Sequence[Key]) -> Summary:
     return Summary(table.num_rows, sum(rows), sum(table.column("file_size").to_pylist()), touched)
 
 
+def total_of(table: pa.Table) -> tuple[int, int]:
+    """Return bytes and rows of all files of what ``gather`` gave."""
+    size, rows = (pc.sum(table.column(name)).as_py() or 0 for name in ("file_size", "row_count"))
+    return size, rows
+
+
 def rows_by_folder(table: pa.Table) -> list[int]:
     """Return the rows of every folder of what ``gather`` gave: those of each partition of the table."""
     folders = pc.replace_substring_regex(table.column("file_path"), "/[^/]*$", "")

@@ -13,7 +13,8 @@ from dbt_zorder.errors import BuildError, SchemaChangeError, ZorderError
 from dbt_zorder.formats import optimize
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format, merge_format
-from dbt_zorder.formats.optimize import measure_format, optimize_format, rewrite_format
+from dbt_zorder.formats.optimize import optimize_format, rewrite_format
+from dbt_zorder.formats.standing import read_format
 from dbt_zorder.table.incremental import Batch
 from tests.formats.tables import request, rows
 from tests.support import same_rows
@@ -32,7 +33,7 @@ def test_small_batches_are_files_of_their_own_until_a_new_layout_pays(
     assert second.built is not None
     assert second.built.summary.files == 16
     assert same_rows(spark.table(table.sql), rows(spark, 0, 17_000))
-    assert not measure_format(spark, wanted).is_due
+    assert not read_format(spark, wanted).overlap(wanted.spec).is_due
     third = increment_format(spark, lambda: rows(spark, 0, 0), wanted, Batch(), "auto")
     assert third.built is None
     assert third.version == second.version

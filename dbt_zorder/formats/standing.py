@@ -1,0 +1,86 @@
+"""What the metadata of a format say of a table, read once for all that a batch asks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from dbt_zorder.formats.history import last_whole
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from dbt_zorder.stats.formats import format_stats
+from dbt_zorder.table.overlap import Overlap, overlap_of
+from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.summary import Summary, add_up_format, gather, rows_by_folder, total_of
+from dbt_zorder.table.tree import Tree, target_bytes
+
+
+@dataclass(frozen=True)
+class FormatStanding:
+    """A table of Delta Lake or Iceberg between two batches.
+
+    Attributes:
+        built: its figures when it was last laid out whole; zeros where its log does not tell.
+        keys: the clustering columns; none if their bounds could not be read.
+        files: as ``summary.gather`` gives them for ``keys``.
+    """
+
+    built: Summary
+    keys: Sequence[Key]
+    files: pa.Table
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Bytes and rows of all files."""
+        return total_of(self.files)
+
+    @property
+    def bytes_of(self) -> Mapping[str, int]:
+        """The bytes of each file, by its path."""
+        return dict(
+            zip(self.files.column("file_path").to_pylist(), self.files.column("file_size").to_pylist(), strict=True)
+        )
+
+    def overlap(self, spec: LayoutSpec) -> Overlap:
+        """Measure the table by the bounds of its clustering columns."""
+        now, rows = add_up_format(self.files, self.keys), rows_by_folder(self.files)
+        return overlap_of(rows, now, self.built, max(1, len(rows)), file_bytes(spec, self.built, now.bytes), spec)
+
+
+def read_format(spark: SparkSession, request: BuildRequest, built: Summary | None = None) -> FormatStanding:
+    """Read what a format says of a table.
+
+    Args:
+        spark: the session.
+        request: of the model.
+        built: what is known of its last whole layout.
+
+    Raises:
+        ColumnError: it has no such columns as ``zorder_by`` names.
+        Exception: whatever keeps the format's metadata from being read.
+    """
+    keys = keys_for(spark.table(request.table.sql), request.spec)
+    built = built or last_whole(spark, request.file_format, request.table)
+    stats = format_stats(spark, request.file_format, request.table, [key.column for key in keys])
+    return FormatStanding(built, keys, gather(stats, keys))
+
+
+def known_format(spark: SparkSession, request: BuildRequest, built: Summary | None = None) -> FormatStanding:
+    """Read the same of a table whose clustering columns may have no bounds that can be read.
+
+    Raises:
+        Exception: whatever keeps the format's metadata from being read at all.
+    """
+    try:
+        return read_format(spark, request, built)
+    except Exception:  # such figures are not worth failing for
+        built = built or last_whole(spark, request.file_format, request.table)
+        return FormatStanding(built, [], gather(format_stats(spark, request.file_format, request.table, []), []))
+
+
+def file_bytes(spec: LayoutSpec, built: Summary, table_bytes: int) -> int:
+    """Return the size of a file of a table: a number of files means the size that they had when it was last built."""
+    return target_bytes(spec, Tree(None, built, []), table_bytes)

@@ -1,0 +1,55 @@
+"""What the metadata of Delta Lake and Iceberg say of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName
+from dbt_zorder.errors import ColumnError
+from dbt_zorder.formats import standing as module
+from dbt_zorder.formats.build import build_format
+from dbt_zorder.formats.standing import known_format, read_format
+from dbt_zorder.stats.formats import format_stats
+from tests.formats.tables import request, rows
+
+
+def test_a_table_is_known_by_its_files(spark: SparkSession, table: TableName, file_format: str) -> None:
+    wanted = request(table, file_format)
+    report = build_format(spark, rows(spark, 0, 4_000), wanted)
+    found = read_format(spark, wanted)
+    assert found.size == (report.summary.bytes, 4_000)
+    assert len(found.bytes_of) == found.built.files == 16
+    assert sum(found.bytes_of.values()) == report.summary.bytes
+    overlap = found.overlap(wanted.spec)
+    assert overlap.now == report.summary
+    assert overlap.ratio == pytest.approx(1.0, abs=0.3)
+    assert read_format(spark, wanted, found.built) == known_format(spark, wanted)
+
+
+def test_without_bounds_its_files_are_known_still(
+    spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format)
+    build_format(spark, rows(spark, 0, 400), wanted)
+
+    def without_bounds(session: SparkSession, provider: str, name: TableName, columns: list[Any]) -> Any:
+        if columns:
+            msg = "bounds of another shape"
+            raise ValueError(msg)
+        return format_stats(session, provider, name, columns)
+
+    whole = read_format(spark, wanted)
+    monkeypatch.setattr(module, "format_stats", without_bounds)
+    found = known_format(spark, wanted)
+    assert (found.keys, found.size, found.bytes_of) == ([], whole.size, whole.bytes_of)
+    with pytest.raises(ValueError, match="another shape"):
+        read_format(spark, wanted)
+
+
+def test_a_column_that_is_not_there_is_named(spark: SparkSession, table: TableName, file_format: str) -> None:
+    build_format(spark, rows(spark, 0, 40), request(table, file_format))
+    with pytest.raises(ColumnError, match="no column 'b'"):
+        read_format(spark, request(table, file_format, by=["b"]))
