@@ -135,7 +135,8 @@ class Hudi(Contender):
         curve: ``z-order`` or ``hilbert``.
         method: how it makes a curve of the keys: ``direct`` of their bits, ``sample`` of their ranks in a sample.
         excess: how many times the wanted number of files it made when it was told their size: its writer goes by what
-            it has in memory, before encoding and compression. The next run is told a size so many times larger.
+            it has in memory, before encoding and compression. The next run is told a size that is larger by the root of
+            that: both the number of its groups and that of the files in one go by the size.
     """
 
     curve: str = "z-order"
@@ -150,7 +151,7 @@ class Hudi(Contender):
     def clear(self) -> None:
         """Learn from the run before."""
         if Path(self.folder).exists():
-            self.excess *= max(1.0, len(self.paths()) / self.task.files)
+            self.excess *= max(1.0, len(self.paths()) / self.task.files) ** 0.5
 
     def write(self, source: Path) -> None:
         """Write all rows."""
