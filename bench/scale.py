@@ -91,7 +91,7 @@ def _figures(files: int, columns: int) -> list[str]:
     sample = Sample(ranks, trees, [distinct] * columns)
     layout = Layout.of(forest, sample, keys, (), np.zeros(1, np.int64), total)
     text = sum(len(cuts) for level in range(len(layout.levels)) for _, cuts in layout.comparisons(level, ""))
-    text += len(int_table(layout.first_file.tolist())) + len(int_table(slots(files).tolist()))
+    text += len(int_table(slots(files)[layout.first_file].tolist()))
     # another sample of the same size stands for the table: how even the files come out
     other = rng.integers(1, rows + 1, size=(min(10_000_000, 3_000 * files), columns)).astype(np.int32)
     cells = descend(forest, other, np.zeros(len(other), np.int32)) >> (len(forest.cuts) - forest.file_levels)

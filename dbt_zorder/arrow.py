@@ -40,7 +40,7 @@ def frame_of(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFr
     from pyspark.sql.pandas.serializers import ArrowStreamSerializer
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    types = pa.schema([_nullable(field) for field in to_arrow_schema(schema)])
+    types = to_arrow_schema(schema)
     jvm: Any = spark._jvm
     context: Any = spark.sparkContext
     batches = context._serialize_to_jvm(
@@ -52,10 +52,3 @@ def frame_of(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFr
     made: Any = DataFrame
     frame: DataFrame = made(jvm.PythonSQLUtils.toDataFrame(batches, schema.json(), spark._jsparkSession), spark)
     return frame
-
-
-def _nullable(field: pa.Field) -> pa.Field:
-    """Return a field that may be NULL: Arrow casts no struct that is to one whose fields are not."""
-    kind = field.type
-    inside = pa.struct([_nullable(kind.field(n)) for n in range(kind.num_fields)]) if pa.types.is_struct(kind) else kind
-    return pa.field(field.name, inside)

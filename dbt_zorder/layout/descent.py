@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -66,9 +68,8 @@ def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
     names = Names.beside(df)
     steps = add_node(df, layout, names)
     curve = layout.curve
-    number = _file_number(layout, names, df)
     # an expression and no column: what is shuffled stays as small as can be
-    placed = steps.repartition(layout.tasks, f.expr(f"get({int_table(_slots(layout))}, {number})"))
+    placed = steps.repartition(layout.tasks, f.expr(_slot(layout, names, df)))
     order = [f.expr(column) for column in layout.partition_columns]
     if curve is None:
         order.append(f.col(names.node))
@@ -153,23 +154,26 @@ def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
     return steps
 
 
-def _slots(layout: Layout) -> list[int]:
-    """Return for every file the integer that Spark's partitioning by hash sends to its Spark partition."""
-    found = slots(layout.tasks)
+def _slot(layout: Layout, names: Names, df: DataFrame) -> str:
+    """Return SQL text of the integer that Spark's partitioning by hash sends to the Spark partition of a row's file."""
+    slot_of_file = slots(layout.tasks)
     if layout.task_of_file is not None:
-        found = found[layout.task_of_file]
-    return [int(slot) for slot in found]
-
-
-def _file_number(layout: Layout, names: Names, df: DataFrame) -> str:
-    """Return SQL text of the number of a row's file."""
+        slot_of_file = slot_of_file[layout.task_of_file]
     cell = f"shiftright({names.node}, {len(layout.levels) - layout.file_levels})"
-    number = f"get({int_table(layout.first_file.tolist())}, {cell})"
-    if (layout.file_count > 1).any():
-        spread = f"get({int_table(layout.file_count.tolist())}, {cell})"
-        hashed = ", ".join(_hashable(df.schema)) or "0"
-        number = f"{number} + CASE WHEN {spread} > 1 THEN CAST(pmod(xxhash64({hashed}), {spread}) AS INT) ELSE 0 END"
-    return number
+    reached = layout.reached.tolist()
+
+    def looked_up(values: npt.NDArray[np.int32]) -> str:
+        # a deep tree has many cells that no row comes to
+        kept = [value if here else None for value, here in zip(values.tolist(), reached, strict=True)]
+        return f"get({int_table(kept)}, {cell})"
+
+    if not (layout.file_count > 1).any():
+        # behind the last file that is reached, cells count as of one that is not there
+        return looked_up(slot_of_file[np.minimum(layout.first_file, layout.files - 1)])
+    spread = looked_up(layout.file_count)
+    hashed = ", ".join(_hashable(df.schema)) or "0"
+    place = f"CASE WHEN {spread} > 1 THEN CAST(pmod(xxhash64({hashed}), {spread}) AS INT) ELSE 0 END"
+    return f"get({int_table(slot_of_file.tolist())}, {looked_up(layout.first_file)} + {place})"
 
 
 def _hashable(schema: t.StructType) -> list[str]:

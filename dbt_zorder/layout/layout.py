@@ -59,6 +59,17 @@ class Layout:
         """Number of Spark partitions."""
         return self.files if self.task_of_file is None else int(self.task_of_file[-1]) + 1
 
+    @property
+    def reached(self) -> npt.NDArray[np.bool_]:
+        """Shape (cells,): whether rows come to a cell of the last file level; a node without a cut sends all left."""
+        here = np.ones(max(1, len(self.partition_hashes)), dtype=np.bool_)
+        for level in self.levels[: self.file_levels]:
+            cut = np.zeros(len(here), dtype=np.bool_)
+            for values in level.values():
+                cut |= np.fromiter((value is not None for value in values), dtype=np.bool_, count=len(here))
+            here = np.stack([here, here & cut], axis=1).ravel()
+        return here
+
     @classmethod
     def of(
         cls,

@@ -24,6 +24,9 @@ from dbt_zorder.layout.sizing import auto_size, files_for, parse_size, probe_row
 MOST_COLUMNS = 8
 _ORDER_LEVELS = 12
 _FEWEST_LEVELS = 4
+_FEWEST_CELLS = 1 << 10
+"""So often a file is cut though it is but one page, while there are so many cells in all: large batches that come later
+are shared out by them. Beyond, cuts that no reader needs would be sent to every task."""
 _PAGE_ROWS = 20_000
 """Rows of a Parquet page at most, where nobody has said otherwise: parquet-java's own default."""
 PAGE_ROWS_OPTION = "parquet.page.row.count.limit"
@@ -174,8 +177,12 @@ def order_levels(rows: int, files: int, page_rows: int = _PAGE_ROWS) -> int:
         page_rows: rows of a Parquet page at most.
     """
     cells = int(rows / files / page_rows * _CELLS_A_PAGE)
-    useful = min(_ORDER_LEVELS, max(_FEWEST_LEVELS, cells.bit_length()))
-    return min(useful, max(0, (_MOST_CELLS // files).bit_length() - 1))
+    fewest = min(_FEWEST_LEVELS, _levels_within(_FEWEST_CELLS, files))
+    return min(_ORDER_LEVELS, max(fewest, cells.bit_length()), _levels_within(_MOST_CELLS, files))
+
+
+def _levels_within(cells: int, files: int) -> int:
+    return max(0, (cells // files).bit_length() - 1)
 
 
 def bundles(files: Sequence[int], counts: npt.NDArray[np.int64], row_bytes: float) -> npt.NDArray[np.int32] | None:

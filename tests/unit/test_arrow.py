@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -15,12 +17,13 @@ VALUES = """
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-def test_rows_come_back_as_they_were(spark: SparkSession, zone: str) -> None:
+def test_rows_come_back_as_they_were(spark: SparkSession, tmp_path: Path, zone: str) -> None:
     assert takes_arrow(spark)
     known = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
-        rows = spark.sql(VALUES)
+        spark.sql(VALUES).write.parquet(str(tmp_path / "t"))
+        rows = spark.read.parquet(str(tmp_path / "t"))
         back = frame_of(spark, collect_arrow(rows), rows.schema)
         assert back.select("*").schema == rows.schema
         assert back.exceptAll(rows).isEmpty()

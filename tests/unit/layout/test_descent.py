@@ -24,6 +24,7 @@ def placed(df: DataFrame, spec: LayoutSpec) -> list[int]:
     assert layout.rows == len(sample.ranks), "the reference needs a sample of all rows"
     assert (forest.file_count == 1).all(), "a hash is at work"
     cells = descend(replace(forest, cuts=forest.cuts[: forest.file_levels]), sample.ranks, sample.partitions)
+    assert layout.reached[cells].all()
     ids = [row["id"] for row in df.select("id").collect()]  # the sample is in this order
     wanted = dict(zip(ids, forest.first_file[cells].tolist(), strict=True))
     rows = apply_layout(df, layout).select("id", f.spark_partition_id().alias("file")).collect()
