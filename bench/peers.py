@@ -209,7 +209,8 @@ def main() -> None:
             lines += json.loads(part.read_text(encoding="utf-8"))
             shutil.rmtree(OUTPUT, ignore_errors=True)
             keep_figures(lines, path)  # session by session, as a run of all of them is long
-        given = f"{data}, scale {arguments.scale:g}, {arguments.files} files, {arguments.repeats} runs of each pipeline"
+        runs = f"{arguments.repeats} run{'s' if arguments.repeats > 1 else ''} of each pipeline"
+        given = f"{data}, scale {arguments.scale:g}, {arguments.files} files, {runs}"
         report(path, given, Console(width=200))
 
 
