@@ -16,6 +16,7 @@ from rich.table import Table
 
 from bench.contenders import ORDER
 from bench.plots import keep_plot
+from bench.roster import HUDI
 
 Found = Mapping[tuple[str, str], float]
 """By measure and column, the value."""
@@ -88,6 +89,8 @@ def report(path: Path, given: str, console: Console) -> None:
         table.add_row(*row)
     console.print(table)
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("pyspark", "pyarrow", "deltalake"))
+    if any(session == "hudi" for session, _ in _once(figures)):
+        versions += f"; in Hudi's session PySpark 3.5 and {HUDI['spark.jars.packages']}"
     markdown = [f"# {given}", "", f"{versions}; {os.cpu_count()} cores. {NOTE}", ""]
     markdown += ["| " + " | ".join(line) + " |" for line in (HEADINGS, ["---"] * len(HEADINGS), *rows)]
     path.with_suffix(".md").write_text("\n".join(markdown) + "\n", encoding="utf-8")
