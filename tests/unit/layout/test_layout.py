@@ -12,7 +12,7 @@ def test_each_file_is_one_cell_that_rows_come_to(spark: SparkSession, files: int
     layout = plan_layout(spark.range(4000), LayoutSpec(by=["id"], files=files))
     assert layout.reached.sum() == files
     assert np.unique(layout.first_file[layout.reached]).tolist() == list(range(files))
-    assert len(layout.reached) == len(layout.first_file) == 1 << (files - 1).bit_length()
+    assert len(layout.reached) == len(layout.first_file) == 1 << layout.file_levels
 
 
 def test_rows_come_to_every_tree(spark: SparkSession) -> None:
