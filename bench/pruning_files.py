@@ -18,6 +18,7 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -98,13 +99,13 @@ def plan_times(spark: SparkSession, count: int, list_up_to: int | None) -> dict[
     return {part: statistics.median(times[1:]) for part, times in found.items()}
 
 
-def growth(lines: list[dict[str, object]], path: Path) -> None:
+def growth(lines: list[dict[str, Any]], path: Path) -> None:
     """Keep the figures, print their slopes from 1,000 files on, and draw them."""
     keep_figures(lines, path)
     figure = Figure(figsize=(6, 4.5), layout="constrained")
     axes = figure.subplots()
-    for form in dict.fromkeys(str(line["form"]) for line in lines):
-        points = [(float(str(line["files"])), float(str(line["all"]))) for line in lines if line["form"] == form]
+    for form in dict.fromkeys(line["form"] for line in lines):
+        points = [(line["files"], line["all"]) for line in lines if line["form"] == form]
         axes.loglog(*zip(*points, strict=True), marker="o", label=form)
         many = [point for point in points if point[0] >= 1_000]
         if len(many) > 1:
@@ -154,7 +155,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=0)
     parser.add_argument("--out", type=Path, default=RESULTS)
     args = parser.parse_args()
-    lines: list[dict[str, object]] = []
+    lines: list[dict[str, Any]] = []
     root = Path(tempfile.mkdtemp())
     spark = open_session({"spark.sql.ansi.enabled": "false"}, str(root))
     try:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
@@ -27,6 +30,16 @@ def quote_string(text: str) -> str:
 def _escaped(found: re.Match[str]) -> str:
     char = found[0]
     return f"\\{char}" if char in "\\'" else f"\\u{ord(char):04x}"
+
+
+def constant_array(items: Sequence[Any], element: str) -> str:
+    """Return a constant SQL array of what JSON holds, None as NULL; Spark parses it once while it optimizes a query.
+
+    Args:
+        items: numbers, texts (base64 of binary), or dictionaries of them.
+        element: type of an item as DDL.
+    """
+    return f"from_json({quote_string(json.dumps(items, separators=(',', ':')))}, 'array<{element}>')"
 
 
 def checked_cast(value: str, kind: str, complaint: str) -> str:

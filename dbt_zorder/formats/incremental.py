@@ -154,11 +154,10 @@ def _batch_spec(
 
     A batch that replaces partitions makes them as a build would.
     """
-    if batch.overwrite:
-        return measured(spark, request.spec, rows, info, request, standing.size)
-    built = standing.built
-    sized = replace(request.spec, files=None, file_size=file_bytes(request.spec, built, built.bytes))
-    return measured(spark, sized, rows, info, request, standing.size)
+    spec, built = request.spec, standing.built
+    if not batch.overwrite:
+        spec = replace(spec, files=None, file_size=file_bytes(spec, built, built.bytes))
+    return measured(spark, spec, rows, info, request, standing.size)
 
 
 def _counted(

@@ -6,14 +6,13 @@ answers NULL unless a whole struct is.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from pyspark.sql import types as t
 
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.literals import KeyValue, json_text
-from dbt_zorder.sql import quote_string
+from dbt_zorder.sql import constant_array
 
 
 def prefix(keys: Sequence[Key]) -> Sequence[Key]:
@@ -48,8 +47,7 @@ def tuple_array(cuts: Sequence[Sequence[KeyValue | None]], carriers: Sequence[st
     # numbers go as text and are cast, so that nothing depends on how JSON reads them; binary is base64 there
     read = ", ".join(f"c{n}: {c if c == 'binary' else 'string'}" for n, c in enumerate(carriers))
     wanted = ", ".join(f"c{n}: {c}" for n, c in enumerate(carriers))
-    parsed = f"from_json({quote_string(json.dumps(items))}, 'array<struct<{read}>>')"
-    return f"CAST({parsed} AS ARRAY<STRUCT<{wanted}>>)"
+    return f"CAST({constant_array(items, f'struct<{read}>')} AS ARRAY<STRUCT<{wanted}>>)"
 
 
 def order_sql(keys: Sequence[Key]) -> list[str]:

@@ -7,12 +7,11 @@ cuts stays one node. Nothing in it depends on the session's time zone or on ANSI
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Sequence
 
 import numpy as np
 
-from dbt_zorder.sql import quote_string
+from dbt_zorder.sql import constant_array
 
 KeyValue = int | float | bytes | object
 """A key on the driver: int, float, Decimal, bytes, or int64 microseconds for ``timestamp_ntz``."""
@@ -20,11 +19,11 @@ KeyValue = int | float | bytes | object
 
 def key_array(values: Sequence[KeyValue | None], carrier: str) -> str:
     """Return a constant SQL array of keys of the SQL type ``carrier``; None becomes NULL."""
-    items = json.dumps([json_text(value, carrier) for value in values], separators=(",", ":"))
+    items = [json_text(value, carrier) for value in values]
     if carrier in ("string", "binary"):
-        return f"from_json({quote_string(items)}, 'array<{carrier}>')"
+        return constant_array(items, carrier)
     # NULL is parsed as such: the cast of a text that is no number costs Spark an exception, twenty times all the rest
-    return f"try_cast(from_json({quote_string(items)}, 'array<string>') AS ARRAY<{carrier}>)"
+    return f"try_cast({constant_array(items, 'string')} AS ARRAY<{carrier}>)"
 
 
 def json_text(value: KeyValue | None, carrier: str) -> str | None:

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
 from dbt_zorder.arrow import collect_arrow, frame_of, takes_arrow
+from tests.support import settings
 
 VALUES = """
     SELECT i, timestamp'1883-11-18 12:03:57.000001' AS at, date'1582-10-04' AS day,
@@ -19,9 +20,7 @@ VALUES = """
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_rows_come_back_as_they_were(spark: SparkSession, tmp_path: Path, zone: str) -> None:
     assert takes_arrow(spark)
-    known = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", zone)
-    try:
+    with settings(spark, {"spark.sql.session.timeZone": zone}):
         spark.sql(VALUES).write.parquet(str(tmp_path / "t"))
         rows = spark.read.parquet(str(tmp_path / "t"))
         back = frame_of(spark, collect_arrow(rows), rows.schema)
@@ -30,8 +29,6 @@ def test_rows_come_back_as_they_were(spark: SparkSession, tmp_path: Path, zone: 
         assert rows.exceptAll(back).isEmpty()
         plan = str(back.select("i")._jdf.queryExecution().optimizedPlan())
         assert plan.startswith("LocalRelation")
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", str(known))
 
 
 def test_a_value_of_another_type_is_refused(spark: SparkSession) -> None:
