@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.literals import key_array
+from dbt_zorder.layout.literals import key_literal
 
 
 def box_sql(layout: Layout, file: int) -> str | None:
@@ -28,7 +28,6 @@ def box_sql(layout: Layout, file: int) -> str | None:
             if cut is None:
                 continue
             key = layout.keys[number]
-            value = f"get({key_array([cut], key.carrier)}, 0)"
-            above = f"{key.expression} >= {value}"
+            above = f"{key.expression} >= {key_literal(cut, key.carrier)}"
             conditions.append(above if right else f"coalesce(NOT ({above}), true)")
     return " AND ".join(conditions) or "true"

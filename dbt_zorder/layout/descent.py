@@ -19,16 +19,16 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
-from pyspark.sql import types as t
 
 from dbt_zorder.columns import leaf_names
 from dbt_zorder.curve.slots import slots
 from dbt_zorder.curve.tables import int_table
 from dbt_zorder.layout.curve_key import add_curve, shared
+from dbt_zorder.layout.decisions import apply_decisions, decidable
+from dbt_zorder.layout.hashing import row_hash
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.linear import order_sql
 from dbt_zorder.layout.literals import key_array
-from dbt_zorder.sql import quote_name
 
 _MOST_USES = 4
 _MOST_USES_WIDE = 32
@@ -65,6 +65,8 @@ def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
     The result has the columns of ``df``, and one Spark partition a file, or for several files that are small partitions
     of the table. Spark neither coalesces nor splits them, since their number is explicit.
     """
+    if decidable(layout):
+        return apply_decisions(df, layout)
     names = Names.beside(df)
     steps = add_node(df, layout, names)
     curve = layout.curve
@@ -171,19 +173,5 @@ def _slot(layout: Layout, names: Names, df: DataFrame) -> str:
         # behind the last file that is reached, cells count as of one that is not there
         return looked_up(slot_of_file[np.minimum(layout.first_file, layout.files - 1)])
     spread = looked_up(layout.file_count)
-    hashed = ", ".join(_hashable(df.schema)) or "0"
-    place = f"CASE WHEN {spread} > 1 THEN CAST(pmod(xxhash64({hashed}), {spread}) AS INT) ELSE 0 END"
+    place = f"CASE WHEN {spread} > 1 THEN {row_hash(df.schema, spread)} ELSE 0 END"
     return f"get({int_table(slot_of_file.tolist())}, {looked_up(layout.first_file)} + {place})"
-
-
-def _hashable(schema: t.StructType) -> list[str]:
-    """Return the columns that Spark can hash: all but maps, variants, and what holds one."""
-    return [quote_name(field.name) for field in schema.fields if _can_hash(field.dataType)]
-
-
-def _can_hash(data_type: t.DataType) -> bool:
-    if isinstance(data_type, t.StructType):
-        return all(_can_hash(field.dataType) for field in data_type.fields)
-    if isinstance(data_type, t.ArrayType):
-        return _can_hash(data_type.elementType)
-    return not isinstance(data_type, t.MapType) and data_type.typeName() != "variant"

@@ -34,6 +34,15 @@ def regroup(layout: Layout, counts: npt.NDArray[np.int64], file_rows: float) -> 
     groups, largest = group_cells(counts, max(1, len(layout.partition_hashes)), file_rows)
     if largest > _TOO_COARSE * file_rows:
         return None
+    return _grouped(layout, groups, int(counts.sum()))
+
+
+def in_one_file(layout: Layout, rows: int) -> Layout:
+    """Return what ``regroup`` comes to for a batch that fits one file, which need not be counted by cells."""
+    return _grouped(layout, np.zeros(max(1, len(layout.partition_hashes)) << len(layout.levels), dtype=np.int32), rows)
+
+
+def _grouped(layout: Layout, groups: npt.NDArray[np.int32], rows: int) -> Layout:
     return replace(
         layout,
         file_levels=len(layout.levels),
@@ -41,7 +50,8 @@ def regroup(layout: Layout, counts: npt.NDArray[np.int64], file_rows: float) -> 
         file_count=np.ones(len(groups), dtype=np.int32),
         files=int(groups.max(initial=0)) + 1,
         task_of_file=None,
-        rows=int(counts.sum()),
+        grid=None,
+        rows=rows,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dbt_zorder.curve.forest import Forest
+from dbt_zorder.curve.grid import Grid
 from dbt_zorder.layout import linear
 from dbt_zorder.layout.curve_key import CurveKey
 from dbt_zorder.layout.keys import Key
@@ -21,6 +22,25 @@ LevelCuts = Mapping[int, Sequence[KeyValue | None]]
 Along the curve ``linear``, a cut is a tuple of all keys, with None for NULL. Along another curve that cuts files, there
 is but one key, number 0: the curve's.
 """
+
+
+@dataclass(frozen=True)
+class OrderGrid:
+    """The order of rows inside every file by a few boundaries, see ``Grid``.
+
+    Attributes:
+        boundaries: ascending keys, a list a column.
+        codes: one more than boundaries, a list a column.
+    """
+
+    boundaries: Sequence[Sequence[KeyValue]]
+    codes: Sequence[Sequence[int]]
+
+    @classmethod
+    def of(cls, grid: Grid, sample: Sample, keys: Sequence[Key]) -> OrderGrid:
+        """Turn the ranks of a grid into the shortest values that part rows alike."""
+        each = enumerate(zip(keys, grid.cuts, strict=True))
+        return cls([[sample.cut_value(n, cut, key.carrier) for cut in cuts] for n, (key, cuts) in each], grid.codes)
 
 
 @dataclass(frozen=True)
@@ -40,6 +60,7 @@ class Layout:
         curve: the curve that orders the rows of a file, None for the levels below the file.
         task_of_file: shape (files,): the Spark partition that writes each file, where several are written by one;
             None if each file has a partition of its own.
+        grid: what rows inside a file are ordered by in place of the levels below it, where it serves as well.
     """
 
     keys: Sequence[Key]
@@ -53,6 +74,7 @@ class Layout:
     rows: int
     curve: CurveKey | None = None
     task_of_file: npt.NDArray[np.int32] | None = None
+    grid: OrderGrid | None = None
 
     @property
     def tasks(self) -> int:

@@ -1,4 +1,4 @@
-"""Keys as SQL text: one literal array of cuts, which Spark folds into one constant.
+"""Keys as SQL text: one literal array of cuts, which Spark folds into one constant, or each by itself.
 
 The text of an array is a single string that is parsed once while the query is optimized, so that a plan with 100,000
 cuts stays one node. Nothing in it depends on the session's time zone or on ANSI mode.
@@ -24,6 +24,15 @@ def key_array(values: Sequence[KeyValue | None], carrier: str) -> str:
         return constant_array(items, carrier)
     # NULL is parsed as such: the cast of a text that is no number costs Spark an exception, twenty times all the rest
     return f"try_cast({constant_array(items, 'string')} AS ARRAY<{carrier}>)"
+
+
+def key_literal(value: KeyValue, carrier: str) -> str:
+    """Return one key as SQL text of the SQL type ``carrier``."""
+    if isinstance(value, bytes):
+        return f"CAST(X'{value.hex()}' AS {carrier})"
+    if carrier == "bigint" and isinstance(value, int) and abs(value) < 1 << 62:  # the lowest of all is no literal
+        return f"{value}L"
+    return f"CAST('{key_text(value, carrier)}' AS {carrier})"
 
 
 def json_text(value: KeyValue | None, carrier: str) -> str | None:

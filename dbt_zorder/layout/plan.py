@@ -14,10 +14,12 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.curve.forest import Forest, grow
+from dbt_zorder.curve.grid import Grid, fit_grid
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.curve_plan import check_curve, curve_of, lay_out, sampled_keys
+from dbt_zorder.layout.decisions import boundaries_allowed
 from dbt_zorder.layout.keys import Key, key_of
-from dbt_zorder.layout.layout import Layout, partition_hash
+from dbt_zorder.layout.layout import Layout, OrderGrid, partition_hash
 from dbt_zorder.layout.sample import Sample, draw, wanted_rows
 from dbt_zorder.layout.sizing import auto_size, files_for, parse_size, probe_row_bytes, widest_row
 
@@ -78,11 +80,13 @@ class Plan:
         layout: where every row goes.
         forest: the same as cuts in ranks of ``sample``.
         sample: the sampled rows.
+        grid: what orders rows inside files, in ranks of ``sample``, where that is not the forest.
     """
 
     layout: Layout
     forest: Forest
     sample: Sample
+    grid: Grid | None = None
 
 
 def keys_for(df: DataFrame, spec: LayoutSpec) -> list[Key]:
@@ -157,7 +161,8 @@ def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
     tasks = bundles(files, counts, row_bytes) if partition_columns else None
     curve = curve_of(spec.curve, spec.encoding, len(keys))
     # a curve's own key orders rows inside a file, and needs no cells
-    levels = 0 if curve is not None else order_levels(rows, sum(files), spec.page_rows or _page_rows(df.sparkSession))
+    page_rows = spec.page_rows or _page_rows(df.sparkSession)
+    levels = 0 if curve is not None else order_levels(rows, sum(files), page_rows)
     wanted = wanted_rows(sum(files), keys, cells=sum(files) << levels)
     sample = draw(df, sampled_keys(curve, keys), wanted, rows, spec.seed, hashed, hashes)
     if curve is not None:
@@ -165,7 +170,9 @@ def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
         return Plan(replace(layout, task_of_file=tasks), forest, sample)
     forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights)
     layout = Layout.of(forest, sample, keys, partition_columns, hashes, rows)
-    return Plan(replace(layout, task_of_file=tasks), forest, sample)
+    grid = fit_grid(forest, sample.ranks, rows / forest.files / page_rows, boundaries_allowed(layout))
+    order = OrderGrid.of(grid, sample, keys) if grid is not None else None
+    return Plan(replace(layout, task_of_file=tasks, grid=order), forest, sample, grid)
 
 
 def order_levels(rows: int, files: int, page_rows: int = _PAGE_ROWS) -> int:

@@ -14,9 +14,10 @@ from pyspark.sql import functions as f
 from dbt_zorder.catalog import TableInfo, describe
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve
 from dbt_zorder.errors import BuildError
-from dbt_zorder.layout.groups import count_cells, regroup
+from dbt_zorder.layout.groups import count_cells, in_one_file, regroup
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.layout.sizing import SPLIT_ABOVE
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_DIRECTORY
@@ -164,13 +165,18 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
         fresh: the batch makes whole partitions, which are best laid out by themselves.
     """
     tree = standing.tree
-    table_bytes, rows = standing.size
-    row_bytes = table_bytes / rows if rows else None
+    table_bytes, table_rows = standing.size
+    row_bytes = table_bytes / table_rows if table_rows else None
     spec = replace(request.spec, row_bytes=row_bytes)
     if fresh:
         return plan_layout(df, spec)
     target = target_bytes(request.spec, tree, table_bytes)
     if tree is not None and tree.layout is not None:
+        if row_bytes and not tree.layout.partition_columns:
+            # most batches are smaller than a file, and their count is often but metadata
+            rows = df.count()
+            if rows * row_bytes <= SPLIT_ABOVE * target:
+                return in_one_file(tree.layout, rows)
         counts = count_cells(df, tree.layout)
         if counts is not None and (row_bytes or counts.sum() == 0):
             layout = regroup(tree.layout, counts, target / (row_bytes or 1.0))

@@ -18,9 +18,9 @@ MIXED = mixed(4000)
 
 
 def placed(df: DataFrame, spec: LayoutSpec) -> list[int]:
-    """The file that Spark gives each row, and the one of the reference, by id."""
+    """Send rows down the descent as the reference goes; return their ids."""
     plan = make_plan(df, spec)
-    layout, forest, sample = plan.layout, plan.forest, plan.sample
+    layout, forest, sample = replace(plan.layout, grid=None), plan.forest, plan.sample
     assert layout.rows == len(sample.ranks), "the reference needs a sample of all rows"
     assert (forest.file_count == 1).all(), "a hash is at work"
     cells = descend(replace(forest, cuts=forest.cuts[: forest.file_levels]), sample.ranks, sample.partitions)

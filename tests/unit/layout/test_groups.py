@@ -5,7 +5,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.groups import count_cells, group_cells, regroup
+from dbt_zorder.layout.groups import count_cells, group_cells, in_one_file, regroup
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 
 QUERY = "SELECT pmod(hash(id), 1000) AS a, pmod(hash(id, 1), 1000) AS b, id % 4 AS p FROM range({})"
@@ -51,6 +51,7 @@ def test_a_batch_goes_through_the_tree_of_its_table(spark: SparkSession) -> None
     one = regroup(layout, counts, 10_000.0)
     assert one is not None
     assert one.files == 1
+    assert repr(in_one_file(layout, 4000)) == repr(one)
 
 
 def test_a_tree_that_is_too_coarse_says_so(spark: SparkSession) -> None:

@@ -1,0 +1,100 @@
+"""A tree of few files as nested decisions: where a row goes, and its place there, as expressions of its own columns.
+
+``IF(key >= cut, IF(...), IF(...))`` uses each value once, so it needs no column for the node that a row has come to.
+Rows are shuffled as they are and sorted by an expression that Spark evaluates once a row: nothing is added before the
+shuffle and nothing dropped behind the sort, so that no row is copied for it. The text grows with the tree, and Spark
+compiles it anew for each; deep trees take the descent, which looks its cuts up (see ``descent``). A NULL key is above
+no cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from dbt_zorder.curve.slots import slots
+from dbt_zorder.curve.tables import int_table
+from dbt_zorder.layout.hashing import row_hash
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.layout import Layout, OrderGrid
+from dbt_zorder.layout.linear import order_sql
+from dbt_zorder.layout.literals import KeyValue, key_literal
+
+MOST_FILES = 256
+"""Of a tree that is written as decisions: they are sent to each task."""
+ROWS_A_DECISION = 12_000
+"""So many rows save by one decision what it takes to compile it, some 3 ms (docs/decisions/010)."""
+
+
+def boundaries_allowed(layout: Layout) -> int:
+    """Return how many boundaries a grid may have beside the files' cuts; negative if not even those are worth it."""
+    if layout.partition_columns or layout.files > MOST_FILES:
+        return -1
+    return layout.rows // ROWS_A_DECISION - layout.files
+
+
+def decidable(layout: Layout) -> bool:
+    """Tell whether a layout is best written as decisions: few files, one tree, and an order that needs no node."""
+    if boundaries_allowed(layout) < 0:
+        return False
+    if layout.curve is not None:
+        return layout.curve.curve == "linear" and not layout.curve.cuts_files
+    return layout.grid is not None
+
+
+def apply_decisions(df: DataFrame, layout: Layout) -> DataFrame:
+    """Do what ``apply_layout`` does with a layout that is ``decidable``."""
+    placed = df.repartition(layout.tasks, f.expr(_file_sql(df, layout)))
+    order = order_sql(layout.keys) if layout.grid is None else [_grid_sql(layout.keys, layout.grid)]
+    return placed.sortWithinPartitions(*map(f.expr, order))
+
+
+def _file_sql(df: DataFrame, layout: Layout) -> str:
+    """Return SQL text of the integer that Spark's partitioning by hash sends to the partition of a row's file."""
+    slot_of_file = slots(layout.tasks)
+
+    def leaf(cell: int) -> str:
+        first, count = int(layout.first_file[cell]), int(layout.file_count[cell])
+        if count == 1:
+            # behind the last file that is reached, cells count as of one that is not there
+            return str(slot_of_file[min(first, layout.files - 1)])
+        return f"get({int_table(slot_of_file[first : first + count].tolist())}, {row_hash(df.schema, count)})"
+
+    def below(level: int, node: int) -> str:
+        if level == layout.file_levels:
+            return leaf(node)
+        left = below(level + 1, 2 * node)
+        for number, cuts in layout.levels[level].items():
+            cut = cuts[node]
+            if cut is not None:
+                right = below(level + 1, 2 * node + 1)
+                return left if left == right else _decision(layout.keys[number], cut, right, left)
+        return left
+
+    return below(0, 0)
+
+
+def _grid_sql(keys: Sequence[Key], grid: OrderGrid) -> str:
+    """Return SQL text of a row's place inside its file."""
+
+    def among(key: Key, boundaries: Sequence[KeyValue], codes: Sequence[int]) -> str:
+        if not boundaries:
+            return f"{codes[0]}L"
+        middle = len(boundaries) // 2
+        above = among(key, boundaries[middle + 1 :], codes[middle + 1 :])
+        return _decision(key, boundaries[middle], above, among(key, boundaries[:middle], codes[: middle + 1]))
+
+    return (
+        " + ".join(
+            among(key, boundaries, codes)
+            for key, boundaries, codes in zip(keys, grid.boundaries, grid.codes, strict=True)
+            if boundaries
+        )
+        or "0L"
+    )
+
+
+def _decision(key: Key, cut: KeyValue, at_or_above: str, below: str) -> str:
+    return f"IF({key.expression} >= {key_literal(cut, key.carrier)}, {at_or_above}, {below})"
