@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from dbt_zorder.columns import leaf_names
 from dbt_zorder.curve.slots import slots
 from dbt_zorder.curve.tables import int_table
 from dbt_zorder.layout.hashing import row_hash
@@ -24,23 +25,22 @@ from dbt_zorder.layout.literals import KeyValue, key_literal
 
 MOST_FILES = 256
 """Of a tree that is written as decisions: they are sent to each task."""
-ROWS_A_DECISION = 12_000
-"""So many rows save by one decision what it takes to compile it, some 3 ms (docs/decisions/010)."""
+VALUES_A_DECISION = 100_000
+"""So many values that are not copied save what it takes to compile one decision, some 3 ms (docs/decisions/010)."""
 
 
-def boundaries_allowed(layout: Layout) -> int:
+def boundaries_allowed(df: DataFrame, layout: Layout) -> int:
     """Return how many boundaries a grid may have beside the files' cuts; negative if not even those are worth it."""
     if layout.partition_columns or layout.files > MOST_FILES:
         return -1
-    return layout.rows // ROWS_A_DECISION - layout.files
+    return layout.rows * len(leaf_names(df.schema)) // VALUES_A_DECISION - layout.files
 
 
-def decidable(layout: Layout) -> bool:
+def decidable(df: DataFrame, layout: Layout) -> bool:
     """Tell whether a layout is best written as decisions: few files, one tree, and an order that needs no node."""
-    if boundaries_allowed(layout) < 0:
-        return False
     if layout.curve is not None:
-        return layout.curve.curve == "linear" and not layout.curve.cuts_files
+        alone = layout.curve.curve == "linear" and not layout.curve.cuts_files
+        return alone and boundaries_allowed(df, layout) >= 0
     return layout.grid is not None
 
 

@@ -65,7 +65,7 @@ def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
     The result has the columns of ``df``, and one Spark partition a file, or for several files that are small partitions
     of the table. Spark neither coalesces nor splits them, since their number is explicit.
     """
-    if decidable(layout):
+    if decidable(df, layout):
         return apply_decisions(df, layout)
     names = Names.beside(df)
     steps = add_node(df, layout, names)

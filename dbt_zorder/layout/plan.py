@@ -170,7 +170,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
         return Plan(replace(layout, task_of_file=tasks), forest, sample)
     forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights)
     layout = Layout.of(forest, sample, keys, partition_columns, hashes, rows)
-    grid = fit_grid(forest, sample.ranks, rows / forest.files / page_rows, boundaries_allowed(layout))
+    grid = fit_grid(forest, sample.ranks, rows / forest.files / page_rows, boundaries_allowed(df, layout))
     order = OrderGrid.of(grid, sample, keys) if grid is not None else None
     return Plan(replace(layout, task_of_file=tasks, grid=order), forest, sample, grid)
 

@@ -18,12 +18,12 @@ MIXED = mixed(4000)
 
 @pytest.fixture(autouse=True)
 def for_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dbt_zorder.layout.decisions.ROWS_A_DECISION", 1)
+    monkeypatch.setattr("dbt_zorder.layout.decisions.VALUES_A_DECISION", 1)
 
 
 def placed(df: DataFrame, plan: Plan) -> list[list[int]]:
     """The ids of each file's rows, in their order there."""
-    assert decidable(plan.layout)
+    assert decidable(df, plan.layout)
     return [[row["id"] for row in rows] for rows in apply_layout(df, plan.layout).select("id").rdd.glom().collect()]
 
 
@@ -120,7 +120,7 @@ def test_nothing_is_added_to_the_rows_that_are_shuffled(spark: SparkSession) -> 
 def test_what_decisions_do_not_fit_takes_the_descent(spark: SparkSession, spec: LayoutSpec) -> None:
     frame = spark.sql(MIXED)
     layout = plan_layout(frame, spec)
-    assert not decidable(layout)
+    assert not decidable(frame, layout)
     assert sorted(row[0] for row in apply_layout(frame, layout).select("id").collect()) == list(range(4000))
 
 
@@ -129,7 +129,7 @@ def test_a_small_table_does_not_pay_for_what_is_compiled_anew(
 ) -> None:
     frame = spark.sql(MIXED)
     layout = plan_layout(frame, LayoutSpec(by=["s", "a"], files=8))
-    assert (decidable(layout), boundaries_allowed(layout)) == (True, 3992)
-    monkeypatch.setattr("dbt_zorder.layout.decisions.ROWS_A_DECISION", 1000)
+    assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (True, 9 * 4000 - 8)
+    monkeypatch.setattr("dbt_zorder.layout.decisions.VALUES_A_DECISION", 9 * 1000)
     layout = plan_layout(frame, LayoutSpec(by=["s", "a"], files=8))
-    assert (decidable(layout), boundaries_allowed(layout)) == (False, -4)
+    assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (False, -4)
