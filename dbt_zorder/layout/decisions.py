@@ -33,7 +33,10 @@ def boundaries_allowed(df: DataFrame, layout: Layout) -> int:
     """Return how many boundaries a grid may have beside the files' cuts; negative if not even those are worth it."""
     if layout.partition_columns or layout.files > MOST_FILES:
         return -1
-    return layout.rows * len(leaf_names(df.schema)) // VALUES_A_DECISION - layout.files
+    columns = len(leaf_names(df.schema))
+    # where a hash parts rows, it reads all of their columns
+    hashed = columns * int((layout.file_count > 1).sum())
+    return layout.rows * columns // VALUES_A_DECISION - layout.files - hashed
 
 
 def decidable(df: DataFrame, layout: Layout) -> bool:

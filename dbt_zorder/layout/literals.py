@@ -32,7 +32,7 @@ def key_literal(value: KeyValue, carrier: str) -> str:
         return f"CAST(X'{value.hex()}' AS {carrier})"
     if carrier == "bigint" and isinstance(value, int) and abs(value) < 1 << 62:  # the lowest of all is no literal
         return f"{value}L"
-    return f"CAST('{key_text(value, carrier)}' AS {carrier})"
+    return f"try_cast('{key_text(value, carrier)}' AS {carrier})"
 
 
 def json_text(value: KeyValue | None, carrier: str) -> str | None:

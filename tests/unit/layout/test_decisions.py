@@ -99,6 +99,13 @@ def test_rows_that_no_column_parts_are_spread_by_a_hash(spark: SparkSession) -> 
     assert min(sizes) > 60
 
 
+@pytest.mark.parametrize("query", ["SELECT 1 AS v, 2 AS w FROM range(50)", "SELECT id AS v, 2 AS w FROM range(0)"])
+def test_rows_without_a_difference_and_no_rows(spark: SparkSession, query: str) -> None:
+    frame = spark.sql(query)
+    layout = plan_layout(frame, LayoutSpec(by=["v", "w"], files=4))
+    assert apply_layout(frame, replace(layout, rows=10**9)).count() == layout.rows
+
+
 def test_nothing_is_added_to_the_rows_that_are_shuffled(spark: SparkSession) -> None:
     frame = spark.sql(MIXED)
     plan = apply_layout(frame, plan_layout(frame, LayoutSpec(by=["s", "a"], files=7)))._jdf.queryExecution()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from dbt_zorder.layout.literals import key_array, shortest_separator
+from dbt_zorder.layout.literals import key_array, key_literal, shortest_separator
 from tests.support import settings
 
 STRANGE = ["", "a", "it's", "\\", '"', "a,b", "[1]", "null", "${x}", "\n\t\x00", "漢字", "🎈", " lead", "é", "NaN", "%"]
@@ -34,6 +34,13 @@ ARRAYS: list[tuple[str, list[Any]]] = [
 def test_keys_come_back_from_spark(spark: SparkSession, ansi: str, zone: str, carrier: str, values: list[Any]) -> None:
     with settings(spark, {"spark.sql.ansi.enabled": ansi, "spark.sql.session.timeZone": zone}):
         row = spark.sql(f"SELECT {key_array(values, carrier)} AS a").collect()[0]
+        each = [key_literal(value, carrier) for value in values if value is not None]
+        alike = (
+            spark.sql(f"SELECT array_except(array({', '.join(each)}), {key_array(values, carrier)}) AS a")
+            if each
+            else None
+        )
+        assert alike is None or alike.collect() == [([],)]
     got = [value.encode() if isinstance(value, str) else value for value in row["a"]]
     got = [bytes(value) if isinstance(value, bytearray) else value for value in got]
     assert got == values
