@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -104,6 +105,10 @@ class Contender(ABC):
     def count(self, where: str) -> int:
         """Count the rows of a filter, as a reader of this table would ask for them."""
 
+    def ways_to_ask(self) -> Mapping[str, Callable[[str], int]]:
+        """Return ``count``, and what else a reader may do, by the name of its measure."""
+        return {"query": self.count}
+
 
 class Folder(Contender):
     """A Parquet table of Spark's own, with the rows as they come: a plain copy."""
@@ -190,6 +195,15 @@ class Ours(Contender):
         table = self.request.table.sql
         asked = self.spark.table(table).where(where) if self.file_format in FORMATS else scan(self.spark, table, where)
         return asked.count()
+
+    def ways_to_ask(self) -> Mapping[str, Callable[[str], int]]:
+        """Add plain SQL, which opens every file of a Parquet table and skips row groups inside."""
+        if self.file_format in FORMATS:
+            return super().ways_to_ask()
+        return {
+            "query": self.count,
+            "plain_query": lambda where: self.spark.table(self.request.table.sql).where(where).count(),
+        }
 
     def _increment(self, rows: DataFrame) -> None:
         if self.file_format in FORMATS:

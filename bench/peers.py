@@ -118,22 +118,23 @@ class Race:
     def queries(self, field: Sequence[Contender], wheres: Mapping[str, Sequence[str]]) -> None:
         """Run point queries by all in turn; their counts must be equal."""
         for key, asked in wheres.items():
-            seconds: dict[str, list[float]] = {one.name: [] for one in field}
+            ways = {(one.name, way): count for one in field for way, count in one.ways_to_ask().items()}
+            seconds: dict[tuple[str, str], list[float]] = {place: [] for place in ways}
             rows = 0
             for number, where in enumerate(asked):
                 counts = set()
-                for one in field:
+                for place, count in ways.items():
                     started = time.monotonic()
-                    counts.add(one.count(where))
+                    counts.add(count(where))
                     if number:  # the first one warms up
-                        seconds[one.name].append(time.monotonic() - started)
+                        seconds[place].append(time.monotonic() - started)
                 if len(counts) != 1:
                     msg = f"The contenders differ in how many rows have {where}: {counts}"
                     raise AssertionError(msg)
                 rows += counts.pop()
             self.note("", "query_rows", rows, key)
-            for name, found in seconds.items():
-                self.note(name, "query_seconds", _median(found), key)
+            for (name, measure), found in seconds.items():
+                self.note(name, f"{measure}_seconds", _median(found), key)
 
     def later(self, one: Contender) -> None:
         """Run again without new rows, then with a tenth more of them."""

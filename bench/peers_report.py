@@ -38,6 +38,7 @@ HEADINGS = (
     "1% range",
     "box of 10% x 10%",
     "query seconds, worst key",
+    "the same by plain SQL",
     "run again",
     "append 10%",
     "point query after it",
@@ -47,7 +48,8 @@ NOTE = (
     "Seconds, CPU, bytes and query seconds are ratios to ORDER BY in the same session (delta-rs, which has no Spark: "
     "to that of the first session); rewrite, run again and append are ratios to the seconds of ORDER BY's whole "
     "pipeline. Peak memory is that of the JVM's heap, garbage among it (delta-rs: of its process). Files of a point "
-    "query are means of 300 values; the least is F^(1/2) of F files for two keys."
+    "query are means of 300 values; the least is F^(1/2) of F files for two keys. A Parquet table of ours "
+    "is asked by our helper and, beside that, by plain SQL; all others by plain SQL alone."
 )
 
 
@@ -154,6 +156,7 @@ def _row(name: str, found: Found, base: Found) -> list[str]:
         " / ".join(f"{value:.1f}" for value in _all(found, "range_files")),
         f"{found['box_files', '']:.1f}",
         _over(_worst(found, "query_seconds"), _worst(base, "query_seconds")),
+        _over(_worst(found, "plain_query_seconds"), _worst(base, "query_seconds")),
         alone("again_seconds"),
         alone("append_seconds"),
         " / ".join(f"{value:.1f}" for value in _all(found, "point_after_append_files")) or "-",
