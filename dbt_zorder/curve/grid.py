@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dbt_zorder.curve.forest import Forest, descend
-from dbt_zorder.curve.morton import spread
+from dbt_zorder.curve.morton import LONG_BITS, spread
 from dbt_zorder.curve.ranks import Mass, Ranks, cumulative_mass
 
 BOUNDARIES = (62, 126, 254)
@@ -94,11 +94,12 @@ def _grid(wanted: Sequence[npt.NDArray[np.int64]], boundaries: int) -> Grid:
 
 
 def _shares(distinct: Sequence[int], boundaries: int) -> list[int]:
-    """Share out evenly what columns can use; what one cannot use goes to the others."""
+    """Share out evenly what columns can use; what one cannot use goes to the others, as far as their bits fit a key."""
     shares = [0] * len(distinct)
+    most = (1 << LONG_BITS // len(distinct)) - 1
     order = sorted(range(len(distinct)), key=lambda column: distinct[column])
     for place, column in enumerate(order):
-        shares[column] = min(distinct[column], boundaries // (len(order) - place))
+        shares[column] = min(distinct[column], boundaries // (len(order) - place), most)
         boundaries -= shares[column]
     return shares
 

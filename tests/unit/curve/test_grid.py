@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from dbt_zorder.curve import grid as module
 from dbt_zorder.curve.forest import Forest, grow
 from dbt_zorder.curve.grid import BOUNDARIES, Grid, fit_grid
 from dbt_zorder.curve.morton import interleave
@@ -102,3 +103,15 @@ def test_a_page_of_nothing_but_null_counts_as_read_by_no_value() -> None:
     ranks[: ROWS // 2, 0] = 0
     grid = fitted(ranks)
     assert all(cuts[0] > 0 for cuts in grid.cuts)
+
+
+def test_a_key_of_eight_columns_fits_a_bigint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One column of many values among coarse ones takes nearly all boundaries, and only so many bits of the key."""
+    monkeypatch.setattr(module, "BOUNDARIES", (254,))
+    ranks = np.ones((ROWS, 8), dtype=np.int32)
+    ranks[:, 0] = uniform(1)[:, 0]
+    grid = fit_grid(forest_of(ranks, 2), ranks, 31, most=254)
+    assert grid is not None
+    assert len(grid.cuts[0]) == 127
+    assert sum(codes[-1] for codes in grid.codes) < 1 << 63
+    assert len(np.unique(grid.keys(ranks))) == 128
