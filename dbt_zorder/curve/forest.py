@@ -22,6 +22,9 @@ from dbt_zorder.curve.split import FileCell, Splitter
 
 _EXTRA_DEPTH = 4  # a tree may be this much deeper than a balanced one before the rest is left to a hash
 
+_MOST_CELLS = 1 << 19
+"""Of the last level of all trees, which are as deep as the deepest: one large partition among many small ones."""
+
 
 @dataclass(frozen=True)
 class Forest:
@@ -59,7 +62,7 @@ def grow(
         ranks: the sampled rows, see ``Ranks``.
         tree_of_row: shape (rows,): the tree that each row belongs to.
         files_of_tree: number of files that each tree is cut into, at least 1.
-        order_levels: levels below the file.
+        order_levels: levels below the file, or fewer where the trees are many and deep.
         weights: one a column, how much its filters count; all equal by default.
     """
     trees = len(files_of_tree)
@@ -79,6 +82,7 @@ def grow(
     counts = np.asarray([cell.files for cell in cells], dtype=np.int32)
     first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int32)
     file_levels = len(cuts)
+    order_levels = min(order_levels, max(0, (_MOST_CELLS // (trees << file_levels)).bit_length() - 1))
     cuts += order_cells(ranks, [cell.rows for cell in cells], order_levels, mass, scale)
     return Forest(trees, tuple(cuts), file_levels, first, np.maximum(counts, 1), int(counts.sum()))
 

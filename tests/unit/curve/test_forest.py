@@ -186,3 +186,17 @@ def test_a_tree_is_cut_by_its_own_rows_alone() -> None:
     assert set(found[3_000:]) == {3, 4, 5, 6, 7}
     assert sizes[:3].max() <= 1.2 * 1_000
     assert sizes[3:].max() <= 1.2 * 600
+
+
+def test_one_large_tree_among_many_small_ones_makes_no_millions_of_cells() -> None:
+    files = [1] * 200
+    files[7] = 200
+    rng = np.random.default_rng(3)
+    ranks = rng.integers(1, 50_000, size=(60_000, 2)).astype(np.int32)
+    tree = np.where(rng.random(60_000) < 0.5, 7, rng.integers(0, 200, 60_000)).astype(np.int32)
+    forest = grow(ranks, tree, files, 9)
+    assert forest.cuts[-1].shape[1] << 1 <= 1 << 19
+    assert len(forest.cuts) > forest.file_levels
+    assert forest.files == 399
+    alone = grow(ranks[tree == 7], np.zeros((tree == 7).sum(), dtype=np.int32), [200], 4)
+    assert len(alone.cuts) - alone.file_levels == 4
