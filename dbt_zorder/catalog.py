@@ -75,7 +75,7 @@ def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
         kind=details.get("Type", ""),
         provider=details.get("Provider", "").lower(),
         location=details.get("Location", ""),
-        partition_columns=_partition_columns([row[0] for row in head]),
+        partition_columns=partition_columns([row[0] for row in head]),
         columns=columns,
         comment=details.get("Comment", ""),
         statistics=details.get("Statistics", ""),
@@ -145,7 +145,8 @@ def column_facts(schema: StructType) -> list[tuple[str, str, str]]:
     return [(f.name, f.dataType.simpleString(), (f.metadata or {}).get("comment", "")) for f in schema.fields]
 
 
-def _partition_columns(names: Sequence[str]) -> list[str]:
+def partition_columns(names: Sequence[str]) -> list[str]:
+    """Return the partition columns of a table by the first words of ``described``'s rows."""
     if "# Partition Information" not in names:
         return []
     start = names.index("# Partition Information") + 2  # the line after it is the header '# col_name'

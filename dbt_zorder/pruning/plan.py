@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import TimestampType
 
 from dbt_zorder.columns import case_sensitive
 from dbt_zorder.errors import ZorderError
@@ -74,7 +75,7 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
     facts = facts_of(spark, table, frame)
     if alias is not None:
         frame = frame.alias(alias)
-        facts = TableFacts(facts.sql, facts.location, facts.provider, facts.kind, ((alias,),))
+        facts = replace(facts, qualifiers=((alias,),))
     accepted = filtered(frame, predicate)
     plan = Plan(frame, accepted, facts)
     try:
@@ -103,7 +104,7 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
         return _full(plan, stats.reason)
     if not agrees(plan.table, plan.accepted, tree):
         return _full(plan, _disagreement(tree))
-    columns = _covered(tree, stats)
+    columns = [column for column in _covered(tree, stats) if _in_any_zone(column, plan.facts)]
     names = stats_names(columns)
     rules = Rules(_is_true(spark, "spark.sql.legacy.typeCoercion.datetimeToString.enabled"))
     types = types_of(spark, tree)
@@ -146,6 +147,16 @@ def _all_kept(decision: Decision) -> Decision:
 def _covered(tree: Node, stats: Stats) -> list[Column]:
     found = dict.fromkeys(node for node in tree.walk() if isinstance(node, Column))
     return [column for column in found if stats.covers(column)]
+
+
+def _in_any_zone(column: Column, facts: TableFacts) -> bool:
+    """Tell whether a column's values are the same in every session.
+
+    A partition column that is a moment stands as text in the name of a folder, which each reader's Spark takes to be of
+    its own time zone; its statistics were collected in another session.
+    """
+    parted = {name.lower() for name in facts.partition_columns}
+    return not isinstance(column.data_type, TimestampType) or column.name.lower() not in parted
 
 
 def _full(plan: Plan, reason: str) -> Plan:

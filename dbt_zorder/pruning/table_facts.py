@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.catalog import described
+from dbt_zorder.catalog import described, partition_columns
 from dbt_zorder.columns import split_name
 from dbt_zorder.sql import quote_name
 
@@ -22,6 +22,7 @@ class TableFacts:
         provider: format, such as ``parquet``.
         kind: ``MANAGED``, ``EXTERNAL`` or ``VIEW``.
         qualifiers: what may stand before a column of it.
+        partition_columns: names, as the catalog spells them.
     """
 
     sql: str
@@ -29,6 +30,7 @@ class TableFacts:
     provider: str = ""
     kind: str = ""
     qualifiers: tuple[tuple[str, ...], ...] = ()
+    partition_columns: tuple[str, ...] = ()
 
 
 def quoted(table: str) -> str:
@@ -60,7 +62,9 @@ def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
         return None
     location = jvm.org.apache.spark.sql.catalyst.catalog.CatalogUtils.URIToString(found.location())
     names = (identifier.catalog().get(), identifier.database().get(), identifier.table())
-    return TableFacts(sql, location, found.provider().get().lower(), found.tableType().name(), _ends(names))
+    parts = found.partitionColumnNames()
+    partitions = tuple(str(parts.apply(number)) for number in range(parts.size()))
+    return TableFacts(sql, location, found.provider().get().lower(), found.tableType().name(), _ends(names), partitions)
 
 
 def _ends(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -70,7 +74,7 @@ def _ends(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 def describe(spark: SparkSession, table: str) -> TableFacts:
     """Return the facts of a table or view; Spark's own error where there is none."""
     sql = quoted(table)
-    _, details = described(spark, sql)
+    head, details = described(spark, sql)
     parts = split_name(table.strip())
     full = tuple(part for part in (details.get("Catalog"), details.get("Database"), details.get("Table")) if part)
     names = full if len(full) == 3 and "Location" in details else tuple(parts)
@@ -80,4 +84,5 @@ def describe(spark: SparkSession, table: str) -> TableFacts:
         details.get("Provider", "").lower(),
         details.get("Type", "").upper(),
         _ends(names),
+        tuple(partition_columns([row[0] for row in head])),
     )

@@ -3,8 +3,11 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import ColumnError, PredicateError
 from dbt_zorder.pruning import explain, scan, scan_sql
+from dbt_zorder.table.restat import rebuild_stats
+from tests.support import settings
 from tests.unit.pruning.helpers import files_read
 
 # predicate, files that it must read at most
@@ -147,3 +150,19 @@ def test_column_pruning_and_pushdown_still_work(spark: SparkSession, table: str)
     plan = scan(spark, table, "a = 5").select("b")._jdf.queryExecution().executedPlan().toString()
     assert "EqualTo(a,5)" in plan
     assert "ReadSchema: struct<a:int,b:bigint>" in plan
+
+
+def test_a_moment_in_the_name_of_a_folder_is_of_the_readers_zone(spark: SparkSession, table: str) -> None:
+    name = "pruning_unit.moments"
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+    query = "SELECT id, timestamp'2024-03-01 00:00:00' + make_interval(0, 0, 0, 0, id) AS hour FROM range(6)"
+    with settings(spark, {"spark.sql.session.timeZone": "Europe/Berlin"}):
+        spark.sql(f"CREATE TABLE {name} USING parquet PARTITIONED BY (hour) AS {query}")
+        rebuild_stats(spark, TableName(*name.split(".")), ["id", "hour"])
+    for zone in ("Europe/Berlin", "UTC", "America/Los_Angeles"):
+        with settings(spark, {"spark.sql.session.timeZone": zone}):
+            spark.sql(f"REFRESH TABLE {name}")
+            for predicate in ("hour = timestamp'2024-03-01 03:00:00'", "hour < '2024-03-01 02:00:00'"):
+                pruned, whole = scan(spark, name, predicate), spark.table(name).where(predicate)
+                assert sorted(pruned.collect()) == sorted(whole.collect()) != []
+            assert explain(spark, name, "id = 3").files_read == 1
