@@ -49,7 +49,7 @@ def build_format(
     clock = Clock()
     info = describe(spark, request.table)
     is_new = info is None or info.provider != request.file_format
-    table_properties(df.schema, request.table, request, [key.column for key in keys], is_new=is_new)
+    table_properties(df, request.table, request, [key.column for key in keys], is_new=is_new)
     with staged(df) as source:
         with clock.phase("sample"):
             layout = plan_layout(source, measured(spark, request.spec, df, info, request))

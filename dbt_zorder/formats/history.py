@@ -47,9 +47,11 @@ def _last_delta(spark: SparkSession, table: TableName) -> tuple[int, int, int] |
 
 
 def _last_iceberg(spark: SparkSession, table: TableName) -> tuple[int, int, int] | None:
-    snapshots = spark.sql(f"SELECT summary FROM {table.sql}.snapshots ORDER BY committed_at DESC").collect()
-    for (summary,) in snapshots:
-        if summary.get("dbt_zorder") == WHOLE or summary.get("operation") == "replace":
+    text = f"SELECT operation, summary FROM {table.sql}.snapshots ORDER BY committed_at DESC"
+    for operation, summary in spark.sql(text).collect():
+        # rewrite_data_files leaves no file but its own where it takes all of them
+        rewritten = operation == "replace" and summary.get("added-data-files") == summary["total-data-files"]
+        if rewritten or summary.get("dbt_zorder") == WHOLE:
             return (
                 int(summary["total-data-files"]),
                 int(summary["total-records"]),

@@ -9,7 +9,16 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import ByteType, ShortType
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    IntegerType,
+    MapType,
+    ShortType,
+    StructField,
+    StructType,
+)
 
 from dbt_zorder.catalog import TableInfo, describe
 from dbt_zorder.columns import case_sensitive, resolve, resolve_all
@@ -22,12 +31,12 @@ from dbt_zorder.formats.writer import writer
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.staging import staged
-from dbt_zorder.sql import quote_name
+from dbt_zorder.sql import quote_name, type_ddl
 from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.incremental import Batch, IncrementReport, after_batch, rows_after
-from dbt_zorder.table.request import BuildRequest, check
+from dbt_zorder.table.request import BuildRequest, check, check_names
 from dbt_zorder.table.schema_change import add_columns_sql, compare, conform, keeps, target_schema
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -57,7 +66,9 @@ def increment_format(
     spark.sql(f"REFRESH TABLE {request.table.sql}")
     before = version_of(spark, request.file_format, request.table)
     sensitive = case_sensitive(spark)
-    df = _as_kept(query(), request)
+    df = query()
+    check_names(df)
+    df = _as_kept(df, request)
     existing = spark.table(request.table.sql).schema
     schema = target_schema(compare(df.schema, existing, sensitive=sensitive), existing, batch.on_schema_change)
     wanted = [column.name for column in resolve_all(request.spec.partition_by, schema, sensitive=sensitive)]
@@ -135,11 +146,25 @@ def _as_kept(df: DataFrame, request: BuildRequest) -> DataFrame:
     """Return a query in the types that a format keeps: Iceberg has no whole numbers below 32 bits."""
     if request.file_format != "iceberg":
         return df
-    small = [field.name for field in df.schema.fields if isinstance(field.dataType, (ByteType, ShortType))]
-    return df.select(
-        *(f.expr(f"CAST({quote_name(name)} AS INT)").alias(name) if name in small else f.col(quote_name(name))
-          for name in df.columns)
-    )  # fmt: skip
+    columns = []
+    for column in df.schema.fields:
+        kept, name = _widened(column.dataType), quote_name(column.name)
+        cast = name if kept == column.dataType else f"CAST({name} AS {type_ddl(kept)})"
+        columns.append(f.expr(cast).alias(column.name))
+    return df.select(*columns)
+
+
+def _widened(kind: DataType) -> DataType:
+    if isinstance(kind, (ByteType, ShortType)):
+        return IntegerType()
+    if isinstance(kind, ArrayType):
+        return ArrayType(_widened(kind.elementType), kind.containsNull)
+    if isinstance(kind, MapType):
+        return MapType(_widened(kind.keyType), _widened(kind.valueType), kind.valueContainsNull)
+    if isinstance(kind, StructType):
+        fields = (StructField(one.name, _widened(one.dataType), one.nullable, one.metadata) for one in kind.fields)
+        return StructType(list(fields))
+    return kind
 
 
 def _batch_spec(

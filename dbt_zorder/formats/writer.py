@@ -76,7 +76,8 @@ def create(df: DataFrame, table: TableName, request: BuildRequest, keys: Sequenc
         ConfigError: the model's table properties keep no statistics of a z-order column.
     """
     made = writer(df, table, request, whole=True)
-    for name, value in table_properties(df.schema, table, request, [key.column for key in keys], is_new=is_new).items():
+    columns = [key.column for key in keys]
+    for name, value in table_properties(df, table, request, columns, is_new=is_new).items():
         made = made.tableProperty(name, value)
     partitions = resolve_all(request.spec.partition_by, df.schema, sensitive=case_sensitive(df.sparkSession))
     if partitions:
@@ -108,7 +109,7 @@ def check_session(spark: SparkSession, request: BuildRequest) -> None:
 
 
 def table_properties(
-    schema: StructType, table: TableName, request: BuildRequest, keys: Sequence[ResolvedColumn], *, is_new: bool
+    df: DataFrame, table: TableName, request: BuildRequest, keys: Sequence[ResolvedColumn], *, is_new: bool
 ) -> dict[str, str]:
     """Return the properties of a table: the user's, comment, statistics of the z-order columns, and a new one's place.
 
@@ -121,13 +122,14 @@ def table_properties(
     if request.comment:
         found["comment"] = request.comment
     kept = _delta_statistics if request.file_format == "delta" else _iceberg_metrics
-    return {**found, **kept(schema, request, keys)}
+    return {**found, **kept(df, request, keys)}
 
 
-def _delta_statistics(schema: StructType, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
+def _delta_statistics(df: DataFrame, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
     """Name the columns that Delta keeps statistics of, where its first 32 do not hold all that are z-ordered by."""
-    partitions = {column.name for column in resolve_all(request.spec.partition_by, schema, sensitive=True)}
-    leaves = [leaf for leaf in _leaves(schema, ()) if leaf.path[0] not in partitions]
+    sensitive = case_sensitive(df.sparkSession)
+    partitions = {column.name for column in resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)}
+    leaves = [leaf for leaf in _leaves(df.schema, ()) if leaf.path[0] not in partitions]
     chosen = request.properties.get(_DELTA_STATS)
     if chosen is not None:
         named = {name.strip().replace("`", "").lower() for name in chosen.split(",")}
@@ -152,7 +154,7 @@ def _first_leaf(column: ResolvedColumn) -> ResolvedColumn:
     return _leaves(column.data_type, column.path)[0] if isinstance(column.data_type, StructType) else column
 
 
-def _iceberg_metrics(schema: StructType, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
+def _iceberg_metrics(df: DataFrame, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
     """Keep whole bounds of the z-order columns, where Iceberg would cut strings, or leave out the 101st column."""
     found = {}
     for key in keys:
@@ -161,7 +163,7 @@ def _iceberg_metrics(schema: StructType, request: BuildRequest, keys: Sequence[R
         if mode is None:
             found[name] = "full"
         _check_kept([key] if mode in ("none", "counts") else [], request, f"{name} '{mode}'")
-    for column in resolve_all(request.bloom, schema):
+    for column in resolve_all(request.bloom, df.schema, sensitive=case_sensitive(df.sparkSession)):
         found[f"{_BY_COLUMN[1]}{column.name}"] = "true"
     return found
 

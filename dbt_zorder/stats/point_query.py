@@ -14,7 +14,7 @@ def point_query_files(minimum: pa.Array, maximum: pa.Array, rows: Sequence[int])
     """Return the mean number of files whose bounds hold a value, over the bounds themselves as values.
 
     Both bounds of a file are values that really occur in it; each counts with half of the file's rows. Files without
-    bounds (all NULL) hold no value and count nowhere. 0.0 if no file has bounds.
+    bounds (all NULL) hold no value and count nowhere. 0.0 if no file has bounds, or rows that are counted.
 
     Args:
         minimum, maximum: one key a file, of any type that Arrow sorts; NULL for a file without bounds.
@@ -22,9 +22,9 @@ def point_query_files(minimum: pa.Array, maximum: pa.Array, rows: Sequence[int])
     """
     known = pc.is_valid(minimum)
     low, high = minimum.filter(known), maximum.filter(known)
-    if len(low) == 0:
-        return 0.0
     weight = np.asarray(rows, dtype=np.float64)[known.to_numpy(zero_copy_only=False)]
+    if not weight.any():
+        return 0.0
     ranks = _ranks(pa.concat_arrays([low, high]))
     lows, highs = ranks[: len(low)], ranks[len(low) :]
     began = np.searchsorted(np.sort(lows), ranks, side="right")

@@ -132,7 +132,7 @@ def write_rows(clustered: DataFrame, request: BuildRequest, path: str) -> None:
     """Write rows as they are placed and sorted."""
     writer = clustered.write.mode("append")
     # a limit on the rows of a file, if the session has one, would cut files apart again
-    writer = writer.option("maxRecordsPerFile", 0).options(**request.options, **bloom_options(clustered, request))
+    writer = writer.option("maxRecordsPerFile", 0).options(**{**request.options, **bloom_options(clustered, request)})
     if request.spec.partition_by:
         # by the names that the query has: Spark would name the folders as they are spelled here
         sensitive = case_sensitive(clustered.sparkSession)

@@ -21,7 +21,7 @@ from dbt_zorder.table.files import has_client
 from dbt_zorder.table.listing import check_unchanged, list_data
 from dbt_zorder.table.optimize import recover, rewrite
 from dbt_zorder.table.overlap import Overlap, measure, measure_standing
-from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, without_null_partitions
+from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, check_names, without_null_partitions
 from dbt_zorder.table.schema_change import add_columns_sql, compare, conform, keeps, target_schema
 from dbt_zorder.table.standing import Standing, known_standing
 from dbt_zorder.table.summary import Summary
@@ -109,6 +109,7 @@ def increment(
             "--full-refresh to replace it."
         )
         raise ZorderError(msg)
+    check_names(df)
     existing = spark.table(request.table.sql).schema
     change = compare(df.schema, existing, sensitive=case_sensitive(spark))
     schema = target_schema(change, existing, batch.on_schema_change)
@@ -117,7 +118,8 @@ def increment(
     if not in_place or not _same_partitions(spark, info, request, schema):
         return _built(_build_with(spark, rows, schema, request, batch, before))
     standing = known_standing(spark, info.location, schema, request.spec)
-    check(rows, replace(request, spec=replace(request.spec, by=_by(spark, standing, request, schema))))
+    # the weights are those of the model's columns, which need not be the table's any more
+    check(rows, replace(request, spec=replace(request.spec, by=_by(spark, standing, request, schema), weights=None)))
     added = schema.fields[len(existing.fields) :]
     if added:
         comments = {column.name.lower(): request.comment_of(column.name) for column in added}
@@ -194,14 +196,18 @@ def rows_after(
         sensitive = case_sensitive(spark)
         columns = resolve_all(request.spec.partition_by, schema, sensitive=sensitive)
         names = [quote_name(column.name) for column in columns]
-        written = without_null_partitions(rows, request)  # the empty text goes to the partition of NULL
-        values = [
-            f"nullif({name}, '{NULL_PARTITION}')" if isinstance(column.data_type, StringType) else name
-            for name, column in zip(names, columns, strict=True)
-        ]
-        replaced = written.select(*(f.expr(value).alias(f"p{n}") for n, value in enumerate(values))).distinct()
-        same = " AND ".join(f"{name} <=> p{n}" for n, name in enumerate(names))
-        kept = kept.join(replaced, f.expr(same), "left_anti")
+        values = names
+        if request.file_format != "iceberg":  # which alone keeps the empty text apart from NULL
+            rows_as_written = without_null_partitions(rows, request)
+            values = [
+                f"nullif({name}, '{NULL_PARTITION}')" if isinstance(column.data_type, StringType) else name
+                for name, column in zip(names, columns, strict=True)
+            ]
+        else:
+            rows_as_written = rows
+        found = rows_as_written.select(*(f.expr(value).alias(f"p{n}") for n, value in enumerate(values))).distinct()
+        same = " AND ".join(f"kept.{name} <=> replaced.p{n}" for n, name in enumerate(names))
+        kept = kept.alias("kept").join(found.alias("replaced"), f.expr(same), "left_anti")
     return kept.unionAll(rows)
 
 

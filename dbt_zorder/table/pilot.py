@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
 
 from dbt_zorder.layout.box import box_sql
 from dbt_zorder.layout.descent import apply_layout
@@ -16,6 +15,7 @@ from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.sizing import parse_size
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.table.files import delete_path, has_client
+from dbt_zorder.table.listing import list_data
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -50,10 +50,8 @@ def sized_layout(
     folder = f"{path}/{PILOT_DIRECTORY}"
     try:
         write(apply_layout(df.filter(" OR ".join(f"({box})" for box in boxes)), layout), folder)
-        files = df.sparkSession.read.parquet(glob_escape(folder))
-        sizes = files.select("_metadata.file_path", "_metadata.file_size").distinct()
-        total = sizes.agg(f.sum("file_size")).collect()[0][0]
-        rows = files.count()
+        total = sum(list_data(df.sparkSession, folder).values())
+        rows = df.sparkSession.read.parquet(glob_escape(folder)).count()
     finally:
         delete_path(df.sparkSession, folder)
     if not rows:

@@ -66,6 +66,28 @@ def check(df: DataFrame, request: BuildRequest) -> None:
     Raises:
         ColumnError, ConfigError: as ``keys_for``; also for stats columns, partition columns and duplicate names.
     """
+    check_names(df)
+    sensitive = case_sensitive(df.sparkSession)
+    partitions = resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)
+    for column in partitions:
+        if len(column.path) > 1 and request.file_format != "iceberg":
+            msg = f"partition_by names '{column.name}', a field inside a column; only a whole column can part a table."
+            raise ConfigError(msg)
+    if partitions and len(partitions) == len(df.columns):
+        msg = "Every column is a partition column; a table needs at least one more."
+        raise ConfigError(msg)
+    keys_for(df, request.spec)
+    for name in request.stats_columns:
+        key_of(resolve(name, df.schema, sensitive=sensitive))  # without an order there is no least and no greatest
+    bloom_options(df, request)
+
+
+def check_names(df: DataFrame) -> None:
+    """Find out whether the columns of a query have names that a table can keep.
+
+    Raises:
+        ColumnError: two have one name, or Spark would replace a part of it.
+    """
     sensitive = case_sensitive(df.sparkSession)
     seen: set[str] = set()
     for name in df.columns:
@@ -77,14 +99,6 @@ def check(df: DataFrame, request: BuildRequest) -> None:
             msg = f"The query produces the column '{name}' twice; every column of a table needs a name of its own."
             raise ColumnError(msg)
         seen.add(folded)
-    partitions = resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)
-    if partitions and len(partitions) == len(df.columns):
-        msg = "Every column is a partition column; a table needs at least one more."
-        raise ConfigError(msg)
-    keys_for(df, request.spec)
-    for name in request.stats_columns:
-        key_of(resolve(name, df.schema, sensitive=sensitive))  # without an order there is no least and no greatest
-    bloom_options(df, request)
 
 
 def without_null_partitions(df: DataFrame, request: BuildRequest) -> DataFrame:

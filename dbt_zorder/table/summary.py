@@ -55,7 +55,7 @@ def gather(stats: DataFrame, keys: Sequence[Key]) -> pa.Table:
 
 def add_up(table: pa.Table, keys: Sequence[Key]) -> Summary:
     """Sum up what ``gather`` gave for the same keys."""
-    rows = table.column("row_count").to_pylist()
+    rows = [count or 0 for count in table.column("row_count").to_pylist()]  # a format need not have counted them
     touched = {
         key.column.name: round(
             point_query_files(

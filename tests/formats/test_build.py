@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,21 @@ def test_properties_that_keep_no_statistics_are_an_error(
     with pytest.raises(ConfigError, match="keeps no statistics of 'a'"):
         build_format(spark, rows(spark, 0, 100), request(table, file_format, properties=own[file_format]))
     assert describe(spark, table) is None
+
+
+def test_columns_are_named_in_any_case(spark: SparkSession, table: TableName, file_format: str) -> None:
+    wanted = replace(request(table, file_format, by=("A",), partition_by=["P"], files=1), bloom=["ID"])
+    report = build_format(spark, rows(spark, 0, 300), wanted)
+    assert report.summary.rows == 300
+    info = describe(spark, table)
+    assert info is not None
+    assert list(info.partition_columns) == ["p"]
+
+
+def test_rows_that_a_format_does_not_count_fail_no_build(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    with settings(spark, {"spark.databricks.delta.stats.collect": "false"}):
+        report = build_format(spark, rows(spark, 0, 300), request(table, file_format, files=2))
+    assert report.summary.files == 2
+    assert spark.table(table.sql).count() == 300

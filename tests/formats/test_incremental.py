@@ -167,3 +167,43 @@ def test_rows_that_come_in_during_a_new_layout_are_kept(
     assert same_rows(spark.table(table.sql), rows(spark, 0, 510))
     rewrite_format(spark, wanted)
     assert same_rows(spark.table(table.sql), rows(spark, 0, 510))
+
+
+def test_the_empty_text_is_a_partition_of_its_own_where_the_format_has_it_so(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    """Iceberg keeps it apart from NULL; in Delta Lake it is NULL."""
+    region = "SELECT id, pmod(hash(id), 50) AS a, {} AS region, {} AS note FROM range({}, {})"
+    wanted = request(table, file_format, by=("a",), partition_by=["region"], files=1)
+    old = region.format("if(id < 10, NULL, '')", "1", 0, 15) + " UNION ALL " + region.format("'x'", "1", 15, 20)
+    build_format(spark, spark.sql(old), wanted)
+    batch = Batch(overwrite=True, on_schema_change="sync_all_columns")
+    increment_format(spark, lambda: spark.sql(region.format("''", "'n'", 100, 103)), wanted, batch, "never")
+    found = {row[0]: row[1] for row in spark.table(table.sql).groupBy("region").count().collect()}
+    assert found == ({None: 10, "": 3, "x": 5} if file_format == "iceberg" else {None: 3, "x": 5})
+
+
+def test_small_whole_numbers_inside_others_are_added_again(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    text = (
+        "SELECT id, CAST(id AS SMALLINT) AS n, named_struct('x', CAST(id AS SMALLINT), 'y', array(CAST(1 AS TINYINT))) "
+        "AS s, map('k', CAST(id AS TINYINT)) AS m FROM range({}, {})"
+    )
+    wanted = request(table, file_format, by=("id",), files=1)
+    for first in (0, 50):
+        increment_format(spark, lambda at=first: spark.sql(text.format(at, at + 50)), wanted, Batch(), "never")  # type: ignore[misc]
+    assert spark.table(table.sql).where("s.x = n AND s.y[0] = 1 AND m['k'] = id").count() == 100
+
+
+def test_a_layout_by_the_formats_own_command_counts_as_one(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    wanted = request(table, file_format, files=4)
+    build_format(spark, rows(spark, 0, 1_000), wanted)
+    for first in range(1_000, 5_000, 1_000):
+        increment_format(spark, partial(rows, spark, first, first + 1_000), wanted, Batch(may_rewrite=False), "never")
+    rewrite_format(spark, wanted, "native")
+    now = read_format(spark, wanted)
+    assert now.built.bytes == pytest.approx(now.size[0])
+    assert not now.overlap(wanted.spec).is_due

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -66,3 +67,30 @@ def test_what_is_wrong_is_found_first(spark: SparkSession, table: TableName) -> 
     spark.sql(f"CREATE TABLE {other.sql} USING csv AS {rows(0, 3)}")
     with pytest.raises(ZorderError, match="is a csv table"):
         go(spark, rows(0, 9), BuildRequest(other, wanted.spec))
+
+
+def test_weights_of_other_columns_than_the_table_has_do_not_stop_a_batch(spark: SparkSession, table: TableName) -> None:
+    made(spark, table, rows(0, 100), by=("a",))
+    wanted = request(table, by=("a", "s", "id"))
+    wanted = replace(wanted, spec=replace(wanted.spec, weights=(1, 2, 1)))
+    assert go(spark, rows(100, 120), wanted).appended is not None
+    assert same(spark.table(table.sql), spark.sql(rows(0, 120)))
+
+
+def test_columns_may_have_any_name_where_partitions_are_replaced_by_a_new_version(
+    spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = "SELECT id, a, s AS P0, a AS kept, s AS replaced, p FROM ({})"
+    wanted = request(table, by=("a",), partition_by=("p",))
+    go(spark, named.format(rows(0, 90)), wanted)
+    monkeypatch.setattr(module, "has_client", lambda _: False)
+    batch = named.format(rows(90, 120)) + " WHERE p = 1"
+    assert go(spark, batch, wanted, overwrite=True).appended is None
+    old = named.format(rows(0, 90)) + " WHERE p <> 1"
+    assert same(spark.table(table.sql), spark.sql(f"{old} UNION ALL {batch}"))
+
+
+def test_a_column_twice_in_a_batch_is_named(spark: SparkSession, table: TableName) -> None:
+    wanted = made(spark, table, rows(0, 100))
+    with pytest.raises(ColumnError, match="produces the column 'A' twice"):
+        go(spark, f"SELECT *, 1 AS A FROM ({rows(100, 120)})", wanted)

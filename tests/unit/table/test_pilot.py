@@ -46,3 +46,13 @@ def test_partitions_come_out_at_the_size_that_was_asked_for(spark: SparkSession)
     assert info is not None
     sizes = [row[0] for row in read_stats(spark, info.location).select("file_size").collect()]
     assert median(sizes) == pytest.approx(200_000, rel=0.15)
+
+
+def test_a_column_named_as_sparks_metadata_is_no_obstacle(spark: SparkSession) -> None:
+    table = TableName("default", unique("sized"))
+    query = "SELECT id, sha1(string(id)) AS _metadata FROM range(30000)"
+    if not hasattr(spark.range(1), "metadataColumn"):
+        pytest.skip("PySpark 3.5 has no way around such a column")
+    report = build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["id"], file_size=200_000)))
+    assert report.summary.rows == 30_000
+    assert report.summary.files > 2

@@ -27,6 +27,7 @@ def request(by: tuple[str, ...], partition_by: tuple[str, ...] = (), **more: Any
         ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("s", "S")}, ColumnError, "named twice"),
         ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("a",)}, ConfigError, "partition column"),
         ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("a", "s")}, ConfigError, "Every column is"),
+        ("SELECT 1 AS a, struct(2 AS x) AS s", {"by": ("a",), "partition_by": ("s.x",)}, ConfigError, "a field inside"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_request_is_found(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
 from dbt_zorder.columns import resolve_all
 from dbt_zorder.layout.keys import key_of
@@ -42,3 +43,10 @@ def test_no_files_have_figures_too(spark: SparkSession, table: str) -> None:
     columns = [key_of(c) for c in resolve_all(["id"], spark.table(table).schema)]
     summary = summarize(collect(spark, table, ["id"]).where("false"), columns)
     assert (summary.files, summary.rows, summary.bytes, summary.point_query_files) == (0, 0, 0, {"id": 0.0})
+
+
+def test_rows_that_nobody_counted_are_none(spark: SparkSession, table: str) -> None:
+    keys = [key_of(c) for c in resolve_all(["id"], spark.table(table).schema)]
+    stats = collect(spark, table, ["id"]).withColumn("row_count", f.lit(None).cast("bigint"))
+    summary = summarize(stats, keys)
+    assert (summary.files, summary.rows, summary.point_query_files) == (4, 0, {"id": 0.0})
