@@ -14,7 +14,7 @@ from dbt_zorder.adapter.config import ModelSettings
 from dbt_zorder.adapter.documented import DocumentedAdapter
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.progress import progress
-from dbt_zorder.adapter.requests import build_request
+from dbt_zorder.adapter.requests import build_request, kept_settings
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.formats.optimize import optimize_format
 from dbt_zorder.stats.formats import FORMATS
@@ -77,7 +77,7 @@ class OperationsAdapter(DocumentedAdapter):
             if not isinstance(dry_run, bool):
                 msg = f"zorder_vacuum: dry_run is {dry_run!r}, but it must be true or false."
                 raise ZorderError(msg)
-            settings = self.zorder_settings(model) if model else None
+            settings = kept_settings(model) if model else None
             vacuumed = vacuum(
                 self.session,
                 table_name(relation),

@@ -59,5 +59,16 @@ def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[
     return settings
 
 
+def kept_settings(model: Mapping[str, Any]) -> ModelSettings | None:
+    """Return the settings that say how long versions are kept, also of a snapshot that names no ``zorder_by``.
+
+    None for what is not built by versions.
+    """
+    config = model["config"]
+    if model["resource_type"] == "snapshot":
+        config = {**config, "zorder_by": config.get("zorder_by") or ["dbt_valid_from"], "zorder_skip": None}
+    return ModelSettings.from_config(model_name(model), config)
+
+
 def _listed(names: list[str] | str | None) -> list[str]:
     return [names] if isinstance(names, str) else names or []

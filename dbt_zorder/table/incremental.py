@@ -196,18 +196,16 @@ def rows_after(
         sensitive = case_sensitive(spark)
         columns = resolve_all(request.spec.partition_by, schema, sensitive=sensitive)
         names = [quote_name(column.name) for column in columns]
-        values = names
+        values, found = names, rows
         if request.file_format != "iceberg":  # which alone keeps the empty text apart from NULL
-            rows_as_written = without_null_partitions(rows, request)
+            found = without_null_partitions(rows, request)
             values = [
                 f"nullif({name}, '{NULL_PARTITION}')" if isinstance(column.data_type, StringType) else name
                 for name, column in zip(names, columns, strict=True)
             ]
-        else:
-            rows_as_written = rows
-        found = rows_as_written.select(*(f.expr(value).alias(f"p{n}") for n, value in enumerate(values))).distinct()
+        replaced = found.select(*(f.expr(value).alias(f"p{n}") for n, value in enumerate(values))).distinct()
         same = " AND ".join(f"kept.{name} <=> replaced.p{n}" for n, name in enumerate(names))
-        kept = kept.alias("kept").join(found.alias("replaced"), f.expr(same), "left_anti")
+        kept = kept.alias("kept").join(replaced.alias("replaced"), f.expr(same), "left_anti")
     return kept.unionAll(rows)
 
 

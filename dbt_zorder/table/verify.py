@@ -13,6 +13,7 @@ from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ColumnError, ZorderError
 from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.collect import collect
+from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.stats.listing import listed_files, local_file
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
@@ -49,9 +50,12 @@ def verify_table(spark: SparkSession, table: TableName) -> Verified:
     Bounds that are wider than the rows are no finding: they prune less, never wrongly.
 
     Raises:
-        ZorderError: the table does not exist or has no stats that can be read.
+        ZorderError: the table does not exist, has no stats that can be read, or is of a format that keeps its own.
     """
     info = describe(spark, table)
+    if info is not None and info.provider in FORMATS:
+        msg = f"{table} is {info.provider}, which keeps its own statistics: there are none of ours to compare it with."
+        raise ZorderError(msg)
     location = info.location if info else ""
     try:
         stats = read_stats(spark, location).cache()

@@ -2,7 +2,8 @@
 
     dbt run-operation zorder_vacuum --args '{model: orders, dry_run: false, grace_hours: 24, keep_versions: 2}'
 
-    Without a model: all models of the project with a zorder_by. Bounds that are not given are those of the model. -#}
+    Without a model: all tables of the project that are built by versions. Bounds that are not given are those of the
+    model. -#}
 {% macro zorder_vacuum(model=none, dry_run=true, grace_hours=none, keep_versions=none) %}
   {%- set found = [] -%}
   {%- for target in zorder_targets(model) -%}
@@ -16,10 +17,11 @@
   {{ return(found) }}
 {% endmacro %}
 
-{#- Relation and node of a model by name, of any table by `schema.identifier`, or of all models with a zorder_by. -#}
+{#- Relation and node of a model, seed or snapshot by name, of any table by `schema.identifier`, or of all those that are
+    built by versions. -#}
 {% macro zorder_targets(name=none) %}
   {%- set found = [] -%}
-  {%- for node in graph.nodes.values() if execute and node.resource_type == 'model' -%}
+  {%- for node in graph.nodes.values() if execute and node.resource_type in ('model', 'seed', 'snapshot') -%}
     {%- if node.name == name or (name is none and zorder_has_versions(node)) -%}
       {% do found.append({'relation': api.Relation.create(schema=node.schema, identifier=node.alias), 'node': node}) %}
     {%- endif -%}
@@ -30,8 +32,11 @@
   {{ return(found) }}
 {% endmacro %}
 
-{#- Whether a model is z-ordered by versions of ours: Delta and Iceberg keep their own. -#}
+{#- Whether a node is built by versions of ours: a snapshot always is, others with a zorder_by. Not in Delta and Iceberg,
+    which keep their own, and not what has no table, as where a zorder_by is that of a whole folder of models. -#}
 {% macro zorder_has_versions(node) %}
-  {%- set file_format = (node.config.get('file_format') or 'parquet') | lower -%}
-  {{ return(node.config.get('zorder_by') and not node.config.get('zorder_skip') and file_format == 'parquet') }}
+  {%- set given = node.config -%}
+  {%- set in_parquet = (given.get('file_format') or 'parquet') | lower == 'parquet' -%}
+  {%- set ordered = given.get('zorder_by') and not given.get('zorder_skip') or node.resource_type == 'snapshot' -%}
+  {{ return(in_parquet and ordered and given.get('materialized') not in ('view', 'ephemeral')) }}
 {% endmacro %}

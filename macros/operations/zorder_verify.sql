@@ -2,7 +2,7 @@
 
     dbt run-operation zorder_verify --args '{model: orders}'
 
-    Without a model: all models of the project with a zorder_by. All rows of the stats columns are read. -#}
+    Without a model: all tables of the project that are built by versions. All rows of the stats columns are read. -#}
 {% macro zorder_verify(model=none) %}
   {%- set wrong = [] -%}
   {%- for target in zorder_targets(model) -%}

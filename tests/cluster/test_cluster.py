@@ -111,7 +111,7 @@ def check(project: Path, target: dict[str, Any], said: str) -> None:
         assert line in shown, shown
     explained = dbt(project, target, "run-operation", "zorder_explain", "--args", '{model: events, where: "id < 100"}')
     assert "`id` < 100" in explained
-    assert dbt(project, target, "run-operation", "zorder_verify").count("listing, stats and footers agree") == 4
+    assert dbt(project, target, "run-operation", "zorder_verify").count("listing, stats and footers agree") == 5
 
 
 def test_a_standalone_cluster(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -126,6 +126,9 @@ class TestFormat:
         _, log = run_dbt_and_capture(["run-operation", "zorder_vacuum", "--args", "{dry_run: false, grace_hours: 0}"])
         assert "plain" not in log
         run_dbt(["run-operation", "zorder_verify"])
+        verify = ["run-operation", "zorder_verify", "--args", "{model: plain}"]
+        _, log = run_dbt_and_capture(verify, expect_pass=False)
+        assert f"plain is {file_format}, which keeps its own statistics" in log
         assert sorted(properties(spark, TableName(project.test_schema, "plain"))) == before
 
     def test_docs(self, project: Any) -> None:

@@ -148,6 +148,48 @@ class TestVersions:
         assert "Traceback" not in output
 
 
+SNAPSHOT = """
+snapshots:
+  - name: history
+    relation: ref('m')
+    config: {strategy: check, unique_key: id, check_cols: [a], zorder_keep_versions: 7}
+"""
+
+
+class TestAllThatHasVersions:
+    """A folder's zorder_by is that of its tables; seeds and snapshots have versions too."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        rows = "select id, id % 7 + {{ var('more', 0) }} as a from range(50)"
+        kinds = {"m": "table", "looked_at": "view", "inlined": "ephemeral"}
+        return {f"{name}.sql": f"{{{{ config(materialized='{kind}') }}}} {rows}" for name, kind in kinds.items()}
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {"codes.csv": "a,b\n1,x\n2,y\n"}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"history.yml": SNAPSHOT}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"models": {"+zorder_by": "a"}, "seeds": {"+zorder_by": "a", "+zorder_keep_versions": 5}}
+
+    def test_each_is_vacuumed_and_verified_by_its_own_bounds(self, project: Any, spark: SparkSession) -> None:
+        for more in range(3):
+            run_dbt(["build", "--vars", f"{{more: {more}}}"])
+        output = operate("zorder_vacuum", "{grace_hours: 0}")
+        assert output.count("0 of 3 versions to delete") == 3
+        for kept in (2, 5, 7):
+            assert output.count(f"is one of the {kept} old versions that are kept") == 2
+        assert "looked_at" not in output
+        assert "inlined" not in output
+        assert "is one of the 7 old versions that are kept" in operate("zorder_vacuum", "{model: history}")
+        assert operate("zorder_verify", "{}").count("listing, stats and footers agree") == 3
+
+
 def temporary_views(spark: SparkSession) -> set[str]:
     return {row.tableName for row in spark.sql("SHOW TABLES").where("isTemporary").collect()}
 
