@@ -198,7 +198,7 @@ def main() -> None:
     for data in arguments.data:
         source(data, arguments.scale)
         lines: list[Line] = []
-        path = arguments.out / f"peers_{data}.csv"
+        path = arguments.out / f"peers_{data}{'_hudi' if arguments.sessions == ['hudi'] else ''}.csv"
         for session in arguments.sessions:
             part = OUTPUT / f"{session}.json"
             part.parent.mkdir(parents=True, exist_ok=True)

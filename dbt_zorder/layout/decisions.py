@@ -25,7 +25,7 @@ from dbt_zorder.layout.literals import KeyValue, key_literal
 
 MOST_FILES = 256
 """Of a tree that is written as decisions: they are sent to each task."""
-VALUES_A_DECISION = 500_000
+VALUES_A_DECISION = 150_000
 """So many values that are not copied save what it takes to compile one decision, 3 to 18 ms (docs/decisions/010)."""
 
 

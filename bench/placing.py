@@ -1,0 +1,125 @@
+"""The two ways by which rows find their place, beside ORDER BY: ``python -m bench.placing``.
+
+The same tree written as decisions (``layout/decisions.py``) or as a descent (``layout/descent.py``), whatever
+``VALUES_A_DECISION`` would choose for the table: it was chosen by these figures (docs/decisions/010). Each build draws
+another sample and leaves out another column, so that none finds its code compiled by the one before: in a ``dbt run``
+each model is built once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from functools import partial
+from itertools import count
+from pathlib import Path
+from unittest.mock import patch
+
+from pyspark.sql import DataFrame
+from rich.console import Console
+from rich.table import Table
+
+from bench.datasets import DATA, MILLION, kept, narrow, ordered, wide
+from bench.figures import keep_figures
+from bench.kernel_time import NARROW_KEYS, WIDE_KEYS
+from bench.measure import SETTINGS, Meter
+from dbt_zorder.adapter.session import open_session
+from dbt_zorder.layout import decisions
+from dbt_zorder.layout.descent import apply_layout
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+
+RESULTS = Path(__file__).parent / "results"
+OUTPUT = DATA / "placing"
+ROWS = ((3.0, 9, 2, 16), (3.0, 9, 2, 60), (3.0, 9, 2, 125), (3.0, 9, 2, 250))
+WIDTHS = (
+    (1.67, 9, 2, 16),
+    (1.67, 9, 8, 16),
+    (0.25, 60, 2, 16),
+    (0.25, 60, 8, 16),
+    (0.1, 150, 2, 16),
+    (0.1, 150, 8, 16),
+    (0.05, 300, 4, 16),
+)
+"""Million rows, columns (one is left out), keys and files; the second set has some 15 million values in each table."""
+
+
+def planned(df: DataFrame, spec: LayoutSpec, values_a_decision: int) -> Layout:
+    """Plan a layout as if one decision paid for itself from so many values on."""
+    with patch.object(decisions, "VALUES_A_DECISION", values_a_decision):
+        return plan_layout(df, spec)
+
+
+def main() -> None:
+    """Print the table and keep the figures as CSV."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--scale", type=float, default=1.0, help="of the rows")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    spark = open_session(SETTINGS, str(DATA / "session"))
+    meter = Meter(spark)
+    seeds, builds = count(), count()
+    headings = ("table", "keys", "files", "decisions", "descent: CPU", "decisions: CPU", "descent: wall", "wall")
+    table = Table(*headings, title="Beside ORDER BY")
+    lines = []
+
+    def fresh(df: DataFrame, keys: list[str]) -> DataFrame:
+        others = [name for name in df.columns if name not in keys]
+        return df.drop(others[next(builds) % len(others)])
+
+    def write(df: DataFrame) -> None:
+        df.write.mode("overwrite").parquet(str(OUTPUT))
+
+    def order(df: DataFrame, keys: list[str], files: int) -> None:
+        write(ordered(fresh(df, keys), files, keys))
+
+    def cluster(df: DataFrame, keys: list[str], files: int, values_a_decision: int) -> None:
+        rows = fresh(df, keys)
+        spec = LayoutSpec(by=keys, files=files, seed=next(seeds))
+        write(apply_layout(rows, planned(rows, spec, values_a_decision)))
+
+    for millions, columns, number, files in (*ROWS, *WIDTHS):
+        rows = int(millions * MILLION * arguments.scale)
+        if columns == 9:
+            df, keys = kept(spark, f"narrow_{rows}", partial(narrow, spark, rows)), NARROW_KEYS[:number]
+        else:
+            df, keys = kept(spark, f"wide_{columns}_{rows}", partial(wide, spark, rows, columns)), WIDE_KEYS[:number]
+        layout = planned(df, LayoutSpec(by=keys, files=files, seed=next(seeds)), 1)
+        grid = layout.grid
+        decided = files + sum(map(len, grid.boundaries)) if grid else 0
+        costs = meter.in_turn(
+            {
+                "order": partial(order, df, keys, files),
+                "descent": partial(cluster, df, keys, files, sys.maxsize),
+                "decisions": partial(cluster, df, keys, files, 1),
+            },
+            arguments.repeats,
+        )
+        name = f"{rows:,} rows x {columns - 1} columns"
+        for way, cost in costs.items():
+            lines.append(
+                {
+                    "rows": rows,
+                    "columns": columns - 1,
+                    "keys": number,
+                    "files": files,
+                    "decisions": decided,
+                    "way": way,
+                    "wall_seconds": round(cost.wall, 2),
+                    "cpu_seconds": round(cost.cpu, 2),
+                }
+            )
+        base = costs["order"]
+        ours = (costs["descent"], costs["decisions"])
+        ratios = [*(cost.cpu / base.cpu for cost in ours), *(cost.wall / base.wall for cost in ours)]
+        table.add_row(name, str(number), str(files), str(decided), *(f"{ratio:.2f}" for ratio in ratios))
+        Console().print(name, number, files, decided, *(f"{ratio:.2f}" for ratio in ratios))
+        keep_figures(lines, arguments.out / "placing.csv")
+    Console(width=120).print(table)
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
