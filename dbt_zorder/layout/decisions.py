@@ -26,7 +26,9 @@ from dbt_zorder.layout.literals import KeyValue, key_literal
 MOST_FILES = 256
 """Of a tree that is written as decisions: they are sent to each task."""
 VALUES_A_DECISION = 150_000
-"""So many values that are not copied save what it takes to compile one decision, 3 to 18 ms (docs/decisions/010)."""
+ROWS_TO_COMPILE = 200_000
+"""So many values that are not copied save what it takes to compile one decision, some 4 ms; and the projections over all
+columns, of which decisions need none, take as long to compile as to copy so many more rows (docs/decisions/010)."""
 
 
 def boundaries_allowed(df: DataFrame, layout: Layout) -> int:
@@ -36,7 +38,8 @@ def boundaries_allowed(df: DataFrame, layout: Layout) -> int:
     columns = len(leaf_names(df.schema))
     # where a hash parts rows, it reads all of their columns
     hashed = columns * int((layout.file_count > 1).sum())
-    return layout.rows * columns // VALUES_A_DECISION - layout.files - hashed
+    values = (layout.rows + ROWS_TO_COMPILE) * columns
+    return values // VALUES_A_DECISION - layout.files - hashed
 
 
 def decidable(df: DataFrame, layout: Layout) -> bool:

@@ -19,6 +19,7 @@ MIXED = mixed(4000)
 @pytest.fixture(autouse=True)
 def for_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dbt_zorder.layout.decisions.VALUES_A_DECISION", 1)
+    monkeypatch.setattr("dbt_zorder.layout.decisions.ROWS_TO_COMPILE", 0)
 
 
 def placed(df: DataFrame, plan: Plan) -> list[list[int]]:
@@ -131,7 +132,7 @@ def test_what_decisions_do_not_fit_takes_the_descent(spark: SparkSession, spec: 
     assert sorted(row[0] for row in apply_layout(frame, layout).select("id").collect()) == list(range(4000))
 
 
-def test_a_small_table_does_not_pay_for_what_is_compiled_anew(
+def test_a_small_table_does_not_pay_for_what_is_compiled_anew_unless_it_is_wide(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame = spark.sql(MIXED)
@@ -140,3 +141,6 @@ def test_a_small_table_does_not_pay_for_what_is_compiled_anew(
     monkeypatch.setattr("dbt_zorder.layout.decisions.VALUES_A_DECISION", 9 * 1000)
     layout = plan_layout(frame, LayoutSpec(by=["s", "a"], files=8))
     assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (False, -4)
+    monkeypatch.setattr("dbt_zorder.layout.decisions.ROWS_TO_COMPILE", 70_000)
+    layout = plan_layout(frame, LayoutSpec(by=["s", "a"], files=8))
+    assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (True, 66)
