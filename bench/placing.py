@@ -32,8 +32,11 @@ from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 
 RESULTS = Path(__file__).parent / "results"
 OUTPUT = DATA / "placing"
-ROWS = ((3.0, 9, 2, 16), (3.0, 9, 2, 60), (3.0, 9, 2, 125), (3.0, 9, 2, 250))
-WIDTHS = (
+CASES = (
+    (3.0, 9, 2, 16),
+    (3.0, 9, 2, 60),
+    (3.0, 9, 2, 125),
+    (3.0, 9, 2, 250),
     (1.67, 9, 2, 16),
     (1.67, 9, 8, 16),
     (0.25, 60, 2, 16),
@@ -41,8 +44,12 @@ WIDTHS = (
     (0.1, 150, 2, 16),
     (0.1, 150, 8, 16),
     (0.05, 300, 4, 16),
+    (0.3, 9, 2, 16),
+    (0.03, 60, 4, 16),
+    (0.02, 150, 2, 16),
+    (0.01, 300, 4, 16),
 )
-"""Million rows, columns (one is left out), keys and files; the second set has some 15 million values in each table."""
+"""Million rows, columns (one is left out), keys and files: many rows, then some 15 million values, then 2 to 3."""
 
 
 def planned(df: DataFrame, spec: LayoutSpec, values_a_decision: int) -> Layout:
@@ -80,7 +87,7 @@ def main() -> None:
         spec = LayoutSpec(by=keys, files=files, seed=next(seeds))
         write(apply_layout(rows, planned(rows, spec, values_a_decision)))
 
-    for millions, columns, number, files in (*ROWS, *WIDTHS):
+    for millions, columns, number, files in CASES:
         rows = int(millions * MILLION * arguments.scale)
         if columns == 9:
             df, keys = kept(spark, f"narrow_{rows}", partial(narrow, spark, rows)), NARROW_KEYS[:number]

@@ -27,7 +27,7 @@ MOST_FILES = 256
 """Of a tree that is written as decisions: they are sent to each task."""
 VALUES_A_DECISION = 150_000
 ROWS_TO_COMPILE = 200_000
-"""So many values that are not copied save what it takes to compile one decision, some 4 ms; and the projections over all
+"""So many values that are not copied save what it takes to compile one decision, some 4 ms; and projections over all
 columns, of which decisions need none, take as long to compile as to copy so many more rows (docs/decisions/010)."""
 
 
