@@ -143,14 +143,13 @@ def _check_names(model: str, config: Mapping[str, Any]) -> None:
 def _check_curve(model: str, own: Mapping[str, Any], by: Sequence[str]) -> None:
     if own["weights"] is not None and own["curve"] != CURVES[0] and len(by) > 1:
         msg = (
-            f"Model {model}: zorder_weights counts where the tree of zorder_curve '{CURVES[0]}' cuts, and zorder_curve "
-            f"is '{own['curve']}': leave out one of the two."
+            f"Model {model}: zorder_weights has no effect with zorder_curve '{own['curve']}': leave out one of the two."
         )
         raise ConfigError(msg)
     if own["encoding"] == "bits" and own["curve"] == "linear":
         msg = (
-            f"Model {model}: zorder_encoding 'bits' is of curves that interleave columns, and zorder_curve 'linear' "
-            "takes one after another: leave out one of the two."
+            f"Model {model}: zorder_encoding 'bits' has no effect with zorder_curve 'linear', which interleaves "
+            "nothing: leave out one of the two."
         )
         raise ConfigError(msg)
 

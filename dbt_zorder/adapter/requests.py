@@ -65,8 +65,10 @@ def kept_settings(model: Mapping[str, Any]) -> ModelSettings | None:
     None for what is not built by versions.
     """
     config = model["config"]
-    if model["resource_type"] == "snapshot":
-        config = {**config, "zorder_by": config.get("zorder_by") or ["dbt_valid_from"], "zorder_skip": None}
+    if model["resource_type"] == "snapshot" and not config.get("zorder_by"):
+        # whatever it is clustered by: nothing is built here
+        any_column = {"zorder_by": ["dbt_valid_from"], "zorder_weights": None, "partition_by": None}
+        config = {**config, **any_column, "zorder_skip": None}
     return ModelSettings.from_config(model_name(model), config)
 
 

@@ -22,8 +22,10 @@ from dbt_zorder.curve.split import FileCell, Splitter
 
 _EXTRA_DEPTH = 4  # a tree may be this much deeper than a balanced one before the rest is left to a hash
 
-_MOST_CELLS = 1 << 19
-"""Of the last level of all trees, which are as deep as the deepest: one large partition among many small ones."""
+_MOST_IN_ORDER = 1 << 19
+"""Cells in all for which levels are added below the files. All trees are as deep as the deepest one, so that where one
+partition is much larger than many others there is little or no order inside files. What the files need is not bounded.
+"""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def grow(
     counts = np.asarray([cell.files for cell in cells], dtype=np.int32)
     first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int32)
     file_levels = len(cuts)
-    order_levels = min(order_levels, max(0, (_MOST_CELLS // (trees << file_levels)).bit_length() - 1))
+    order_levels = min(order_levels, max(0, (_MOST_IN_ORDER // (trees << file_levels)).bit_length() - 1))
     cuts += order_cells(ranks, [cell.rows for cell in cells], order_levels, mass, scale)
     return Forest(trees, tuple(cuts), file_levels, first, np.maximum(counts, 1), int(counts.sum()))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName
-from dbt_zorder.formats.writer import WHOLE, is_whole
+from dbt_zorder.catalog import TableName, properties
+from dbt_zorder.formats.writer import LAST_NATIVE, WHOLE, is_whole
 from dbt_zorder.stats.delta_log import delta_version
 from dbt_zorder.stats.iceberg_manifests import iceberg_version
 from dbt_zorder.table.summary import Summary
@@ -47,11 +47,11 @@ def _last_delta(spark: SparkSession, table: TableName) -> tuple[int, int, int] |
 
 
 def _last_iceberg(spark: SparkSession, table: TableName) -> tuple[int, int, int] | None:
-    text = f"SELECT operation, summary FROM {table.sql}.snapshots ORDER BY committed_at DESC"
-    for operation, summary in spark.sql(text).collect():
-        # rewrite_data_files leaves no file but its own where it takes all of them
-        rewritten = operation == "replace" and summary.get("added-data-files") == summary["total-data-files"]
-        if rewritten or summary.get("dbt_zorder") == WHOLE:
+    text = f"SELECT snapshot_id, operation, summary FROM {table.sql}.snapshots ORDER BY committed_at DESC"
+    for snapshot, operation, summary in spark.sql(text).collect():
+        # others, too, rewrite files, but in no order
+        ours = operation == "replace" and properties(spark, table).get(LAST_NATIVE) == str(snapshot)
+        if ours or summary.get("dbt_zorder") == WHOLE:
             return (
                 int(summary["total-data-files"]),
                 int(summary["total-records"]),

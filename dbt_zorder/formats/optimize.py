@@ -14,7 +14,7 @@ from dbt_zorder.errors import BuildError, LostRowsError, ZorderError
 from dbt_zorder.formats.build import measured, summary_of
 from dbt_zorder.formats.history import commit_of, version_of
 from dbt_zorder.formats.standing import read_format
-from dbt_zorder.formats.writer import options, writer
+from dbt_zorder.formats.writer import LAST_NATIVE, options, writer
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.plan import keys_for, plan_layout
 from dbt_zorder.sql import quote_string
@@ -43,6 +43,9 @@ def rewrite_format(spark: SparkSession, request: BuildRequest, how: str = "auto"
     if how == NATIVE:
         with clock.phase("write"):
             spark.sql(native_command(request, [key.column.sql for key in keys])).collect()
+            if request.file_format == "iceberg":
+                made = version_of(spark, request.file_format, request.table)
+                spark.sql(f"ALTER TABLE {request.table.sql} SET TBLPROPERTIES ('{LAST_NATIVE}' = '{made}')")
     else:
         _rewrite(spark, request, info, clock)
     with clock.phase("stats"):

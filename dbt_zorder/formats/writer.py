@@ -21,6 +21,9 @@ from dbt_zorder.table.request import BuildRequest
 WHOLE = "whole"
 """What a commit says that laid out all of a table."""
 
+LAST_NATIVE = "dbt_zorder.last-native-layout"
+"""Property of an Iceberg table: the snapshot that its own command last laid out, which takes no note of ours."""
+
 _CATALOG = "spark.sql.catalog.spark_catalog"
 _NOTE = "dbt_zorder"
 _DELTA_STATS = "delta.dataSkippingStatsColumns"

@@ -104,7 +104,7 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
         return _full(plan, stats.reason)
     if not agrees(plan.table, plan.accepted, tree):
         return _full(plan, _disagreement(tree))
-    columns = [column for column in _covered(tree, stats) if _in_any_zone(column, plan.facts)]
+    columns = [column for column in _covered(tree, stats) if plan.skipped_by or _in_any_zone(column, plan.facts)]
     names = stats_names(columns)
     rules = Rules(_is_true(spark, "spark.sql.legacy.typeCoercion.datetimeToString.enabled"))
     types = types_of(spark, tree)
@@ -152,8 +152,8 @@ def _covered(tree: Node, stats: Stats) -> list[Column]:
 def _in_any_zone(column: Column, facts: TableFacts) -> bool:
     """Tell whether a column's values are the same in every session.
 
-    A partition column that is a moment stands as text in the name of a folder, which each reader's Spark takes to be of
-    its own time zone; its statistics were collected in another session.
+    A partition column of a Parquet table that is a moment stands as text in the name of a folder, which each reader's
+    Spark takes to be of its own time zone; its statistics were collected in another session.
     """
     parted = {name.lower() for name in facts.partition_columns}
     return not isinstance(column.data_type, TimestampType) or column.name.lower() not in parted

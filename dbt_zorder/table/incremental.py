@@ -14,7 +14,6 @@ from pyspark.sql.types import StringType, StructType
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import case_sensitive, resolve_all
 from dbt_zorder.errors import LostRowsError, ZorderError
-from dbt_zorder.sql import quote_name
 from dbt_zorder.table.append import AppendReport, append
 from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.files import has_client
@@ -195,7 +194,7 @@ def rows_after(
     if batch.overwrite:
         sensitive = case_sensitive(spark)
         columns = resolve_all(request.spec.partition_by, schema, sensitive=sensitive)
-        names = [quote_name(column.name) for column in columns]
+        names = [column.sql for column in columns]
         values, found = names, rows
         if request.file_format != "iceberg":  # which alone keeps the empty text apart from NULL
             found = without_null_partitions(rows, request)

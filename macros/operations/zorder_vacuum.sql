@@ -18,11 +18,12 @@
 {% endmacro %}
 
 {#- Relation and node of a model, seed or snapshot by name, of any table by `schema.identifier`, or of all those that are
-    built by versions. -#}
+    built by versions and whose schema is there. -#}
 {% macro zorder_targets(name=none) %}
   {%- set found = [] -%}
   {%- for node in graph.nodes.values() if execute and node.resource_type in ('model', 'seed', 'snapshot') -%}
-    {%- if node.name == name or (name is none and zorder_has_versions(node)) -%}
+    {%- set wanted = zorder_has_versions(node) and adapter.check_schema_exists(node.database, node.schema) -%}
+    {%- if node.name == name or (name is none and wanted) -%}
       {% do found.append({'relation': api.Relation.create(schema=node.schema, identifier=node.alias), 'node': node}) %}
     {%- endif -%}
   {%- endfor -%}

@@ -149,6 +149,8 @@ def test_columns_are_named_in_any_case(spark: SparkSession, table: TableName, fi
     info = describe(spark, table)
     assert info is not None
     assert list(info.partition_columns) == ["p"]
+    if file_format == "iceberg":
+        assert properties(spark, table)["write.parquet.bloom-filter-enabled.column.id"] == "true"
 
 
 def test_rows_that_a_format_does_not_count_fail_no_build(

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -241,3 +242,11 @@ def test_every_type_that_can_be_ordered_is_built(spark: SparkSession, table: Tab
 
 def test_versions_have_names_of_their_kind(spark: SparkSession, table: TableName) -> None:
     assert is_version(run(spark, table).version)
+
+
+def test_a_bloom_filter_wins_over_an_option_of_the_same_name(spark: SparkSession, table: TableName) -> None:
+    run(spark, table, files=1, bloom=["s"], options={"parquet.bloom.filter.enabled#s": "false"})
+    (name,) = spark.table(table.sql).inputFiles()
+    group = pq.read_metadata(name.removeprefix("file:")).row_group(0)
+    chunks = [group.column(number) for number in range(group.num_columns)]
+    assert [chunk.path_in_schema for chunk in chunks if chunk.bloom_filter_length] == ["s"]
