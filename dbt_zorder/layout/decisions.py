@@ -26,9 +26,7 @@ from dbt_zorder.layout.literals import KeyValue, key_literal
 MOST_FILES = 256
 """Of a tree that is written as decisions: they are sent to each task."""
 VALUES_A_DECISION = 150_000
-ROWS_TO_COMPILE = 200_000
-"""So many values that are not copied save what it takes to compile one decision, some 4 ms; and projections over all
-columns, of which decisions need none, take as long to compile as to copy so many more rows (docs/decisions/010)."""
+"""So many values that are not copied save what it takes to compile one decision, some 4 ms (docs/decisions/010)."""
 
 
 def boundaries_allowed(df: DataFrame, layout: Layout) -> int:
@@ -38,8 +36,8 @@ def boundaries_allowed(df: DataFrame, layout: Layout) -> int:
     columns = len(leaf_names(df.schema))
     # where a hash parts rows, it reads all of their columns
     hashed = columns * int((layout.file_count > 1).sum())
-    values = (layout.rows + ROWS_TO_COMPILE) * columns
-    return values // VALUES_A_DECISION - layout.files - hashed
+    # each column of the descent's projections, of which decisions need none, takes as long to compile as a decision
+    return columns + layout.rows * columns // VALUES_A_DECISION - layout.files - hashed
 
 
 def decidable(df: DataFrame, layout: Layout) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from dbt_zorder.curve.forest import descend
 from dbt_zorder.layout.decisions import MOST_FILES, boundaries_allowed, decidable
@@ -19,7 +20,6 @@ MIXED = mixed(4000)
 @pytest.fixture(autouse=True)
 def for_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dbt_zorder.layout.decisions.VALUES_A_DECISION", 1)
-    monkeypatch.setattr("dbt_zorder.layout.decisions.ROWS_TO_COMPILE", 0)
 
 
 def placed(df: DataFrame, plan: Plan) -> list[list[int]]:
@@ -136,11 +136,12 @@ def test_a_small_table_does_not_pay_for_what_is_compiled_anew_unless_it_is_wide(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame = spark.sql(MIXED)
-    layout = plan_layout(frame, LayoutSpec(by=["s", "a"], files=8))
-    assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (True, 9 * 4000 - 8)
+    spec = LayoutSpec(by=["s", "a"], files=8)
+    layout = plan_layout(frame, spec)
+    assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (True, 9 + 9 * 4000 - 8)
     monkeypatch.setattr("dbt_zorder.layout.decisions.VALUES_A_DECISION", 9 * 1000)
-    layout = plan_layout(frame, LayoutSpec(by=["s", "a"], files=8))
-    assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (False, -4)
-    monkeypatch.setattr("dbt_zorder.layout.decisions.ROWS_TO_COMPILE", 70_000)
-    layout = plan_layout(frame, LayoutSpec(by=["s", "a"], files=8))
-    assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (True, 66)
+    layout = plan_layout(frame, spec)
+    assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (False, 9 + 4 - 8)
+    wide = frame.select("*", *(f.lit(number).alias(f"c{number}") for number in range(71)))
+    layout = plan_layout(wide, spec)
+    assert (decidable(wide, layout), boundaries_allowed(wide, layout)) == (True, 80 + 35 - 8)

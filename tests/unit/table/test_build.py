@@ -245,8 +245,8 @@ def test_versions_have_names_of_their_kind(spark: SparkSession, table: TableName
 
 
 def test_a_bloom_filter_wins_over_an_option_of_the_same_name(spark: SparkSession, table: TableName) -> None:
-    run(spark, table, files=1, bloom=["s"], options={"parquet.bloom.filter.enabled#s": "false"})
+    run(spark, table, files=1, bloom=["id"], options={"parquet.bloom.filter.enabled#id": "false"})
     (name,) = spark.table(table.sql).inputFiles()
     group = pq.read_metadata(name.removeprefix("file:")).row_group(0)
     chunks = [group.column(number) for number in range(group.num_columns)]
-    assert [chunk.path_in_schema for chunk in chunks if chunk.bloom_filter_length] == ["s"]
+    assert [chunk.path_in_schema for chunk in chunks if chunk.bloom_filter_length] == ["id"]
