@@ -48,10 +48,12 @@ def _last_delta(spark: SparkSession, table: TableName) -> tuple[int, int, int] |
 
 def _last_iceberg(spark: SparkSession, table: TableName) -> tuple[int, int, int] | None:
     text = f"SELECT snapshot_id, operation, summary FROM {table.sql}.snapshots ORDER BY committed_at DESC"
-    for snapshot, operation, summary in spark.sql(text).collect():
-        # others, too, rewrite files, but in no order
-        ours = operation == "replace" and properties(spark, table).get(LAST_NATIVE) == str(snapshot)
-        if ours or summary.get("dbt_zorder") == WHOLE:
+    rows = spark.sql(text).collect()
+    # others, too, rewrite files, but in no order
+    rewritten = any(operation == "replace" for _, operation, _ in rows)
+    native = properties(spark, table).get(LAST_NATIVE) if rewritten else None
+    for snapshot, _, summary in rows:
+        if str(snapshot) == native or summary.get("dbt_zorder") == WHOLE:
             return (
                 int(summary["total-data-files"]),
                 int(summary["total-records"]),
