@@ -1,7 +1,7 @@
 """The two ways by which rows find their place, beside ORDER BY: ``python -m bench.placing``.
 
 The same tree written as decisions (``layout/decisions.py``) or as a descent (``layout/descent.py``), whatever
-``VALUES_A_DECISION`` would choose for the table: it was chosen by these figures (docs/decisions/010). Each build draws
+``boundaries_allowed`` says of the table: its rule was chosen by these figures (docs/decisions/010). Each build draws
 another sample and has its columns in another order, so that none finds its code compiled by the one before: in a
 ``dbt run`` each model is built once.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
-import sys
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -23,15 +22,14 @@ from rich.table import Table
 
 from bench.datasets import DATA, MILLION, kept, narrow, ordered, wide
 from bench.figures import keep_figures
-from bench.kernel_time import NARROW_KEYS, WIDE_KEYS
+from bench.kernel_time import NARROW_KEYS, RESULTS, WIDE_KEYS
 from bench.measure import SETTINGS, Meter
 from dbt_zorder.adapter.session import open_session
-from dbt_zorder.layout import decisions
+from dbt_zorder.curve.grid import BOUNDARIES
+from dbt_zorder.layout import plan
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 
-RESULTS = Path(__file__).parent / "results"
 OUTPUT = DATA / "placing"
 CASES = (
     (3.0, 9, 2, 16),
@@ -53,10 +51,12 @@ CASES = (
 """Million rows, columns, keys and files: many rows, then some 15 million values, then 2 to 3."""
 
 
-def planned(df: DataFrame, spec: LayoutSpec, values_a_decision: int) -> Layout:
-    """Plan a layout as if one decision paid for itself from so many values on."""
-    with patch.object(decisions, "VALUES_A_DECISION", values_a_decision):
-        return plan_layout(df, spec)
+def planned(df: DataFrame, spec: plan.LayoutSpec, *, decide: bool) -> Layout:
+    """Plan a layout for the one way or the other."""
+    with patch.object(plan, "boundaries_allowed", lambda *_: BOUNDARIES[-1] if decide else -1):
+        layout = plan.plan_layout(df, spec)
+    assert (layout.grid is not None) == decide, "this sample has no grid"
+    return layout
 
 
 def main() -> None:
@@ -92,11 +92,10 @@ def main() -> None:
     def order(df: DataFrame, keys: list[str], files: int) -> None:
         write(ordered(fresh(df), files, keys))
 
-    def cluster(df: DataFrame, keys: list[str], files: int, values_a_decision: int) -> None:
+    def cluster(df: DataFrame, keys: list[str], files: int, *, decide: bool) -> None:
         rows = fresh(df)
-        layout = planned(rows, LayoutSpec(by=keys, files=files, seed=next(seeds)), values_a_decision)
-        if values_a_decision == 1:
-            assert layout.grid is not None, "this sample has no grid"
+        layout = planned(rows, plan.LayoutSpec(by=keys, files=files, seed=next(seeds)), decide=decide)
+        if layout.grid is not None:
             decided.append(files + sum(map(len, layout.grid.boundaries)))
         write(apply_layout(rows, layout))
 
@@ -110,8 +109,8 @@ def main() -> None:
         costs = meter.in_turn(
             {
                 "order": partial(order, df, keys, files),
-                "descent": partial(cluster, df, keys, files, sys.maxsize),
-                "decisions": partial(cluster, df, keys, files, 1),
+                "descent": partial(cluster, df, keys, files, decide=False),
+                "decisions": partial(cluster, df, keys, files, decide=True),
             },
             arguments.repeats,
         )
