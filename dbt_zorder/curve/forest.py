@@ -84,9 +84,14 @@ def grow(
     counts = np.asarray([cell.files for cell in cells], dtype=np.int32)
     first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int32)
     file_levels = len(cuts)
-    order_levels = min(order_levels, max(0, (_MOST_IN_ORDER // (trees << file_levels)).bit_length() - 1))
+    order_levels = min(order_levels, levels_within(_MOST_IN_ORDER, trees << file_levels))
     cuts += order_cells(ranks, [cell.rows for cell in cells], order_levels, mass, scale)
     return Forest(trees, tuple(cuts), file_levels, first, np.maximum(counts, 1), int(counts.sum()))
+
+
+def levels_within(cells: int, nodes: int) -> int:
+    """Return how many levels may follow one of so many nodes: the last of them has at most so many cells."""
+    return max(0, (cells // nodes).bit_length() - 1)
 
 
 def descend(forest: Forest, ranks: Ranks, tree_of_row: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.columns import case_sensitive, resolve, resolve_all
-from dbt_zorder.curve.forest import Forest, grow
+from dbt_zorder.curve.forest import Forest, grow, levels_within
 from dbt_zorder.curve.grid import Grid, fit_grid
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.curve_plan import check_curve, curve_of, lay_out, sampled_keys
@@ -184,12 +184,8 @@ def order_levels(rows: int, files: int, page_rows: int = _PAGE_ROWS) -> int:
         page_rows: rows of a Parquet page at most.
     """
     cells = int(rows / files / page_rows * _CELLS_A_PAGE)
-    fewest = min(_FEWEST_LEVELS, _levels_within(_FEWEST_CELLS, files))
-    return min(_ORDER_LEVELS, max(fewest, cells.bit_length()), _levels_within(_MOST_CELLS, files))
-
-
-def _levels_within(cells: int, files: int) -> int:
-    return max(0, (cells // files).bit_length() - 1)
+    fewest = min(_FEWEST_LEVELS, levels_within(_FEWEST_CELLS, files))
+    return min(_ORDER_LEVELS, max(fewest, cells.bit_length()), levels_within(_MOST_CELLS, files))
 
 
 def bundles(files: Sequence[int], counts: npt.NDArray[np.int64], row_bytes: float) -> npt.NDArray[np.int32] | None:
