@@ -20,7 +20,7 @@ from dbt_zorder.table.files import has_client
 from dbt_zorder.table.listing import check_unchanged, list_data
 from dbt_zorder.table.optimize import recover, rewrite
 from dbt_zorder.table.overlap import Overlap, measure, measure_standing
-from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, check_names, without_null_partitions
+from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, check_names
 from dbt_zorder.table.schema_change import add_columns_sql, compare, conform, keeps, target_schema
 from dbt_zorder.table.standing import Standing, known_standing
 from dbt_zorder.table.summary import Summary
@@ -194,16 +194,15 @@ def rows_after(
     if batch.overwrite:
         sensitive = case_sensitive(spark)
         columns = resolve_all(request.spec.partition_by, schema, sensitive=sensitive)
-        names = [column.sql for column in columns]
-        values, found = names, rows
-        if request.file_format != "iceberg":  # which alone keeps the empty text apart from NULL
-            found = without_null_partitions(rows, request)
-            values = [
-                f"nullif({name}, '{NULL_PARTITION}')" if isinstance(column.data_type, StringType) else name
-                for name, column in zip(names, columns, strict=True)
-            ]
-        replaced = found.select(*(f.expr(value).alias(f"p{n}") for n, value in enumerate(values))).distinct()
-        same = " AND ".join(f"kept.{name} <=> replaced.p{n}" for n, name in enumerate(names))
+        empty_is_null = request.file_format != "iceberg"
+        values = [
+            f"nullif(nullif({column.sql}, ''), '{NULL_PARTITION}')"
+            if empty_is_null and isinstance(column.data_type, StringType)
+            else column.sql
+            for column in columns
+        ]
+        replaced = rows.select(*(f.expr(value).alias(f"p{n}") for n, value in enumerate(values))).distinct()
+        same = " AND ".join(f"kept.{column.sql} <=> replaced.p{n}" for n, column in enumerate(columns))
         kept = kept.alias("kept").join(replaced.alias("replaced"), f.expr(same), "left_anti")
     return kept.unionAll(rows)
 

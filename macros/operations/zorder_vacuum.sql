@@ -22,8 +22,8 @@
 {% macro zorder_targets(name=none) %}
   {%- set found = [] -%}
   {%- for node in graph.nodes.values() if execute and node.resource_type in ('model', 'seed', 'snapshot') -%}
-    {%- set wanted = zorder_has_versions(node) and adapter.check_schema_exists(node.database, node.schema) -%}
-    {%- if node.name == name or (name is none and wanted) -%}
+    {%- if node.name == name or (name is none and zorder_has_versions(node)
+          and adapter.check_schema_exists(node.database, node.schema)) -%}
       {% do found.append({'relation': api.Relation.create(schema=node.schema, identifier=node.alias), 'node': node}) %}
     {%- endif -%}
   {%- endfor -%}
