@@ -20,3 +20,11 @@ def keep_figures(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
         writer = csv.DictWriter(file, columns_of(lines))
         writer.writeheader()
         writer.writerows(lines)
+
+
+def figures_beside(path: Path, names: Sequence[str], given: Sequence[Sequence[str]]) -> list[dict[str, str]]:
+    """Return the lines of a file but those whose figures of some names are among the given ones: they are run again."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [line for line in csv.DictReader(file) if [line[name] for name in names] not in [*map(list, given)]]

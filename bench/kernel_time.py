@@ -1,23 +1,25 @@
 """Time of a clustered write beside a plain copy, a plain shuffle and ORDER BY: ``python -m bench.kernel_time``.
 
 ORDER BY is written as a user would for the same number of files: ``repartitionByRange`` and ``sortWithinPartitions``.
-Each ratio is of medians of runs in turn; see ``Meter``.
+Each ratio is of medians of runs in turn; see ``Meter``. Each build has its columns in another order and draws another
+sample, see ``fresh``.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import shutil
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
 
-from bench.datasets import DATA, MILLION, bytes_of, fact, kept, narrow, ordered, wide
+from bench.datasets import DATA, MILLION, bytes_of, fact, fresh, kept, narrow, ordered, wide
+from bench.figures import figures_beside, keep_figures
 from bench.measure import SETTINGS, Cost, Meter
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.layout import cluster
@@ -31,18 +33,19 @@ WIDE_KEYS = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"]
 
 def compare(meter: Meter, df: DataFrame, keys: list[str], files: int, repeats: int) -> dict[str, Cost]:
     """Measure the ways to write ``df``; a plain shuffle, without any order, bounds what sends rows to their files."""
-    seeds = count()
+    builds = count()
 
     def write(df: DataFrame, name: str) -> None:
         df.write.mode("overwrite").parquet(str(OUTPUT / name))
 
     return meter.in_turn(
         {
-            "copy": lambda: write(df, "copy"),
-            "shuffle": lambda: write(df.repartition(files, keys[0]), "shuffle"),
-            "order": lambda: write(ordered(df, files, keys), "order"),
-            # another sample and so other cuts each time: what Spark compiles for one layout serves no other
-            "cluster": lambda: write(cluster(df, keys, files=files, seed=next(seeds)), "cluster"),
+            "copy": lambda: write(fresh(df, next(builds)), "copy"),
+            "shuffle": lambda: write(fresh(df, next(builds)).repartition(files, keys[0]), "shuffle"),
+            "order": lambda: write(ordered(fresh(df, next(builds)), files, keys), "order"),
+            "cluster": lambda: write(
+                cluster(fresh(df, number := next(builds)), keys, files=files, seed=number), "cluster"
+            ),
         },
         repeats,
     )
@@ -87,26 +90,33 @@ def main() -> None:
     ]
     for heading in headings:
         table.add_column(heading)
-    RESULTS.mkdir(exist_ok=True)
-    with (RESULTS / "kernel_time.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(
-            ["table", "keys", "way", "wall_seconds", "cpu_seconds", "bytes", "peak_heap_bytes", "bytes_read"]
-        )
-        for name, df, keys in cases:
-            costs = compare(meter, df, keys, 16, arguments.repeats)
-            for way, cost in costs.items():
-                spent = [f"{cost.wall:.2f}", f"{cost.cpu:.2f}", bytes_of(OUTPUT / way), cost.peak, cost.read]
-                writer.writerow([name, len(keys), way, *spent])
-            file.flush()
-            copy, order, ours = costs["copy"], costs["order"], costs["cluster"]
-            extra = (ours.cpu - copy.cpu) / (order.cpu - copy.cpu)
-            size_ratio = bytes_of(OUTPUT / "cluster") / bytes_of(OUTPUT / "order")
-            row = [ours.wall / order.wall, ours.cpu / order.cpu, copy.cpu / order.cpu]
-            row += [costs["shuffle"].cpu / order.cpu, extra, size_ratio]
-            row += [ours.peak / order.peak, ours.read / copy.read, order.read / copy.read]
-            table.add_row(name, str(len(keys)), *(f"{ratio:.2f}" for ratio in row))
-            Console().print(name, len(keys), *(f"{ratio:.2f}" for ratio in row))
+    figures = RESULTS / "kernel_time.csv"
+    lines: list[dict[str, Any]] = []
+    for done, (name, df, keys) in enumerate(cases, 1):
+        costs = compare(meter, df, keys, 16, arguments.repeats)
+        for way, cost in costs.items():
+            lines.append(
+                {
+                    "table": name,
+                    "keys": len(keys),
+                    "way": way,
+                    "wall_seconds": round(cost.wall, 2),
+                    "cpu_seconds": round(cost.cpu, 2),
+                    "bytes": bytes_of(OUTPUT / way),
+                    "peak_heap_bytes": cost.peak,
+                    "bytes_read": cost.read,
+                }
+            )
+        again = [(name, str(len(keys))) for name, _, keys in cases[:done]]
+        keep_figures([*figures_beside(figures, ("table", "keys"), again), *lines], figures)
+        copy, order, ours = costs["copy"], costs["order"], costs["cluster"]
+        extra = (ours.cpu - copy.cpu) / (order.cpu - copy.cpu)
+        size_ratio = bytes_of(OUTPUT / "cluster") / bytes_of(OUTPUT / "order")
+        row = [ours.wall / order.wall, ours.cpu / order.cpu, copy.cpu / order.cpu]
+        row += [costs["shuffle"].cpu / order.cpu, extra, size_ratio]
+        row += [ours.peak / order.peak, ours.read / copy.read, order.read / copy.read]
+        table.add_row(name, str(len(keys)), *(f"{ratio:.2f}" for ratio in row))
+        Console().print(name, len(keys), *(f"{ratio:.2f}" for ratio in row))
     Console(width=140).print(table)
     shutil.rmtree(OUTPUT, ignore_errors=True)
 

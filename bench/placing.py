@@ -9,7 +9,6 @@ another sample and has its columns in another order, so that none finds its code
 from __future__ import annotations
 
 import argparse
-import random
 import shutil
 from functools import partial
 from itertools import count
@@ -20,7 +19,7 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
 
-from bench.datasets import DATA, MILLION, kept, narrow, ordered, wide
+from bench.datasets import DATA, MILLION, fresh, kept, narrow, ordered, wide
 from bench.figures import keep_figures
 from bench.kernel_time import NARROW_KEYS, RESULTS, WIDE_KEYS
 from bench.measure import SETTINGS, Meter
@@ -83,17 +82,14 @@ def main() -> None:
     table = Table(*headings, title="Beside ORDER BY")
     lines = []
 
-    def fresh(df: DataFrame) -> DataFrame:
-        return df.select(random.Random(next(builds)).sample(df.columns, len(df.columns)))
-
     def write(df: DataFrame) -> None:
         df.write.mode("overwrite").parquet(str(OUTPUT))
 
     def order(df: DataFrame, keys: list[str], files: int) -> None:
-        write(ordered(fresh(df), files, keys))
+        write(ordered(fresh(df, next(builds)), files, keys))
 
     def cluster(df: DataFrame, keys: list[str], files: int, *, decide: bool) -> None:
-        rows = fresh(df)
+        rows = fresh(df, next(builds))
         layout = planned(rows, plan.LayoutSpec(by=keys, files=files, seed=next(seeds)), decide=decide)
         if layout.grid is not None:
             decided.append(files + sum(map(len, layout.grid.boundaries)))
