@@ -142,8 +142,17 @@ def complete(
         raise BuildError(msg) from exc
     finally:
         journal.leave_entry(entry)
-        spark.sql(f"REFRESH TABLE {request.table.sql}")
-    if location_of(spark, request.table) != info.location:
+        try:
+            spark.sql(f"REFRESH TABLE {request.table.sql}")
+        except Exception as exc:
+            _LOG.warning("the session could not be told that %s has other files by now: %s", request.table, exc)
+    # the batch is in: a run that fails because a catalog does not answer would be run again, and add it twice
+    location = info.location
+    try:
+        location = location_of(spark, request.table)
+    except Exception as exc:
+        _LOG.warning("the batch is in %s, but where that is served from could not be asked: %s", request.table, exc)
+    if location != info.location:
         msg = (
             f"Another run gave {request.table} a new version while this batch was moved into the one before: its rows "
             "are not in the table. Run the model again."
@@ -151,7 +160,7 @@ def complete(
         raise BuildError(msg)
     try:
         refresh_stats(spark, request.table, info.location)
-    except Exception as exc:  # the batch is in: a run that fails now would be run again, and add it twice
+    except Exception as exc:
         _LOG.warning("the stats relation of %s could not be registered anew: %s", request.table, exc)
 
 

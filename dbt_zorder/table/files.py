@@ -92,13 +92,21 @@ def move(spark: SparkSession, source: str, target: str) -> bool:
 
     Raises:
         OSError: the file is still where it was.
+        Py4JJavaError: the same, or the file is neither here nor there.
     """
     system, file = _open(spark, source)
     if not system.exists(file):
         return False
     _, place = _open(spark, target)
     system.mkdirs(place.getParent())
-    if not system.rename(file, place) and system.exists(file):
+    try:
+        renamed = system.rename(file, place)
+    except Exception:
+        # some file systems raise where others return false: another process may have moved it since we looked
+        if system.exists(file) or not system.exists(place):
+            raise
+        return False
+    if not renamed and system.exists(file):
         msg = f"The file {source} could not be renamed to {target}."
         raise OSError(msg)
     return True

@@ -241,3 +241,33 @@ def test_a_batch_may_read_the_table_that_it_goes_into(spark: SparkSession, table
     wanted = made(spark, table, rows(0, 100))
     append(spark, spark.sql(f"SELECT id + 100 AS id, a, s, p FROM {table.sql}"), wanted)
     assert spark.table(table.sql).count() == 200
+
+
+@pytest.mark.parametrize("call", ["REFRESH TABLE", "location_of", "refresh_stats"])
+def test_a_catalog_that_does_not_answer_once_the_batch_is_in_fails_no_run(
+    spark: SparkSession,
+    table: TableName,
+    call: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    wanted = made(spark, table, rows(0, 100))
+    sql = spark.sql
+    carry_out = journal.carry_out
+
+    def refuse(text: str, *args: Any, **more: Any) -> Any:
+        return fail() if text == f"REFRESH TABLE {table.sql}" else sql(text, *args, **more)
+
+    def then_refuse(*args: Any) -> None:
+        carry_out(*args)
+        if call == "REFRESH TABLE":
+            monkeypatch.setattr(spark, "sql", refuse)
+        else:
+            monkeypatch.setattr(module, call, fail)
+
+    monkeypatch.setattr(journal, "carry_out", then_refuse)
+    assert append(spark, spark.sql(rows(100, 150)), wanted).rows == 50
+    monkeypatch.undo()
+    assert "injected" in caplog.text
+    spark.sql(f"REFRESH TABLE {table.sql}")
+    assert same(spark.table(table.sql), spark.sql(rows(0, 150)))

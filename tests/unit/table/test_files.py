@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
+from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder.table import files as module
 from dbt_zorder.table.files import delete_path, has_client, is_empty, list_folders
 
 
@@ -24,3 +28,36 @@ def test_empty_is_empty_or_missing(spark: SparkSession, tmp_path: Path) -> None:
     assert is_empty(spark, str(tmp_path / "never"))
     (tmp_path / "x").mkdir()
     assert not is_empty(spark, str(tmp_path))
+
+
+class Raced:
+    """A file system that raises where the source of a renaming is gone; others return false."""
+
+    def __init__(self, system: Any, *, moved: bool) -> None:
+        self.system, self.moved = system, moved
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.system, name)
+
+    def rename(self, file: Any, place: Any) -> bool:
+        if self.moved:
+            self.system.rename(file, place)
+        raise FileNotFoundError(file.toString())
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_a_file_that_another_process_moves_just_then_is_moved(
+    spark: SparkSession, tmp_path: Path, moved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "folder" / "there"
+    here.write_text("x")
+    opened = module._open
+
+    def raced(session: SparkSession, path: str) -> tuple[Any, Any]:
+        system, folder = opened(session, path)
+        return Raced(system, moved=moved), folder
+
+    monkeypatch.setattr(module, "_open", raced)
+    with contextlib.nullcontext() if moved else pytest.raises(FileNotFoundError):
+        assert not module.move(spark, str(here), str(there))
+    assert (here.exists(), there.exists()) == (not moved, moved)
