@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
@@ -9,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.history import version_of
+from dbt_zorder.formats.lost import check_lost
 from dbt_zorder.formats.writer import check_session, create, forget_columns, table_properties
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.keys import Key
@@ -26,9 +28,7 @@ _FOLLOWING = "__zorder_format"
 """Behind a table's identifier: the table that is about to take the place of one of another format."""
 
 
-def build_format(
-    spark: SparkSession, df: DataFrame, request: BuildRequest, guard: Callable[[], None] = lambda: None
-) -> BuildReport:
+def build_format(spark: SparkSession, df: DataFrame, request: BuildRequest, before: str | None = None) -> BuildReport:
     """Run a query into a table of ``request.file_format``, which is created or replaced in one commit.
 
     A table of another format, or a view, is dropped only when the new table stands beside it, and the new one renamed
@@ -38,10 +38,12 @@ def build_format(
         spark: the session.
         df: the query.
         request: what to build of it.
-        guard: called just before the write; what it raises abandons the build.
+        before: version of the table whose rows are in the query; None if they need not be.
 
     Raises:
         ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
+        BuildError: the table is no longer of the version ``before``; nothing was written.
+        LostRowsError: it was not when the commit replaced it.
     """
     check_session(spark, request)
     check(df, request)
@@ -54,16 +56,20 @@ def build_format(
         with clock.phase("sample"):
             layout = plan_layout(source, measured(spark, request.spec, df, info, request))
         with clock.phase("write"):
-            guard()
+            if before is not None:
+                _check_version(spark, request, before)
             clustered = apply_layout(source, layout)
-            _put(spark, request, info, lambda to: create(clustered, to, request, keys, is_new=is_new))
+            token = uuid.uuid4().hex
+            _put(spark, request, info, lambda to: create(clustered, to, request, keys, is_new=is_new, token=token))
+            if before is not None:
+                check_lost(spark, request.file_format, request.table, before, token)
             forget_columns(spark, request, df.schema)
     with clock.phase("stats"):
         summary = summary_of(spark, request, keys)
     return BuildReport(version_of(spark, request.file_format, request.table), summary, clock.seconds, [])
 
 
-def check_version(spark: SparkSession, request: BuildRequest, before: str) -> None:
+def _check_version(spark: SparkSession, request: BuildRequest, before: str) -> None:
     """Find out whether somebody else changed a table since it was read.
 
     Raises:

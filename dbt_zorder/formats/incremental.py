@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 from dbt_zorder.catalog import TableInfo, describe
 from dbt_zorder.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.errors import ColumnError
-from dbt_zorder.formats.build import build_format, check_version, measured
+from dbt_zorder.formats.build import build_format, measured
 from dbt_zorder.formats.history import version_of
 from dbt_zorder.formats.optimize import own_format, rewrite_format
 from dbt_zorder.formats.standing import FormatStanding, file_bytes, known_format, read_format
@@ -75,7 +75,7 @@ def increment_format(
     if not keeps(existing, schema) or wanted != list(info.partition_columns):
         # columns go, change their types, or part the table in another way: it is replaced by one of all rows
         rows = rows_after(spark, conform(df, schema), schema, request, batch)
-        return _built(build_format(spark, rows, request, lambda: check_version(spark, request, before)))
+        return _built(build_format(spark, rows, request, before))
     check(conform(df, schema), request)
     added = schema.fields[len(existing.fields) :]
     if added:

@@ -21,6 +21,9 @@ from dbt_zorder.table.request import BuildRequest
 WHOLE = "whole"
 """What a commit says that laid out all of a table."""
 
+TOKEN = "dbt_zorder.token"
+"""In the summary of an Iceberg snapshot: by which the commit is found again."""
+
 LAST_NATIVE = "dbt_zorder.last-native-layout"
 """Property of an Iceberg table: the snapshot that its own command last laid out, which takes no note of ours."""
 
@@ -49,13 +52,13 @@ def options(request: BuildRequest, *, whole: bool, token: str = "") -> dict[str,
     Args:
         request: of the model.
         whole: the write lays out all of the table.
-        token: by which the commit is found again in Delta's log.
+        token: by which the commit is found again.
     """
     found = {**request.options, **_OPTIONS[request.file_format]}
     if whole and request.file_format == "delta":
         found["userMetadata"] = json.dumps({_NOTE: WHOLE, "token": token})
     elif whole:
-        found[f"snapshot-property.{_NOTE}"] = WHOLE
+        found |= {f"snapshot-property.{_NOTE}": WHOLE, f"snapshot-property.{TOKEN}": token}
     return found
 
 
@@ -64,21 +67,33 @@ def is_whole(note: str | None) -> bool:
     return note is not None and f'"{_NOTE}": "{WHOLE}"' in note
 
 
-def writer(df: DataFrame, table: TableName, request: BuildRequest, *, whole: bool = False) -> DataFrameWriterV2:
+def writer(
+    df: DataFrame, table: TableName, request: BuildRequest, *, whole: bool = False, token: str = ""
+) -> DataFrameWriterV2:
     """Return a writer that leaves the rows of ``df`` where they are."""
     made = df.writeTo(table.sql).using(request.file_format)
-    for name, value in options(request, whole=whole).items():
+    for name, value in options(request, whole=whole, token=token).items():
         made = made.option(name, value)
     return made
 
 
-def create(df: DataFrame, table: TableName, request: BuildRequest, keys: Sequence[Key], *, is_new: bool) -> None:
+def create(
+    df: DataFrame, table: TableName, request: BuildRequest, keys: Sequence[Key], *, is_new: bool, token: str = ""
+) -> None:
     """Create a table of the rows of ``df``, or replace one of the same format, in one commit.
+
+    Args:
+        df: the rows.
+        table: where.
+        request: of the model.
+        keys: the z-order columns.
+        is_new: there is no table of this format by that name.
+        token: by which the commit is found again.
 
     Raises:
         ConfigError: the model's table properties keep no statistics of a z-order column.
     """
-    made = writer(df, table, request, whole=True)
+    made = writer(df, table, request, whole=True, token=token)
     columns = [key.column for key in keys]
     for name, value in table_properties(df, table, request, columns, is_new=is_new).items():
         made = made.tableProperty(name, value)
