@@ -24,7 +24,7 @@ from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, check_
 from dbt_zorder.table.schema_change import add_columns_sql, compare, conform, keeps, target_schema
 from dbt_zorder.table.standing import Standing, known_standing
 from dbt_zorder.table.summary import Summary
-from dbt_zorder.table.version import read_marker, version_of, write_marker
+from dbt_zorder.table.version import is_anothers, read_marker, version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -114,7 +114,12 @@ def increment(
     schema = target_schema(change, existing, batch.on_schema_change)
     in_place = bool(version_of(info.location)) and has_client(spark) and keeps(existing, schema)
     rows = conform(df, schema)
-    if not in_place or not _same_partitions(spark, info, request, schema):
+    # what is moved into the version of another table would be in that one as well
+    if (
+        not in_place
+        or not _same_partitions(spark, info, request, schema)
+        or is_anothers(spark, request.table, info.location)
+    ):
         return _built(_build_with(spark, rows, schema, request, batch, before))
     standing = known_standing(spark, info.location, schema, request.spec)
     # the weights are those of the model's columns, which need not be the table's any more

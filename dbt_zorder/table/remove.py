@@ -10,7 +10,7 @@ from dbt_zorder.catalog import NEXT_SUFFIX, TableName, describe, served_location
 from dbt_zorder.table.build import stats_table
 from dbt_zorder.table.collect import delete_version
 from dbt_zorder.table.files import delete_path, has_client, is_empty
-from dbt_zorder.table.version import read_marker, roots_of, version_of, versions_of, write_marker
+from dbt_zorder.table.version import is_anothers, read_marker, roots_of, version_of, versions_of, write_marker
 
 
 def drop_table(spark: SparkSession, table: TableName) -> bool:
@@ -49,14 +49,16 @@ def rename_stats(spark: SparkSession, old: TableName, new: TableName) -> None:
 def _delete_versions(spark: SparkSession, table: TableName, location: str) -> None:
     """Delete all versions of a dropped table, but for those that another table is served from.
 
-    A table that was renamed by plain SQL has left its old name in the markers.
+    A table that was renamed by plain SQL has left its old name in the markers; one that was made over the version of
+    another table has never had its own there.
     """
+    spared = is_anothers(spark, table, location)
     served = served_locations(spark, table.schema)
     marker = read_marker(spark, location)
     roots = roots_of(location, marker)
     for root in roots:
         paths = [path for path, _ in versions_of(spark, root, table)]
-        if root == roots[0] and marker is not None and location not in paths:
+        if root == roots[0] and marker is not None and location not in paths and not spared:
             paths.append(location)
         for path in paths:
             if version_of(path) not in served:

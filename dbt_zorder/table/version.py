@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName, schema_location
+from dbt_zorder.catalog import TableName, describe, schema_location
 from dbt_zorder.table.files import list_folders
 from dbt_zorder.table.lines import read_line, write_line
 
@@ -98,6 +98,19 @@ def versions_of(spark: SparkSession, root: str, table: TableName) -> list[tuple[
     paths = [f"{root}/{name}" for name in list_folders(spark, root) if is_version(name)]
     markers = [(path, read_marker(spark, path)) for path in paths]
     return [(path, marker) for path, marker in markers if marker and marker.is_of(table)]
+
+
+def is_anothers(spark: SparkSession, table: TableName, location: str) -> bool:
+    """Tell whether the version at ``location`` was built for another table, which is served from it still.
+
+    So it is where somebody made ``table`` over the folder of another one, which saves a copy. A table that was renamed
+    leads nowhere under its old name.
+    """
+    marker = read_marker(spark, location)
+    if marker is None or marker.is_of(table):
+        return False
+    other = describe(spark, marker.table_name)
+    return other is not None and version_of(other.location) == version_of(location)
 
 
 def write_marker(spark: SparkSession, path: str, marker: Marker, *, renew: bool = False) -> None:

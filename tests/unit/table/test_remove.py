@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe, schema_location
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.build import build, stats_table
+from dbt_zorder.table.incremental import Batch, increment
 from dbt_zorder.table.remove import drop_table, rename_stats
 from dbt_zorder.table.request import BuildRequest
 from tests.support import unique
@@ -98,3 +100,36 @@ def test_versions_in_a_former_root_go_with_the_table(spark: SparkSession, table:
     assert drop_table(spark, table)
     assert not root(spark, table).exists()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def cloned(spark: SparkSession, table: TableName) -> Iterator[TableName]:
+    """A table in another schema, made over the very version that ``table`` is served from."""
+    schema = unique("dev")
+    spark.sql(f"CREATE DATABASE {schema}")
+    clone, info = TableName(schema, table.identifier), describe(spark, table)
+    assert info is not None
+    spark.sql(f"CREATE TABLE {clone.sql} USING parquet LOCATION '{info.location}'")
+    yield clone
+    spark.sql(f"DROP DATABASE {schema} CASCADE")
+
+
+def test_dropping_a_clone_keeps_the_version_of_the_table_that_it_was_made_of(
+    spark: SparkSession, table: TableName, cloned: TableName
+) -> None:
+    assert drop_table(spark, cloned)
+    assert describe(spark, cloned) is None
+    spark.sql(f"REFRESH TABLE {table.sql}")
+    assert spark.table(table.sql).count() == 10
+
+
+def test_a_batch_for_a_clone_does_not_go_into_the_table_that_it_was_made_of(
+    spark: SparkSession, table: TableName, cloned: TableName
+) -> None:
+    request = BuildRequest(cloned, LayoutSpec(by=["id"], files=2))
+    for end, appended in ((15, False), (20, True)):
+        report = increment(spark, spark.range(end - 5, end), request, Batch(may_rewrite=False))
+        assert (report.appended is not None) == appended
+        spark.sql(f"REFRESH TABLE {table.sql}")
+        assert spark.table(table.sql).count() == 10
+        assert spark.table(cloned.sql).count() == end
