@@ -35,7 +35,7 @@ from dbt_zorder.sql import quote_name, type_ddl
 from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.clock import Clock
-from dbt_zorder.table.incremental import Batch, IncrementReport, after_batch, rows_after
+from dbt_zorder.table.incremental import Batch, IncrementReport, after_batch, replaces_all, rows_after
 from dbt_zorder.table.request import BuildRequest, check, check_names
 from dbt_zorder.table.schema_change import add_columns_sql, compare, conform, keeps, target_schema
 
@@ -60,8 +60,11 @@ def increment_format(
         ZorderError: the table is of another format.
     """
     info = describe(spark, request.table)
-    if info is None or info.kind == "VIEW" or (batch.overwrite and not request.spec.partition_by):
+    if info is None or info.kind == "VIEW":
         return _built(build_format(spark, query(), request))
+    if batch.overwrite and not request.spec.partition_by:
+        df = replaces_all(spark, _as_kept(query(), request), request, batch)
+        return _built(build_format(spark, df, request))
     info = own_format(spark, request)
     spark.sql(f"REFRESH TABLE {request.table.sql}")
     before = version_of(spark, request.file_format, request.table)

@@ -100,8 +100,10 @@ def increment(
     """
     info = describe(spark, request.table)
     partitioned = bool(request.spec.partition_by)
-    if info is None or info.kind == "VIEW" or (batch.overwrite and not partitioned):
+    if info is None or info.kind == "VIEW":
         return _built(build(spark, df, request))
+    if batch.overwrite and not partitioned:
+        return _built(build(spark, replaces_all(spark, df, request, batch), request))
     if info.provider != "parquet":
         msg = (
             f"{request.table} is a {info.provider} table, and zorder_by needs Parquet: run the model with "
@@ -189,6 +191,18 @@ def _build_with(
     """Build a new version of the rows that are there and those of a batch."""
     rows = rows_after(spark, rows, schema, request, batch)
     return build(spark, rows, request, lambda: check_unchanged(spark, request.table, before))
+
+
+def replaces_all(spark: SparkSession, df: DataFrame, request: BuildRequest, batch: Batch) -> DataFrame:
+    """Return the rows of a batch that replaces all of a table, in the columns that the table then has.
+
+    Raises:
+        SchemaChangeError: ``on_schema_change`` does not allow the columns that the query has.
+    """
+    check_names(df)
+    existing = spark.table(request.table.sql).schema
+    change = compare(df.schema, existing, sensitive=case_sensitive(spark))
+    return conform(df, target_schema(change, existing, batch.on_schema_change))
 
 
 def rows_after(

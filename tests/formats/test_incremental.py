@@ -274,3 +274,17 @@ def test_rows_that_come_in_while_a_column_is_dropped_are_not_lost_without_a_word
         assert version is not None
         text = f"SELECT * FROM {table.sql} {version[0]}"
     assert spark.sql(f"{text} WHERE id >= 500").count() == 10
+
+
+def test_a_batch_that_replaces_the_whole_table_heeds_on_schema_change(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    wanted = request(table, file_format, files=1)
+    build_format(spark, rows(spark, 0, 100), wanted)
+    less = rows(spark, 0, 20).drop("st")
+    for mode in ("fail", "ignore"):
+        with pytest.raises(SchemaChangeError, match="missing: st"):
+            increment_format(spark, lambda: less, wanted, Batch(overwrite=True, on_schema_change=mode), "never")
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 100))
+    increment_format(spark, lambda: less, wanted, Batch(overwrite=True, on_schema_change="sync_all_columns"), "never")
+    assert same_rows(spark.table(table.sql), less)

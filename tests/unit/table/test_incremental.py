@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.errors import ColumnError, ZorderError
+from dbt_zorder.errors import ColumnError, SchemaChangeError, ZorderError
 from dbt_zorder.table import incremental as module
 from dbt_zorder.table.incremental import Batch, IncrementReport, increment
 from dbt_zorder.table.request import BuildRequest
@@ -94,3 +94,19 @@ def test_a_column_twice_in_a_batch_is_named(spark: SparkSession, table: TableNam
     wanted = made(spark, table, rows(0, 100))
     with pytest.raises(ColumnError, match="produces the column 'A' twice"):
         go(spark, f"SELECT *, 1 AS A FROM ({rows(100, 120)})", wanted)
+
+
+def test_a_batch_that_replaces_the_whole_table_heeds_on_schema_change(spark: SparkSession, table: TableName) -> None:
+    wanted = made(spark, table, rows(0, 100))
+    less, more = f"SELECT id, a, s FROM ({rows(0, 20)})", f"SELECT *, 1 AS extra FROM ({rows(0, 30)})"
+    for query, mode in ((less, "fail"), (more, "fail"), (less, "ignore")):
+        with pytest.raises(SchemaChangeError, match=r"missing: p|new: extra"):
+            go(spark, query, wanted, overwrite=True, on_schema_change=mode)
+        assert same(spark.table(table.sql), spark.sql(rows(0, 100)))
+    go(spark, more, wanted, overwrite=True)
+    assert same(spark.table(table.sql), spark.sql(rows(0, 30)))
+    go(spark, f"{more} WHERE id < 5", wanted, overwrite=True, on_schema_change="append_new_columns")
+    go(spark, f"{less} WHERE id < 9", wanted, overwrite=True, on_schema_change="append_new_columns")
+    assert same(spark.table(table.sql), spark.sql(f"SELECT *, NULL AS p, NULL AS extra FROM ({less}) WHERE id < 9"))
+    go(spark, less, wanted, overwrite=True, on_schema_change="sync_all_columns")
+    assert same(spark.table(table.sql), spark.sql(less))
