@@ -33,6 +33,21 @@
   {{ return(found) }}
 {% endmacro %}
 
+{#- The one target of a name: versions of a model, and models of two packages, share one. -#}
+{% macro zorder_target(name) %}
+  {%- set found = zorder_targets(name) -%}
+  {%- if found | length > 1 -%}
+    {%- set names = [] -%}
+    {%- for target in found -%}
+      {% do names.append(target.relation.schema ~ '.' ~ target.relation.identifier) %}
+    {%- endfor -%}
+    {% do exceptions.raise_compiler_error(
+      "'" ~ name ~ "' is the name of " ~ found | length ~ " models: say which by one of " ~ names | sort | join(', ')
+    ) %}
+  {%- endif -%}
+  {{ return(found[0]) }}
+{% endmacro %}
+
 {#- Whether a node is built by versions of ours: a snapshot always is, others with a zorder_by. Not in Delta and Iceberg,
     which keep their own, and not what has no table, as where a zorder_by is that of a whole folder of models. -#}
 {% macro zorder_has_versions(node) %}

@@ -148,6 +148,37 @@ class TestVersions:
         assert "Traceback" not in output
 
 
+VERSIONED = """
+models:
+  - name: v
+    latest_version: 2
+    versions: [{v: 1}, {v: 2}]
+"""
+
+
+class TestVersionedModels:
+    """The versions of a dbt model share its name, and are tables of their own."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        model = "{{ config(materialized='table', zorder_by='a', zorder_files=2) }} " + QUERY
+        return {"v_v1.sql": model, "v_v2.sql": model, "schema.yml": VERSIONED}
+
+    def test_what_changes_one_table_asks_which(self, project: Any, spark: SparkSession) -> None:
+        for _ in range(2):
+            run_dbt(["run"])
+        names = [f"{project.test_schema}.v_v{number}" for number in (1, 2)]
+        before = [spark.table(name).inputFiles() for name in names]
+        for operation in ("zorder_optimize", "zorder_rollback"):
+            output = operate(operation, "{model: v}", expect_pass=False)
+            assert f"'v' is the name of 2 models: say which by one of {', '.join(names)}" in output
+        operate("zorder_rollback", f"{{model: {names[0]}}}")
+        after = [spark.table(name).inputFiles() for name in names]
+        assert before[0] != after[0]
+        assert before[1] == after[1]
+        assert operate("zorder_vacuum", "{model: v}").count("of 2 versions") == 2
+
+
 SNAPSHOT = """
 snapshots:
   - name: history
