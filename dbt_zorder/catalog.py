@@ -112,6 +112,9 @@ def schema_location(spark: SparkSession, schema: str) -> str:
 def served_locations(spark: SparkSession, schema: str) -> Mapping[str, str]:
     """Return, by the last folder of its location, the name of every table of a schema but those of an unfinished swap.
 
+    A comment or a property that has a line like that of a location counts as one too: it cannot be told apart, and what
+    is served must never be missing here.
+
     One call where the catalog has such a call; a table that cannot be described then hides all others, and each is
     described by itself.
 
@@ -127,7 +130,7 @@ def served_locations(spark: SparkSession, schema: str) -> Mapping[str, str]:
     return {
         place.rstrip("/").rsplit("/", 1)[-1]: f"{schema}.{name}"
         for name, places in found
-        for place in places[:1]
+        for place in places
         if not name.endswith(NEXT_SUFFIX)
     }
 

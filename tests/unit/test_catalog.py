@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName, column_facts, describe, properties, schema_location
+from dbt_zorder.catalog import TableName, column_facts, describe, properties, schema_location, served_locations
 
 
 def test_what_is_not_there_is_none(spark: SparkSession, database: str) -> None:
@@ -49,3 +49,8 @@ def test_a_schema_says_where_it_lies(spark: SparkSession, database: str) -> None
     assert schema_location(spark, database).endswith(f"/{database}.db")
     with pytest.raises(Exception, match="SCHEMA_NOT_FOUND"):
         schema_location(spark, "no_such_schema")
+
+
+def test_a_comment_does_not_hide_where_a_table_lies(spark: SparkSession, database: str) -> None:
+    spark.sql(f"CREATE TABLE {database}.told (a INT) USING parquet COMMENT 'moved\nLocation: /elsewhere/there\nback'")
+    assert served_locations(spark, database)["told"] == f"{database}.told"
