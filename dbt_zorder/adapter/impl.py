@@ -26,6 +26,7 @@ from dbt_zorder.formats.incremental import increment_format, merge_format
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.incremental import Batch, begin, increment
+from dbt_zorder.table.optimize import recover
 from dbt_zorder.table.remove import drop_table, rename_stats
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.snapshot import SnapshotColumns, take_snapshot
@@ -137,6 +138,17 @@ class ZorderAdapter(OperationsAdapter):
                 files = begin(self.session, table_name(relation))
             if files is not None:
                 self._files_at_compilation()[str(relation)] = files
+
+    @available.parse_none
+    def zorder_recover(self, relation: BaseRelation) -> None:
+        """Complete the batches that a failed run has left, for a model that names no ``zorder_by`` any more.
+
+        A session that no such model needs is not opened for it.
+        """
+        session = getattr(self.connections.get_thread_connection().handle, "session", None)
+        if session is not None:
+            with self.connections.exception_handler(f"recover {relation}"):
+                recover(session, table_name(relation))
 
     def _files_at_compilation(self) -> dict[str, Mapping[str, int]]:
         """Return the files of each table that a model asked ``is_incremental()`` about, by relation."""

@@ -8,8 +8,12 @@
   {%- set relation = adapter.get_relation(this.database, this.schema, this.table) -%}
   {%- set answer = relation is not none and relation.type == 'table' and model.config.materialized == 'incremental'
       and not should_full_refresh() -%}
-  {%- if answer and config.get('zorder_by') and flags.WHICH in ['run', 'build', 'retry'] -%}
-    {% do adapter.zorder_begin(this) %}
+  {%- if answer and flags.WHICH in ['run', 'build', 'retry'] -%}
+    {%- if config.get('zorder_by') -%}
+      {% do adapter.zorder_begin(this) %}
+    {%- else -%}
+      {% do adapter.zorder_recover(this) %}
+    {%- endif -%}
   {%- endif -%}
   {{ return(answer) }}
 {% endmacro %}

@@ -20,8 +20,10 @@
   {% do persist_constraints(relation, model) %}
 {% endmacro %}
 
-{#- Add a batch to a table without zorder_by, by dbt-spark's statements. -#}
+{#- Add a batch to a table without zorder_by, by dbt-spark's statements. It may have been one with zorder_by, of which a
+    run was interrupted. -#}
 {% macro zorder_increment_plain(old_relation, relation, batch) %}
+  {% do adapter.zorder_recover(relation) %}
   {%- set source = adapter.zorder_view(model, compiled_code) -%}
   {% do process_schema_changes(batch.on_schema_change, source, old_relation) %}
   {%- set predicates = config.get('predicates', none) or config.get('incremental_predicates', none) -%}

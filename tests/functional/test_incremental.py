@@ -99,6 +99,29 @@ class TestAppend(Incremental):
             assert "a point query on a reads" in log
         assert self.location(project, spark) == version
 
+    @pytest.mark.parametrize("asks", [True, False])
+    def test_what_a_failed_run_left_is_completed_also_without_zorder_by(
+        self, project: Any, spark: SparkSession, asks: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        newest = "run_query('select max(id) from ' ~ this).columns[0][0]"
+        ask = "{% if is_incremental() %} where id > {{ " + newest + " }} {% endif %}"
+        query = f"select * from ({QUERY}) {ask if asks else ''}"
+        self.start(project, "zorder_optimize='never'", query)
+
+        def fail(*_: Any) -> None:
+            msg = "injected"
+            raise RuntimeError(msg)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(journal, "carry_out", fail)
+            assert "injected" in self.run(300, 340, ok=False).message
+        self.set_model(project, "{{ config(materialized='incremental') }} " + query)
+        self.run(300 if asks else 340, 360)
+        assert checksum(spark.table(f"{project.test_schema}.m")) == checksum(spark.sql(ROWS.format(0, 360)))
+        self.set_model(project, config("zorder_optimize='never'") + query)
+        self.run(340 if asks else 360, 380)
+        self.check(project, spark, ROWS.format(0, 380))
+
     @pytest.mark.parametrize("step", ["make_ready", "carry_out", "move", "close_entry"])
     def test_the_run_after_a_failed_one_ends_where_it_would_have(
         self, project: Any, spark: SparkSession, step: str, monkeypatch: pytest.MonkeyPatch
