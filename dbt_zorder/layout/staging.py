@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -43,7 +44,8 @@ def staged(df: DataFrame) -> Iterator[DataFrame]:
         yield df
         return
     _LOG.debug("the query holds a %s: its result is kept between the sample and the write", reason)
-    kept = df.persist()
+    # Spark keeps results by their plan: a plan that nobody else has is not let go for the user, or for another thread
+    kept = df.where(f.lit(uuid.uuid4().hex).isNotNull()).persist()
     try:
         yield kept
     finally:

@@ -77,3 +77,16 @@ def test_looking_at_a_plan_leaves_no_view(spark: SparkSession) -> None:
     before = len(spark.catalog.listTables())
     reason_to_stage(spark.range(1))
     assert len(spark.catalog.listTables()) == before
+
+
+def test_what_the_user_or_another_thread_keeps_stays_kept(spark: SparkSession) -> None:
+    query = "SELECT id % 3 AS g, count(*) AS n FROM range(10) GROUP BY 1"
+    users = spark.sql(query).persist()
+    with staged(spark.sql(query)) as one:
+        with staged(spark.sql(query)) as other:
+            assert other.count() == 3
+        assert one.storageLevel.useMemory
+        assert one.count() == 3
+    assert not one.storageLevel.useMemory
+    assert users.storageLevel.useMemory
+    users.unpersist()
