@@ -46,8 +46,9 @@ def check_lost(spark: SparkSession, provider: str, table: TableName, before: str
         return
     if found:
         msg = (
-            f"Another run changed {table} while this one was building it anew of all its rows, which is done: the "
-            f"other's are not in the table. They are in {found}: add them again from there."
+            f"Another run changed {table} while this one was building it anew of all its rows. That is done, and the "
+            f"batch of this run is in the table; the other's rows may not be. They are in {found}: compare, and add "
+            "from there what is missing."
         )
         raise LostRowsError(msg)
 

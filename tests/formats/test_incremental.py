@@ -263,7 +263,8 @@ def test_rows_that_come_in_while_a_column_is_dropped_are_not_lost_without_a_word
     if refused:
         assert spark.table(table.sql).count() == 110
         return
-    assert spark.table(table.sql).count() == 120
+    # what came in before the query began to read may have been read
+    assert spark.table(table.sql).count() in ((120, 130) if moment.startswith("before") else (120,))
     if file := re.search(r"of (\S+\.metadata\.json)", str(raised.value)):
         saved = TableName(table.schema, unique("saved"))
         arguments = f"table => '{saved}', metadata_file => '{file[1]}'"
