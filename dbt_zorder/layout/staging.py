@@ -44,19 +44,27 @@ def staged(df: DataFrame) -> Iterator[DataFrame]:
         yield df
         return
     _LOG.debug("the query holds a %s: its result is kept between the sample and the write", reason)
-    # Spark keeps results by their plan: a plan that nobody else has is not let go for the user, or for another thread
-    kept = df.where(f.lit(uuid.uuid4().hex).isNotNull()).persist()
+    kept = _apart(df).persist()
     try:
         yield kept
     finally:
         kept.unpersist()
 
 
+def _apart(df: DataFrame) -> DataFrame:
+    """Return the same rows by a plan that nobody else has.
+
+    Spark keeps results by their plan: letting go of ours, or dropping a view of it, would let go of what the user or
+    another thread keeps by the same one.
+    """
+    return df.where(f.lit(uuid.uuid4().hex).isNotNull())
+
+
 def _physical_plan(df: DataFrame) -> str:
     """Return the text of the physical plan, by SQL: the API for it prints to the process's standard output."""
     spark = df.sparkSession
     view = f"zorder_plan_{uuid.uuid4().hex}"
-    df.createTempView(view)
+    _apart(df).createTempView(view)
     try:
         return str(spark.sql(f"EXPLAIN SELECT * FROM {view}").collect()[0][0])
     finally:
