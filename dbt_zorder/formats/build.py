@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.catalog import TableInfo, TableName, describe
+from dbt_zorder.catalog import TableInfo, TableName, describe, schema_location
 from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.history import version_of
 from dbt_zorder.formats.lost import check_lost
@@ -20,6 +20,7 @@ from dbt_zorder.stats.formats import format_stats
 from dbt_zorder.stats.store import sum_up
 from dbt_zorder.table.build import BuildReport, with_row_bytes
 from dbt_zorder.table.clock import Clock
+from dbt_zorder.table.files import exists
 from dbt_zorder.table.remove import drop_table
 from dbt_zorder.table.request import BuildRequest, check
 from dbt_zorder.table.summary import Summary, summarize_format
@@ -118,6 +119,7 @@ def _put(
     if info is None or info.provider == request.file_format:
         write(table)
         return
+    _check_place(spark, request, info)
     following = TableName(table.schema, table.identifier + _FOLLOWING)
     spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
     try:
@@ -128,3 +130,22 @@ def _put(
     if not drop_table(spark, table):
         spark.sql(f"DROP {'VIEW' if info.kind == 'VIEW' else 'TABLE'} IF EXISTS {table.sql}")
     spark.sql(f"ALTER TABLE {following.sql} RENAME TO {table.sql}")
+
+
+def _check_place(spark: SparkSession, request: BuildRequest, info: TableInfo) -> None:
+    """Find out whether Spark will rename the new table: a managed one of Delta not to where a folder is already.
+
+    Raises:
+        BuildError: it will not, which it would say once the old table is gone.
+    """
+    table = request.table
+    if request.file_format != "delta" or request.location_root:
+        return
+    place = f"{schema_location(spark, table.schema).rstrip('/')}/{table.identifier.lower()}"
+    goes_along = info.kind == "MANAGED" and info.location.rstrip("/").rsplit("/", 1)[-1] == table.identifier.lower()
+    if not goes_along and exists(spark, place):
+        msg = (
+            f"The folder {place} is in the way of {table}, which is to become a {request.file_format} table; nothing "
+            "was changed. Move the folder elsewhere, or give the model a location_root."
+        )
+        raise BuildError(msg)

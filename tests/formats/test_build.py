@@ -5,12 +5,13 @@ from __future__ import annotations
 import statistics
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName, describe, properties
-from dbt_zorder.errors import ColumnError, ConfigError
+from dbt_zorder.catalog import TableName, describe, properties, schema_location
+from dbt_zorder.errors import BuildError, ColumnError, ConfigError
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.history import last_whole, version_of
 from dbt_zorder.pruning import explain, scan
@@ -160,3 +161,28 @@ def test_rows_that_a_format_does_not_count_fail_no_build(
         report = build_format(spark, rows(spark, 0, 300), request(table, file_format, files=2))
     assert report.summary.files == 2
     assert spark.table(table.sql).count() == 300
+
+
+@pytest.mark.parametrize("kind", ["view", "external"])
+def test_files_in_the_place_of_a_table_lose_no_table(
+    spark: SparkSession, table: TableName, file_format: str, kind: str
+) -> None:
+    """Spark renames no managed table to where a folder is."""
+    folder = Path(urlsplit(schema_location(spark, table.schema)).path) / table.identifier
+    folder.mkdir()
+    (folder / "left").write_text("x")
+    if kind == "view":
+        spark.sql(f"CREATE VIEW {table.sql} AS SELECT 1 AS one")
+    else:
+        spark.sql(f"CREATE TABLE {table.sql} (one INT) USING csv LOCATION '{folder}'")
+        spark.sql(f"INSERT INTO {table.sql} VALUES (1)")
+    before = spark.table(table.sql).count()
+    wanted = request(table, file_format, files=1)
+    if file_format == "iceberg":  # it renames the entry alone
+        build_format(spark, rows(spark, 0, 100), wanted)
+        assert spark.table(table.sql).count() == 100
+    else:
+        with pytest.raises(BuildError, match=f"{table.identifier} is in the way"):
+            build_format(spark, rows(spark, 0, 100), wanted)
+        assert spark.table(table.sql).count() == before
+    assert (folder / "left").exists()
