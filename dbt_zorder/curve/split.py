@@ -15,6 +15,7 @@ _BALANCED = 0.15  # a cut whose sides have up to 15% more rows a file than their
 _LAST_FILES = 3
 _BALANCED_LAST = 0.3  # no more than this for a plan's last cuts, whose unevenness no further cut adds to
 _TOO_UNEVEN = 0.4  # above this, a hash that fills files evenly serves better than any cut
+_FEW_ROWS = 8  # a file: a hash spreads so few less evenly than any cut, and leaves files empty
 _AS_GOOD = 0.03  # cuts that differ by less are as good as each other
 _NORM = 4  # the worst column counts most, and the others still do: by the maximum alone, ties would decide for them
 _AS_PLANNED = 0.1  # bounds that differ by less from those that a plan expects are as expected
@@ -56,17 +57,19 @@ class _Axis:
     Attributes:
         column: its number.
         ranks: distinct ranks that can begin the right half, ascending.
-        left_share: share of the cell's rows that are left of each.
+        left_rows: how many of the cell's rows are left of each.
+        rows: how many there are.
     """
 
     column: int
     ranks: npt.NDArray[np.int32]
-    left_share: npt.NDArray[np.float64]
+    left_rows: npt.NDArray[np.int64]
+    rows: int
 
     @classmethod
     def of(cls, values: npt.NDArray[np.int32], column: int) -> _Axis:
         distinct, counts = np.unique(values, return_counts=True)
-        return cls(column, distinct[1:], np.cumsum(counts)[:-1] / len(values))
+        return cls(column, distinct[1:], np.cumsum(counts)[:-1], len(values))
 
 
 @dataclass(frozen=True)
@@ -115,8 +118,9 @@ class Splitter:
         here = self._ranks[cell.rows]
         axes = [_Axis.of(here[:, column], column) for column in range(here.shape[1])]
         found = [cut for axis in axes if (cut := _cut_at(axis, cell.files))]
-        evenest = min((cut.imbalance for cut in found), default=_TOO_UNEVEN)
-        if evenest >= _TOO_UNEVEN:
+        evenest = min((cut.imbalance for cut in found), default=np.inf)
+        few = cell.files <= len(here) < _FEW_ROWS * cell.files
+        if evenest >= (np.inf if few else _TOO_UNEVEN):
             return None
         tolerance = max(_BALANCED, evenest)
         found = [cut for cut in found if cut.imbalance <= tolerance]
@@ -203,16 +207,19 @@ def _best_way(ways: packing.Ways, shares: npt.NDArray[np.float64], touched: npt.
 def _cut_at(axis: _Axis, files: int, left_files: int | None = None) -> _Cut | None:
     """Return the most even cut with ``left_files`` files left of it; with any number near half of them if None.
 
-    None if there is but one value.
+    None if there is but one value. Of a cut that leaves a half with fewer rows than files, where it could have as many,
+    the imbalance is infinite.
     """
-    left_share = axis.left_share
-    if not len(left_share):
+    if not len(axis.left_rows):
         return None
+    left_share = axis.left_rows / axis.rows
     left = np.clip(np.rint(left_share * files), 1, files - 1) if left_files is None else np.full(1, float(left_files))
     left_fill = left_share / left * files
     right_fill = (1 - left_share) / (files - left) * files
     # a file that is too small counts like one that is too large by the same factor
     imbalance = np.maximum(np.maximum(left_fill, right_fill), 1 / np.minimum(left_fill, right_fill)) - 1
+    if axis.rows >= files:
+        imbalance[(axis.left_rows < left) | (axis.rows - axis.left_rows < files - left)] = np.inf
     best = int(np.argmin(imbalance + (np.abs(left / files - 0.5) if left_files is None else 0)))
     left_files = int(np.broadcast_to(left, imbalance.shape)[best])
     return _Cut(axis.column, int(axis.ranks[best]), left_files, float(imbalance[best]))

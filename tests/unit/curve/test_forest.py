@@ -94,6 +94,23 @@ def test_distinct_rows_fill_every_file(files: int, columns: int, seed: int) -> N
     assert len(np.unique(files_of(forest, ranks, one_tree(files)))) == files
 
 
+@pytest.mark.parametrize(("columns", "ties"), [(1, False), (2, False), (2, True), (4, False), (4, True)])
+def test_few_rows_that_differ_fill_every_file(columns: int, *, ties: bool) -> None:
+    for rows in range(1, 41):
+        rng = np.random.default_rng([rows, columns])
+        if ties:
+            side = int(np.ceil(rows ** (1 / columns)))
+            places = np.unravel_index(rng.choice(side**columns, rows, replace=False), (side,) * columns)
+            ranks = np.stack(places, axis=1).astype(np.int32)
+        else:
+            ranks = rng.permuted(np.tile(np.arange(1, rows + 1), (columns, 1)), axis=1).T.astype(np.int32)
+        for files in range(1, rows + 1):
+            forest = grow(ranks, one_tree(rows), [files], 2)
+            cells = descend(replace(forest, cuts=forest.cuts[: forest.file_levels]), ranks, one_tree(rows))
+            assert sorted(set(forest.first_file[cells])) == list(range(files)), (rows, files)
+            assert (forest.file_count[cells] == 1).all(), (rows, files)
+
+
 # with one column the cuts can only lie at the hitter's edges, and the greedy split reaches 1.8 times the mean at worst
 @pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.9])
 @pytest.mark.parametrize(("columns", "at_most"), [(1, 1.85), (2, 1.25)])
