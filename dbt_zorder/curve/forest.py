@@ -70,6 +70,7 @@ def grow(
     trees = len(files_of_tree)
     mass = [cumulative_mass(ranks[:, column]) for column in range(ranks.shape[1])]
     scale = np.asarray(weights or [1.0] * ranks.shape[1], dtype=np.float64)
+    scale /= scale.max()  # only their ratio counts, and a power of very large or small ones is infinite or 0
     splitter = Splitter(ranks, mass, scale)
     cells = [FileCell(rows, files) for rows, files in zip(_group(tree_of_row, trees), files_of_tree, strict=True)]
     cuts: list[npt.NDArray[np.int32]] = []

@@ -193,6 +193,14 @@ def test_weights_favour_a_column() -> None:
     assert second[1] < 0.6 * equal[1]
 
 
+@pytest.mark.parametrize("size", [1e80, 1e-100, 5e-324])
+def test_only_the_ratio_of_weights_counts(size: float) -> None:
+    ranks = uniform(20_000, 3)
+    equal, other = (grow(ranks, one_tree(len(ranks)), [60], 3, [weight] * 3) for weight in (1.0, size))
+    assert len(equal.cuts) == len(other.cuts)
+    assert all((a == b).all() for a, b in zip(equal.cuts, other.cuts, strict=True))
+
+
 def test_a_tree_is_cut_by_its_own_rows_alone() -> None:
     ranks = np.concatenate([uniform(3_000, 1), uniform(3_000, 1) + 10_000]).astype(np.int32)
     trees = np.repeat(np.asarray([0, 1], dtype=np.int32), 3_000)
