@@ -45,8 +45,11 @@ class Ways:
 
 
 def known(columns: int, files: int) -> bool:
-    """Tell whether ``ways`` can list them."""
-    return columns <= MOST_COLUMNS and files <= MOST_FILES
+    """Tell whether ``ways`` are to be asked: can they list all, and do these differ?
+
+    Cuts of one column all come to the same, and so halves are best, which make the flattest tree.
+    """
+    return 1 < columns <= MOST_COLUMNS and files <= MOST_FILES
 
 
 @functools.cache

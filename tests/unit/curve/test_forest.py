@@ -166,6 +166,12 @@ def test_cells_in_order_are_values_in_order_for_one_column() -> None:
     assert (np.diff(cells[np.argsort(ranks[:, 0], kind="stable")]) >= 0).all()
 
 
+@pytest.mark.parametrize(("files", "levels"), [(16, 4), (60, 6), (500, 9)])
+def test_the_tree_of_one_column_is_as_flat_as_can_be(files: int, levels: int) -> None:
+    ranks = uniform(60_000, 1)
+    assert grow(ranks, one_tree(len(ranks)), [files], 0).file_levels == levels
+
+
 # the worst column of uniform data; 60 is no power of two (nor a cube, nor a fourth power), so no grid reaches the bound
 MINIMUM = [(16, 2, 1.01), (16, 3, 1.12), (16, 4, 1.01), (60, 2, 1.03), (60, 3, 1.03), (60, 4, 1.10)]
 

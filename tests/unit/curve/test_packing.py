@@ -72,3 +72,4 @@ def test_only_few_files_of_few_columns_are_listed() -> None:
     assert known(MOST_COLUMNS, MOST_FILES)
     assert not known(MOST_COLUMNS + 1, 2)
     assert not known(2, MOST_FILES + 1)
+    assert not known(1, 2)
