@@ -15,6 +15,7 @@ _BALANCED = 0.15  # a cut whose sides have up to 15% more rows a file than their
 _LAST_FILES = 3
 _BALANCED_LAST = 0.3  # no more than this for a plan's last cuts, whose unevenness no further cut adds to
 _TOO_UNEVEN = 0.4  # above this, a hash that fills files evenly serves better than any cut
+_HARDLY_UNEVEN = 0.02  # a cell that is too full already is cut no better by a hash than by so even a cut
 _FEW_ROWS = 8  # a file: a hash spreads so few less evenly than any cut, and leaves files empty
 _AS_GOOD = 0.03  # cuts that differ by less are as good as each other
 _NORM = 4  # the worst column counts most, and the others still do: by the maximum alone, ties would decide for them
@@ -37,12 +38,26 @@ class _Plan:
 
 @dataclass
 class FileCell:
-    """Rows of the sample in one node, and the number of files that are to hold them."""
+    """Rows of the sample in one node, and the number of files that are to hold them.
+
+    Attributes:
+        rows: their places in the sample.
+        files: how many.
+        exhausted: whether nothing can part the rows.
+        plan: how to cut it, if that is known.
+        fill: its rows a file, as a ratio to those of the whole tree.
+    """
 
     rows: npt.NDArray[np.int64]
     files: int
     exhausted: bool = False
     plan: _Plan | None = None
+    fill: float = 1.0
+
+    def part(self, inside: npt.NDArray[np.bool_], files: int, plan: _Plan | None) -> FileCell:
+        """Return the cell of some of the rows, which get some of the files."""
+        rows = self.rows[inside]
+        return FileCell(rows, files, plan=plan, fill=self.fill * len(rows) / len(self.rows) * self.files / files)
 
     @property
     def cuttable(self) -> bool:
@@ -107,8 +122,8 @@ class Splitter:
                 continue
             level[cut.column, number] = cut.rank
             right = self._ranks[cell.rows, cut.column] >= cut.rank
-            children.append(FileCell(cell.rows[~right], cut.left_files, plan=cut.plans[0]))
-            children.append(FileCell(cell.rows[right], cell.files - cut.left_files, plan=cut.plans[1]))
+            children.append(cell.part(~right, cut.left_files, cut.plans[0]))
+            children.append(cell.part(right, cell.files - cut.left_files, cut.plans[1]))
         return level, children
 
     def _best_cut(self, cell: FileCell, touched: npt.NDArray[np.float64]) -> _Cut | None:
@@ -117,7 +132,7 @@ class Splitter:
             return None
         here = self._ranks[cell.rows]
         axes = [_Axis.of(here[:, column], column) for column in range(here.shape[1])]
-        found = [cut for axis in axes if (cut := _cut_at(axis, cell.files))]
+        found = [cut for axis in axes if (cut := _cut_at(axis, cell))]
         evenest = min((cut.imbalance for cut in found), default=np.inf)
         few = cell.files <= len(here) < _FEW_ROWS * cell.files
         if evenest >= (np.inf if few else _TOO_UNEVEN):
@@ -160,7 +175,7 @@ class Splitter:
         return [
             replace(cut, plans=(one[1], other[1]))
             for one, other in (halves, halves[::-1])
-            if (cut := _cut_at(axes[column], files, one[0])) is not None
+            if (cut := _cut_at(axes[column], cell, one[0])) is not None
         ], follow
 
     def _followed_up(
@@ -204,7 +219,7 @@ def _best_way(ways: packing.Ways, shares: npt.NDArray[np.float64], touched: npt.
     return int(good[np.argmin(((touched + expected[good]) ** _NORM).sum(axis=1))])
 
 
-def _cut_at(axis: _Axis, files: int, left_files: int | None = None) -> _Cut | None:
+def _cut_at(axis: _Axis, cell: FileCell, left_files: int | None = None) -> _Cut | None:
     """Return the most even cut with ``left_files`` files left of it; with any number near half of them if None.
 
     None if there is but one value. Of a cut that leaves a half with fewer rows than files, where it could have as many,
@@ -212,12 +227,19 @@ def _cut_at(axis: _Axis, files: int, left_files: int | None = None) -> _Cut | No
     """
     if not len(axis.left_rows):
         return None
+    files = cell.files
     left_share = axis.left_rows / axis.rows
     left = np.clip(np.rint(left_share * files), 1, files - 1) if left_files is None else np.full(1, float(left_files))
     left_fill = left_share / left * files
     right_fill = (1 - left_share) / (files - left) * files
+    fuller = np.maximum(left_fill, right_fill)
     # a file that is too small counts like one that is too large by the same factor
-    imbalance = np.maximum(np.maximum(left_fill, right_fill), 1 / np.minimum(left_fill, right_fill)) - 1
+    imbalance = np.maximum(fuller, 1 / np.minimum(left_fill, right_fill)) - 1
+    # what is uneven level by level adds up
+    in_all = cell.fill * fuller - 1
+    imbalance = np.where(
+        (in_all > _TOO_UNEVEN) & (fuller > 1 + _HARDLY_UNEVEN), np.maximum(imbalance, in_all), imbalance
+    )
     if axis.rows >= files:
         imbalance[(axis.left_rows < left) | (axis.rows - axis.left_rows < files - left)] = np.inf
     best = int(np.argmin(imbalance + (np.abs(left / files - 0.5) if left_files is None else 0)))
