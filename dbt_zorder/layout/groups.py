@@ -102,7 +102,7 @@ def group_cells(counts: npt.NDArray[np.int64], trees: int, file_rows: float) -> 
         if rows > SPLIT_ABOVE * file_rows and end - first > 1:
             middle = (first + end) // 2
             waiting += [(middle, end), (first, middle)]
-        elif ends and sizes[-1] + rows <= file_rows:
+        elif ends and (sizes[-1] + rows <= file_rows or 0 in (sizes[-1], rows)):
             ends[-1] = end
             sizes[-1] += rows
         else:

@@ -32,6 +32,13 @@ def test_little_is_one_group_and_one_full_cell_cannot_be_cut() -> None:
     assert group_cells(np.zeros(4, dtype=np.int64), 2, 1.0)[1] == 0
 
 
+def test_no_group_is_empty() -> None:
+    for counts in ([0, 20], [20, 0], [0, 20, 0, 0], [0, 20, 20, 0]):
+        groups, largest = group_cells(np.asarray(counts), 1, 10.0)
+        assert np.bincount(groups, counts).min() == 20, counts
+        assert largest == 20
+
+
 def test_a_batch_goes_through_the_tree_of_its_table(spark: SparkSession) -> None:
     table = spark.sql(QUERY.format(8000))
     layout = plan_layout(table, LayoutSpec(by=["a", "b"], files=8))
