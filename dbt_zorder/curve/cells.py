@@ -14,8 +14,9 @@ _AS_WIDE = 0.85  # of columns that spread nearly as wide, the first is cut: a le
 
 
 def order_cells(
-    ranks: Ranks,
-    rows_by_cell: Sequence[npt.NDArray[np.int64]],
+    values: Ranks,
+    cell: npt.NDArray[np.int64],
+    cells: int,
     levels: int,
     mass: Sequence[Mass],
     weights: npt.NDArray[np.float64],
@@ -23,8 +24,9 @@ def order_cells(
     """Cut every cell ``levels`` times, each time the column whose values spread widest in it, at its median.
 
     Args:
-        ranks: the whole sample.
-        rows_by_cell: which rows of it lie in which cell.
+        values: the sampled rows, sorted by cell.
+        cell: of each of them.
+        cells: how many there are.
         levels: how often to cut; fewer if nothing is left to cut.
         mass: of each column, to measure how wide values spread.
         weights: one a column.
@@ -32,9 +34,6 @@ def order_cells(
     Returns:
         The cuts of each level, in the form of ``Forest.cuts``.
     """
-    cells = len(rows_by_cell)
-    cell = np.repeat(np.arange(cells), [len(rows) for rows in rows_by_cell])
-    values = ranks[np.concatenate(rows_by_cell)] if cells else ranks[:0]
     cuts: list[npt.NDArray[np.int32]] = []
     for _ in range(levels):
         level = _cut_level(values, cell, cells, mass, weights)

@@ -10,6 +10,7 @@ forest of T trees has T * 2^l nodes, and node n has the children 2n and 2n + 1. 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,11 +21,16 @@ from dbt_zorder.curve.cells import order_cells
 from dbt_zorder.curve.ranks import Ranks, cumulative_mass
 from dbt_zorder.curve.split import FileCell, Splitter
 
+_LOG = logging.getLogger("dbt_zorder")
+
 _EXTRA_DEPTH = 4  # a tree may be this much deeper than a balanced one before the rest is left to a hash
 
-_MOST_IN_ORDER = 1 << 19
-"""Cells in all for which levels are added below the files. All trees are as deep as the deepest one, so that where one
-partition is much larger than many others there is little or no order inside files. What the files need is not bounded.
+_MOST_TEXT = 16 << 20
+_CELL_TEXT = 10
+"""Characters of the cuts as SQL text that trees may have, and those that a cell takes for each column and once for its
+file: where no row comes to it, it is written ``null,`` all the same, on every level above it. All trees are as deep as
+the deepest one, so that where one partition is much larger than many others its files are left to a hash in part, and
+there is little or no order inside files.
 """
 
 
@@ -72,22 +78,48 @@ def grow(
     scale = np.asarray(weights or [1.0] * ranks.shape[1], dtype=np.float64)
     scale /= scale.max()  # only their ratio counts, and a power of very large or small ones is infinite or 0
     splitter = Splitter(ranks, mass, scale)
-    cells = [FileCell(rows, files) for rows, files in zip(_group(tree_of_row, trees), files_of_tree, strict=True)]
     cuts: list[npt.NDArray[np.int32]] = []
     most = max(files_of_tree)
-    depth_limit = (most - 1).bit_length() + (_EXTRA_DEPTH if most > 1 else 0)
-    while any(cell.cuttable for cell in cells) and len(cuts) < depth_limit:
-        level, children = splitter.cut_level(cells)
+    most_cells = _MOST_TEXT // (_CELL_TEXT * (ranks.shape[1] + 1))
+    depth = (most - 1).bit_length() + (_EXTRA_DEPTH if most > 1 else 0)
+    allowed = min(depth, levels_within(most_cells, trees))
+    grouped = zip(_group(tree_of_row, trees), files_of_tree, strict=True)
+    reached = [FileCell(tree, rows, files) for tree, (rows, files) in enumerate(grouped)]
+    done: list[tuple[int, FileCell]] = []  # cells that are not cut further, of which a deep forest has far more
+    while True:
+        done += [(len(cuts), cell) for cell in reached if not cell.cuttable]
+        open_cells = [cell for cell in reached if cell.cuttable]
+        if not open_cells or len(cuts) == allowed:
+            break
+        level, reached = splitter.cut_level(open_cells, trees << len(cuts), allowed - len(cuts))
         if not level.any():
             break
         cuts.append(level)
-        cells = children
-    counts = np.asarray([cell.files for cell in cells], dtype=np.int32)
-    first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int32)
     file_levels = len(cuts)
-    order_levels = min(order_levels, levels_within(_MOST_IN_ORDER, trees << file_levels))
-    cuts += order_cells(ranks, [cell.rows for cell in cells], order_levels, mass, scale)
+    if open_cells and file_levels == allowed < depth:
+        _warn_of_hash(trees, most, sum(cell.files for cell in open_cells))
+    done += [(file_levels, cell) for cell in open_cells]
+    # down from where it was last cut, a cell goes left
+    placed = sorted(((cell.node << file_levels - level, cell) for level, cell in done), key=lambda place: place[0])
+    nodes = np.asarray([node for node, _ in placed], dtype=np.int64)
+    counts = np.zeros(trees << file_levels, dtype=np.int32)
+    counts[nodes] = [cell.files for _, cell in placed]
+    first = (np.cumsum(counts) - counts).astype(np.int32)
+    rows = np.concatenate([cell.rows for _, cell in placed])
+    cell_of_row = np.repeat(nodes, [len(cell.rows) for _, cell in placed])
+    order_levels = min(order_levels, levels_within(most_cells, len(counts)))
+    cuts += order_cells(ranks[rows], cell_of_row, len(counts), order_levels, mass, scale)
     return Forest(trees, tuple(cuts), file_levels, first, np.maximum(counts, 1), int(counts.sum()))
+
+
+def _warn_of_hash(trees: int, most: int, files: int) -> None:
+    _LOG.warning(
+        "%d of the files are filled by a hash and overlap: one of %d partitions has %d files, and cuts as deep as its "
+        "own for all of them would be too many for a query. Larger files or fewer partitions avoid it.",
+        files,
+        trees,
+        most,
+    )
 
 
 def levels_within(cells: int, nodes: int) -> int:

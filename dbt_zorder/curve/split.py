@@ -41,6 +41,7 @@ class FileCell:
     """Rows of the sample in one node, and the number of files that are to hold them.
 
     Attributes:
+        node: its number in its level.
         rows: their places in the sample.
         files: how many.
         exhausted: whether nothing can part the rows.
@@ -48,21 +49,23 @@ class FileCell:
         fill: its rows a file, as a ratio to those of the whole tree.
     """
 
+    node: int
     rows: npt.NDArray[np.int64]
     files: int
     exhausted: bool = False
     plan: _Plan | None = None
     fill: float = 1.0
 
-    def part(self, inside: npt.NDArray[np.bool_], files: int, plan: _Plan | None) -> FileCell:
-        """Return the cell of some of the rows, which get some of the files."""
-        rows = self.rows[inside]
-        return FileCell(rows, files, plan=plan, fill=self.fill * len(rows) / len(self.rows) * self.files / files)
-
     @property
     def cuttable(self) -> bool:
         """Whether the cell is to become more than one file, and some column may part its rows."""
         return self.files > 1 and not self.exhausted
+
+    def child(self, right: int, inside: npt.NDArray[np.bool_], files: int, plan: _Plan | None) -> FileCell:
+        """Return the left or right child, which has some of the rows and some of the files."""
+        rows = self.rows[inside]
+        fill = self.fill * len(rows) / len(self.rows) * self.files / files
+        return FileCell(2 * self.node + right, rows, files, plan=plan, fill=fill)
 
 
 @dataclass(frozen=True)
@@ -109,27 +112,41 @@ class Splitter:
         self._mass = mass
         self._weights = weights
 
-    def cut_level(self, cells: list[FileCell]) -> tuple[npt.NDArray[np.int32], list[FileCell]]:
-        """Cut every cell once; return the level's cuts and the children, two a cell."""
-        level = np.zeros((self._ranks.shape[1], len(cells)), dtype=np.int32)
+    def cut_level(
+        self, cells: Sequence[FileCell], nodes: int, levels: int
+    ) -> tuple[npt.NDArray[np.int32], list[FileCell]]:
+        """Cut every cell once; return the level's cuts, and the children that are to hold files.
+
+        Args:
+            cells: all that are cuttable, in the order of their nodes.
+            nodes: of the level.
+            levels: how many there may be, this one and those that follow.
+        """
+        level = np.zeros((self._ranks.shape[1], nodes), dtype=np.int32)
         children: list[FileCell] = []
         touched = np.zeros(self._ranks.shape[1])
-        for number, cell in enumerate(cells):
-            cut = self._best_cut(cell, touched)
+        for cell in cells:
+            cut = self._best_cut(cell, touched, 1 << levels - 1)
             if cut is None:
-                # what no column can cut stays one cell; the right child exists only so that nodes count in twos
-                children += [FileCell(cell.rows, cell.files, True), FileCell(cell.rows[:0], 0, True)]
+                # what no column can cut stays one cell; its right child exists only so that nodes count in twos
+                children.append(replace(cell, node=2 * cell.node, exhausted=True))
                 continue
-            level[cut.column, number] = cut.rank
+            level[cut.column, cell.node] = cut.rank
             right = self._ranks[cell.rows, cut.column] >= cut.rank
-            children.append(cell.part(~right, cut.left_files, cut.plans[0]))
-            children.append(cell.part(right, cell.files - cut.left_files, cut.plans[1]))
+            children.append(cell.child(0, ~right, cut.left_files, cut.plans[0]))
+            children.append(cell.child(1, right, cell.files - cut.left_files, cut.plans[1]))
         return level, children
 
-    def _best_cut(self, cell: FileCell, touched: npt.NDArray[np.float64]) -> _Cut | None:
-        """Return the cut after which fewest files are touched, and add what it touches to ``touched``."""
-        if not cell.cuttable:
-            return None
+    def _best_cut(self, cell: FileCell, touched: npt.NDArray[np.float64], most: int) -> _Cut | None:
+        """Return the cut after which fewest files are touched, and add what it touches to ``touched``.
+
+        Args:
+            most: files of a half that the levels left can part, which is kept to where a cut allows it.
+        """
+
+        def fits(cut: _Cut) -> bool:
+            return max(cut.left_files, cell.files - cut.left_files) <= most
+
         here = self._ranks[cell.rows]
         axes = [_Axis.of(here[:, column], column) for column in range(here.shape[1])]
         found = [cut for axis in axes if (cut := _cut_at(axis, cell))]
@@ -139,9 +156,10 @@ class Splitter:
             return None
         tolerance = max(_BALANCED, evenest)
         found = [cut for cut in found if cut.imbalance <= tolerance]
+        found = [cut for cut in found if fits(cut)] or found
         planned, follow = self._planned_cuts(here, axes, cell, touched)
         last = tolerance if cell.files > _LAST_FILES else max(tolerance, _BALANCED_LAST)
-        planned = [cut for cut in planned if cut.imbalance <= last]
+        planned = [cut for cut in planned if cut.imbalance <= last and fits(cut)]
         found = planned if planned and follow else found + planned
         scored = [self._followed_up(here, cut, cell.files, touched) for cut in found]
         enough = min(float(shares.sum()) for shares, _ in scored) * (1 + _AS_GOOD)

@@ -9,7 +9,8 @@ from dbt_zorder.curve.ranks import Ranks, cumulative_mass
 def cells_of(ranks: Ranks, groups: list[list[int]], levels: int, weights: list[float] | None = None) -> list[Ranks]:
     mass = [cumulative_mass(ranks[:, column]) for column in range(ranks.shape[1])]
     scale = np.asarray(weights or [1.0] * ranks.shape[1])
-    return order_cells(ranks, [np.asarray(group, dtype=np.int64) for group in groups], levels, mass, scale)
+    cell = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    return order_cells(ranks[[row for group in groups for row in group]], cell, len(groups), levels, mass, scale)
 
 
 def uniform(columns: int, rows: int = 1024) -> Ranks:

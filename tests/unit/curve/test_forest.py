@@ -244,3 +244,23 @@ def test_one_large_tree_among_many_small_ones_makes_no_millions_of_cells() -> No
     assert forest.files == 399
     alone = grow(ranks[tree == 7], np.zeros((tree == 7).sum(), dtype=np.int32), [200], 4)
     assert len(alone.cuts) - alone.file_levels == 4
+
+
+@pytest.mark.parametrize(("large", "hashed"), [(128, False), (500, True)])
+def test_files_are_left_to_a_hash_where_the_cuts_of_all_trees_would_be_too_many(
+    large: int, *, hashed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = [1] * 3_650
+    files[7] = large
+    rng = np.random.default_rng(3)
+    ranks = rng.integers(1, 50_000, size=(100_000, 2)).astype(np.int32)
+    tree = np.where(rng.random(100_000) < 0.8, 7, rng.integers(0, 3_650, 100_000)).astype(np.int32)
+    with caplog.at_level("WARNING", logger="dbt_zorder"):
+        forest = grow(ranks, tree, files, 4)
+    # of characters, 10 a column and cell and 10 more a cell
+    assert len(forest.first_file) * 30 <= 16 << 20
+    assert forest.files == sum(files)
+    assert (forest.file_count > 1).any() == hashed
+    assert ("filled by a hash" in caplog.text) == hashed
+    found = files_of(forest, ranks, tree)
+    assert len(np.unique(found[tree == 7])) == large
