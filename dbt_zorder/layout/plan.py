@@ -21,7 +21,15 @@ from dbt_zorder.layout.decisions import boundaries_allowed
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.layout import Layout, OrderGrid, partition_hash
 from dbt_zorder.layout.sample import Sample, draw, wanted_rows
-from dbt_zorder.layout.sizing import auto_size, files_for, parse_size, probe_row_bytes, widest_row
+from dbt_zorder.layout.sizing import (
+    SPLIT_ABOVE,
+    auto_size,
+    files_for,
+    guessed_row,
+    parse_size,
+    probe_row_bytes,
+    widest_row,
+)
 
 MOST_COLUMNS = 8
 _ORDER_LEVELS = 12
@@ -229,11 +237,12 @@ def _files(
 ) -> tuple[list[int], float]:
     """Return the number of files of every partition, never more than it has rows, and the bytes of a row."""
     if spec.files is not None:
-        return [max(1, min(spec.files, int(count))) for count in counts], widest_row(df.schema)
+        return [max(1, min(spec.files, int(count))) for count in counts], guessed_row(df.schema)
     rows = int(counts.sum())
     target = parse_size(spec.file_size)
-    row_bytes = spec.row_bytes or widest_row(df.schema)
-    if spec.row_bytes is None and int(counts.max()) * row_bytes >= (target or auto_size(0)):
-        row_bytes = probe_row_bytes(df, [key.column.sql for key in keys])
+    row_bytes = spec.row_bytes or guessed_row(df.schema)
+    most, least_target = max(1, int(counts.max())), target or auto_size(0)
+    if spec.row_bytes is None and most * widest_row(df.schema) >= least_target:
+        row_bytes = probe_row_bytes(df, [key.column.sql for key in keys], SPLIT_ABOVE * least_target / most)
     target = target or auto_size(rows * row_bytes)
     return [max(1, min(files_for(int(count), row_bytes, target), int(count))) for count in counts], row_bytes

@@ -20,6 +20,22 @@ MEGABYTE = 1 << 20
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B?)\s*$", re.IGNORECASE)
 _PROBE_ROWS = 20_000
+_FIRST_ROWS = 1_000
+_FEWEST_ROWS = 30
+_PROBE_BYTES = 64 << 20
+"""What the rows of a probe may weigh on the driver."""
+_UNBOUNDED = 64 << 10
+"""Bytes of a value of a type without a greatest width, where its rows are told to be too few to need measuring."""
+_FIXED = (
+    t.NumericType,
+    t.DateType,
+    t.TimestampType,
+    t.TimestampNTZType,
+    t.BooleanType,
+    t.DayTimeIntervalType,
+    t.YearMonthIntervalType,
+    t.NullType,
+)
 SPLIT_ABOVE = 1.5
 """What is smaller than this many target sizes stays one file: two halves would fall short of the target."""
 
@@ -60,31 +76,63 @@ def files_for(rows: int, row_bytes: float, target_bytes: int) -> int:
     return 1 if size < SPLIT_ABOVE * target_bytes else max(1, round(size / target_bytes))
 
 
+def guessed_row(schema: t.StructType) -> float:
+    """Return a guess of one row's bytes in Parquet: generous for numbers, and no more than a guess for text."""
+    return _width(schema, None)
+
+
 def widest_row(schema: t.StructType) -> float:
-    """Return a generous guess of one row's bytes in Parquet: what lies far below a file's size needs no measuring."""
-    return sum(_widest(field.dataType) for field in schema.fields)
+    """Return bytes that the rows of hardly any table reach: what lies below a file even so needs no measuring."""
+    return _width(schema, _UNBOUNDED)
 
 
-def probe_row_bytes(df: DataFrame, sort_by: Sequence[str]) -> float:
-    """Return the bytes that one row takes in a Parquet file, measured on the first rows of ``df`` in key order."""
-    head = df.limit(_PROBE_ROWS).sortWithinPartitions(*sort_by) if sort_by else df.limit(_PROBE_ROWS)
+def probe_row_bytes(df: DataFrame, sort_by: Sequence[str], negligible: float = 0.0) -> float:
+    """Return the bytes that one row takes in a Parquet file, measured on the first rows of ``df`` in key order.
+
+    Text is as long as it is, so that where there is any a few rows tell first how many can be fetched.
+
+    Args:
+        df: the query.
+        sort_by: SQL text of the keys.
+        negligible: a row of so few bytes is not measured more closely.
+    """
+    rows: Sequence[int] = (_PROBE_ROWS,)
+    if widest_row(df.schema) >= _UNBOUNDED:
+        rows = (_FIRST_ROWS, _FEWEST_ROWS)
+    found = next((one for count in rows if (one := _measured(df, sort_by, count))), None)
+    if found is None:
+        return guessed_row(df.schema)
+    row_bytes, fetched = found
+    more = min(_PROBE_ROWS, int(_PROBE_BYTES / fetched))
+    if more > rows[0] and 2 * row_bytes >= negligible:
+        row_bytes, _ = _measured(df, sort_by, more) or found
+    return row_bytes
+
+
+def _measured(df: DataFrame, sort_by: Sequence[str], rows: int) -> tuple[float, float] | None:
+    """Return the bytes of a row in a Parquet file and in memory; None if rows could not be fetched."""
+    head = df.limit(rows).sortWithinPartitions(*sort_by) if sort_by else df.limit(rows)
     try:
         table = collect_arrow(head)
         sink = io.BytesIO()
         pq.write_table(table, sink, compression="snappy")
-    except Exception as exc:  # a type that Arrow cannot carry: a guess serves, files only come out smaller
-        _LOG.debug("the size of a row is guessed, not measured: %s", exc)
-        return widest_row(df.schema)
-    return max(1.0, float(sink.tell()) / max(1, int(table.num_rows)))
+    except Exception as exc:  # a type that Arrow cannot carry, or more than the driver takes
+        _LOG.debug("%d rows could not be measured: %s", rows, exc)
+        return None
+    count = max(1, int(table.num_rows))
+    return max(1.0, sink.tell() / count), max(1.0, table.nbytes / count)
 
 
-def _widest(data_type: t.DataType) -> float:
+def _width(data_type: t.DataType, unbounded: float | None) -> float:
+    """Return a guess of a value's bytes, ``unbounded`` for each that may be of any width, if that is given."""
     if isinstance(data_type, t.StructType):
-        return widest_row(data_type)
-    if isinstance(data_type, t.ArrayType):
-        return 8 * _widest(data_type.elementType)
-    if isinstance(data_type, t.MapType):
-        return 8 * (_widest(data_type.keyType) + _widest(data_type.valueType))
-    if isinstance(data_type, (t.NumericType, t.DateType, t.TimestampType, t.TimestampNTZType, t.BooleanType)):
+        return sum(_width(field.dataType, unbounded) for field in data_type.fields)
+    if isinstance(data_type, _FIXED):
         return 16 if isinstance(data_type, t.DecimalType) else 8
+    if unbounded is not None:
+        return unbounded
+    if isinstance(data_type, t.ArrayType):
+        return 8 * _width(data_type.elementType, None)
+    if isinstance(data_type, t.MapType):
+        return 8 * (_width(data_type.keyType, None) + _width(data_type.valueType, None))
     return 128

@@ -82,6 +82,30 @@ def test_a_row_is_measured_where_its_size_is_not_known(spark: SparkSession) -> N
     assert 8 <= layout(frame, by=["u"], file_size=40_000).files <= 14
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "concat_ws('', transform(sequence(1, 100), i -> sha1(concat(id, i))))",
+        "cast(concat_ws('', transform(sequence(1, 100), i -> sha1(concat(id, i)))) AS binary)",
+        "transform(sequence(1, 1000), i -> hash(id, i))",
+    ],
+)
+def test_long_values_are_measured_though_rows_are_few(spark: SparkSession, value: str) -> None:
+    frame = spark.sql(f"SELECT id, {value} AS payload FROM range(5000)")
+    assert 4 <= layout(frame, file_size="4MB").files <= 6  # 20 MB that Snappy makes little of
+
+
+def test_short_text_in_few_rows_is_not_measured(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> float:
+        raise AssertionError
+
+    monkeypatch.setattr("dbt_zorder.layout.plan.probe_row_bytes", fail)
+    frame = spark.sql("SELECT id, string(id) AS s FROM range(1500)")
+    assert layout(frame).files == 1
+    assert layout(spark.range(100_000), file_size="1MB").files == 1
+    assert layout(frame, files=3).files == 3
+
+
 def test_a_bad_size_is_an_error(frame: DataFrame) -> None:
     with pytest.raises(ConfigError, match="'-1MB'"):
         layout(frame, file_size="-1MB")

@@ -2,12 +2,22 @@ from __future__ import annotations
 
 import math
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.errors import ConfigError
-from dbt_zorder.layout.sizing import MEGABYTE, auto_size, files_for, parse_size, probe_row_bytes, widest_row
+from dbt_zorder.layout.sizing import (
+    MEGABYTE,
+    auto_size,
+    files_for,
+    guessed_row,
+    parse_size,
+    probe_row_bytes,
+    widest_row,
+)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +72,16 @@ def test_the_guess_of_a_row_is_on_the_generous_side(spark: SparkSession) -> None
     frame = spark.sql(
         "SELECT id, cast(id AS string) s, id * 1.5 d, array(id) a, struct(id) st, map(id, id) m FROM range(500)"
     )
-    assert widest_row(frame.schema) > probe_row_bytes(frame, ["id"])
-    assert widest_row(StructType()) == 0
+    assert guessed_row(frame.schema) > probe_row_bytes(frame, ["id"])
+    assert guessed_row(StructType()) == widest_row(StructType()) == 0
+
+
+@pytest.mark.parametrize("kind", ["string", "binary", "array<int>", "map<int, int>", "struct<a: int, b: string>"])
+def test_text_and_collections_may_be_of_any_width(spark: SparkSession, kind: str) -> None:
+    schema = spark.sql(f"SELECT CAST(NULL AS {kind}) AS v").schema
+    assert widest_row(schema) > 100 * guessed_row(schema)
+    fixed = spark.sql("SELECT 1 AS i, 1.5 AS n, current_date() AS d, INTERVAL '1' DAY AS t, NULL AS x").schema
+    assert widest_row(fixed) == guessed_row(fixed) == 48
 
 
 def test_a_row_is_measured_as_it_is_written(spark: SparkSession) -> None:
@@ -77,4 +95,27 @@ def test_no_rows_have_a_size_too(spark: SparkSession) -> None:
 
 def test_a_type_that_arrow_cannot_carry_is_guessed(spark: SparkSession) -> None:
     frame = spark.sql("SELECT make_interval(1, 2) AS i, id FROM range(5)")
-    assert probe_row_bytes(frame, ["id"]) == widest_row(frame.schema)
+    assert probe_row_bytes(frame, ["id"]) == guessed_row(frame.schema)
+
+
+def test_rows_that_the_driver_does_not_take_at_once_are_measured_by_fewer(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def small_driver(df: DataFrame) -> pa.Table:
+        table = collect_arrow(df)
+        if table.nbytes > 500_000:
+            raise MemoryError
+        return table
+
+    monkeypatch.setattr("dbt_zorder.layout.sizing.collect_arrow", small_driver)
+    frame = spark.sql(
+        "SELECT id, concat_ws('', transform(sequence(1, 250), i -> sha1(concat(id, i)))) AS t FROM range(1200)"
+    )
+    assert probe_row_bytes(frame, ["id"]) == pytest.approx(10_000, rel=0.1)
+
+
+def test_wide_rows_are_measured_by_no_more_than_fit(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    frame = spark.sql("SELECT id, repeat(sha1(string(id)), 250) AS t FROM range(30000)")
+    with caplog.at_level("DEBUG", "dbt_zorder"):
+        assert 200 <= probe_row_bytes(frame, ["id"]) <= 10_100
+    assert not caplog.records, "none of its probes failed"
