@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName, describe, schema_location
@@ -17,7 +18,7 @@ from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.formats import format_stats
-from dbt_zorder.stats.store import sum_up
+from dbt_zorder.stats.store import sizes_of
 from dbt_zorder.table.build import BuildReport, with_row_bytes
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.files import exists
@@ -92,7 +93,7 @@ def measured(
     df: DataFrame,
     info: TableInfo | None,
     request: BuildRequest,
-    size: tuple[int, int] | None = None,
+    files: pa.Table | None = None,
 ) -> LayoutSpec:
     """Take the size of a row from the table as it is, where its format and columns are the same.
 
@@ -102,13 +103,15 @@ def measured(
         df: the rows.
         info: of the table.
         request: of the model.
-        size: bytes and rows of the table, where they were just read.
+        files: bytes and rows of each of its files, where they were just read.
     """
     if info is None or info.provider != request.file_format:
         return spec
-    return with_row_bytes(
-        spec, df, info, lambda: size or sum_up(format_stats(spark, request.file_format, request.table, []))
-    )
+
+    def sizes() -> pa.Table:
+        return files if files is not None else sizes_of(format_stats(spark, request.file_format, request.table, []))
+
+    return with_row_bytes(spec, df, info, sizes)
 
 
 def _put(

@@ -185,7 +185,7 @@ def _batch_spec(
     spec, built = request.spec, standing.built
     if not batch.overwrite:
         spec = replace(spec, files=None, file_size=file_bytes(spec, built, built.bytes))
-    return measured(spark, spec, rows, info, request, standing.size)
+    return measured(spark, spec, rows, info, request, standing.files)
 
 
 def _counted(

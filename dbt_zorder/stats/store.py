@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.stats.schema import STATS_DIRECTORY
 
@@ -29,23 +31,14 @@ def read_stats(spark: SparkSession, location: str) -> DataFrame:
     return spark.read.parquet(glob_escape(stats_path(location)))
 
 
-def known_stats(spark: SparkSession, location: str) -> DataFrame | None:
-    """Return the stats of the version at ``location``, None if there are none that can be read."""
+def known_sizes(spark: SparkSession, location: str) -> pa.Table | None:
+    """Return bytes and rows of each file of the version at ``location``, None if no stats can be read."""
     try:
-        return read_stats(spark, location)
-    except Exception:
+        return sizes_of(read_stats(spark, location))
+    except Exception:  # no stats, no help
         return None
 
 
-def total_size(stats: DataFrame | None) -> tuple[int, int]:
-    """Return bytes and rows of all files, as some stats tell them; zeros if they do not."""
-    try:
-        return (0, 0) if stats is None else sum_up(stats)
-    except Exception:  # no stats, no help
-        return 0, 0
-
-
-def sum_up(stats: DataFrame) -> tuple[int, int]:
-    """Return bytes and rows of all files of some stats."""
-    size, rows = stats.selectExpr("sum(file_size)", "sum(row_count)").collect()[0]
-    return size or 0, rows or 0
+def sizes_of(stats: DataFrame) -> pa.Table:
+    """Return bytes and rows of each file of some stats."""
+    return collect_arrow(stats.select("file_size", "row_count"))

@@ -17,7 +17,7 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.groups import count_cells, in_one_file, regroup
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import plan_layout
-from dbt_zorder.layout.sizing import SPLIT_ABOVE
+from dbt_zorder.layout.sizing import SPLIT_ABOVE, measured_row, parse_size
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_DIRECTORY
@@ -175,20 +175,23 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
     """
     tree = standing.tree
     table_bytes, table_rows = standing.size
-    row_bytes = table_bytes / table_rows if table_rows else None
-    spec = replace(request.spec, row_bytes=row_bytes)
     if fresh:
-        return plan_layout(df, spec)
+        row_bytes = measured_row(standing.files, parse_size(request.spec.file_size))
+        return plan_layout(df, replace(request.spec, row_bytes=row_bytes))
     target = target_bytes(request.spec, tree, table_bytes)
+    row_bytes = measured_row(standing.files, target)
+    spec = replace(request.spec, row_bytes=row_bytes)
     if tree is not None and tree.layout is not None:
-        if row_bytes and not tree.layout.partition_columns:
+        # small files tell too much of a row, never too little: what is one file by them, is one
+        most_bytes = row_bytes or (table_bytes / table_rows if table_rows else 0.0)
+        if most_bytes and not tree.layout.partition_columns:
             # most batches are smaller than a file, and their count is often but metadata
             rows = df.count()
-            if rows * row_bytes <= SPLIT_ABOVE * target:
+            if rows * most_bytes <= SPLIT_ABOVE * target:
                 return in_one_file(tree.layout, rows)
-        counts = count_cells(df, tree.layout)
-        if counts is not None and (row_bytes or counts.sum() == 0):
-            layout = regroup(tree.layout, counts, target / (row_bytes or 1.0))
+        counts = count_cells(df, tree.layout) if most_bytes else None
+        if counts is not None and (row_bytes or counts.sum() * most_bytes <= SPLIT_ABOVE * target):
+            layout = regroup(tree.layout, counts, target / most_bytes)
             if layout is not None:
                 return layout
         # clustered by what the version is clustered by, also if the model says otherwise by now

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -16,10 +17,11 @@ from dbt_zorder.columns import case_sensitive, resolve_all
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.layout.sizing import measured_row, parse_size
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_SUFFIX
-from dbt_zorder.stats.store import known_stats, read_stats, stats_path, total_size, write_stats
+from dbt_zorder.stats.store import known_sizes, read_stats, stats_path, write_stats
 from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, check_version, location_of, verify
 from dbt_zorder.table.clock import Clock
@@ -93,7 +95,7 @@ def build(
                 spec = request.spec
                 if base is not None and version_of(base.location):
                     location = base.location
-                    spec = with_row_bytes(spec, df, base, lambda: total_size(known_stats(spark, location)))
+                    spec = with_row_bytes(spec, df, base, lambda: known_sizes(spark, location))
                 layout = plan_layout(source, spec)
                 layout = sized_layout(source, layout, spec, path, lambda rows, to: write_rows(rows, request, to))
             with beside_vacuum(spark, request.table, path), clock.phase("write"):
@@ -204,7 +206,7 @@ def _place(root: str) -> str:
 
 
 def with_row_bytes(
-    spec: LayoutSpec, df: DataFrame, before: TableInfo, total: Callable[[], tuple[int, int]]
+    spec: LayoutSpec, df: DataFrame, before: TableInfo, files: Callable[[], pa.Table | None]
 ) -> LayoutSpec:
     """Take the size of a row from the table as it was, where its columns are the same: measured beats estimated.
 
@@ -212,12 +214,11 @@ def with_row_bytes(
         spec: how to lay out.
         df: the query.
         before: the table as it was.
-        total: asks for its bytes and rows; called only where they count.
+        files: asks for bytes and rows of each of its files; called only where they count.
     """
     if spec.files is not None or {column[0] for column in before.columns} != set(df.columns):
         return spec
-    size, rows = total()
-    return replace(spec, row_bytes=size / rows) if rows else spec
+    return replace(spec, row_bytes=measured_row(files(), parse_size(spec.file_size)))
 
 
 def _discard(spark: SparkSession, table: TableName, path: str) -> None:

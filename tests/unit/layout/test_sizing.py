@@ -14,6 +14,7 @@ from dbt_zorder.layout.sizing import (
     auto_size,
     files_for,
     guessed_row,
+    measured_row,
     parse_size,
     probe_row_bytes,
     widest_row,
@@ -119,3 +120,26 @@ def test_wide_rows_are_measured_by_no_more_than_fit(spark: SparkSession, caplog:
     with caplog.at_level("DEBUG", "dbt_zorder"):
         assert 200 <= probe_row_bytes(frame, ["id"]) <= 10_100
     assert not caplog.records, "none of its probes failed"
+
+
+@pytest.mark.parametrize(
+    ("files", "target", "found"),
+    [
+        ([(6_200, 1)], None, None),
+        ([(6_200, 1)] * 1000, 64 * MEGABYTE, None),
+        ([(260_000, 10_000), (6_200, 1)], 64 * MEGABYTE, 26.0),
+        ([(2 * MEGABYTE, 512), (6_200, 1)], 64 * MEGABYTE, 4096.0),
+        ([(900, 30), (500, 20), (9, 1)], 1000, 28.0),
+        ([(None, None), (20_000, 10_000)], None, 2.0),
+        ([], None, None),
+        (None, None, None),
+    ],
+)
+def test_only_files_that_hold_enough_tell_what_a_row_takes(
+    files: list[tuple[int, int]] | None, target: int | None, found: float | None
+) -> None:
+    schema = pa.schema([("file_size", pa.int64()), ("row_count", pa.int64())])
+    table = None
+    if files is not None:
+        table = pa.Table.from_pylist([{"file_size": size, "row_count": rows} for size, rows in files], schema)
+    assert measured_row(table, target) == found

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.stats.store import read_stats
+from dbt_zorder.table.append import append
 from dbt_zorder.table.build import build
 from dbt_zorder.table.files import list_folders
 from dbt_zorder.table.pilot import PILOT_DIRECTORY
@@ -46,6 +47,20 @@ def test_partitions_come_out_at_the_size_that_was_asked_for(spark: SparkSession)
     assert info is not None
     sizes = [row[0] for row in read_stats(spark, info.location).select("file_size").collect()]
     assert median(sizes) == pytest.approx(200_000, rel=0.15)
+
+
+@pytest.mark.parametrize("grow", ["build", "append"])
+def test_a_table_of_one_row_does_not_tell_what_a_row_takes(spark: SparkSession, grow: str) -> None:
+    table = TableName("default", unique("sized"))
+    many = ", ".join(f"id % {number + 2} AS c{number}" for number in range(20))
+    query = f"SELECT id, pmod(hash(id), 5000) AS a, {many} FROM range({{}}, {{}})"
+    wanted = BuildRequest(table, LayoutSpec(by=["a", "id"], file_size=400_000))
+    build(spark, spark.sql(query.format(0, 1)), wanted)
+    if grow == "build":
+        files = build(spark, spark.sql(query.format(0, 60_000)), wanted).summary.files
+    else:
+        files = append(spark, spark.sql(query.format(1, 60_000)), wanted).files
+    assert 2 <= files <= 12, "a file of one row is 6 KB, so that these would be hundreds"
 
 
 def test_a_column_named_as_sparks_metadata_is_no_obstacle(spark: SparkSession) -> None:
