@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 from pyspark.sql import DataFrame
 
 from dbt_zorder.layout.box import box_sql
@@ -29,7 +30,8 @@ def sized_layout(
     """Return a layout whose files come out at the size that was asked for.
 
     Where a size in bytes is asked for and no earlier version tells the bytes of a row, three files of the layout are
-    written below ``path`` and measured, which reads the query once more; then it is laid out again if need be.
+    written below ``path`` and measured, which reads the query once more; then it is laid out again if need be. Only
+    partitions of more than one file are measured, for the number of the others' files is known.
 
     Args:
         df: the query.
@@ -44,7 +46,7 @@ def sized_layout(
     if not has_client(df.sparkSession):
         _LOG.debug("files are sized by an estimate, because nothing can be deleted over this connection")
         return layout
-    boxes = [box for file in _spread(layout.files) if (box := box_sql(layout, file))]
+    boxes = [box for file in _spread(layout) if (box := box_sql(layout, file))]
     if not boxes:
         return layout
     folder = f"{path}/{PILOT_DIRECTORY}"
@@ -60,6 +62,12 @@ def sized_layout(
     return plan_layout(df, replace(spec, row_bytes=total / rows))
 
 
-def _spread(files: int) -> list[int]:
-    """Return numbers of a few files, spread over all."""
-    return sorted({files * (2 * number + 1) // (2 * _FILES) for number in range(_FILES)})
+def _spread(layout: Layout) -> list[int]:
+    """Return numbers of a few files, spread over those that have others in their partition.
+
+    A partition of one file may be of any size below it, and then tells of footers most of all.
+    """
+    trees = np.append(layout.first_file[:: 1 << layout.file_levels], layout.files)
+    files_of_tree = np.diff(trees)
+    cut = np.flatnonzero(np.repeat(files_of_tree > 1, files_of_tree))
+    return sorted({int(cut[len(cut) * (2 * n + 1) // (2 * _FILES)]) for n in range(_FILES)}) if len(cut) else []

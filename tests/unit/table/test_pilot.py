@@ -49,6 +49,19 @@ def test_partitions_come_out_at_the_size_that_was_asked_for(spark: SparkSession)
     assert median(sizes) == pytest.approx(200_000, rel=0.15)
 
 
+def test_small_partitions_do_not_tell_what_a_row_takes(spark: SparkSession) -> None:
+    table = TableName("default", unique("sized"))
+    parts = "if(id < 2000, id div 10, 999)"
+    query = f"SELECT id, pmod(hash(id), 5000) AS a, sha1(string(id)) AS t, {parts} AS p FROM range(42000)"
+    build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["a"], file_size=400_000, partition_by=["p"])))
+    info = describe(spark, table)
+    assert info is not None
+    stats = read_stats(spark, info.location).where("file_path LIKE '%p=999/%'")
+    sizes = [row[0] for row in stats.select("file_size").collect()]
+    assert len(sizes) >= 3
+    assert median(sizes) == pytest.approx(400_000, rel=0.3)
+
+
 @pytest.mark.parametrize("grow", ["build", "append"])
 def test_a_table_of_one_row_does_not_tell_what_a_row_takes(spark: SparkSession, grow: str) -> None:
     table = TableName("default", unique("sized"))
