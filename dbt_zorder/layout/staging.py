@@ -19,9 +19,14 @@ _EXPENSIVE = {
     "window": re.compile(r"\bWindow\w*\b"),
     "shuffle": re.compile(r"\b\w*Exchange\b"),
     "Python function": re.compile(r"\b(Arrow|Batch)EvalPython\b|\bMapIn\w+\b|\bFlatMap\w+In\w+\b"),
-    "Scala or Java function": re.compile(r"\bMapPartitions\b|\bMapElements\b|\bGenerate\b|\bUDF\b"),
-    "source other than Parquet or ORC": re.compile(r"\bFileScan (?!parquet|orc)\w+|\bScan (JDBC|ExistingRDD)\b"),
+    "Scala or Java function": re.compile(r"\bMapPartitions\b|\bMapElements\b|\bGenerate\b"),
+    "source other than Parquet or ORC": re.compile(
+        r"\b(File|Batch)Scan (?!parquet\b|orc\b)(?!.*(\bIceberg|\(branch=))|\bScan (?!OneRowRelation\b)"
+    ),
+    "LIMIT": re.compile(r"\b\w*Limit\b|\bTakeOrdered\w*"),  # other rows each time, unless all of them are ordered
 }
+_FUNCTION = re.compile(r"\bUDF\(|\bHive\w*UDF#")
+"""Of Scala, Java or Hive without a name in SQL: what has one looks like a function of Spark's own."""
 _CHANCE = re.compile(r"\b(rand|randn|random|randstr|uniform|uuid|shuffle)\(")
 
 
@@ -30,6 +35,8 @@ def reason_to_stage(df: DataFrame) -> str | None:
     plan = _physical_plan(df)
     if _CHANCE.search(plan):
         return "function of chance"  # what is counted and sampled would not be what is written
+    if _FUNCTION.search(plan):
+        return "Scala or Java function"
     # names of columns and paths stand in brackets behind each operator; only the operators count
     plan = re.sub(r"\[[^\[\]]*\]", "", plan)
     return next((what for what, pattern in _EXPENSIVE.items() if pattern.search(plan)), None)

@@ -5,6 +5,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.layout.staging import reason_to_stage, staged
+from tests.support import settings
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,13 @@ def source(spark: SparkSession, database: str) -> str:
         ("SELECT id, uuid() AS u FROM {t}", "function of chance"),
         ("SELECT * FROM {t} TABLESAMPLE (10 PERCENT)", None),
         ("SELECT id, explode(a) AS e FROM {t}", "Scala or Java function"),
+        ("SELECT * FROM {t} LIMIT 10", "LIMIT"),
+        ("SELECT * FROM {t} LIMIT 10 OFFSET 3", "LIMIT"),
+        ("SELECT * FROM {t} OFFSET 3", "LIMIT"),
+        ("SELECT * FROM {t} ORDER BY g LIMIT 10", "LIMIT"),
+        ("SELECT * FROM {t} TABLESAMPLE (5 ROWS)", "LIMIT"),
+        ("SELECT id AS `GlobalLimit`, g AS `UDF` FROM {t}", None),
+        ("SELECT 1 AS a", None),
     ],
 )
 def test_only_a_query_that_is_dear_to_run_twice_is_kept(
@@ -48,6 +56,52 @@ def test_rows_from_this_process_and_python_functions_are_kept(spark: SparkSessio
     assert reason_to_stage(spark.createDataFrame([(1,)], "a int")) == "source other than Parquet or ORC"
     twice = f.udf(lambda value: value * 2, "bigint")
     assert reason_to_stage(spark.range(3).select(twice("id"))) == "Python function"
+
+
+def test_a_function_of_hive_is_kept(spark: SparkSession) -> None:
+    spark.sql("CREATE TEMPORARY FUNCTION zorder_log AS 'org.apache.hadoop.hive.ql.udf.UDFLog10'")
+    try:
+        assert reason_to_stage(spark.sql("SELECT zorder_log(id) AS x FROM range(3)")) == "Scala or Java function"
+    finally:
+        spark.sql("DROP TEMPORARY FUNCTION zorder_log")
+
+
+def test_a_table_of_text_in_hive_is_kept(spark: SparkSession, database: str) -> None:
+    spark.sql(f"CREATE TABLE {database}.hive (a int) STORED AS TEXTFILE")
+    found = reason_to_stage(spark.sql(f"SELECT a + 1 AS b FROM {database}.hive WHERE a > 1"))
+    assert found == "source other than Parquet or ORC"
+
+
+def test_a_table_of_another_database_is_kept(spark: SparkSession, tmp_path: object) -> None:
+    reader = spark.read.format("jdbc").option("url", f"jdbc:derby:;databaseName={tmp_path}/db;create=true")
+    table = reader.option("driver", "org.apache.derby.jdbc.EmbeddedDriver").option("dbtable", "SYS.SYSTABLES").load()
+    assert reason_to_stage(table) == "source other than Parquet or ORC"
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("parquet", None), ("orc", None), ("csv", "source other than Parquet or ORC")]
+)
+def test_sources_of_the_second_kind_are_told_apart(
+    spark: SparkSession, tmp_path: object, kind: str, reason: str | None
+) -> None:
+    spark.range(3).write.format(kind).save(f"{tmp_path}/{kind}")
+    with settings(spark, {"spark.sql.sources.useV1SourceList": ""}):
+        assert reason_to_stage(spark.read.format(kind).load(f"{tmp_path}/{kind}")) == reason
+
+
+@pytest.mark.parametrize(
+    ("scan", "reason"),
+    [
+        ("BatchScan spark_catalog.db.t[id#1L] spark_catalog.db.t (branch=null) [filters=, groupedBy=] x", None),
+        ("BatchScan local.db.t[id#1L] IcebergScan(table=local.db.t, filters=[]) RuntimeFilters: []", None),
+        ("BatchScan kafka[key#1] class KafkaSourceProvider$KafkaScan", "source other than Parquet or ORC"),
+    ],
+)
+def test_a_plan_of_what_is_not_installed_here(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, scan: str, reason: str | None
+) -> None:
+    monkeypatch.setattr("dbt_zorder.layout.staging._physical_plan", lambda _: f"*(1) Project [id#1L]\n+- {scan}")
+    assert reason_to_stage(spark.range(1)) == reason
 
 
 def test_a_csv_file_is_kept(spark: SparkSession, tmp_path: object) -> None:
