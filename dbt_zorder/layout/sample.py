@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -102,7 +103,8 @@ def _rank(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], pa.Array]:
     if isinstance(values, pa.ChunkedArray):
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], type=values.type)
     if pa.types.is_floating(values.type):
-        values = pc.add(values, 0.0)  # -0.0 and 0.0 are one value to Spark
+        values = pc.add(values, 0.0)  # -0.0 and 0.0 are one value to Spark, and so is NaN of whatever bits
+        values = pc.if_else(pc.is_nan(values), pa.scalar(math.nan, values.type), values)
     coded = values.dictionary_encode()
     order = pc.sort_indices(coded.dictionary)
     distinct = coded.dictionary.take(order)

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.columns import resolve
 from dbt_zorder.layout.keys import Key, key_of
-from dbt_zorder.layout.sample import LEAST_ROWS, MOST_BYTES, Sample, draw, wanted_rows
+from dbt_zorder.layout.sample import LEAST_ROWS, MOST_BYTES, Sample, _rank, draw, wanted_rows
 
 ONE = np.zeros(1, dtype=np.int64)
 
@@ -19,6 +19,14 @@ def keys(df: DataFrame, *names: str) -> list[Key]:
 
 def drawn(df: DataFrame, *names: str, rows: int = 1 << 20, total: int = 1 << 20, seed: int = 0) -> Sample:
     return draw(df, keys(df, *names), rows, total, seed, None, ONE)
+
+
+def test_nan_of_any_bits_is_one_value_and_the_greatest() -> None:
+    bits = np.array([0x7FF8000000000000, 0xFFF8000000000000, 0x7FF0000000000001], dtype=np.uint64)
+    values = np.concatenate([[1.0, -0.0, 0.0, np.inf], bits.view(np.float64)])
+    ranks, distinct = _rank(pa.chunked_array([pa.array(values), pa.array([None], pa.float64())]))
+    assert ranks.tolist() == [2, 1, 1, 3, 4, 4, 4, 0]
+    assert len(distinct) == 4
 
 
 def test_ranks_are_dense_in_order_from_one_and_null_is_zero(spark: SparkSession) -> None:
