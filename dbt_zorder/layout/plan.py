@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -130,7 +130,8 @@ def are_weights(value: object, columns: int) -> bool:
     return (
         isinstance(value, (list, tuple))
         and len(value) == columns
-        and all(isinstance(w, (int, float)) and not isinstance(w, bool) and 0 < w < math.inf for w in value)
+        # a whole number may be larger than any float
+        and all(isinstance(w, (int, float)) and not isinstance(w, bool) and 0 < w <= sys.float_info.max for w in value)
     )
 
 

@@ -20,6 +20,7 @@ _LOG = logging.getLogger("dbt_zorder")
 
 MEGABYTE = 1 << 20
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+_SIZE_LIMIT = 1 << 63
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B?)\s*$", re.IGNORECASE)
 _TELLING_ROWS = 10_000
 _TELLING_BYTES = MEGABYTE
@@ -48,19 +49,22 @@ def parse_size(value: str | int) -> int | None:
     """Return a file size in bytes, None for ``auto``.
 
     Raises:
-        ConfigError: not a positive integer, a text like ``64MB``, or ``auto``.
+        ConfigError: not a positive integer, a text like ``64MB``, or ``auto``; or too large for a BIGINT.
     """
     if isinstance(value, str) and value.strip().lower() == "auto":
         return None
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _SIZE_LIMIT:
         return value
     match = _SIZE.match(value) if isinstance(value, str) else None
     if match is not None:
         unit = match[2].upper().replace("I", "")
-        size = int(float(match[1]) * _UNITS[unit if unit.endswith("B") else unit + "B"])
-        if size > 0:
-            return size
-    msg = f"A file size is 'auto', a number of bytes, or a text like '64MB' or '1GB'; given was {value!r}."
+        size = float(match[1]) * _UNITS[unit if unit.endswith("B") else unit + "B"]
+        if 1 <= size < _SIZE_LIMIT:
+            return int(size)
+    msg = (
+        "A file size is 'auto', a number of bytes, or a text like '64MB' or '1GB', below 8 million TB; "
+        f"given was {value!r}."
+    )
     raise ConfigError(msg)
 
 

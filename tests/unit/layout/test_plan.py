@@ -106,6 +106,12 @@ def test_short_text_in_few_rows_is_not_measured(spark: SparkSession, monkeypatch
     assert layout(frame, files=3).files == 3
 
 
+@pytest.mark.parametrize("weight", [10**400, -(10**400), float("inf"), float("nan"), True])
+def test_a_weight_that_is_no_finite_number_is_an_error(frame: DataFrame, weight: float) -> None:
+    with pytest.raises(ConfigError, match="'weights' must be 2 positive numbers"):
+        layout(frame, by=["id", "g"], weights=[1, weight])
+
+
 def test_a_bad_size_is_an_error(frame: DataFrame) -> None:
     with pytest.raises(ConfigError, match="'-1MB'"):
         layout(frame, file_size="-1MB")

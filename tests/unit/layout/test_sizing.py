@@ -30,6 +30,8 @@ from dbt_zorder.layout.sizing import (
         (67108864, 64 * MEGABYTE),
         ("64MB", 64 * MEGABYTE),
         ("64mb", 64 * MEGABYTE),
+        ((1 << 63) - 1, (1 << 63) - 1),
+        ("8388607TB", 8388607 << 40),
         (" 64 MiB ", 64 * MEGABYTE),
         ("64M", 64 * MEGABYTE),
         ("1.5GB", 1536 * MEGABYTE),
@@ -44,7 +46,27 @@ def test_a_size_is_auto_bytes_or_a_text_with_a_unit(value: str | int, size: int 
 
 
 @pytest.mark.parametrize(
-    "value", ["", "MB", "-1MB", "0", "0MB", 0, -5, "64 parsecs", "1e3", "64MBB", True, 1.5, None, []]
+    "value",
+    [
+        "",
+        "MB",
+        "-1MB",
+        "0",
+        "0MB",
+        0,
+        -5,
+        "64 parsecs",
+        "1e3",
+        "64MBB",
+        True,
+        1.5,
+        None,
+        [],
+        10**400,
+        1 << 63,
+        "9" * 400 + "MB",
+        "8388608TB",
+    ],
 )
 def test_anything_else_is_an_error_that_says_what_a_size_is(value: object) -> None:
     with pytest.raises(ConfigError, match="'auto', a number of bytes, or a text like '64MB'"):
