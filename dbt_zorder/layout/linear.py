@@ -25,7 +25,8 @@ def prefix(keys: Sequence[Key]) -> Sequence[Key]:
 
 def tuple_sql(keys: Sequence[Key]) -> str:
     """Return SQL text of a row's keys as one struct."""
-    fields = [f"'c{number}', {key.expression}" for number, key in enumerate(keys)]
+    # as it was sampled, so that long text is equal to what is cut from it, and the columns behind it count
+    fields = [f"'c{number}', {key.sampled}" for number, key in enumerate(keys)]
     return f"named_struct({', '.join(fields)})"
 
 
@@ -44,9 +45,11 @@ def tuple_array(cuts: Sequence[Sequence[KeyValue | None]], carriers: Sequence[st
         }
         for values in zip(*cuts, strict=True)
     ]
-    # numbers go as text and are cast, so that nothing depends on how JSON reads them; binary is base64 there
-    read = ", ".join(f"c{n}: {c if c == 'binary' else 'string'}" for n, c in enumerate(carriers))
-    wanted = ", ".join(f"c{n}: {c}" for n, c in enumerate(carriers))
+    # numbers go as text and are cast, so that nothing depends on how JSON reads them; binary is base64 there, and so is
+    # text, which is sampled as binary
+    binary = [carrier in ("string", "binary") for carrier in carriers]
+    read = ", ".join(f"c{n}: {'binary' if b else 'string'}" for n, b in enumerate(binary))
+    wanted = ", ".join(f"c{n}: {'binary' if b else c}" for n, (b, c) in enumerate(zip(binary, carriers, strict=True)))
     return f"CAST({constant_array(items, f'struct<{read}>')} AS ARRAY<STRUCT<{wanted}>>)"
 
 

@@ -20,6 +20,7 @@ from dbt_zorder.table.swap import Definition
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """Spark's name for the folder of NULL."""
+_ESCAPED = "spark.sql.parser.escapedStringLiterals"
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,15 @@ def check(df: DataFrame, request: BuildRequest) -> None:
     """Find all that is wrong with a request before anything is read or written.
 
     Raises:
-        ColumnError, ConfigError: as ``keys_for``; also for stats columns, partition columns and duplicate names.
+        ColumnError, ConfigError: as ``keys_for``; also for stats columns, partition columns and duplicate names, and
+            for a session whose literals of text are of another kind.
     """
+    if str(df.sparkSession.conf.get(_ESCAPED, None)).lower() == "true":
+        msg = (
+            f"{_ESCAPED} is true in this Spark session, so that quotes and backslashes in paths and comments cannot be "
+            "written as they are; leave it out, or set it to false."
+        )
+        raise ConfigError(msg)
     check_names(df)
     sensitive = case_sensitive(df.sparkSession)
     partitions = resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.columns import resolve
-from dbt_zorder.layout.keys import key_of
+from dbt_zorder.layout.keys import SAMPLE_BYTES, key_of
 from dbt_zorder.layout.linear import order_sql, prefix, tuple_array, tuple_sql
 from dbt_zorder.layout.literals import KeyValue
 from tests.support import settings
@@ -28,7 +28,7 @@ def test_tuples_come_back_and_nothing_but_null_is_no_tuple(spark: SparkSession, 
         types = spark.sql(f"SELECT typeof({tuple_array([*cuts, *more], carriers)})").collect()[0][0]
     assert found[0] is None
     assert tuple(found[1])[:5] == (5, None, 2.5, b"\xff\x00", Decimal("1.50"))
-    assert tuple(found[2])[:4] == (None, QUOTED, float("inf"), None)
+    assert tuple(found[2])[:4] == (None, QUOTED.encode(), float("inf"), None)
     assert types.count(":") == 6
 
 
@@ -43,6 +43,14 @@ def test_tuples_compare_as_rows_sort(spark: SparkSession, codegen: str) -> None:
         rows = frame.selectExpr("a", "b", f"{tuple_sql(keys)} AS t", "row_number() OVER (ORDER BY a, b) AS n")
         pairs = rows.alias("x").crossJoin(rows.alias("y"))
         assert pairs.where("(x.t >= y.t) IS NULL OR (x.t >= y.t) <> (x.n >= y.n)").count() == 0
+
+
+def test_text_is_compared_as_far_as_it_is_sampled(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT repeat('x', 300) AS s, unhex(repeat('ff', 300)) AS b, id FROM range(4)")
+    keys = [key_of(resolve(name, frame.schema)) for name in ("s", "b", "id")]
+    cut = tuple_array([[b"x" * SAMPLE_BYTES], [b"\xff" * SAMPLE_BYTES], [2]], [key.carrier for key in keys])
+    right = frame.where(f"{tuple_sql(keys)} >= get({cut}, 0)")
+    assert sorted(row["id"] for row in right.collect()) == [2, 3]
 
 
 def test_a_column_that_its_key_tells_half_of_ends_the_tuple(spark: SparkSession) -> None:

@@ -61,6 +61,38 @@ def test_timestamps_without_a_zone_do_not_depend_on_the_sessions(spark: SparkSes
         assert spark.sql(f"SELECT {key_array(numbers, 'timestamp_ntz')} = array({wanted})").collect()[0][0] is True
 
 
+@pytest.mark.parametrize("escaped", ["true", "false"])
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_text_comes_back_by_its_bytes_however_literals_are_read(spark: SparkSession, escaped: str, ansi: str) -> None:
+    values = [b"\xe9", b"\xff\xfe\x00", b'it\'s \\ "${x}"\n', b"", *(text.encode() for text in STRANGE)]
+    with settings(spark, {"spark.sql.parser.escapedStringLiterals": escaped, "spark.sql.ansi.enabled": ansi}):
+        array = key_array([*values, None], "string")
+        found = spark.sql(f"SELECT transform({array}, x -> hex(x)) AS a, typeof({array}) AS t").collect()[0]
+        right = spark.sql(f"SELECT CAST(X'E9AB' AS STRING) >= get({array}, 0), 'z' >= get({array}, 0)").collect()[0]
+    assert found["a"] == [*(value.hex().upper() for value in values), None]
+    assert found["t"] == "array<string>"
+    assert tuple(right) == (True, False)
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_timestamps_before_the_common_era_come_back(spark: SparkSession, ansi: str) -> None:
+    days = [-720_000, -719_529, -800_000, -1_080_000, -1_084_000, -1_100_000, -5_000_000]  # years 0 to -11720
+    micros = [day * 86_400_000_000 for day in days]
+    wanted = ", ".join(f"TIMESTAMP_NTZ'1970-01-01 00:00:00' + INTERVAL '{day}' DAY" for day in days)
+    literals = ", ".join(key_literal(value, "timestamp_ntz") for value in micros)
+    with settings(spark, {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": ansi}):
+        found = spark.sql(
+            f"SELECT {key_array(micros, 'timestamp_ntz')} = array({wanted}), array({literals}) = array({wanted})"
+        ).collect()[0]
+    assert tuple(found) == (True, True)
+
+
+def test_the_least_timestamp_of_all_is_a_cut(spark: SparkSession) -> None:
+    cuts = key_array([-(2**63), -(2**63) + 1], "timestamp_ntz")
+    least = "TIMESTAMP_NTZ'0001-01-01 00:00:00'"
+    assert tuple(spark.sql(f"SELECT {least} >= get({cuts}, 0), {least} >= get({cuts}, 1)").collect()[0]) == (True, True)
+
+
 @pytest.mark.parametrize("micros", [-(2**63) + 2**40, 2**63 - 1, 253402300800000000, -62135596800000001])
 def test_timestamps_beyond_four_digit_years_come_back(spark: SparkSession, micros: int) -> None:
     key = f"get({key_array([micros], 'timestamp_ntz')}, 0)"
