@@ -19,7 +19,7 @@ from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.formats import format_stats
 from dbt_zorder.stats.store import sizes_of
-from dbt_zorder.table.build import BuildReport, with_row_bytes
+from dbt_zorder.table.build import BuildReport, warn_of_many, with_row_bytes
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.files import exists
 from dbt_zorder.table.remove import drop_table
@@ -57,6 +57,7 @@ def build_format(spark: SparkSession, df: DataFrame, request: BuildRequest, befo
     with staged(df) as source:
         with clock.phase("sample"):
             layout = plan_layout(source, measured(spark, request.spec, df, info, request))
+            warn_of_many(layout, request.table)
         with clock.phase("write"):
             if before is not None:
                 _check_version(spark, request, before)

@@ -44,6 +44,9 @@ from dbt_zorder.table.version import Marker, new_version, read_marker, root_of, 
 
 _LOG = logging.getLogger("dbt_zorder")
 
+_MANY_FILES = 10_000
+"""Beyond so many, a shuffle has a hundred million blocks."""
+
 
 @dataclass(frozen=True)
 class BuildReport:
@@ -98,6 +101,7 @@ def build(
                     spec = with_row_bytes(spec, df, base, lambda: known_sizes(spark, location))
                 layout = plan_layout(source, spec)
                 layout = sized_layout(source, layout, spec, path, lambda rows, to: write_rows(rows, request, to))
+                warn_of_many(layout, request.table)
             with beside_vacuum(spark, request.table, path), clock.phase("write"):
                 write_data(source, layout, request, path)
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):
@@ -128,6 +132,18 @@ def build(
         analyze_again(spark, request.table, statistics, definition.schema.names)
         collected = _collect(spark, base, request, root, version)
     return BuildReport(version, summary, clock.seconds, collected)
+
+
+def warn_of_many(layout: Layout, table: TableName) -> None:
+    """Warn of more files than a shuffle takes well: each is a block of every task that reads the query."""
+    if layout.tasks > _MANY_FILES:
+        _LOG.warning(
+            "%s is to be %s files, each a partition of one shuffle: above %s that is slow, and may exhaust the driver. "
+            "A larger zorder_file_size, or zorder_files, makes fewer.",
+            table,
+            f"{layout.files:,}",
+            f"{_MANY_FILES:,}",
+        )
 
 
 def write_data(df: DataFrame, layout: Layout, request: BuildRequest, path: str) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe, schema_location
-from dbt_zorder.errors import BuildError, ColumnError
+from dbt_zorder.errors import BuildError, ColumnError, ConfigError
 from dbt_zorder.layout.descent import apply_layout as apply
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.table import build as module
-from dbt_zorder.table.build import BuildReport, build, stats_table
+from dbt_zorder.table.build import BuildReport, build, stats_table, warn_of_many
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.version import is_version
 from tests.support import checksum, same_rows, settings, unique
@@ -238,6 +239,25 @@ def test_every_type_that_can_be_ordered_is_built(spark: SparkSession, table: Tab
     for by in (("t", "d", "f", "b", "n", "ts", "i", "m"), ("x", "arr", "st.`q r`.z", "c")):
         report = run(spark, table, query, by=by, stats_columns=("st",))
         assert (report.summary.files, report.summary.rows) == (4, 100)
+
+
+def test_text_literals_of_another_kind_are_refused_before_anything_is_done(
+    spark: SparkSession, table: TableName
+) -> None:
+    escaped = settings(spark, {"spark.sql.parser.escapedStringLiterals": "true"})
+    with escaped, pytest.raises(ConfigError, match="escapedStringLiterals is true in this Spark session"):
+        build(spark, spark.range(3).toDF("id"), BuildRequest(table, LayoutSpec(by=["id"])))
+    assert describe(spark, table) is None
+
+
+@pytest.mark.parametrize(("tasks", "warned"), [(10_000, False), (10_001, True)])
+def test_more_files_than_a_shuffle_takes_well_are_a_warning(
+    spark: SparkSession, table: TableName, caplog: pytest.LogCaptureFixture, tasks: int, warned: bool
+) -> None:
+    layout = replace(plan_layout(spark.range(9).toDF("id"), LayoutSpec(by=["id"], files=2)), files=tasks)
+    with caplog.at_level("WARNING", "dbt_zorder"):
+        warn_of_many(layout, table)
+    assert (f"{table} is to be 10,001 files" in caplog.text) == bool(caplog.records) == warned
 
 
 def test_versions_have_names_of_their_kind(spark: SparkSession, table: TableName) -> None:
