@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import DateType, StructType, TimestampType
 
 from dbt_zorder.arrow import collect_arrow
-from dbt_zorder.sql import glob_escape
+from dbt_zorder.sql import glob_escape, quote_name, quote_string
 from dbt_zorder.stats.schema import STATS_DIRECTORY
+
+_REBASE = ("spark.sql.parquet.datetimeRebaseModeInWrite", "spark.sql.parquet.int96RebaseModeInWrite")
 
 
 def stats_path(location: str) -> str:
@@ -17,9 +21,36 @@ def stats_path(location: str) -> str:
 
 def write_stats(stats: DataFrame, location: str) -> DataFrame:
     """Write the stats of the version at ``location``, as one file in order of path; return them as they lie there."""
+    stats = _as_writable(stats)
     stats.coalesce(1).sortWithinPartitions("file_path").write.mode("overwrite").parquet(stats_path(location))
     # a schema that is known need not be looked for, which would be a job of Spark's
     return stats.sparkSession.read.schema(stats.schema).parquet(glob_escape(stats_path(location)))
+
+
+def _as_writable(stats: DataFrame) -> DataFrame:
+    """Return stats whose bounds still enclose the values where Spark is set to write other values than it is given.
+
+    ``TIMESTAMP_MILLIS`` cuts microseconds off, and a calendar of before 1582 (``LEGACY``) lacks ten days and has other
+    time zones before 1900. No setting of a single write is there for either.
+    """
+    columns = stats.schema["columns"].dataType if "columns" in stats.columns else None
+    conf = stats.sparkSession.conf
+    cuts = str(conf.get("spark.sql.parquet.outputTimestampType")).upper() == "TIMESTAMP_MILLIS"
+    rebased = any(str(conf.get(key)).upper() == "LEGACY" for key in _REBASE)
+    if not isinstance(columns, StructType) or not (cuts or rebased):
+        return stats
+    fields = []
+    for field in columns.fields:
+        bounds = f"columns.{quote_name(field.name)}"
+        kind = field.dataType["max_value"].dataType if isinstance(field.dataType, StructType) else None
+        low, high = f"{bounds}.min_value", f"{bounds}.max_value"
+        if cuts and isinstance(kind, TimestampType):
+            high = f"try_add({high}, INTERVAL '0.000999' SECOND)"
+        if rebased and isinstance(kind, TimestampType | DateType):
+            low = f"if({low} < DATE '1900-01-03', NULL, {low})"  # without a bound a file is read
+        counted = f"'min_value', {low}, 'max_value', {high}, 'null_count', {bounds}.null_count"
+        fields.append(f"{quote_string(field.name)}, named_struct({counted})")
+    return stats.withColumn("columns", f.expr(f"named_struct({', '.join(fields)})"))
 
 
 def read_stats(spark: SparkSession, location: str) -> DataFrame:
