@@ -29,7 +29,7 @@ from dbt_zorder.pruning.tree import (
     Text,
     to_sql,
 )
-from dbt_zorder.pruning.types import NUMERIC, Family, Rules, comparable, comparable_in_list, family
+from dbt_zorder.pruning.types import Family, Rules, comparable, comparable_in_list, family, sorts_alike
 
 _TRUE = Literal("TRUE")
 NO_LEGACY = Rules()
@@ -139,10 +139,8 @@ class Translator:
         if negated:
             sql = atoms.not_in_list(operand, [to_sql(value) for value in node.values])
         else:
-            families = {family(kind) for kind in known} - {Family.NULL}
-            sortable = families <= NUMERIC or families == {family(operand.data_type)}
             values = [to_sql(value) for value in node.values if not is_null(value)]
-            found = atoms.in_list(operand, values, sortable=sortable)
+            found = atoms.in_list(operand, values, sortable=sorts_alike(operand.data_type, known))
             if found is None:
                 return None
             sql = found

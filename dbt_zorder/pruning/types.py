@@ -112,10 +112,27 @@ def comparable_in_list(column: t.DataType, literals: Sequence[t.DataType], rules
         return False
     if len(kinds) <= 1 and len({_name(literal) for literal in values}) <= 1:
         kind = next(iter(kinds), None)
+        if kind is Family.DECIMAL and left in {Family.INTEGRAL, Family.DECIMAL}:
+            return fits(column, *values)  # each may have a scale of its own
         return not (kind is Family.STRING and left not in {Family.STRING, Family.INTEGRAL, Family.DATE})
     if kinds <= {Family.INTEGRAL, Family.DECIMAL} and left in {Family.INTEGRAL, Family.DECIMAL}:
         return fits(column, *values)
     return left is Family.BINARY_FLOAT and kinds <= NUMERIC
+
+
+def sorts_alike(column: t.DataType, literals: Sequence[t.DataType]) -> bool:
+    """Tell whether an array of these literals, which are ``comparable_in_list``, has them as the column sees them.
+
+    Spark casts what is in an array to one type: numbers beside a float become floats, which a DOUBLE column would see
+    digits of that are gone; decimals beyond 38 digits are rounded.
+    """
+    values = [literal for literal in literals if family(literal) is not Family.NULL]
+    kinds = {family(literal) for literal in values}
+    if not kinds <= NUMERIC:
+        return kinds == {family(column)}
+    floats = [isinstance(literal, t.FloatType) for literal in values]
+    whole = not any(floats) or all(floats) or any(isinstance(literal, t.DoubleType) for literal in values)
+    return whole and fits(*values)
 
 
 def fits(*data_types: t.DataType) -> bool:
