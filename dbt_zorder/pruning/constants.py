@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dbt_zorder.pruning.moments import changing_text, of_moments
 from dbt_zorder.pruning.tree import (
     Arithmetic,
     Between,
@@ -20,6 +21,7 @@ from dbt_zorder.pruning.tree import (
     Not,
     Opaque,
     Row,
+    to_sql,
 )
 
 CLOCK = {"now", "current_timestamp", "current_date", "curdate", "localtimestamp", "unix_timestamp", "current_time"}
@@ -55,10 +57,16 @@ def is_constant(node: Node) -> bool:
 
 def is_repeatable(node: Node) -> bool:
     """Tell whether ``node`` is known through and through, and gives the same for the same column values."""
-    return all(
+    known = all(
         not isinstance(inner, Opaque) and (not isinstance(inner, Call) or inner.name.lower() in REPEATABLE)
         for inner in node.walk()
     )
+    return known and not _may_follow_the_clock(node)
+
+
+def _may_follow_the_clock(node: Node) -> bool:
+    """Tell whether Spark may read a text in ``node``, such as ``'today'``, as a date or a time."""
+    return of_moments(node) and changing_text(node) is not None
 
 
 def is_null(node: Node) -> bool:
@@ -102,6 +110,9 @@ def why_unknown(node: Node) -> str:
                 return "it depends on the moment at which the query runs"
             if inner.name.lower() not in REPEATABLE:
                 return f"nothing is known of the function {inner.name}()"
+    text = changing_text(node) if of_moments(node) else None
+    if text is not None:
+        return f"as a date or a time, {to_sql(text)} may depend on the moment at which the query runs, as 'today' does"
     for inner in node.walk():
         if isinstance(inner, Column) and not inner.plain:
             return f"column '{inner.name}' is CHAR or has a collation: its order is not that of its bytes"

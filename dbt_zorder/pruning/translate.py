@@ -65,7 +65,9 @@ class Translator:
             case Between(child=child, low=low, high=high):
                 pair = And((Compare(">=", child, low), Compare("<=", child, high)))
                 return self.translate(pair, negated=negated)
-        found = self._atom(node, negated)
+        # rows are compared column by column, and each pair is looked at by itself
+        by_pairs = isinstance(node, In) and isinstance(node.child, Row)
+        found = self._atom(node, negated) if by_pairs or is_repeatable(node) else None
         if found is None:
             found = self._constant(node, negated) or (self._single_value(node, negated) if self.single_values else None)
         return found or Unknown(_text(node, negated), self._why(node))
