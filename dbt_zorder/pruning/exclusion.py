@@ -30,6 +30,9 @@ SHARE_AT_LEAST = 0.1
 PACKS_AT_MOST = 16
 """Each pack costs two string comparisons per file and row."""
 
+ZONE_SQL = "date_format(timestamp_millis(0L), 'VV')"
+"""The id of the time zone in which Spark casts what stands beside this; ``current_timezone()`` is the session's."""
+
 _NUMBERED = re.compile(r"(.*/part-)(\d{5,9})(-[^/]+)", re.DOTALL)
 _NOT_EXCLUDED = "-1"
 
@@ -71,6 +74,22 @@ def exclude(excluded: Sequence[tuple[str, int]], kept: Sequence[str] = ()) -> Ex
     if kept:
         sql = f"(_metadata.file_path IN ({', '.join(map(quote_string, kept))}) OR {sql})"
     return Exclusion(sql, files)
+
+
+def in_zone(exclusion: str, zone: str) -> str:
+    """Return the filter for files that were chosen in a time zone; in any other it leaves none out.
+
+    A query is written when its files are chosen, and may run after a hook or another thread has set another zone, or as
+    a view, which keeps the zone in which it was made. So Spark is asked for the zone in the query itself, where it is
+    that of the predicate's own casts; it finds out before it lists files.
+
+    Args:
+        exclusion: the filter.
+        zone: what ``ZONE_SQL`` gave when the files were chosen.
+    """
+    # formats of the LEGACY time parser have no 'VV': it is told by its fractions, which it takes for milliseconds
+    known = "date_format(timestamp_millis(123L), 'SSSSSS') = '123000'"
+    return f"(if({known}, {ZONE_SQL} <> {quote_string(zone)}, true) OR {exclusion})"
 
 
 def _listed(files: Sequence[tuple[str, int]]) -> str:

@@ -14,7 +14,8 @@ from dbt_zorder.pruning.agree import agrees, filtered, types_of
 from dbt_zorder.pruning.condition import All, Any, Atom, Unknown, can_exclude, leaves
 from dbt_zorder.pruning.constants import CHANCE
 from dbt_zorder.pruning.decide import Decision, decide, stats_names
-from dbt_zorder.pruning.exclusion import exclude, worthwhile
+from dbt_zorder.pruning.exclusion import ZONE_SQL, exclude, in_zone, worthwhile
+from dbt_zorder.pruning.moments import of_zone
 from dbt_zorder.pruning.names import Names
 from dbt_zorder.pruning.read import comment_continues, parse, read
 from dbt_zorder.pruning.stats_source import Stats, first_line, read_stats
@@ -26,6 +27,7 @@ from dbt_zorder.stats.formats import FORMATS
 
 log = logging.getLogger("dbt_zorder")
 _METADATA = "_metadata"
+_TIME_ZONE = "spark.sql.session.timeZone"
 _said: set[tuple[str, str]] = set()
 
 
@@ -76,6 +78,7 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
     if alias is not None:
         frame = frame.alias(alias)
         facts = replace(facts, qualifiers=((alias,),))
+    zone = spark.conf.get(_TIME_ZONE)
     accepted = filtered(frame, predicate)
     plan = Plan(frame, accepted, facts)
     try:
@@ -84,7 +87,10 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
         if comment_continues(predicate):
             return _full(plan, "a comment in the predicate ends in a backslash, where Spark's comments go on")
         names = Names(frame.schema, case_sensitive(spark), facts.qualifiers)
-        return _pruned(spark, plan, read(parsed, names), each)
+        plan = _pruned(spark, plan, read(parsed, names), each)
+        if plan.exclusion is not None and spark.conf.get(_TIME_ZONE) != zone:
+            return _full(_with(plan, exclusion=None, pruned=None), "another thread set the time zone meanwhile")
+        return plan
     except ZorderError:
         raise
     except Exception as exc:  # any doubt is a full read
@@ -92,6 +98,8 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
 
 
 def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
+    if _is_true(spark, "spark.sql.parser.escapedStringLiterals"):
+        return _full(plan, "spark.sql.parser.escapedStringLiterals is on, so strings are not what they look like")
     if any(name.lower() == _METADATA for name in plan.table.columns):
         return _full(plan, "the table has a column named _metadata, which hides Spark's own")
     if plan.facts.provider in FORMATS:
@@ -125,9 +133,10 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
     if decision.excluded and not worthwhile(decision.rows, decision.kept_rows):
         return _with(plan, condition=condition, decision=_all_kept(decision), reason="too few rows could be left out")
     exclusion = exclude(decision.excluded, decision.kept_paths)
-    plan = _with(plan, condition=condition, decision=decision, exclusion=exclusion.sql)
-    if exclusion.sql is not None:
-        pruned = plan.accepted.where(exclusion.sql)
+    sql = in_zone(exclusion.sql, _zone(spark)) if exclusion.sql and of_zone(tree) else exclusion.sql
+    plan = _with(plan, condition=condition, decision=decision, exclusion=sql)
+    if sql is not None:
+        pruned = plan.accepted.where(sql)
         # Where the table is no bare relation, as with CHAR columns, `_metadata` does not resolve: find that out here.
         pruned.schema  # noqa: B018
         plan = _with(plan, pruned=pruned)
@@ -157,6 +166,11 @@ def _in_any_zone(column: Column, facts: TableFacts) -> bool:
     """
     parted = {name.lower() for name in facts.partition_columns}
     return not isinstance(column.data_type, TimestampType) or column.name.lower() not in parted
+
+
+def _zone(spark: SparkSession) -> str:
+    # of a local relation, so it takes no job
+    return str(spark.sql(f"SELECT {ZONE_SQL} FROM VALUES (1)").collect()[0][0])
 
 
 def _full(plan: Plan, reason: str) -> Plan:

@@ -152,6 +152,37 @@ def test_column_pruning_and_pushdown_still_work(spark: SparkSession, table: str)
     assert "ReadSchema: struct<a:int,b:bigint>" in plan
 
 
+def test_lists_of_numbers_lose_no_digits(spark: SparkSession, table: str) -> None:
+    name = "pruning_unit.digits"
+    rows = "VALUES (1L, 1e-9D), (2L, 16777217D), (3L, 1e30D)"
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW digits AS SELECT * FROM {rows} AS v(id, x)")
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+    spark.sql(f"CREATE TABLE {name} USING parquet AS SELECT /*+ repartition(3, id) */ * FROM digits")
+    rebuild_stats(spark, TableName(*name.split(".")), ["id", "x"])
+    far = [f"{number}0000000000000000000000000000.5BD" for number in range(10, 27)]
+    for column, values in (
+        ("id", [far[0], "1.000000000000000001BD"]),
+        ("x", [*far, "0.000000001BD"]),
+        ("x", ["16777217", *(f"{number}.5F" for number in range(17))]),
+    ):
+        predicate = f"{column} in ({', '.join(values)})"
+        assert scan(spark, name, predicate).count() == spark.table(name).where(predicate).count() == 1
+
+
+def test_strings_that_spark_is_told_to_read_otherwise_are_read_in_full(spark: SparkSession, table: str) -> None:
+    name = "pruning_unit.slashes"
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+    spark.sql(f"CREATE TABLE {name} USING parquet AS SELECT 'a' || chr(92) || 'b' AS s UNION ALL SELECT 'a_'")
+    rebuild_stats(spark, TableName(*name.split(".")), ["s"])
+    with settings(spark, {"spark.sql.parser.escapedStringLiterals": "true"}):
+        predicate = r"s like 'a\\_'"
+        rows = spark.table(name).where(predicate).collect()
+        assert scan(spark, name, predicate).collect() == rows
+        assert spark.sql(f"SELECT * FROM {scan_sql(spark, name, predicate)}").collect() == rows
+        assert len(rows) == 1
+        assert "escapedStringLiterals" in explain(spark, name, predicate).reason
+
+
 def test_a_moment_in_the_name_of_a_folder_is_of_the_readers_zone(spark: SparkSession, table: str) -> None:
     name = "pruning_unit.moments"
     spark.sql(f"DROP TABLE IF EXISTS {name}")
