@@ -17,7 +17,7 @@ from dbt_zorder.pruning.decide import Decision, decide, stats_names
 from dbt_zorder.pruning.exclusion import ZONE_SQL, exclude, in_zone, worthwhile
 from dbt_zorder.pruning.moments import of_zone
 from dbt_zorder.pruning.names import Names
-from dbt_zorder.pruning.read import comment_continues, parse, read
+from dbt_zorder.pruning.read import comment_continues, holds_query, parse, read
 from dbt_zorder.pruning.stats_source import Stats, first_line, read_stats
 from dbt_zorder.pruning.table_facts import TableFacts, facts_of, quoted
 from dbt_zorder.pruning.translate import Translator
@@ -84,6 +84,8 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
     try:
         if parsed is None:
             return _full(plan, "the parser does not have this form of predicate, though Spark does")
+        if holds_query(parsed):
+            return _full(plan, "there is a subquery in the predicate, and what it gives is not known yet")
         if comment_continues(predicate):
             return _full(plan, "a comment in the predicate ends in a backslash, where Spark's comments go on")
         names = Names(frame.schema, case_sensitive(spark), facts.qualifiers)

@@ -9,10 +9,11 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined,unused-ignore]
 
 from dbt_zorder.errors import PredicateError
 from dbt_zorder.pruning.names import Names
-from dbt_zorder.pruning.tokens import exact_literals, typed_literal
+from dbt_zorder.pruning.tokens import exact_literals, in_parentheses, typed_literal
 from dbt_zorder.pruning.tree import (
     And,
     Arithmetic,
@@ -74,32 +75,38 @@ class _Spark(Spark):
 def parse(predicate: str) -> Expr | None:
     """Return sqlglot's tree of exactly one boolean expression; None if sqlglot's grammar does not have it.
 
-    Then Spark decides whether it is valid, and all files are read.
+    Then Spark decides whether it is valid, and all files are read. It is parsed between parentheses, in which a name
+    such as ``comment`` or ``show`` begins no statement.
 
     Raises:
-        PredicateError: the text is empty, or holds a second statement, a query or a window function.
+        PredicateError: the text is empty, or holds a second statement, a window function or an alias.
     """
     if not isinstance(predicate, str) or not predicate.strip():
         msg = f"A predicate is one boolean SQL expression, such as \"a = 1 AND b > 'x'\". Given: {predicate!r}."
         raise PredicateError(msg)
     dialect = _Spark()
     try:
-        tokens = dialect.tokenize(predicate)
-        statements = dialect.parser().parse(exact_literals(list(tokens), predicate), predicate)
-    except SqlglotError:
+        tokens = exact_literals(list(dialect.tokenize(predicate)), predicate)
+        if not tokens or any(token.token_type == TokenType.SEMICOLON for token in tokens):
+            msg = f"A predicate is one expression, without ';'. Given: {predicate!r}."
+            raise PredicateError(msg)
+        statements = dialect.parser().parse(in_parentheses(tokens, predicate), predicate)
+    except (SqlglotError, RecursionError):
         return None
-    if len(statements) != 1 or statements[0] is None:
-        msg = f"A predicate is one expression, without ';'. Given: {predicate!r}."
-        raise PredicateError(msg)
-    tree: Expr = statements[0]
-    for kind, what in ((exp.Query, "a subquery"), (exp.Window, "a window function"), (exp.Alias, "an alias (AS)")):
-        if isinstance(tree, kind) or (kind is not exp.Alias and tree.find(kind)):
+    tree: Expr = statements[0] if len(statements) == 1 else None
+    if not isinstance(tree, exp.Condition | exp.Paren | exp.Tuple | exp.Query):
+        return None
+    has_window = tree.find(exp.Window) is not None
+    for found, what in ((has_window, "a window function"), (isinstance(tree.this, exp.Alias), "an alias (AS)")):
+        if found:
             msg = f"A predicate cannot hold {what}: it is tested against one row of one table. Given: {predicate!r}."
             raise PredicateError(msg)
-    if not isinstance(tree, exp.Condition | exp.Paren | exp.Escape | exp.Not | exp.Tuple):
-        msg = f"This is not a boolean expression, but {type(tree).__name__.upper()}: {predicate!r}."
-        raise PredicateError(msg)
     return tree
+
+
+def holds_query(tree: Expr) -> bool:
+    """Tell whether a subquery is in what ``parse`` gave."""
+    return tree.find(exp.Query) is not None
 
 
 def comment_continues(predicate: str) -> bool:
@@ -115,7 +122,7 @@ def without_trailing_comment(predicate: str) -> str:
     """
     try:
         tokens = _Spark().tokenize(predicate)
-    except SqlglotError as exc:
+    except (SqlglotError, RecursionError) as exc:
         msg = f"The predicate cannot be read: {str(exc).splitlines()[0]}. Given: {predicate!r}."
         raise PredicateError(msg) from exc
     return predicate[: tokens[-1].end + 1]

@@ -84,5 +84,11 @@ def exact_literals(tokens: list[Token], source: str) -> list[Token]:
     return result
 
 
+def in_parentheses(tokens: list[Token], source: str) -> list[Token]:
+    """Return ``tokens`` between parentheses that touch none of them."""
+    opening = _token(TokenType.L_PAREN, "(", -2, -2)
+    return [opening, *tokens, _token(TokenType.R_PAREN, ")", len(source) + 1, len(source) + 1)]
+
+
 def _token(kind: TokenType, text: str, start: int, end: int) -> Token:
     return Token(kind, text, start=start, end=end)

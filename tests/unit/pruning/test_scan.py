@@ -92,9 +92,9 @@ def test_schema_is_the_tables_own(spark: SparkSession, table: str) -> None:
         ("a", PredicateError, "boolean"),
         ("count(a) > 1", PredicateError, "INVALID_WHERE_CONDITION"),
         ("row_number() over (order by a) > 1", PredicateError, "window"),
-        ("a in (select 1)", PredicateError, "subquery"),
-        ("exists (select 1)", PredicateError, "subquery"),
-        ("a = (select max(b) from x)", PredicateError, "subquery"),
+        ("a in (select 1, 2)", PredicateError, "Spark refuses"),
+        ("a = (select max(b) from no_such_table)", PredicateError, "Spark refuses"),
+        ("select a = 1", PredicateError, "Spark refuses"),
         ("a = 1; drop table pruning_unit.t", PredicateError, "';'"),
         ("a = 1)", PredicateError, "Spark refuses"),
         ("a = 1) or (1 = 1", PredicateError, "Spark refuses"),
@@ -115,6 +115,62 @@ def test_wrong_predicates_are_errors(
         with pytest.raises(error, match=says):
             ask(spark, table, predicate)
     assert spark.catalog.tableExists(table)
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "a in (select 5)",
+        "a = 5 and exists (select 1)",
+        "a = (select max(b) - 994 from pruning_unit.t)",
+        "not exists (select 1 from pruning_unit.t as o where o.b < t.b - 5 or t.b <> 5)",
+    ],
+)
+def test_subqueries_are_read_in_full(spark: SparkSession, table: str, predicate: str) -> None:
+    assert [row.a for row in scan(spark, table, predicate).collect()] == [5]
+    assert [row.a for row in spark.sql(f"SELECT * FROM {scan_sql(spark, table, predicate)} AS t").collect()] == [5]
+    assert "subquery" in explain(spark, table, predicate).reason
+
+
+NAMES = [
+    "comment",
+    "load",
+    "show",
+    "set",
+    "refresh",
+    "call",
+    "if",
+    "cache",
+    "analyze",
+    "describe",
+    "use",
+    "kill",
+    "begin",
+]
+
+
+NOT_PARSED = {"show", "call", "if", "describe"}
+"""Those that sqlglot takes for no column, so that all files are read."""
+
+
+def test_columns_may_be_called_as_a_statement_begins(spark: SparkSession, table: str) -> None:
+    name = "pruning_unit.statements"
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+    columns = ", ".join(f"id AS {column}" for column in NAMES)
+    spark.sql(f"CREATE TABLE {name} USING parquet AS SELECT /*+ repartition(3, id) */ id, {columns} FROM range(1000)")
+    rebuild_stats(spark, TableName(*name.split(".")), NAMES)
+    for column in NAMES:
+        for predicate in (f"{column} IS NOT NULL", f"{column} <= 1 and id < 500", column + "=1 or " + column + " = 0"):
+            assert scan(spark, name, predicate).count() == spark.table(name).where(predicate).count()
+        assert explain(spark, name, f"{column} < 0").files_read == (3 if column in NOT_PARSED else 0)
+
+
+def test_many_parentheses_are_read_in_full_at_worst(spark: SparkSession, table: str) -> None:
+    for depth in (10, 60, 400):
+        predicate = "(" * depth + "a = 5" + ")" * depth
+        assert [row.a for row in scan(spark, table, predicate).collect()] == [5]
+        assert [row.a for row in spark.sql(f"SELECT * FROM {scan_sql(spark, table, predicate)}").collect()] == [5]
+        assert explain(spark, table, predicate).files_read == (1 if depth == 10 else 8)
 
 
 @pytest.mark.parametrize("predicate", ["a = 1 -- x", "a = 1 /* x */", "a = 1 --", "a = 1 -- ) or (true", "a = 1 -- \\"])
