@@ -23,7 +23,19 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.soundness.mutants import MUTANTS
 
-ORDER = ["types", "like", "operand", "condition", "constants", "atoms", "translate", "decide", "exclusion", "plan"]
+ORDER = [
+    "types",
+    "like",
+    "operand",
+    "condition",
+    "moments",
+    "constants",
+    "atoms",
+    "translate",
+    "decide",
+    "exclusion",
+    "plan",
+]
 """Modules in the order of their imports: those behind a changed one are loaded again."""
 
 SHARP = [

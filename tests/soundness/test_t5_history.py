@@ -102,6 +102,16 @@ def test_thread(
     assert_same(spark, make(spark, tmp_path / "t", f"t{number}", files), predicates)
 
 
+def test_lists_whose_common_type_has_fewer_digits(spark: SparkSession, tmp_path: Path) -> None:
+    table = make(
+        spark, tmp_path / "t", "lists", ["SELECT 5L a, 1e-9D x", "SELECT 6L a, 16777217D x", "SELECT 7L a, 1D x"]
+    )
+    far = ", ".join(f"{number}0000000000000000000000000000.5BD" for number in range(10, 27))
+    floats = ", ".join(f"{number}.5F" for number in range(17))
+    lists = [f"a IN ({far}, 5.000000000000000001BD)", f"x IN ({far}, 0.000000001BD)", f"x IN (16777217, {floats})"]
+    assert_same(spark, table, [*lists, "a IN (100000000000000000000000000000.5BD, 5.000000000000000001BD)"])
+
+
 def test_hudi_10389_10427_columns_with_and_without_stats(spark: SparkSession, tmp_path: Path) -> None:
     files = ["SELECT 1 a, 1 b", "SELECT 2 a, 9 b"]
     table = make(spark, tmp_path / "t", "t4", files, ["a"])
