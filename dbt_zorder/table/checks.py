@@ -11,8 +11,9 @@ from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.errors import BuildError
 from dbt_zorder.stats.listing import lost_files
 from dbt_zorder.stats.store import read_stats
+from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.summary import Summary
-from dbt_zorder.table.swap import definition_of, own_properties, publish
+from dbt_zorder.table.swap import definition_of, publish
 from dbt_zorder.table.version import MARKER_DIRECTORY, read_marker, version_of
 
 

@@ -21,8 +21,8 @@ from dbt_zorder.table.files import has_client
 from dbt_zorder.table.journal import recover_journal
 from dbt_zorder.table.listing import check_same_files, list_data
 from dbt_zorder.table.overlap import Overlap, measure
+from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.request import BuildRequest
-from dbt_zorder.table.swap import own_properties
 from dbt_zorder.table.version import read_marker, version_of
 
 _LOG = logging.getLogger("dbt_zorder")

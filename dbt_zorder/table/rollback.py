@@ -12,8 +12,9 @@ from dbt_zorder.table.build import publish_stats
 from dbt_zorder.table.checks import check_base, check_served, check_version
 from dbt_zorder.table.files import has_client
 from dbt_zorder.table.journal import recover_journal
+from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.replaced import forget_replaced, note_replaced
-from dbt_zorder.table.swap import definition_of, own_properties, publish
+from dbt_zorder.table.swap import definition_of, publish
 from dbt_zorder.table.version import Marker, read_marker, roots_of, version_of, versions_of
 
 

@@ -11,14 +11,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.catalog import NEXT_SUFFIX, TableInfo, TableName, column_facts, describe, properties
+from dbt_zorder.catalog import NEXT_SUFFIX, TableInfo, TableName, column_facts, describe
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.sql import quote_name, quote_string, type_ddl
+from dbt_zorder.table.own_properties import are_set, with_record
 from dbt_zorder.table.version import Marker
 
 _LOG = logging.getLogger("dbt_zorder")
-_OWN_PROPERTIES = "dbt_zorder.tblproperties"
-"""Table property that names those which the model sets: what it sets no longer must go, and nothing else must."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +78,6 @@ def publish(spark: SparkSession, table: TableName, definition: Definition, locat
         raise BuildError(msg) from exc
 
 
-def own_properties(spark: SparkSession, table: TableName) -> dict[str, str]:
-    """Return the properties of a table that its model set."""
-    return _own(properties(spark, table))
-
-
-def _own(has: Mapping[str, str]) -> dict[str, str]:
-    return {name: has[name] for name in json.loads(has.get(_OWN_PROPERTIES, "[]")) if name in has}
-
-
 def leads_to(spark: SparkSession, table: TableName, location: str) -> bool:
     """Tell whether a table is served from a location."""
     now = describe(spark, table)
@@ -112,7 +102,7 @@ def _create(table: TableName, definition: Definition, location: str) -> str:
     if definition.comment:
         clauses.append(f"COMMENT {quote_string(definition.comment)}")
     if definition.properties:
-        listed = {**definition.properties, _OWN_PROPERTIES: json.dumps(sorted(definition.properties))}
+        listed = with_record(definition.properties)
         pairs = (f"{quote_string(k)} = {quote_string(v)}" for k, v in listed.items())
         clauses.append(f"TBLPROPERTIES ({', '.join(pairs)})")
     return " ".join(clauses)
@@ -125,10 +115,7 @@ def _is_same(spark: SparkSession, table: TableName, old: TableInfo, new: Definit
         return False
     if list(old.partition_columns) != list(new.partition_by):
         return False
-    has = properties(spark, table)
-    if set(_own(has)) - set(new.properties):
-        return False
-    return all(has.get(name) == value for name, value in new.properties.items())
+    return are_set(spark, table, new.properties)
 
 
 def _replace(spark: SparkSession, table: TableName, old: TableInfo, definition: Definition, location: str) -> None:

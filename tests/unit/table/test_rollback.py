@@ -11,6 +11,7 @@ from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.build import build, stats_table
 from dbt_zorder.table.collect import collect_old
+from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.rollback import rollback
 from dbt_zorder.table.version import version_of
@@ -93,3 +94,11 @@ def test_a_version_that_is_not_whole_is_not_served(spark: SparkSession, table: T
     assert info is not None
     assert version_of(info.location) == second
     assert checksum(spark.table(table.sql)) == rows
+
+
+def test_a_property_that_spark_hides_is_there_again(spark: SparkSession, table: TableName) -> None:
+    told = {"source_url": "https://there", "docs": "my_url"}
+    make(spark, table, "SELECT id FROM range(50)")
+    make(spark, table, "SELECT id, 1.5 AS other FROM range(60)", properties=told)
+    rollback(spark, table)
+    assert own_properties(spark, table) == told

@@ -10,7 +10,8 @@ from pyspark.sql.types import StructField, StructType
 from dbt_zorder.catalog import TableName, describe, properties
 from dbt_zorder.errors import BuildError
 from dbt_zorder.table import swap
-from dbt_zorder.table.swap import Definition, own_properties, publish
+from dbt_zorder.table.own_properties import own_properties
+from dbt_zorder.table.swap import Definition, publish
 from tests.support import unique
 
 V1, V2 = "v20240101T000000001-0123abcd", "v20240101T000000002-0123abcd"
@@ -194,3 +195,19 @@ def test_a_property_that_the_model_sets_no_longer_goes_and_others_stay(
     publish(spark, table, Definition(schema), str(tmp_path / V1))
     assert "two" not in properties(spark, table)
     assert content(spark, table) == [(1,)]
+
+
+def test_a_property_that_spark_hides_is_known_to_be_the_same(
+    spark: SparkSession, table: TableName, tmp_path: Path, write: Write
+) -> None:
+    told = {"source_url": "https://there", "docs": "file://my_url", "api.token": "it's"}
+    schema = write(V1, "SELECT 1 AS a").schema
+    publish(spark, table, Definition(schema, (), "", told), str(tmp_path / V1))
+    spark.sql(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('mine' = 'kept')")
+    write(V2, "SELECT 2 AS a")
+    publish(spark, table, Definition(schema, (), "", told), str(tmp_path / V2))
+    assert content(spark, table) == [(2,)]
+    assert properties(spark, table)["mine"] == "kept", "only the location was changed"
+    assert own_properties(spark, table) == told
+    publish(spark, table, Definition(schema, (), "", {**told, "docs": "other_url"}), str(tmp_path / V1))
+    assert own_properties(spark, table) == {**told, "docs": "other_url"}
