@@ -27,6 +27,7 @@ from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, che
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.collect import collect_old
 from dbt_zorder.table.files import delete_path, has_client
+from dbt_zorder.table.partitions import let_folders_tell
 from dbt_zorder.table.pilot import sized_layout
 from dbt_zorder.table.replaced import forget_replaced, note_replaced
 from dbt_zorder.table.request import (
@@ -84,6 +85,8 @@ def build(
             refused.
     """
     check(df, request)
+    if request.spec.partition_by:
+        let_folders_tell(spark)
     base = describe(spark, request.table)
     statistics = analyzed(spark, request.table, base)
     definition = definition_of(df, request)

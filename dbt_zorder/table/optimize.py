@@ -22,6 +22,7 @@ from dbt_zorder.table.journal import recover_journal
 from dbt_zorder.table.listing import check_same_files, list_data
 from dbt_zorder.table.overlap import Overlap, measure
 from dbt_zorder.table.own_properties import own_properties
+from dbt_zorder.table.partitions import let_folders_tell_of
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.version import read_marker, version_of
 
@@ -134,8 +135,12 @@ def recover(spark: SparkSession, table: TableName) -> TableInfo | None:
     """Complete what a failed run has left in a table's journal; return what the catalog says of the table.
 
     A table that is none of ours has no journal.
+
+    Raises:
+        ConfigError: it is partitioned, and this session would look for its partitions in the catalog.
     """
     info = describe(spark, table)
+    let_folders_tell_of(spark, info)
     if info is not None and version_of(info.location) and has_client(spark):
         completed, _ = recover_journal(spark, info.location)
         if completed:

@@ -15,6 +15,7 @@ from dbt_zorder.catalog import NEXT_SUFFIX, TableInfo, TableName, column_facts, 
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.sql import quote_name, quote_string, type_ddl
 from dbt_zorder.table.own_properties import are_set, with_record
+from dbt_zorder.table.partitions import let_folders_tell
 from dbt_zorder.table.version import Marker
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -57,7 +58,10 @@ def publish(spark: SparkSession, table: TableName, definition: Definition, locat
 
     Raises:
         BuildError: the catalog refused; the message says whether the table is still as it was.
+        ConfigError: the table is partitioned, and this session would look for its partitions in the catalog.
     """
+    if definition.partition_by:
+        let_folders_tell(spark)
     old = describe(spark, table)
     try:
         if old is None:

@@ -9,10 +9,11 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ColumnError, SchemaChangeError, ZorderError
 from dbt_zorder.table import incremental as module
-from dbt_zorder.table.incremental import Batch, IncrementReport, increment
+from dbt_zorder.table.incremental import Batch, IncrementReport, begin, increment
+from dbt_zorder.table.optimize import rewrite
 from dbt_zorder.table.request import BuildRequest
-from tests.support import checksum, unique
-from tests.unit.table.batches import made, request, rows, same
+from tests.support import checksum, settings, unique
+from tests.unit.table.batches import folder, made, request, rows, same
 
 
 @pytest.fixture
@@ -110,3 +111,19 @@ def test_a_batch_that_replaces_the_whole_table_heeds_on_schema_change(spark: Spa
     assert same(spark.table(table.sql), spark.sql(f"SELECT *, NULL AS p, NULL AS extra FROM ({less}) WHERE id < 9"))
     go(spark, less, wanted, overwrite=True, on_schema_change="sync_all_columns")
     assert same(spark.table(table.sql), spark.sql(less))
+
+
+def test_a_table_whose_partitions_the_catalog_was_to_know_keeps_its_rows(spark: SparkSession, table: TableName) -> None:
+    wanted = made(spark, table, rows(0, 100), partition_by=("p",))
+    place = folder(spark, table)
+    with settings(spark, {"spark.sql.hive.manageFilesourcePartitions": "true"}):
+        spark.sql(f"DROP TABLE {table.sql}")
+        columns = "id BIGINT, a INT, s STRING, p BIGINT"
+        spark.sql(f"CREATE TABLE {table.sql} ({columns}) USING parquet PARTITIONED BY (p) LOCATION '{place}'")
+        assert spark.table(table.sql).count() == 0, "as an earlier build has left it"
+        begin(spark, table)
+        go(spark, rows(100, 120).replace("id % 3", "id % 2"), wanted, overwrite=True)
+        rewrite(spark, wanted)
+    kept = f"SELECT * FROM ({rows(0, 100)}) WHERE p = 2"
+    new = rows(100, 120).replace("id % 3", "id % 2")
+    assert same(spark.table(table.sql), spark.sql(f"{kept} UNION ALL {new}"))

@@ -1,0 +1,52 @@
+"""Who knows a table's partitions: the folders of its version, never the catalog, which a swap does not tell of them."""
+
+from __future__ import annotations
+
+import logging
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableInfo
+from dbt_zorder.errors import ConfigError
+from dbt_zorder.table.version import version_of
+
+_LOG = logging.getLogger("dbt_zorder")
+_SETTING = "spark.sql.hive.manageFilesourcePartitions"
+
+
+def let_folders_tell(spark: SparkSession) -> None:
+    """Let Spark take the partitions of a table from its folders, in a session that has been set to ask the catalog.
+
+    With ``true``, Spark's own default, a table that is made over a folder has no partitions until somebody registers
+    them, so no rows, and one that is moved keeps those of before.
+
+    Raises:
+        ConfigError: the session does not let the setting be changed.
+    """
+    if _is_off(spark):
+        return
+    reason = ""
+    try:
+        spark.conf.set(_SETTING, "false")
+    except Exception as exc:
+        reason = f": {str(exc).splitlines()[0]}"
+    if not _is_off(spark):
+        msg = (
+            f"{_SETTING} is true in this session and cannot be changed{reason}. A partitioned table with zorder_by "
+            "would have no rows there: set it to false where the session is opened, or leave out partition_by."
+        )
+        raise ConfigError(msg)
+    _LOG.warning(
+        "%s was true in this session and is false from now on: a partitioned table with zorder_by would have no rows",
+        _SETTING,
+    )
+
+
+def let_folders_tell_of(spark: SparkSession, info: TableInfo | None) -> None:
+    """Do so before a partitioned table of ours is read, which may have been made while the setting was true."""
+    if info is not None and info.partition_columns and version_of(info.location):
+        let_folders_tell(spark)
+
+
+def _is_off(spark: SparkSession) -> bool:
+    return str(spark.conf.get(_SETTING, "true")).lower() == "false"
