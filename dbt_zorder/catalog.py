@@ -47,6 +47,8 @@ class TableInfo:
         columns: DDL-relevant facts of each column: (name, type, comment).
         comment: of the table; empty if it has none.
         statistics: what ``ANALYZE TABLE`` found, ``1024 bytes, 10 rows``; empty if it was not run.
+        partition_provider: ``Catalog`` if the partitions are registered there; empty if they are what its folders say.
+        buckets: their number; empty if there are none.
     """
 
     kind: str
@@ -56,6 +58,8 @@ class TableInfo:
     columns: Sequence[tuple[str, str, str]]
     comment: str
     statistics: str = ""
+    partition_provider: str = ""
+    buckets: str = ""
 
 
 def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
@@ -79,6 +83,8 @@ def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
         columns=columns,
         comment=details.get("Comment", ""),
         statistics=details.get("Statistics", ""),
+        partition_provider=details.get("Partition Provider", ""),
+        buckets=details.get("Num Buckets", ""),
     )
 
 

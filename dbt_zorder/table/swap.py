@@ -16,7 +16,7 @@ from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.sql import quote_name, quote_string, type_ddl
 from dbt_zorder.table.own_properties import are_set, with_record
 from dbt_zorder.table.partitions import let_folders_tell
-from dbt_zorder.table.version import Marker
+from dbt_zorder.table.version import Marker, is_version
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -113,7 +113,13 @@ def _create(table: TableName, definition: Definition, location: str) -> str:
 
 
 def _is_same(spark: SparkSession, table: TableName, old: TableInfo, new: Definition) -> bool:
-    if old.kind != "EXTERNAL" or old.provider != "parquet":
+    """Tell whether an entry becomes what is wanted by another location alone: only one that was made here does.
+
+    Others say more of a table than is compared, as who knows its partitions and how its rows are put into buckets.
+    """
+    if old.kind != "EXTERNAL" or old.provider != "parquet" or not any(map(is_version, _tail(old.location))):
+        return False
+    if old.partition_provider or old.buckets not in ("", "-1", "0"):
         return False
     if list(old.columns) != column_facts(new.schema) or old.comment != new.comment:
         return False

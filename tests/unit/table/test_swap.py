@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from dbt_zorder.catalog import TableName, describe, properties
@@ -12,7 +12,7 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.table import swap
 from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.swap import Definition, publish
-from tests.support import unique
+from tests.support import settings, unique
 
 V1, V2 = "v20240101T000000001-0123abcd", "v20240101T000000002-0123abcd"
 Write = Callable[[str, str], Definition]
@@ -211,3 +211,46 @@ def test_a_property_that_spark_hides_is_known_to_be_the_same(
     assert own_properties(spark, table) == told
     publish(spark, table, Definition(schema, (), "", {**told, "docs": "other_url"}), str(tmp_path / V1))
     assert own_properties(spark, table) == {**told, "docs": "other_url"}
+
+
+MANAGED_BY_CATALOG = {"spark.sql.hive.manageFilesourcePartitions": "true"}
+
+
+def test_in_a_session_that_asks_the_catalog_for_partitions_a_table_has_its_rows(
+    spark: SparkSession, table: TableName, tmp_path: Path
+) -> None:
+    frame = spark.sql("SELECT id AS a, id % 2 AS p FROM range(10)")
+    frame.write.partitionBy("p").parquet(str(tmp_path / V1))
+    with settings(spark, MANAGED_BY_CATALOG):
+        publish(spark, table, Definition(frame.schema, ["p"]), str(tmp_path / V1))
+        assert spark.table(table.sql).count() == 10
+    assert elsewhere(spark, table).count() == 10
+
+
+def elsewhere(spark: SparkSession, table: TableName) -> DataFrame:
+    """The table as a session with Spark's defaults reads it."""
+    other = spark.newSession()
+    other.conf.set(*next(iter(MANAGED_BY_CATALOG.items())))
+    return other.table(table.sql)
+
+
+@pytest.mark.parametrize("folder", ["orders", V1], ids=["dbt-spark's", "a version"])
+@pytest.mark.parametrize("clause", ["PARTITIONED BY (p)", "CLUSTERED BY (a) INTO 2 BUCKETS"])
+def test_an_entry_that_says_more_than_ours_is_replaced(
+    spark: SparkSession, table: TableName, tmp_path: Path, clause: str, folder: str
+) -> None:
+    other = spark.newSession()
+    other.conf.set(*next(iter(MANAGED_BY_CATALOG.items())))
+    query = "SELECT id AS a, id % 2 AS p FROM range(10)"
+    other.sql(f"CREATE TABLE {table.sql} USING parquet {clause} LOCATION '{tmp_path / folder}' AS {query}")
+    assert other.table(table.sql).count() == 10
+    frame = spark.sql("SELECT id AS a, id % 2 AS p FROM range(7)")
+    parts = ["p"] if "PARTITIONED" in clause else []
+    frame.write.partitionBy(*parts).parquet(str(tmp_path / V2))
+    publish(spark, table, Definition(frame.schema, parts), str(tmp_path / V2))
+    assert spark.table(table.sql).count() == 7
+    assert elsewhere(spark, table).count() == 7
+    info = describe(spark, table)
+    assert info is not None
+    assert (info.partition_provider, info.buckets in ("", "-1", "0")) == ("", True)
+    assert elsewhere(spark, table).where("a = 3").count() == 1
