@@ -15,6 +15,9 @@ from dbt_zorder.sql import quote_name
 NEXT_SUFFIX = "__zorder_next"
 """Behind a table's identifier: the entry that a swap makes and then puts in the table's place."""
 
+PREVIOUS_SUFFIX = "__zorder_prev"
+"""The same of the entry that was there before, while a swap takes two calls."""
+
 _LOCATION = re.compile(r"^Location: (.*)$", re.MULTILINE)
 _DETAILS = "# Detailed Table Information"
 

@@ -16,10 +16,11 @@ from dbt_zorder.adapter.checkup import check_up
 from dbt_zorder.adapter.in_process import InProcessAdapter
 from dbt_zorder.adapter.names import table_name
 from dbt_zorder.adapter.spark_errors import short_message
-from dbt_zorder.catalog import describe
+from dbt_zorder.catalog import NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName, describe
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.sql import quote_string
 from dbt_zorder.stats.schema import STATS_DIRECTORY, STATS_SUFFIX
+from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.comments import documented, set_comments
 
 _LOG = AdapterLogger("Zorder")
@@ -61,9 +62,18 @@ class DocumentedAdapter(InProcessAdapter):
         return quote_string(text)
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
-        """Return the tables and views of a schema, without what Spark lists besides: temporary views, and our stats."""
+        """Return the tables and views of a schema, without what Spark lists besides: temporary views, and our stats.
+
+        A table that a swap cut short has left aside is put back first, or its model would begin from nothing.
+        """
         found = super().list_relations_without_caching(schema_relation)
-        return [one for one in found if one.schema and not is_stats(one)]
+        aside = [one for one in found if one.schema and str(one.identifier).endswith(PREVIOUS_SUFFIX)]
+        if aside and self.zorder_in_session():
+            tables = [TableName(str(one.schema), str(one.identifier).removesuffix(PREVIOUS_SUFFIX)) for one in aside]
+            put_back = [bring_back(self.session, table) for table in tables]
+            if any(put_back):
+                found = super().list_relations_without_caching(schema_relation)
+        return [one for one in found if one.schema and not is_stats(one) and not is_of_swap(one)]
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         """Return a relation's columns for dbt's catalog: with comments, and with the figures of a z-ordered table."""
@@ -84,3 +94,8 @@ def is_stats(relation: BaseRelation) -> bool:
     """Tell whether a listed relation is the one over a table's stats, which dbt is to treat as part of the table."""
     name, facts = str(relation.identifier), str(getattr(relation, "information", ""))
     return name.endswith(STATS_SUFFIX) and f"/{STATS_DIRECTORY}" in facts
+
+
+def is_of_swap(relation: BaseRelation) -> bool:
+    """Tell whether a listed relation is an entry that a swap has made or moved aside, and has not yet dropped."""
+    return str(relation.identifier).endswith((NEXT_SUFFIX, PREVIOUS_SUFFIX))

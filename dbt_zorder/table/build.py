@@ -23,6 +23,7 @@ from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.stats.store import known_sizes, read_stats, stats_path, write_stats
 from dbt_zorder.table.analyze import analyze_again, analyzed
+from dbt_zorder.table.aside import bring_back, following_of
 from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, check_version, location_of, verify
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.collect import collect_old
@@ -87,6 +88,7 @@ def build(
     check(df, request)
     if request.spec.partition_by:
         let_folders_tell(spark)
+    bring_back(spark, request.table)
     base = describe(spark, request.table)
     statistics = analyzed(spark, request.table, base)
     definition = definition_of(df, request)
@@ -241,9 +243,9 @@ def with_row_bytes(
 
 
 def _discard(spark: SparkSession, table: TableName, path: str) -> None:
-    """Delete what a failed build wrote, unless the table leads there after all."""
+    """Delete what a failed build wrote, unless the table leads there after all, or is to: a swap was cut short."""
     with contextlib.suppress(Exception):
-        now = describe(spark, table)
+        now = describe(spark, table) or describe(spark, following_of(table))
         if has_client(spark) and version_of(path) != version_of(now.location if now else ""):
             delete_path(spark, path)
 

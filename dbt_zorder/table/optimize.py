@@ -16,6 +16,7 @@ from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
+from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.files import has_client
 from dbt_zorder.table.journal import recover_journal
@@ -95,9 +96,9 @@ def optimize(spark: SparkSession, request: BuildRequest, *, dry_run: bool) -> Op
         ZorderError: it is no table of ours, or has no stats.
         BuildError: as ``build``.
     """
-    info = own_table(spark, request.table)
     if not dry_run:
         recover(spark, request.table)
+    info = own_table(spark, request.table)
     try:
         found = measure(spark, request.table, info, request.spec)
     except Exception as exc:
@@ -132,13 +133,14 @@ def rewrite(spark: SparkSession, request: BuildRequest) -> BuildReport:
 
 
 def recover(spark: SparkSession, table: TableName) -> TableInfo | None:
-    """Complete what a failed run has left in a table's journal; return what the catalog says of the table.
+    """Complete what a failed run has left in a table's journal and in its place; return what the catalog says of it.
 
     A table that is none of ours has no journal.
 
     Raises:
         ConfigError: it is partitioned, and this session would look for its partitions in the catalog.
     """
+    bring_back(spark, table)
     info = describe(spark, table)
     let_folders_tell_of(spark, info)
     if info is not None and version_of(info.location) and has_client(spark):

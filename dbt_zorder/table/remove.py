@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import NEXT_SUFFIX, TableName, describe, served_locations
+from dbt_zorder.catalog import TableName, describe, served_locations
+from dbt_zorder.table.aside import bring_back, following_of
 from dbt_zorder.table.build import stats_table
 from dbt_zorder.table.collect import delete_version
 from dbt_zorder.table.files import delete_path, has_client, is_empty
@@ -19,12 +20,13 @@ def drop_table(spark: SparkSession, table: TableName) -> bool:
     Returns:
         False if the table does not exist or lies elsewhere: then only its stats relation, if it has one, is dropped.
     """
+    bring_back(spark, table)
     info = describe(spark, table)
     spark.sql(f"DROP TABLE IF EXISTS {stats_table(table).sql}")
     if info is None or not version_of(info.location):
         return False
     spark.sql(f"DROP TABLE IF EXISTS {table.sql}")
-    spark.sql(f"DROP TABLE IF EXISTS {TableName(table.schema, table.identifier + NEXT_SUFFIX).sql}")
+    spark.sql(f"DROP TABLE IF EXISTS {following_of(table).sql}")
     if has_client(spark):
         _delete_versions(spark, table, info.location.rstrip("/"))
     return True

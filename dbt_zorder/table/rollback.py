@@ -8,6 +8,7 @@ from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.analyze import analyze_again, analyzed
+from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.build import publish_stats
 from dbt_zorder.table.checks import check_base, check_served, check_version
 from dbt_zorder.table.files import has_client
@@ -33,6 +34,7 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
         ZorderError: there is no such version, it is not whole, or the table is not served from one of ours.
         BuildError: another run changed the table meanwhile, or the catalog refused.
     """
+    bring_back(spark, table)
     info = describe(spark, table)
     if info is None or not version_of(info.location):
         state = "does not exist" if info is None else "is not served from a version of dbt-zorder"

@@ -11,9 +11,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.catalog import NEXT_SUFFIX, TableInfo, TableName, column_facts, describe
+from dbt_zorder.catalog import TableInfo, TableName, column_facts, describe
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.sql import quote_name, quote_string, type_ddl
+from dbt_zorder.table.aside import following_of, take_place
 from dbt_zorder.table.own_properties import are_set, with_record
 from dbt_zorder.table.partitions import let_folders_tell
 from dbt_zorder.table.version import Marker, is_version
@@ -69,7 +70,7 @@ def publish(spark: SparkSession, table: TableName, definition: Definition, locat
         elif _is_same(spark, table, old, definition):
             spark.sql(f"ALTER TABLE {table.sql} SET LOCATION {quote_string(location)}")
         else:
-            _replace(spark, table, old, definition, location)
+            _replace(spark, table, definition, location)
         spark.sql(f"REFRESH TABLE {table.sql}")
     except Exception as exc:
         # the call may have been carried out and only its reply lost: what the catalog says now decides
@@ -128,27 +129,26 @@ def _is_same(spark: SparkSession, table: TableName, old: TableInfo, new: Definit
     return are_set(spark, table, new.properties)
 
 
-def _replace(spark: SparkSession, table: TableName, old: TableInfo, definition: Definition, location: str) -> None:
+def _replace(spark: SparkSession, table: TableName, definition: Definition, location: str) -> None:
     """Replace a table or view of another kind, schema or comment.
 
     The new entry is made under a name of its own, and then takes the old one's place in one call of the Hive client.
-    Where there is no such client (Spark Connect, another catalog) the old entry is dropped and the new one renamed at
-    once after it: for some milliseconds there is no table then.
+    Where there is no such client (Spark Connect, another catalog) the two are renamed, one at once after the other: for
+    some milliseconds there is no table then.
     """
-    following = TableName(table.schema, table.identifier + NEXT_SUFFIX)
+    following = following_of(table)
     spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
     spark.sql(_create(following, definition, location))
     try:
         # a call that was carried out may have lost its reply
-        if _replace_in_hive(spark, table, following) or leads_to(spark, table, location):
-            spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
-            return
+        if not (_replace_in_hive(spark, table, following) or leads_to(spark, table, location)):
+            _LOG.debug("%s is replaced by two catalog calls, because this catalog has no single one for it", table)
+            take_place(spark, table)
     except BaseException:
-        spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+        if describe(spark, table) is not None:  # else it is all that the catalog knows of the new version
+            spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         raise
-    _LOG.debug("%s is replaced by two catalog calls, because this catalog has no single one for it", table)
-    spark.sql(f"DROP {'VIEW' if old.kind == 'VIEW' else 'TABLE'} IF EXISTS {table.sql}")
-    spark.sql(f"ALTER TABLE {following.sql} RENAME TO {table.sql}")
+    spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
 
 
 def _replace_in_hive(spark: SparkSession, table: TableName, following: TableName) -> bool:

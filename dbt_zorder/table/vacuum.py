@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.collect import Judged, delete_judged, judge
 from dbt_zorder.table.files import folder_bytes, has_client
 from dbt_zorder.table.version import read_marker, root_of, roots_of, version_of
@@ -72,6 +73,7 @@ def vacuum(
     if isinstance(grace_hours, bool) or not isinstance(grace_hours, (int, float)) or grace_hours < 0:
         msg = f"{table}: grace_hours is {grace_hours!r}, but it must be a number of hours, 0 or more."
         raise ZorderError(msg)
+    bring_back(spark, table)
     info = describe(spark, table)
     current = info.location.rstrip("/") if info and version_of(info.location) else ""
     roots = [root_of(spark, table, location_root)]

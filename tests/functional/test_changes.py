@@ -82,6 +82,15 @@ class TestChanges(Changing):
         run_dbt(["run"])
         assert spark.table(f"{project.test_schema}.m").collect() == [("x", 1)]
 
+    def test_a_table_that_a_killed_swap_left_aside_is_no_first_run(self, project: Any, spark: SparkSession) -> None:
+        self.set_model(project, "materialized='incremental', zorder_by='a'", "select 1 as a")
+        run_dbt(["run", "--full-refresh"])
+        name = f"{project.test_schema}.m"
+        spark.sql(f"alter table {name} rename to {name}__zorder_prev")
+        run_dbt(["run"])
+        assert spark.table(name).count() == 2
+        assert self.info(spark, project, "m__zorder_prev") is None
+
 
 GOOD = "materialized='table', zorder_by=['a', 'p']"
 HOOK = ", pre_hook='insert into {{ this.schema }}.hooked select 1'"
