@@ -62,12 +62,13 @@ class IncrementReport:
 
 
 def begin(spark: SparkSession, table: TableName) -> Mapping[str, int] | None:
-    """Complete what a failed run has left, and return the table's files; None if it is none of ours.
+    """Complete what a failed run has left, and return the table's files; None if it is no Parquet table.
 
-    To be called before the query of a batch is analysed: it may read the table, and must see all of it.
+    To be called before the query of a batch is analysed: it may read the table, and must see all of it. One that is
+    none of ours yet is listed too: with rows that somebody adds while it is taken over, its folder would go.
     """
     info = recover(spark, table)
-    found = list_data(spark, info.location) if info is not None and version_of(info.location) else None
+    found = list_data(spark, info.location) if info is not None and info.provider == "parquet" else None
     if info is not None and info.kind != "VIEW":
         # the session keeps the listing of a table that it has read, which may be older than this one
         spark.sql(f"REFRESH TABLE {table.sql}")

@@ -20,9 +20,10 @@ def list_data(spark: SparkSession, folder: str) -> Mapping[str, int]:
     them from Python.
 
     Args:
-        folder: one whose own name occurs nowhere else, as those of versions and journal entries.
+        folder: one whose own name occurs nowhere else, as those of versions and journal entries; of another, a path
+            is told in whole where it does not show the name.
     """
-    return {below_uri(folder, row[0]): row[1] for row in listed_files(spark, folder).collect()}
+    return {below_uri(folder, row[0]) or row[0]: row[1] for row in listed_files(spark, folder).collect()}
 
 
 def below(folder: str, path: str) -> str:

@@ -7,7 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.errors import ColumnError, SchemaChangeError, ZorderError
+from dbt_zorder.errors import BuildError, ColumnError, SchemaChangeError, ZorderError
+from dbt_zorder.table import build as build_module
 from dbt_zorder.table import incremental as module
 from dbt_zorder.table.incremental import Batch, IncrementReport, begin, increment
 from dbt_zorder.table.optimize import rewrite
@@ -127,3 +128,23 @@ def test_a_table_whose_partitions_the_catalog_was_to_know_keeps_its_rows(spark: 
     kept = f"SELECT * FROM ({rows(0, 100)}) WHERE p = 2"
     new = rows(100, 120).replace("id % 3", "id % 2")
     assert same(spark.table(table.sql), spark.sql(f"{kept} UNION ALL {new}"))
+
+
+def test_rows_added_to_a_table_while_it_is_taken_over_are_not_lost(
+    spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark.sql(f"CREATE TABLE {table.sql} USING parquet AS {rows(0, 100)}")
+    before = begin(spark, table)
+    real = build_module.write_data
+
+    def meanwhile(*args: Any) -> None:
+        real(*args)
+        spark.sql(f"INSERT INTO {table.sql} {rows(200, 210)}")
+
+    monkeypatch.setattr(build_module, "write_data", meanwhile)
+    with pytest.raises(BuildError, match=r"Another run added \d+ and removed 0 files"):
+        increment(spark, spark.sql(rows(100, 120)), request(table), Batch(), before)
+    monkeypatch.undo()
+    assert spark.table(table.sql).count() == 110
+    increment(spark, spark.sql(rows(100, 120)), request(table), Batch(), begin(spark, table))
+    assert spark.table(table.sql).count() == 130

@@ -28,6 +28,14 @@ def test_an_empty_folder_has_none(spark: SparkSession, tmp_path: Path) -> None:
     assert list_data(spark, f"file:{tmp_path}") == {}
 
 
+def test_files_of_a_folder_with_any_name_are_told_apart(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "my täble"
+    folder.mkdir()
+    for name in ("a.parquet", "b.parquet"):
+        (folder / name).write_text(name)
+    assert len(list_data(spark, f"file:{folder}")) == 2
+
+
 def test_paths_count_from_the_folder_however_they_are_written() -> None:
     assert below("file:/x y/v1", "file:///x y/v1/p=1/f") == "p=1/f"
     assert below("/x/v1/", "hdfs://host/x/v1/f") == "f"
