@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -14,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import case_sensitive, resolve_all
+from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
@@ -81,7 +83,8 @@ def build(
         guard: called just before the swap; what it raises abandons the build.
 
     Raises:
-        ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
+        ColumnError, ConfigError: the request does not fit the query, or its root lies in a folder that goes with the
+            table before; nothing was read or written.
         BuildError: rows or files went missing on the way, somebody else changed the table meanwhile, or the catalog
             refused.
     """
@@ -93,6 +96,7 @@ def build(
     statistics = analyzed(spark, request.table, base)
     definition = definition_of(df, request)
     root = root_of(spark, request.table, request.location_root)
+    _check_root(root, base, request)
     version = new_version()
     path = f"{root}/{version}"
     clock = Clock()
@@ -223,7 +227,21 @@ def _marker(
 
 
 def _place(root: str) -> str:
-    return "/" + root.split(":", 1)[-1].strip("/")
+    return posixpath.normpath("/" + root.split(":", 1)[-1].strip("/"))
+
+
+def _check_root(root: str, base: TableInfo | None, request: BuildRequest) -> None:
+    """Find out whether versions would lie in the folder of a managed table, which is deleted with that table.
+
+    Raises:
+        ConfigError: they would.
+    """
+    if base is not None and base.kind == "MANAGED" and f"{_place(root)}/".startswith(f"{_place(base.location)}/"):
+        msg = (
+            f"{request.table}: location_root is '{request.location_root}', which lies in the folder of the table as it "
+            f"is now, {base.location}. That folder goes when the new table takes its place, so name another one."
+        )
+        raise ConfigError(msg)
 
 
 def with_row_bytes(

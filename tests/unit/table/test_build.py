@@ -138,6 +138,19 @@ def test_a_relative_root_is_one_place_to_writer_and_catalog(spark: SparkSession,
     assert spark.table(table.sql).count() == 500
 
 
+@pytest.mark.parametrize("root", ["{i}", "./{i}/", "{i}/deeper", "{folder}"])
+def test_a_root_in_the_folder_of_the_table_before_is_refused(spark: SparkSession, table: TableName, root: str) -> None:
+    spark.sql(f"CREATE TABLE {table.sql} USING parquet AS {QUERY}")
+    info = describe(spark, table)
+    assert info is not None
+    with pytest.raises(ConfigError, match=f"{table}: location_root is .*, which lies in the folder of the table"):
+        run(spark, table, location_root=root.format(i=table.identifier, folder=info.location.removeprefix("file:")))
+    assert spark.table(table.sql).count() == 500
+    assert list(Path(info.location.removeprefix("file:")).glob("*__zorder")) == []
+    run(spark, table, location_root=f"{table.identifier}_beside")
+    assert spark.table(table.sql).count() == 500
+
+
 def test_writer_options_reach_the_files(spark: SparkSession, table: TableName) -> None:
     run(spark, table, options={"compression": "gzip"})
     assert all(file.endswith(".gz.parquet") for file in spark.table(table.sql).inputFiles())
