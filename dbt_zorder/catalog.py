@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import StructType
 
+from dbt_zorder.errors import ZorderError
 from dbt_zorder.sql import quote_name
 
 NEXT_SUFFIX = "__zorder_next"
@@ -110,8 +111,19 @@ def properties(spark: SparkSession, table: TableName) -> Mapping[str, str]:
 
 
 def schema_location(spark: SparkSession, schema: str) -> str:
-    """Return the URI of a schema's folder."""
-    for row in spark.sql(f"DESCRIBE SCHEMA {quote_name(schema)}").collect():
+    """Return the URI of a schema's folder.
+
+    Raises:
+        ZorderError: there is no such schema.
+    """
+    try:
+        rows = spark.sql(f"DESCRIBE SCHEMA {quote_name(schema)}").collect()
+    except AnalysisException as exc:
+        if spark.catalog.databaseExists(quote_name(schema)):
+            raise
+        msg = f"There is no schema {schema}: a run makes it with the first of its models."
+        raise ZorderError(msg) from exc
+    for row in rows:
         if row[0] == "Location":
             return str(row[1])
     msg = f"The schema {schema} has no location."

@@ -106,7 +106,7 @@ class ModelSettings:
             partition_by=partition_by,
             options=reader.read("options", _options, {}),
             properties=reader.read("tblproperties", _texts, {}),
-            location_root=config.get("location_root"),
+            location_root=reader.read("location_root", _folder, None),
             file_format=file_format,
             **own,
         )
@@ -209,6 +209,13 @@ def _names(value: Any) -> tuple[str, ...]:
             raise ValueError(msg)
         seen.add(name.lower())
     return tuple(names)
+
+
+def _folder(value: Any) -> str:
+    if not isinstance(value, str):
+        msg = "it must be the path or URI of a folder."
+        raise ValueError(msg)
+    return value
 
 
 def _texts(value: Any) -> dict[str, str]:

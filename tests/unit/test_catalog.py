@@ -4,6 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, column_facts, describe, properties, schema_location, served_locations
+from dbt_zorder.errors import ZorderError
 
 
 def test_what_is_not_there_is_none(spark: SparkSession, database: str) -> None:
@@ -47,7 +48,7 @@ def test_names_are_quoted_and_readable() -> None:
 
 def test_a_schema_says_where_it_lies(spark: SparkSession, database: str) -> None:
     assert schema_location(spark, database).endswith(f"/{database}.db")
-    with pytest.raises(Exception, match="SCHEMA_NOT_FOUND"):
+    with pytest.raises(ZorderError, match="There is no schema no_such_schema"):
         schema_location(spark, "no_such_schema")
 
 

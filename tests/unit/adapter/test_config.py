@@ -191,3 +191,8 @@ def test_what_does_not_go_together_is_an_error(config: dict[str, Any], message: 
     with pytest.raises(ConfigError, match=f"^Model {MODEL}".replace("(", "\\(").replace(")", "\\)")) as caught:
         read(**config)
     assert message in str(caught.value)
+
+
+def test_a_root_is_a_text() -> None:
+    with pytest.raises(ConfigError, match=r"'m' .*: location_root is 7, but it must be the path or URI of a folder"):
+        read(location_root=7)

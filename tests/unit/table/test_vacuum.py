@@ -96,3 +96,8 @@ def test_versions_in_a_former_root_are_found(spark: SparkSession, table: TableNa
 def test_bounds_out_of_range_are_errors(spark: SparkSession, table: TableName, more: dict[str, Any]) -> None:
     with pytest.raises(ZorderError, match=f"{table}: .*must be a"):
         vacuum(spark, table, dry_run=False, **more)
+
+
+def test_a_schema_that_is_not_there_is_one_sentence(spark: SparkSession) -> None:
+    with pytest.raises(ZorderError, match="There is no schema not_yet"):
+        vacuum(spark, TableName("not_yet", "t"))
