@@ -134,9 +134,8 @@ def build(
             note_replaced(spark, base.location, version)
         try:
             publish_stats(spark, request.table, path, stats.schema)
-        except (
-            Exception
-        ) as exc:  # the version is served: a run that fails now would be run again, and add a batch twice
+        except Exception as exc:
+            # the version is served: a run that fails now would be run again, and add a batch twice
             _LOG.warning("%s is built, but its stats relation could not be registered: %s", request.table, exc)
         analyze_again(spark, request.table, statistics, definition.schema.names)
         collected = _collect(spark, base, request, root, version)
