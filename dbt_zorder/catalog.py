@@ -65,6 +65,16 @@ class TableInfo:
     partition_provider: str = ""
     buckets: str = ""
 
+    @property
+    def is_view(self) -> bool:
+        """Whether there are no rows of its own."""
+        return self.kind == "VIEW"
+
+    @property
+    def keyword(self) -> str:
+        """What SQL's ``DROP`` and ``ALTER`` call it."""
+        return "VIEW" if self.is_view else "TABLE"
+
 
 def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
     """Return what the catalog says of a table or view, None if there is none by that name."""

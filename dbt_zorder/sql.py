@@ -22,7 +22,7 @@ def quote_string(text: str) -> str:
 
     Backslash and quote are escaped, and every other character that a lexer might take for itself is written as
     ``\uXXXX``; so is the dollar sign, because Spark replaces ``${...}`` anywhere in a statement by a setting's
-    value. Spark must run with ``spark.sql.parser.escapedStringLiterals=false``, its default.
+    value. Spark must run with ``settings.ESCAPED_LITERALS`` off, as it is by default.
     """
     return "'" + _SPECIAL.sub(_escaped, text) + "'"
 

@@ -132,7 +132,7 @@ def _put(
         spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         raise
     if not drop_table(spark, table):
-        spark.sql(f"DROP {'VIEW' if info.kind == 'VIEW' else 'TABLE'} IF EXISTS {table.sql}")
+        spark.sql(f"DROP {info.keyword} IF EXISTS {table.sql}")
     spark.sql(f"ALTER TABLE {following.sql} RENAME TO {table.sql}")
 
 

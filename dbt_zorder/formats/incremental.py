@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 )
 
 from dbt_zorder.catalog import TableInfo, describe
-from dbt_zorder.columns import case_sensitive, resolve, resolve_all
+from dbt_zorder.columns import case_sensitive, resolve
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.formats.build import build_format, measured
 from dbt_zorder.formats.history import version_of
@@ -33,11 +33,10 @@ from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.sql import quote_name, type_ddl
 from dbt_zorder.table.append import AppendReport
-from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.clock import Clock
-from dbt_zorder.table.incremental import Batch, IncrementReport, after_batch, replaces_all, rows_after
+from dbt_zorder.table.incremental import Batch, IncrementReport, after_batch, rows_after, same_partitions, schemas
 from dbt_zorder.table.request import BuildRequest, check, check_names
-from dbt_zorder.table.schema_change import add_columns_sql, compare, conform, keeps, target_schema
+from dbt_zorder.table.schema_change import add_columns_sql, conform, keeps
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -60,25 +59,22 @@ def increment_format(
         ZorderError: the table is of another format.
     """
     info = describe(spark, request.table)
-    if info is None or info.kind == "VIEW":
-        return _built(build_format(spark, query(), request))
+    if info is None or info.is_view:
+        return IncrementReport.of_build(build_format(spark, query(), request))
     if batch.overwrite and not request.spec.partition_by:
-        df = replaces_all(spark, _as_kept(query(), request), request, batch)
-        return _built(build_format(spark, df, request))
+        df = _as_kept(query(), request)
+        return IncrementReport.of_build(
+            build_format(spark, conform(df, schemas(spark, df, request, batch)[1]), request)
+        )
     info = own_format(spark, request)
     spark.sql(f"REFRESH TABLE {request.table.sql}")
     before = version_of(spark, request.file_format, request.table)
-    sensitive = case_sensitive(spark)
-    df = query()
-    check_names(df)
-    df = _as_kept(df, request)
-    existing = spark.table(request.table.sql).schema
-    schema = target_schema(compare(df.schema, existing, sensitive=sensitive), existing, batch.on_schema_change)
-    wanted = [column.name for column in resolve_all(request.spec.partition_by, schema, sensitive=sensitive)]
-    if not keeps(existing, schema) or wanted != list(info.partition_columns):
+    df = _as_kept(query(), request)
+    existing, schema = schemas(spark, df, request, batch)
+    if not keeps(existing, schema) or not same_partitions(spark, info, request, schema):
         # columns go, change their types, or part the table in another way: it is replaced by one of all rows
         rows = rows_after(spark, conform(df, schema), schema, request, batch)
-        return _built(build_format(spark, rows, request, before))
+        return IncrementReport.of_build(build_format(spark, rows, request, before))
     check(conform(df, schema), request)
     added = schema.fields[len(existing.fields) :]
     if added:
@@ -141,12 +137,13 @@ def _explain_key(table: DataFrame, unique_key: Sequence[str], cause: Exception) 
             raise ColumnError(msg) from cause
 
 
-def _built(report: BuildReport) -> IncrementReport:
-    return IncrementReport(None, report, report.summary, report.version)
-
-
 def _as_kept(df: DataFrame, request: BuildRequest) -> DataFrame:
-    """Return a query in the types that a format keeps: Iceberg has no whole numbers below 32 bits."""
+    """Return a query in the types that a format keeps: Iceberg has no whole numbers below 32 bits.
+
+    Raises:
+        ColumnError: two columns have one name.
+    """
+    check_names(df)
     if request.file_format != "iceberg":
         return df
     columns = []

@@ -17,12 +17,14 @@ from dbt_zorder.pruning.decide import Decision, decide, stats_names
 from dbt_zorder.pruning.exclusion import ZONE_SQL, exclude, in_zone, worthwhile
 from dbt_zorder.pruning.moments import of_zone
 from dbt_zorder.pruning.names import Names
-from dbt_zorder.pruning.read import comment_continues, holds_query, parse, read
+from dbt_zorder.pruning.parse import comment_continues, holds_query, parse
+from dbt_zorder.pruning.read import read
 from dbt_zorder.pruning.stats_source import Stats, first_line, read_stats
 from dbt_zorder.pruning.table_facts import TableFacts, facts_of, quoted
 from dbt_zorder.pruning.translate import Translator
 from dbt_zorder.pruning.tree import Call, Column, Node
 from dbt_zorder.pruning.types import Rules
+from dbt_zorder.settings import ESCAPED_LITERALS, is_on
 from dbt_zorder.stats.formats import FORMATS
 
 log = logging.getLogger("dbt_zorder")
@@ -100,8 +102,8 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
 
 
 def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
-    if _is_true(spark, "spark.sql.parser.escapedStringLiterals"):
-        return _full(plan, "spark.sql.parser.escapedStringLiterals is on, so strings are not what they look like")
+    if is_on(spark, ESCAPED_LITERALS):
+        return _full(plan, f"{ESCAPED_LITERALS} is on, so strings are not what they look like")
     if any(name.lower() == _METADATA for name in plan.table.columns):
         return _full(plan, "the table has a column named _metadata, which hides Spark's own")
     if plan.facts.provider in FORMATS:
@@ -116,7 +118,7 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
         return _full(plan, _disagreement(tree))
     columns = [column for column in _covered(tree, stats) if plan.skipped_by or _in_any_zone(column, plan.facts)]
     names = stats_names(columns)
-    rules = Rules(_is_true(spark, "spark.sql.legacy.typeCoercion.datetimeToString.enabled"))
+    rules = Rules(is_on(spark, "spark.sql.legacy.typeCoercion.datetimeToString.enabled"))
     types = types_of(spark, tree)
     condition = Translator(names, types, rules).translate(tree)
     plan = _with(plan, condition=condition)
@@ -145,7 +147,7 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
     if exclusion.files < len(decision.excluded):
         left = len(decision.excluded) - exclusion.files
         plan.warnings.append(f"{left} files that cannot match are read: their names have no numbers to exclude them by")
-    if _is_true(spark, "spark.sql.files.ignoreMissingFiles"):
+    if is_on(spark, "spark.sql.files.ignoreMissingFiles"):
         plan.warnings.append("spark.sql.files.ignoreMissingFiles is on: a data file that was lost is not reported")
         _say_once(plan, plan.warnings[-1])
     return plan if plan.exclusion else _with(plan, reason="every file may hold a matching row")
@@ -197,7 +199,3 @@ def _say_once(plan: Plan, message: str) -> None:
 
 def _with(plan: Plan, **changes: object) -> Plan:
     return replace(plan, **changes)  # type: ignore[arg-type]
-
-
-def _is_true(spark: SparkSession, key: str) -> bool:
-    return str(spark.conf.get(key, "false")).lower() == "true"

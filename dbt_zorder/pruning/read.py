@@ -1,19 +1,15 @@
-"""From the text of a predicate to its tree, by sqlglot's Spark dialect."""
+"""From sqlglot's tree of a predicate to ours."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
-from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType  # type: ignore[attr-defined,unused-ignore]
 
-from dbt_zorder.errors import PredicateError
 from dbt_zorder.pruning.names import Names
-from dbt_zorder.pruning.tokens import exact_literals, in_parentheses, typed_literal
+from dbt_zorder.pruning.parse import Expr, SparkAsWritten
+from dbt_zorder.pruning.tokens import typed_literal
 from dbt_zorder.pruning.tree import (
     And,
     Arithmetic,
@@ -33,9 +29,6 @@ from dbt_zorder.pruning.tree import (
     Row,
     Text,
 )
-
-Expr = Any
-"""A node of sqlglot's tree; the class it derives from has changed its name between versions."""
 
 _COMPARISONS: dict[type[Expr], str] = {
     exp.EQ: "=",
@@ -57,75 +50,6 @@ _ARITHMETIC: dict[type[Expr], str] = {
 }
 _IGNORED_ARGS = {"safe", "typed", "coalesce", "_type"}
 """Arguments of sqlglot's nodes that say how other dialects are written, not what the predicate means."""
-
-
-class _Spark(Spark):
-    """Spark's grammar with every function left as the user wrote it: sqlglot would translate many of them."""
-
-    class Parser(Spark.Parser):  # type: ignore[misc,name-defined,valid-type,unused-ignore]
-        FUNCTIONS: dict[str, Any] = {}  # noqa: RUF012
-        FUNCTION_PARSERS = {  # noqa: RUF012
-            name: parser
-            for name, parser in Spark.Parser.FUNCTION_PARSERS.items()
-            if name in {"CAST", "TRY_CAST", "EXTRACT"}
-        }
-        NO_PAREN_FUNCTIONS: dict[Any, Any] = {}  # noqa: RUF012
-
-
-def parse(predicate: str) -> Expr | None:
-    """Return sqlglot's tree of exactly one boolean expression; None if sqlglot's grammar does not have it.
-
-    Then Spark decides whether it is valid, and all files are read. It is parsed between parentheses, in which a name
-    such as ``comment`` or ``show`` begins no statement.
-
-    Raises:
-        PredicateError: the text is empty, or holds a second statement, a window function or an alias.
-    """
-    if not isinstance(predicate, str) or not predicate.strip():
-        msg = f"A predicate is one boolean SQL expression, such as \"a = 1 AND b > 'x'\". Given: {predicate!r}."
-        raise PredicateError(msg)
-    dialect = _Spark()
-    try:
-        tokens = exact_literals(list(dialect.tokenize(predicate)), predicate)
-        if not tokens or any(token.token_type == TokenType.SEMICOLON for token in tokens):
-            msg = f"A predicate is one expression, without ';'. Given: {predicate!r}."
-            raise PredicateError(msg)
-        statements = dialect.parser().parse(in_parentheses(tokens, predicate), predicate)
-    except (SqlglotError, RecursionError):
-        return None
-    tree: Expr = statements[0] if len(statements) == 1 else None
-    if not isinstance(tree, exp.Condition | exp.Paren | exp.Tuple | exp.Query):
-        return None
-    has_window = tree.find(exp.Window) is not None
-    for found, what in ((has_window, "a window function"), (isinstance(tree.this, exp.Alias), "an alias (AS)")):
-        if found:
-            msg = f"A predicate cannot hold {what}: it is tested against one row of one table. Given: {predicate!r}."
-            raise PredicateError(msg)
-    return tree
-
-
-def holds_query(tree: Expr) -> bool:
-    """Tell whether a subquery is in what ``parse`` gave."""
-    return tree.find(exp.Query) is not None
-
-
-def comment_continues(predicate: str) -> bool:
-    r"""Tell whether a ``--`` comment may go on behind its line, as Spark lets it do after a ``\``."""
-    return "--" in predicate and re.search(r"\\[\r\n]", predicate) is not None
-
-
-def without_trailing_comment(predicate: str) -> str:
-    """Return the text up to the end of its last token, so that nothing behind it falls into a comment.
-
-    Raises:
-        PredicateError: the text has no end that is known, so it cannot be put into a query.
-    """
-    try:
-        tokens = _Spark().tokenize(predicate)
-    except (SqlglotError, RecursionError) as exc:
-        msg = f"The predicate cannot be read: {str(exc).splitlines()[0]}. Given: {predicate!r}."
-        raise PredicateError(msg) from exc
-    return predicate[: tokens[-1].end + 1]
 
 
 def read(tree: Expr, names: Names) -> Node:
@@ -167,7 +91,7 @@ def _only(e: Expr, *allowed: str) -> bool:
 
 
 def _opaque(e: Expr, reason: str = "") -> Opaque:
-    text = e.sql(dialect=_Spark, normalize_functions=False)
+    text = e.sql(dialect=SparkAsWritten, normalize_functions=False)
     return Opaque(text, reason or "this form of expression is not analysed")
 
 
@@ -263,7 +187,7 @@ def _raw_string(e: Expr, names: Names) -> Node | None:
 def _cast(e: Expr, names: Names) -> Node | None:
     if not _only(e, "this", "to"):
         return None
-    return Cast(_node(e.this, names), e.args["to"].sql(dialect=_Spark))
+    return Cast(_node(e.this, names), e.args["to"].sql(dialect=SparkAsWritten))
 
 
 def _call(e: Expr, names: Names) -> Node | None:
@@ -279,7 +203,7 @@ def _if(e: Expr, names: Names) -> Node | None:
 
 
 def _interval(e: Expr, names: Names) -> Node | None:
-    return Literal(f"({e.sql(dialect=_Spark)})") if not e.find(exp.Column) else None
+    return Literal(f"({e.sql(dialect=SparkAsWritten)})") if not e.find(exp.Column) else None
 
 
 _READERS: dict[type[Expr], Callable[[Any, Names], Node | None]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt_zorder.pruning.parse import without_trailing_comment
 from dbt_zorder.pruning.plan import make_plan
-from dbt_zorder.pruning.read import without_trailing_comment
 from dbt_zorder.pruning.table_facts import quoted
 from dbt_zorder.sql import quote_name
 

@@ -29,7 +29,7 @@ class Analyzed:
 def analyzed(spark: SparkSession, table: TableName, info: TableInfo | None) -> Analyzed | None:
     """Return what statistics a table has in the catalog, None if it has none."""
     rows = _ROWS.search(info.statistics) if info is not None else None
-    if info is None or info.kind == "VIEW" or rows is None or rows[1] == "0":
+    if info is None or info.is_view or rows is None or rows[1] == "0":
         return None  # Hive says "0 rows" of a table that nobody analyzed
     columns = [name for name, _, _ in info.columns if _has_statistics(spark, table, name)]
     return Analyzed(tuple(columns))

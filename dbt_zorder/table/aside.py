@@ -82,4 +82,4 @@ def _drop(spark: SparkSession, table: TableName) -> None:
 
 def _kind(spark: SparkSession, table: TableName) -> str:
     info = describe(spark, table)
-    return "VIEW" if info is not None and info.kind == "VIEW" else "TABLE"
+    return "TABLE" if info is None else info.keyword

@@ -21,7 +21,7 @@ def set_comments(spark: SparkSession, table: TableName, comment: str | None, col
             columns, which Spark does not alter: they have those that the table was made with.
     """
     info = describe(spark, table)
-    if info is None or info.kind == "VIEW":
+    if info is None or info.is_view:
         return 0
     statements = []
     if comment is not None and comment != info.comment:

@@ -24,7 +24,7 @@ from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, check_
 from dbt_zorder.table.schema_change import add_columns_sql, compare, conform, keeps, target_schema
 from dbt_zorder.table.standing import Standing, known_standing
 from dbt_zorder.table.summary import Summary
-from dbt_zorder.table.version import is_anothers, read_marker, version_of, write_marker
+from dbt_zorder.table.version import Marker, is_anothers, read_marker, version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -60,6 +60,11 @@ class IncrementReport:
     table: Summary | None
     version: str
 
+    @classmethod
+    def of_build(cls, report: BuildReport) -> IncrementReport:
+        """Return what a run did that built the table with its batch."""
+        return cls(None, report, report.summary, report.version)
+
 
 def begin(spark: SparkSession, table: TableName) -> Mapping[str, int] | None:
     """Complete what a failed run has left, and return the table's files; None if it is no Parquet table.
@@ -69,7 +74,7 @@ def begin(spark: SparkSession, table: TableName) -> Mapping[str, int] | None:
     """
     info = recover(spark, table)
     found = list_data(spark, info.location) if info is not None and info.provider == "parquet" else None
-    if info is not None and info.kind != "VIEW":
+    if info is not None and not info.is_view:
         # the session keeps the listing of a table that it has read, which may be older than this one
         spark.sql(f"REFRESH TABLE {table.sql}")
     return found
@@ -101,29 +106,27 @@ def increment(
     """
     info = describe(spark, request.table)
     partitioned = bool(request.spec.partition_by)
-    if info is None or info.kind == "VIEW":
-        return _built(build(spark, df, request))
+    if info is None or info.is_view:
+        return IncrementReport.of_build(build(spark, df, request))
     if batch.overwrite and not partitioned:
-        return _built(build(spark, replaces_all(spark, df, request, batch), request))
+        return IncrementReport.of_build(build(spark, conform(df, schemas(spark, df, request, batch)[1]), request))
     if info.provider != "parquet":
         msg = (
             f"{request.table} is a {info.provider} table, and zorder_by needs Parquet: run the model with "
             "--full-refresh to replace it."
         )
         raise ZorderError(msg)
-    check_names(df)
-    existing = spark.table(request.table.sql).schema
-    change = compare(df.schema, existing, sensitive=case_sensitive(spark))
-    schema = target_schema(change, existing, batch.on_schema_change)
+    existing, schema = schemas(spark, df, request, batch)
     in_place = bool(version_of(info.location)) and has_client(spark) and keeps(existing, schema)
     rows = conform(df, schema)
+    marker = read_marker(spark, info.location) if in_place else None
     # what is moved into the version of another table would be in that one as well
     if (
         not in_place
-        or not _same_partitions(spark, info, request, schema)
-        or is_anothers(spark, request.table, info.location)
+        or not same_partitions(spark, info, request, schema)
+        or is_anothers(spark, request.table, info.location, marker)
     ):
-        return _built(_build_with(spark, rows, schema, request, batch, before))
+        return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before))
     standing = known_standing(spark, info.location, schema, request.spec)
     # the weights are those of the model's columns, which need not be the table's any more
     check(rows, replace(request, spec=replace(request.spec, by=_by(spark, standing, request, schema), weights=None)))
@@ -132,7 +135,7 @@ def increment(
         comments = {column.name.lower(): request.comment_of(column.name) for column in added}
         spark.sql(add_columns_sql(request.table.sql, added, comments))
         rows = conform(df, spark.table(request.table.sql).schema)
-    _renew_marker(spark, info, rows.schema)
+    _renew_marker(spark, info, marker, rows.schema)
     report = append(spark, rows, request, overwrite=batch.overwrite, before=before, info=info, standing=standing)
     return after_batch(
         report,
@@ -194,16 +197,17 @@ def _build_with(
     return build(spark, rows, request, lambda: check_unchanged(spark, request.table, before))
 
 
-def replaces_all(spark: SparkSession, df: DataFrame, request: BuildRequest, batch: Batch) -> DataFrame:
-    """Return the rows of a batch that replaces all of a table, in the columns that the table then has.
+def schemas(spark: SparkSession, df: DataFrame, request: BuildRequest, batch: Batch) -> tuple[StructType, StructType]:
+    """Return the columns that a table has, and those that it has after a batch.
 
     Raises:
+        ColumnError: two columns of the query have one name.
         SchemaChangeError: ``on_schema_change`` does not allow the columns that the query has.
     """
     check_names(df)
     existing = spark.table(request.table.sql).schema
     change = compare(df.schema, existing, sensitive=case_sensitive(spark))
-    return conform(df, target_schema(change, existing, batch.on_schema_change))
+    return existing, target_schema(change, existing, batch.on_schema_change)
 
 
 def rows_after(
@@ -227,9 +231,8 @@ def rows_after(
     return kept.unionAll(rows)
 
 
-def _renew_marker(spark: SparkSession, info: TableInfo, schema: StructType) -> None:
+def _renew_marker(spark: SparkSession, info: TableInfo, marker: Marker | None, schema: StructType) -> None:
     """Let a version's marker know columns that were added, also by a run that died then: a rollback restores them."""
-    marker = read_marker(spark, info.location)
     if (
         marker is not None
         and marker.schema
@@ -238,11 +241,8 @@ def _renew_marker(spark: SparkSession, info: TableInfo, schema: StructType) -> N
         write_marker(spark, info.location, replace(marker, schema=schema.json()), renew=True)
 
 
-def _built(report: BuildReport) -> IncrementReport:
-    return IncrementReport(None, report, report.summary, report.version)
-
-
-def _same_partitions(spark: SparkSession, info: TableInfo, request: BuildRequest, schema: StructType) -> bool:
+def same_partitions(spark: SparkSession, info: TableInfo, request: BuildRequest, schema: StructType) -> bool:
+    """Tell whether a table is parted as its model says by now."""
     sensitive = case_sensitive(spark)
     wanted = [column.name for column in resolve_all(request.spec.partition_by, schema, sensitive=sensitive)]
     return wanted == list(info.partition_columns)

@@ -54,9 +54,9 @@ def _delete_versions(spark: SparkSession, table: TableName, location: str) -> No
     A table that was renamed by plain SQL has left its old name in the markers; one that was made over the version of
     another table has never had its own there.
     """
-    spared = is_anothers(spark, table, location)
-    served = served_locations(spark, table.schema)
     marker = read_marker(spark, location)
+    spared = is_anothers(spark, table, location, marker)
+    served = served_locations(spark, table.schema)
     roots = roots_of(location, marker)
     for root in roots:
         paths = [path for path, _ in versions_of(spark, root, table)]

@@ -15,12 +15,12 @@ from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from dbt_zorder.settings import ESCAPED_LITERALS, is_on
 from dbt_zorder.sql import quote_name
 from dbt_zorder.table.swap import Definition
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """Spark's name for the folder of NULL."""
-_ESCAPED = "spark.sql.parser.escapedStringLiterals"
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ def check(df: DataFrame, request: BuildRequest) -> None:
         ColumnError, ConfigError: as ``keys_for``; also for stats columns, partition columns and duplicate names, and
             for a session whose literals of text are of another kind.
     """
-    if str(df.sparkSession.conf.get(_ESCAPED, None)).lower() == "true":
+    if is_on(df.sparkSession, ESCAPED_LITERALS):
         msg = (
-            f"{_ESCAPED} is true in this Spark session, so that quotes and backslashes in paths and comments cannot be "
-            "written as they are; leave it out, or set it to false."
+            f"{ESCAPED_LITERALS} is true in this Spark session, so that quotes and backslashes in paths and comments "
+            "cannot be written as they are; leave it out, or set it to false."
         )
         raise ConfigError(msg)
     check_names(df)

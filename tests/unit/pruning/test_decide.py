@@ -7,7 +7,8 @@ from pyspark.sql.types import IntegerType
 
 from dbt_zorder.pruning.decide import decide, stats_names
 from dbt_zorder.pruning.names import Names
-from dbt_zorder.pruning.read import parse, read
+from dbt_zorder.pruning.parse import parse
+from dbt_zorder.pruning.read import read
 from dbt_zorder.pruning.stats_source import check_shape
 from dbt_zorder.pruning.translate import Translator
 from dbt_zorder.pruning.tree import Column
