@@ -53,6 +53,7 @@ class TableInfo:
         statistics: what ``ANALYZE TABLE`` found, ``1024 bytes, 10 rows``; empty if it was not run.
         partition_provider: ``Catalog`` if the partitions are registered there; empty if they are what its folders say.
         buckets: their number; empty if there are none.
+        has_properties: whether ``TBLPROPERTIES`` were set.
     """
 
     kind: str
@@ -64,6 +65,7 @@ class TableInfo:
     statistics: str = ""
     partition_provider: str = ""
     buckets: str = ""
+    has_properties: bool = False
 
     @property
     def is_view(self) -> bool:
@@ -99,6 +101,7 @@ def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
         statistics=details.get("Statistics", ""),
         partition_provider=details.get("Partition Provider", ""),
         buckets=details.get("Num Buckets", ""),
+        has_properties="Table Properties" in details,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
@@ -28,9 +30,26 @@ def local_file(name: str) -> str | None:
     return unquote(place.path) if place.scheme == "file" and not place.netloc else None
 
 
-def lost_files(spark: SparkSession, location: str, stats: DataFrame) -> list[str]:
-    """Return the files of the stats that are not there, or not in the size that they had."""
-    lost = stats.select("file_path", "file_size").join(
-        listed_files(spark, location), ["file_path", "file_size"], "left_anti"
-    )
-    return [str(row[0]) for row in lost.collect()]
+def lost_files(spark: SparkSession, location: str, files: Mapping[str, int]) -> list[str]:
+    """Return which of some files are not there, or not in the size that they had.
+
+    Spark lists them only where this process does not see all of them itself.
+
+    Args:
+        spark: the session.
+        location: the folder that they lie in.
+        files: their sizes, by the names that ``listed_files`` gives.
+    """
+    lost = [name for name, size in files.items() if _size(name) != size]
+    if lost:
+        there = {row[0]: row[1] for row in listed_files(spark, location).collect()}
+        lost = [name for name in lost if there.get(name) != files[name]]
+    return lost
+
+
+def _size(name: str) -> int | None:
+    file = local_file(name)
+    try:
+        return None if file is None else os.stat(file).st_size
+    except OSError:
+        return None

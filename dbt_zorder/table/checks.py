@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.errors import BuildError
 from dbt_zorder.stats.listing import lost_files
-from dbt_zorder.stats.store import read_stats
+from dbt_zorder.stats.store import read_stats, stats_path
+from dbt_zorder.table.files import has_client, list_files
 from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.summary import Summary
 from dbt_zorder.table.swap import definition_of, publish
@@ -57,19 +60,25 @@ def beside_vacuum(spark: SparkSession, table: TableName, path: str) -> Iterator[
         raise BuildError(msg) from exc
 
 
-def check_version(spark: SparkSession, path: str, stats: DataFrame | None = None) -> None:
-    """Look at a version once more before it is served: its marker, and every file of its stats in its size.
+def check_version(spark: SparkSession, path: str, stats: pa.Table | None = None) -> None:
+    """Look at a version once more before it is served: its marker, its stats, and every file of theirs in its size.
 
     Args:
         spark: the session.
         path: of the version.
-        stats: of it, read from there where they are not at hand.
+        stats: of it, with at least path and size of each file; read from there where they are not at hand.
 
     Raises:
         BuildError: some are not, because something else deletes there.
     """
     try:
-        lost = lost_files(spark, path, read_stats(spark, path) if stats is None else stats)
+        if stats is None or not has_client(spark):
+            stats = collect_arrow(read_stats(spark, path).select("file_path", "file_size"))
+        elif not list_files(spark, stats_path(path)):
+            msg = "there are no stats"
+            raise FileNotFoundError(msg)
+        files = dict(zip(stats["file_path"].to_pylist(), stats["file_size"].to_pylist(), strict=True))
+        lost = lost_files(spark, path, files)
         if read_marker(spark, path) is None:
             lost = [f"{path}/{MARKER_DIRECTORY}"]
     except Exception as exc:
@@ -85,14 +94,19 @@ def check_version(spark: SparkSession, path: str, stats: DataFrame | None = None
         raise BuildError(msg)
 
 
-def check_served(spark: SparkSession, table: TableName, base: TableInfo | None, path: str) -> None:
+def check_served(spark: SparkSession, table: TableName, base: TableInfo | None, path: str) -> bool:
     """Find out whether a version was deleted just as it was swapped in, and if so put back the base.
+
+    Returns:
+        False if another run has replaced it by now; then it is no longer ours to look after.
 
     Raises:
         BuildError: it was.
     """
-    if version_of(location_of(spark, table)) != version_of(path) or read_marker(spark, path) is not None:
-        return  # what another run has replaced by now is no longer ours to look after
+    if version_of(location_of(spark, table)) != version_of(path):
+        return False
+    if read_marker(spark, path) is not None:
+        return True
     before = read_marker(spark, base.location) if base is not None and version_of(base.location) else None
     if base is not None and before is not None:
         publish(spark, table, definition_of(before, base.comment, own_properties(spark, table)), base.location)
@@ -101,15 +115,17 @@ def check_served(spark: SparkSession, table: TableName, base: TableInfo | None, 
     raise BuildError(msg)
 
 
-def check_base(spark: SparkSession, table: TableName, base: TableInfo | None) -> None:
-    """Find out whether somebody else changed the table since the build began.
+def check_base(spark: SparkSession, table: TableName, base: TableInfo | None) -> TableInfo | None:
+    """Find out whether somebody else changed the table since the build began, and return what it is now.
 
     Raises:
         BuildError: it is not where it was.
     """
-    if location_of(spark, table) != (base.location if base else ""):
+    now = describe(spark, table)
+    if (now.location if now else "") != (base.location if base else ""):
         msg = f"Another run changed {table} while this one was building it; this build is abandoned, that one is kept."
         raise BuildError(msg)
+    return now
 
 
 def location_of(spark: SparkSession, table: TableName) -> str:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe, served_locations
-from dbt_zorder.table.files import delete_path, has_client, list_folders
+from dbt_zorder.table.files import delete_path, folders_with, has_client, list_folders
 from dbt_zorder.table.replaced import NOTE, note_replaced, replaced_at
 from dbt_zorder.table.version import MARKER_DIRECTORY, Marker, is_version, read_marker, roots_of, version_of
 
@@ -57,6 +57,8 @@ def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_h
     table = marker.table_name
     path = f"{root}/{current}"
     roots = roots_of(path, marker)
+    if not _is_due(spark, roots, current, grace_hours):
+        return []
     # that tables are served from old versions can only spare some: where nothing is to be done, nobody asks for them
     judged = judge(spark, table, roots, path, keep, grace_hours, served={}, running=True, note=False)
     if any(one.delete or not one.noted for one in judged):
@@ -64,6 +66,17 @@ def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_h
     gone = delete_judged(spark, table, judged)
     _LOG.debug("collected %d old versions below %s", len(gone), root)
     return gone
+
+
+def _is_due(spark: SparkSession, roots: Sequence[str], current: str, grace_hours: float) -> bool:
+    """Tell whether ``judge`` could find anything to do, by the names of versions and the times of their notes alone.
+
+    It reads the marker of every version, and one that is rebuilt every few minutes has hundreds in its grace period.
+    """
+    names = {name for root in roots for name in list_folders(spark, root) if is_version(name)} - {current}
+    noted = {name: since for root in roots for name, since in folders_with(spark, root, NOTE).items()}
+    beyond = datetime.now(timezone.utc) - timedelta(hours=grace_hours)
+    return any(name not in noted or noted[name] <= beyond for name in names)
 
 
 def judge(

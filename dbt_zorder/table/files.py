@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import Any
 
 from pyspark.sql import SparkSession
+
+from dbt_zorder.sql import glob_escape
 
 
 def has_client(spark: SparkSession) -> bool:
@@ -23,6 +26,13 @@ def list_folders(spark: SparkSession, path: str) -> list[str]:
     if not system.exists(folder):
         return []
     return sorted(status.getPath().getName() for status in system.listStatus(folder) if status.isDirectory())
+
+
+def folders_with(spark: SparkSession, path: str, name: str) -> dict[str, datetime]:
+    """Return the folders in ``path`` that hold a file of this name, and when it was written."""
+    system, pattern = _open(spark, f"{glob_escape(path)}/*/{glob_escape(name)}")
+    found = system.globStatus(pattern) or ()
+    return {status.getPath().getParent().getName(): _written(status) for status in found}
 
 
 def delete_path(spark: SparkSession, path: str, last: Collection[str] = ()) -> None:
@@ -67,7 +77,11 @@ def written_at(spark: SparkSession, path: str) -> datetime | None:
     system, file = _open(spark, path)
     if not system.exists(file):
         return None
-    return datetime.fromtimestamp(system.getFileStatus(file).getModificationTime() / 1000, timezone.utc)
+    return _written(system.getFileStatus(file))
+
+
+def _written(status: Any) -> datetime:
+    return datetime.fromtimestamp(status.getModificationTime() / 1000, timezone.utc)
 
 
 def exists(spark: SparkSession, path: str) -> bool:
@@ -132,15 +146,22 @@ def read_text(spark: SparkSession, path: str) -> str:
         Py4JJavaError: there is none.
     """
     system, file = _open(spark, path)
-    jvm: Any = spark._jvm
     stream = system.open(file)
     try:
-        return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream)).decode()
+        return bytes(_named(spark._jvm, "org.apache.commons.io.IOUtils").toByteArray(stream)).decode()
     finally:
         stream.close()
 
 
 def _open(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    jvm: Any = spark._jvm
-    folder = jvm.org.apache.hadoop.fs.Path(path)
+    folder = _named(spark._jvm, "org.apache.hadoop.fs.Path")(path)
     return folder.getFileSystem(spark._jsc.hadoopConfiguration()), folder
+
+
+@lru_cache(maxsize=16)
+def _named(jvm: Any, name: str) -> Any:
+    """Return a class of the JVM, which is asked for each part of its name; a build opens dozens of files."""
+    found = jvm
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found

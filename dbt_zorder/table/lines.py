@@ -43,7 +43,10 @@ def read_line(spark: SparkSession, folder: str) -> str:
         rows = spark.read.text(glob_escape(folder)).collect()
         found = [str(row[0]) for row in rows]
     else:
-        found = [read_text(spark, f"{folder}/{name}").rstrip("\n") for name in _data(list_files(spark, folder))]
+        try:
+            return read_text(spark, f"{folder}/{_FILE}").rstrip("\n")
+        except Exception:  # Spark wrote it, and gave it a name of its own
+            found = [read_text(spark, f"{folder}/{name}").rstrip("\n") for name in _data(list_files(spark, folder))]
     if not found:
         msg = f"The folder {folder} holds no line."
         raise LookupError(msg)

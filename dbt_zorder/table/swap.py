@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -51,11 +52,20 @@ def definition_of(marker: Marker, comment: str, own: Mapping[str, str]) -> Defin
     return Definition(StructType.fromJson(json.loads(marker.schema)), marker.partition_by, comment, own)
 
 
-def publish(spark: SparkSession, table: TableName, definition: Definition, location: str) -> None:
+def publish(
+    spark: SparkSession, table: TableName, definition: Definition, location: str, now: TableInfo | None = None
+) -> None:
     """Make ``table`` an external Parquet table of this definition at ``location``, whatever it was before.
 
     Where only the location changes this is ``ALTER TABLE ... SET LOCATION``; else the whole entry is replaced. Both are
     one call to the catalog. Nothing at the former location is touched.
+
+    Args:
+        spark: the session.
+        table: which need not exist.
+        definition: what it is to be.
+        location: of its rows.
+        now: what it is, if that was just asked.
 
     Raises:
         BuildError: the catalog refused; the message says whether the table is still as it was.
@@ -63,7 +73,7 @@ def publish(spark: SparkSession, table: TableName, definition: Definition, locat
     """
     if definition.partition_by:
         let_folders_tell(spark)
-    old = describe(spark, table)
+    old = now or describe(spark, table)
     try:
         if old is None:
             spark.sql(_create(table, definition, location))
@@ -77,8 +87,8 @@ def publish(spark: SparkSession, table: TableName, definition: Definition, locat
         if leads_to(spark, table, location):
             spark.sql(f"REFRESH TABLE {table.sql}")
             return
-        now = describe(spark, table)
-        state = "does not exist now" if now is None else f"still stands at {now.location or 'its view'}"
+        left = describe(spark, table)
+        state = "does not exist now" if left is None else f"still stands at {left.location or 'its view'}"
         msg = f"The catalog did not accept the new version of {table}, which {state}: {exc}"
         raise BuildError(msg) from exc
 
@@ -126,7 +136,7 @@ def _is_same(spark: SparkSession, table: TableName, old: TableInfo, new: Definit
         return False
     if list(old.partition_columns) != list(new.partition_by):
         return False
-    return are_set(spark, table, new.properties)
+    return not (old.has_properties or new.properties) or are_set(spark, table, new.properties)
 
 
 def _replace(spark: SparkSession, table: TableName, definition: Definition, location: str) -> None:
@@ -166,4 +176,7 @@ def _replace_in_hive(spark: SparkSession, table: TableName, following: TableName
     except Exception as exc:
         _LOG.debug("the metastore did not replace %s in one call: %s", table, str(exc).splitlines()[0])
         return False
+    with contextlib.suppress(Exception):
+        # SQL's DROP would look at the files first, in case somebody keeps them in memory under this name
+        client.dropTable(following.schema, following.identifier, True, False)
     return True

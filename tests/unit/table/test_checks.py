@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -35,6 +36,12 @@ def test_a_version_without_a_file_or_its_marker_is_not_served(spark: SparkSessio
     with pytest.raises(BuildError, match="_zorder_version first"):
         check_version(spark, place)
     shutil.move(folder / "_other", folder / "_zorder_version")
+    shutil.move(folder / "_zorder_stats", folder / "_other")
+    with pytest.raises(BuildError, match="its stats cannot be read"):
+        check_version(spark, place)
+    with pytest.raises(BuildError, match="its stats cannot be read"):
+        check_version(spark, place, pa.table({"file_path": [], "file_size": []}))
+    shutil.move(folder / "_other", folder / "_zorder_stats")
     next(folder.glob("part-*")).unlink()
     with pytest.raises(BuildError, match=r"1 files .* part-|1 files .*part-"):
         check_version(spark, place)
@@ -49,12 +56,12 @@ def test_a_version_that_was_deleted_as_it_was_swapped_in_gives_way_to_the_one_be
     base = describe(spark, table)
     make(spark, table, 20)
     new = location_of(spark, table)
-    check_served(spark, table, base, new)
+    assert check_served(spark, table, base, new)
     shutil.rmtree(urlsplit(new).path)
     with pytest.raises(BuildError, match="the version before is served again"):
         check_served(spark, table, base, new)
     assert spark.table(table.sql).count() == 10
-    check_served(spark, table, base, new)  # now it is no longer the one that is served
+    assert not check_served(spark, table, base, new)  # now it is no longer the one that is served
 
 
 def test_a_base_that_moved_is_seen(spark: SparkSession, table: TableName) -> None:

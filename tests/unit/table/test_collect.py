@@ -12,7 +12,7 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.table import collect, files
 from dbt_zorder.table.collect import collect_old, delete_version, judge
 from dbt_zorder.table.replaced import NOTE, forget_replaced, note_replaced
-from dbt_zorder.table.version import Marker, write_marker
+from dbt_zorder.table.version import Marker, read_marker, write_marker
 
 NOW = datetime.now(timezone.utc)
 
@@ -65,6 +65,24 @@ def test_only_what_is_beyond_the_number_and_the_grace_is_deleted(
     gone = collect_old(spark, str(chain), name(4), keep, grace)
     assert left(chain) == [name(number) for number in kept]
     assert sorted(gone) == [name(number) for number in range(5) if number not in kept]
+
+
+def test_versions_in_their_grace_period_are_not_even_opened(
+    spark: SparkSession, chain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def reading(spark: SparkSession, path: str) -> Marker | None:
+        read.append(path.rsplit("/", 1)[-1])
+        return read_marker(spark, path)
+
+    monkeypatch.setattr(collect, "read_marker", reading)
+    assert collect_old(spark, str(chain), name(4), 0, 31) == []
+    assert read == [name(4)]
+    write_marker(spark, str(chain / name(5)), marker(5, 4))  # by a run that was killed: its grace period begins now
+    assert collect_old(spark, str(chain), name(4), 0, 31) == []
+    assert len(read) > 5
+    assert (chain / name(5) / NOTE).exists()
 
 
 def test_the_version_that_is_served_is_never_deleted_even_when_it_is_the_oldest(

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.table import files as module
-from dbt_zorder.table.files import delete_path, has_client, is_empty, list_folders
+from dbt_zorder.table.files import delete_path, folders_with, has_client, is_empty, list_folders
 
 
 def test_folders_are_listed_and_deleted(spark: SparkSession, tmp_path: Path) -> None:
@@ -21,6 +23,19 @@ def test_folders_are_listed_and_deleted(spark: SparkSession, tmp_path: Path) -> 
     delete_path(spark, str(tmp_path / "never"))
     assert list_folders(spark, str(tmp_path)) == ["a [1] %20"]
     assert list_folders(spark, str(tmp_path / "never")) == []
+
+
+def test_folders_that_hold_a_file_are_found_with_its_time(spark: SparkSession, tmp_path: Path) -> None:
+    root = tmp_path / "a [1] {2} %20"
+    for name in ("one", "two", "three"):
+        (root / name).mkdir(parents=True)
+    for name in ("one", "three"):
+        (root / name / "note").write_text("x")
+        os.utime(root / name / "note", (1_700_000_000, 1_700_000_000))
+    when = datetime.fromtimestamp(1_700_000_000, timezone.utc)
+    assert folders_with(spark, str(root), "note") == {"one": when, "three": when}
+    assert folders_with(spark, str(root), "note*") == {}
+    assert folders_with(spark, str(tmp_path / "never"), "note") == {}
 
 
 def test_empty_is_empty_or_missing(spark: SparkSession, tmp_path: Path) -> None:
