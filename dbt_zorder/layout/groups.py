@@ -12,12 +12,16 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.sql import DataFrame
 
+from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.layout.descent import Names, add_node
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.sizing import SPLIT_ABOVE
 
 _TOO_COARSE = 3.0
 """A group of more files' worth of rows than this means that the tree cannot tell the batch's rows apart."""
+
+_MOST_FETCHED = 1 << 22
+"""Rows of whose cells 16 MB come to the driver."""
 
 
 def regroup(layout: Layout, counts: npt.NDArray[np.int64], file_rows: float) -> Layout | None:
@@ -55,21 +59,30 @@ def _grouped(layout: Layout, groups: npt.NDArray[np.int32], rows: int) -> Layout
     )
 
 
-def count_cells(df: DataFrame, layout: Layout) -> npt.NDArray[np.int64] | None:
+def count_cells(df: DataFrame, layout: Layout, rows: int | None = None) -> npt.NDArray[np.int64] | None:
     """Count the rows of ``df`` in every cell of the tree's last level, in one pass over the key columns.
+
+    Args:
+        df: the batch.
+        layout: of the table.
+        rows: their number, if it is known: the cells of few are fetched and counted here, which takes 0.4 of the time
+            that Spark takes to group them (20,000 rows, and 600,000).
 
     Returns:
         An array of shape (cells,); None if ``df`` has partitions that the layout has no tree for.
     """
     names = Names.beside(df)
     steps = add_node(df, layout, names)
+    if rows is not None and rows <= _MOST_FETCHED and not layout.partition_columns:
+        cells = collect_arrow(steps.select(names.node)).column(0)
+        return np.bincount(cells.to_numpy(), minlength=1 << len(layout.levels))
     by = [names.node, *([names.partition] if layout.partition_columns else [])]
-    rows = steps.groupBy(*by).count().collect()
+    grouped = steps.groupBy(*by).count().collect()
     known = set(layout.partition_hashes.tolist())
-    if layout.partition_columns and any(row[1] not in known for row in rows):
+    if layout.partition_columns and any(row[1] not in known for row in grouped):
         return None
     counts = np.zeros(max(1, len(layout.partition_hashes)) << len(layout.levels), dtype=np.int64)
-    for row in rows:
+    for row in grouped:
         counts[row[0]] += row[-1]
     return counts
 

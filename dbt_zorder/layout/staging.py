@@ -7,6 +7,7 @@ import logging
 import re
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -68,8 +69,14 @@ def _apart(df: DataFrame) -> DataFrame:
 
 
 def _physical_plan(df: DataFrame) -> str:
-    """Return the text of the physical plan, by SQL: the API for it prints to the process's standard output."""
+    """Return the text of the physical plan; PySpark's API for it prints to the process's standard output.
+
+    Over Spark Connect, where the JVM cannot be asked, it is got by SQL.
+    """
     spark = df.sparkSession
+    jvm: Any = getattr(spark, "_jvm", None)
+    if jvm is not None:
+        return str(jvm.PythonSQLUtils.explainString(df._jdf.queryExecution(), "simple"))
     view = f"zorder_plan_{uuid.uuid4().hex}"
     _apart(df).createTempView(view)
     try:

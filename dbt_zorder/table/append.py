@@ -184,12 +184,13 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
     if tree is not None and tree.layout is not None:
         # small files tell too much of a row, never too little: what is one file by them, is one
         most_bytes = row_bytes or (table_bytes / table_rows if table_rows else 0.0)
+        rows = None
         if most_bytes and not tree.layout.partition_columns:
             # most batches are smaller than a file, and their count is often but metadata
             rows = df.count()
             if rows * most_bytes <= SPLIT_ABOVE * target:
                 return in_one_file(tree.layout, rows)
-        counts = count_cells(df, tree.layout) if most_bytes else None
+        counts = count_cells(df, tree.layout, rows) if most_bytes else None
         if counts is not None and (row_bytes or counts.sum() * most_bytes <= SPLIT_ABOVE * target):
             layout = regroup(tree.layout, counts, target / most_bytes)
             if layout is not None:

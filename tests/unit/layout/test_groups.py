@@ -44,6 +44,11 @@ def test_a_batch_goes_through_the_tree_of_its_table(spark: SparkSession) -> None
     layout = plan_layout(table, LayoutSpec(by=["a", "b"], files=8))
     batch = spark.sql(QUERY.format(4000))
     counts = count_cells(batch, layout)
+    fetched = count_cells(batch, layout, batch.count())
+    assert counts is not None
+    assert fetched is not None
+    assert counts.tolist() == fetched.tolist()
+    assert fetched.dtype == np.int64
     assert counts is not None
     assert counts.sum() == 4000
     found = regroup(layout, counts, 1000.0)
