@@ -58,7 +58,11 @@ class ZorderAdapter(OperationsAdapter):
         """Build a model into a new version of its table and swap it in; return what ``dbt run`` reports."""
         request = build_request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
-            return ZorderResponse.of(_build(self.session, self.session.sql(sql), request))
+            response = ZorderResponse.of(_build(self.session, self.session.sql(sql), request))
+        # dbt adds nothing to its cache over what it knows by the name: of a view that is now a table, each further
+        # microbatch would be the first again
+        self.cache_dropped(relation)
+        return response
 
     @available.parse_none
     def zorder_seed_build(

@@ -228,6 +228,16 @@ class TestMicrobatch(Incremental):
         run_dbt(["run", *window])
         self.check(project, spark, expected)
 
+    def test_a_view_gives_way_to_all_batches_not_to_the_last(self, project: Any, spark: SparkSession) -> None:
+        path = Path(project.project_root) / "models" / "m.sql"
+        text = path.read_text()
+        spark.sql(f"drop table if exists {project.test_schema}.m")
+        path.write_text("{{ config(materialized='view') }} select 1 as id")
+        run_dbt(["run", "--select", "m"])
+        path.write_text(text)
+        run_dbt(["run", "--event-time-start", "2020-01-01", "--event-time-end", "2020-01-04"])
+        self.check(project, spark, f"select *, cast(at as date) as day from {project.test_schema}.events")
+
     def test_partitions_are_required(self, project: Any) -> None:
         path = Path(project.project_root) / "models" / "m.sql"
         path.write_text(path.read_text().replace("partition_by='day', ", ""))
