@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from dbt.adapters.spark.session import Connection, Cursor, SessionConnectionWrapper
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import Row, SparkSession
 
 from dbt_zorder.adapter.scope import SCOPES
@@ -15,17 +17,42 @@ class SessionHandle(SessionConnectionWrapper):
     """dbt-spark's wrapper around a session that is already open."""
 
     def __init__(self, session: SparkSession) -> None:
-        super().__init__(_SessionConnection(session))
-        self.session = session
+        super().__init__(_SessionConnection(self))
+        self._opened = session
+        self._cancelled = False
+
+    @property
+    def session(self) -> SparkSession:
+        """The session.
+
+        Raises:
+            DbtRuntimeError: the run was cancelled.
+        """
+        if self._cancelled:
+            msg = "The run was cancelled."
+            raise DbtRuntimeError(msg)
+        return self._opened
+
+    def cancel(self) -> None:
+        """End what runs in the session, and let nothing more begin by this connection: dbt cancels all that are open.
+
+        A build that fails by it before its swap leaves its table as it was.
+        """
+        self._cancelled = True
+        with contextlib.suppress(Exception):  # it may have ended by itself
+            if getattr(self._opened, "_jvm", None) is None:
+                self._opened.interruptAll()
+            else:
+                self._opened.sparkContext.cancelAllJobs()
 
 
 class _SessionConnection(Connection):
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, handle: SessionHandle) -> None:
         super().__init__()
-        self._session = session
+        self._handle = handle
 
     def cursor(self) -> Cursor:
-        return _SessionCursor(self._session)
+        return _SessionCursor(self._handle.session)
 
 
 class _SessionCursor(Cursor):

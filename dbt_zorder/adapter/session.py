@@ -42,9 +42,14 @@ QUIET_SETTINGS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+_LOG = logging.getLogger("dbt_zorder")
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _LOCK = threading.Lock()
-_opened: SparkSession | None = None
+_opened: dict[str | None, SparkSession] = {}
+"""Sessions by the address of their server, None for the one in this process."""
+_directory: str | None = None
+"""Of the session in this process, if it was opened here."""
+_warned: set[str] = set()
 
 
 class SessionError(ZorderError):
@@ -79,7 +84,7 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
     """Return this process's session, opened on the first call.
 
     Later calls return the same session and change none of its settings: all dbt threads share it, and a setting that
-    one model changed would reach the others.
+    one model changed would reach the others. Every server has a session of its own.
 
     Args:
         user: the profile's ``server_side_parameters``.
@@ -89,18 +94,54 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
     Raises:
         JavaError: no Java, or one that is too old.
         RemoteError: no Spark Connect server answers.
-        SessionError: Spark does not start; the message says why where that is known.
+        SessionError: Spark does not start; the message says why where that is known. Or this process has a session of
+            the other kind: PySpark allows one in the process, or some of Spark Connect.
     """
-    global _opened
+    global _directory
     with _LOCK:
-        if _opened is not None and _is_alive(_opened):
-            return _opened
-        active = SparkSession.getActiveSession()
-        if active is None:
-            active = connect(remote, {**REMOTE_SETTINGS, **user}) if remote else _start(user, directory)
-            atexit.register(_stop, active)
-        _opened = active
-        return _opened
+        for address, session in list(_opened.items()):
+            if not _is_alive(session):
+                del _opened[address]
+        if remote in _opened:
+            if remote is None:
+                _warn_of_another(directory)
+            return _opened[remote]
+        if _opened and (remote is None or None in _opened):
+            kind = f"Spark Connect, {next(iter(_opened))}" if remote is None else "Spark in this process"
+            msg = (
+                f"This process has a session of {kind} already, and PySpark allows no other kind beside it: run dbt in "
+                "a process of its own."
+            )
+            raise SessionError(msg)
+        found = None if _opened else _users_session()
+        if found is None:
+            found = connect(remote, {**REMOTE_SETTINGS, **user}) if remote else _start(user, directory)
+            _directory = directory if remote is None else _directory
+            atexit.register(_stop, found)
+        _opened[remote] = found
+        return found
+
+
+def _warn_of_another(directory: str) -> None:
+    """Say that tables are not where a profile wants them, because a first one wanted them elsewhere."""
+    if _directory is None or directory in (_directory, *_warned):
+        return
+    _warned.add(directory)
+    _LOG.warning(
+        "This process has a Spark session already, with metastore and warehouse in %s: what was to be in %s is there, "
+        "too. Run dbt in a process of its own for each target.",
+        _directory,
+        directory,
+    )
+
+
+def _users_session() -> SparkSession | None:
+    """Return the session that this process has already, made in whichever thread."""
+    try:
+        found = SparkSession.active()
+    except Exception:  # there is none
+        return None
+    return found if _is_alive(found) else None
 
 
 def _start(user: Mapping[str, str], directory: str) -> SparkSession:

@@ -2,11 +2,19 @@ from __future__ import annotations
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.adapter.session import LAYOUT_SETTINGS, _choose_python, open_session, session_settings
+from dbt_zorder.adapter import session as module
+from dbt_zorder.adapter.session import (
+    LAYOUT_SETTINGS,
+    SessionError,
+    _choose_python,
+    open_session,
+    session_settings,
+)
 
 
 def test_metastore_and_warehouse_lie_in_the_sessions_folder() -> None:
@@ -45,6 +53,49 @@ def test_a_process_has_one_session_whose_settings_stay(spark: SparkSession) -> N
     assert {key: spark.conf.get(key) for key in LAYOUT_SETTINGS if "hadoop" not in key} == {
         key: value for key, value in LAYOUT_SETTINGS.items() if "hadoop" not in key
     }
+
+
+def test_a_session_that_was_made_in_another_thread_is_taken_as_it_is(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_opened", {})
+    monkeypatch.setattr(module, "_start", lambda *_: pytest.fail("another one was opened"))
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(open_session, {}, "/elsewhere").result() is spark
+
+
+def test_another_folder_in_one_process_is_a_warning_said_once(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "_opened", {None: spark})
+    monkeypatch.setattr(module, "_directory", "/here")
+    for directory in ("/here", "/new", "/new"):
+        assert open_session({}, directory) is spark
+    (record,) = caplog.records
+    assert record.getMessage().startswith(
+        "This process has a Spark session already, with metastore and warehouse in /here: what was to be in /new is "
+    )
+
+
+def test_servers_have_sessions_of_their_own_and_none_beside_one_in_the_process(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Remote:
+        """Stands for a session of Spark Connect, which this process cannot have beside its own."""
+
+        stop = staticmethod(lambda: None)
+
+    monkeypatch.setattr(module, "connect", lambda *_: Remote())
+    monkeypatch.setattr(module, "_users_session", lambda: None)
+    monkeypatch.setattr(module, "_opened", {})
+    first, second = (open_session({}, "/p", f"sc://{host}") for host in "ab")
+    assert first is not second
+    assert open_session({}, "/p", "sc://a") is first
+    with pytest.raises(SessionError, match="sc://a"):
+        open_session({}, "/p")
+    monkeypatch.setattr(module, "_opened", {None: spark})
+    with pytest.raises(SessionError, match="in this process"):
+        open_session({}, "/p", "sc://a")
 
 
 @pytest.mark.parametrize(
