@@ -65,7 +65,7 @@ suites: $(STAMP) ## Run dbt's own suites for adapters, plain and with every tabl
 smoke: smoke-oldest smoke-newest ## Build the flights project with the oldest and the newest versions that the package allows
 
 smoke-oldest:
-	PYTHON=$(call python_of,3.10) tests/smoke.sh oldest 'pyspark==3.5.*' 'dbt-core==1.10.*' 'dbt-spark==1.9.*'
+	PYTHON=$(call python_of,3.10) tests/smoke.sh oldest 'pyspark==3.5.*' 'dbt-core==1.10.*' 'dbt-spark==1.9.*' 'dbt-adapters==1.22.10'
 
 smoke-newest:
 	PYTHON=$(call python_of,3.13) tests/smoke.sh newest 'pyspark<5' 'dbt-core<1.12' 'dbt-spark<1.12'
