@@ -27,4 +27,4 @@ def figures_beside(path: Path, names: Sequence[str], given: Sequence[Sequence[st
     if not path.exists():
         return []
     with path.open(newline="") as file:
-        return [line for line in csv.DictReader(file) if [line[name] for name in names] not in [*map(list, given)]]
+        return [line for line in csv.DictReader(file) if [line.get(name) for name in names] not in [*map(list, given)]]

@@ -3,7 +3,7 @@
 Every session runs in a process of its own, one after the other, with ORDER BY as the contender that all share: each
 ratio is to ORDER BY in the same session. The same rows, the same Spark and codec; who is told a size of a file instead
 of a number is told a sixteenth of what it has written. A pipeline is run once to warm up and then some times in turn; a
-second run and an append are run once.
+second run and an append are run once. What other sessions gave for the same scale and number of files is kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import pyspark
 from rich.console import Console
 
 from bench.contenders import OUTPUT, SCHEMA, Contender, Folder, Task
-from bench.figures import keep_figures
+from bench.figures import figures_beside, keep_figures
 from bench.measure import SETTINGS, Cost, Meter, ProcessMeter
 from bench.peers_report import report
 from bench.roster import HUDI, SESSIONS, contenders
@@ -173,6 +173,13 @@ def _median(values: Sequence[float]) -> float:
     return float(statistics.median(values)) if values else 0.0
 
 
+def _runs(repeats: Mapping[str, int]) -> str:
+    """Say how often the pipelines of each session were run."""
+    fewest = min(repeats.values())
+    others = [f", {count} in the session {session}" for session, count in repeats.items() if count != fewest]
+    return f"{fewest} run{'s' if fewest > 1 else ''} of each pipeline{''.join(others)}"
+
+
 def main() -> None:
     """Run every session, keep the figures as CSV, print the table and draw the plots."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -197,8 +204,10 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     for data in arguments.data:
         source(data, arguments.scale)
-        lines: list[Line] = []
         path = arguments.out / f"peers_{data}{'_hudi' if arguments.sessions == ['hudi'] else ''}.csv"
+        how = {"scale": f"{arguments.scale:g}", "files": str(arguments.files)}
+        beside = figures_beside(path, ["session"], [[session] for session in arguments.sessions])
+        lines: list[Line] = [line for line in beside if how.items() <= line.items()]
         for session in arguments.sessions:
             part = OUTPUT / f"{session}.json"
             part.parent.mkdir(parents=True, exist_ok=True)
@@ -207,12 +216,13 @@ def main() -> None:
             told += ["--without", *arguments.without]
             python = arguments.hudi if session == "hudi" else sys.executable
             subprocess.run([python, "-m", "bench.peers", *told], check=True)
-            lines += json.loads(part.read_text(encoding="utf-8"))
+            told_apart = {**how, "repeats": str(arguments.repeats)}
+            lines += [{**line, **told_apart} for line in json.loads(part.read_text(encoding="utf-8"))]
+            lines.sort(key=lambda line: SESSIONS.index(line["session"]))
             shutil.rmtree(OUTPUT, ignore_errors=True)
             keep_figures(lines, path)  # session by session, as a run of all of them is long
-        runs = f"{arguments.repeats} run{'s' if arguments.repeats > 1 else ''} of each pipeline"
-        given = f"{data}, scale {arguments.scale:g}, {arguments.files} files, {runs}"
-        report(path, given, Console(width=200))
+        runs = _runs({line["session"]: int(line["repeats"]) for line in lines})
+        report(path, f"{data}, scale {arguments.scale:g}, {arguments.files} files, {runs}", Console(width=200))
 
 
 if __name__ == "__main__":
