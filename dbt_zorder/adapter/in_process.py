@@ -55,6 +55,10 @@ class InProcessAdapter(SparkAdapter):
             _LOG.warning(f"What a model changed in the session could not be undone: {exc}")
         super().post_model_hook(config, context)
 
+    def check_schema_exists(self, database: str, schema: str) -> bool:
+        """Tell whether there is a schema; Spark's own catalog knows none by capital letters."""
+        return super().check_schema_exists(database, schema) or super().check_schema_exists(database, schema.lower())
+
     @available.parse_list
     def get_missing_columns(self, from_relation: BaseRelation, to_relation: BaseRelation) -> list[BaseColumn]:
         """Return the columns that a relation lacks, without dbt's own names for the parts of a snapshot's unique key.
@@ -69,6 +73,11 @@ class InProcessAdapter(SparkAdapter):
     def zorder_in_session(self) -> bool:
         """Tell whether there is a Spark session that DataFrames can be made in."""
         return self.connections.has_session()
+
+    @available.parse(lambda *_, **__: True)
+    def zorder_in_process(self) -> bool:
+        """Tell whether statements, too, run in that session: what it keeps to itself they can read only then."""
+        return getattr(self.connections.get_thread_connection().handle, "session", None) is not None
 
     @available.parse_none
     def zorder_view(self, model: Mapping[str, Any], code: str) -> BaseRelation:

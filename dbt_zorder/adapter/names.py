@@ -8,10 +8,21 @@ from typing import Any
 from dbt.adapters.base import BaseRelation
 
 from dbt_zorder.catalog import TableName
+from dbt_zorder.errors import ZorderError
 
 
 def table_name(relation: BaseRelation) -> TableName:
-    """Return a relation as the name of a table."""
+    """Return a relation as the name of a table.
+
+    Raises:
+        ZorderError: it is a query, which dbt makes of a test's relation by the config ``where``.
+    """
+    if isinstance(relation, str):
+        msg = (
+            "Stats are of a whole table, so a test of them cannot heed its config 'where': set it to null. "
+            f"Given: {relation}"
+        )
+        raise ZorderError(msg)
     return TableName(str(relation.schema), str(relation.identifier))
 
 

@@ -106,9 +106,9 @@ class OperationsAdapter(DocumentedAdapter):
     @available.parse(lambda *_, **__: [])
     def zorder_mismatches(self, relation: BaseRelation, predicates: list[str] | str | None, made: int) -> list[Any]:
         """Return each predicate whose pruned answer is not the full one, of given ones and ``made`` from the stats."""
-        table = table_name(relation).sql
         given = [predicates] if isinstance(predicates, str) else list(predicates or [])
         with told_of_zorder():
+            table = table_name(relation).sql
             return pruning.sound(self.session, table, [*given, *pruning.make_predicates(self.session, table, made)])
 
     @available.parse(lambda *_, **__: {})

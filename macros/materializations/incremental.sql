@@ -3,7 +3,7 @@
     dbt-spark's does, and leaves nothing in the session. -#}
 {% materialization incremental, adapter='spark_zorder', supported_languages=['sql', 'python'] %}
   {%- set settings = adapter.zorder_settings(model) -%}
-  {%- if settings is none and model.language == 'sql' and not adapter.zorder_in_session() -%}
+  {%- if settings is none and model.language == 'sql' and not adapter.zorder_in_process() -%}
     {{ return(materialization_incremental_spark()) }}
   {%- endif -%}
 

@@ -22,8 +22,9 @@
 {% macro zorder_targets(name=none) %}
   {%- set found = [] -%}
   {%- for node in graph.nodes.values() if execute and node.resource_type in ('model', 'seed', 'snapshot') -%}
-    {%- if node.name == name or (name is none and zorder_has_versions(node)
-          and adapter.check_schema_exists(node.database, node.schema)) -%}
+    {%- set place = (node.schema ~ '.' ~ node.alias) | lower if node.config.materialized != 'ephemeral' else none -%}
+    {%- if name is not none and (node.name == name or place == name | lower)
+          or name is none and zorder_has_versions(node) and adapter.check_schema_exists(node.database, node.schema) -%}
       {% do found.append({'relation': api.Relation.create(schema=node.schema, identifier=node.alias), 'node': node}) %}
     {%- endif -%}
   {%- endfor -%}

@@ -2,6 +2,8 @@
 {% test zorder_clustered(model, column_name, at_most) %}
   {%- set found = adapter.zorder_point_query_files(model) if execute else {} -%}
   {%- set files = found.get('files', 0) -%}
+  {#- by `quote: true` dbt puts it into backticks -#}
+  {%- set column_name = column_name | replace('`', '') -%}
   {%- if execute and column_name not in found['columns'] -%}
     {% do exceptions.raise_compiler_error(
       'zorder_clustered: there are no stats of ' ~ column_name ~ ' in ' ~ model ~ ', only of ' ~ found['columns'] | join(', ')

@@ -21,6 +21,7 @@ models:
             predicates: ["a = 3 or id < 10", "a is null"]
     columns:
       - name: a
+        quote: true
         data_tests:
           - zorder_clustered: {arguments: {at_most: 0.6}}
   - name: hooked
@@ -115,6 +116,8 @@ class TestVersions:
         assert "is one of the 9 old versions that are kept" in output
         assert "Nothing was deleted" in output
         assert "second" not in output
+        named = operate("zorder_vacuum", f"{{model: {project.test_schema}.ALIASED}}")
+        assert "is one of the 9 old versions that are kept" in named, "by the bounds of the model also by this name"
         output = operate("zorder_vacuum", "{model: m, grace_hours: 0, keep_versions: 1}")
         assert "1 of 3 versions to delete" in output
         assert len(self.versions(project, "aliased")) == 3
@@ -125,6 +128,11 @@ class TestVersions:
         assert "plain" not in output
         assert [len(self.versions(project, name)) for name in ("aliased", "second")] == [2, 2]
         assert spark.table(f"{project.test_schema}.aliased").count() == 2000
+
+    def test_capital_letters_in_a_schema_hide_nothing(self, project: Any) -> None:
+        with project.adapter.connection_named("capitals"):
+            assert project.adapter.check_schema_exists("", project.test_schema.upper())
+            assert not project.adapter.check_schema_exists("", "never")
 
     def test_a_mistaken_argument_deletes_nothing(self, project: Any) -> None:
         before = self.versions(project, "second")
