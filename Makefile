@@ -77,7 +77,7 @@ soak-faults: $(STAMP) ## Strike builds at every point, race them at every step, 
 	$(QUICK) SOAK_FAULTS=1 $(BIN)/python -m pytest -s tests/faults
 
 cluster-test: $(CLUSTER_STAMP) ## Run a project on a standalone cluster, over Spark Connect, and over Thrift, all started here
-	$(QUICK) $(BIN)/python -m pytest tests/cluster $(CLUSTER)
+	$(QUICK) $(BIN)/python -m pytest tests/cluster tests/unit/adapter/test_remote.py $(CLUSTER)
 
 $(CLUSTER_STAMP): $(STAMP)
 	$(BIN)/pip install --quiet --editable '.[connect]' $(CLUSTER_NEEDS)

@@ -69,6 +69,17 @@ class ZorderConnectionManager(SparkConnectionManager):
         found = getattr(connection.handle, "session", None)
         return found if found is not None else _open_session(connection.credentials)
 
+    def cancel(self, connection: Connection) -> None:
+        """End what a connection does, and what is built beside it in the session of spark_remote."""
+        super().cancel(connection)
+        remote = getattr(connection.credentials, "spark_remote", None)
+        if remote is not None and getattr(connection.handle, "session", None) is None:
+            from dbt_zorder.adapter.session import opened
+
+            beside = opened(remote)
+            if beside is not None:
+                beside.interruptAll()
+
     @contextmanager
     def exception_handler(self, sql: str) -> Generator[None, None, None]:
         """Turn errors of Spark into dbt's, without the Java stack trace, which goes to the debug log."""

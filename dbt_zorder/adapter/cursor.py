@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import uuid
 from typing import Any
 
 from dbt.adapters.spark.session import Connection, Cursor, SessionConnectionWrapper
@@ -20,6 +21,9 @@ class SessionHandle(SessionConnectionWrapper):
         super().__init__(_SessionConnection(self))
         self._opened = session
         self._cancelled = False
+        self._tag = f"dbt-{uuid.uuid4().hex}"
+        self._is_remote = getattr(session, "_jvm", None) is None
+        (session.addTag if self._is_remote else session.sparkContext.addJobTag)(self._tag)  # of this thread's jobs
 
     @property
     def session(self) -> SparkSession:
@@ -34,16 +38,19 @@ class SessionHandle(SessionConnectionWrapper):
         return self._opened
 
     def cancel(self) -> None:
-        """End what runs in the session, and let nothing more begin by this connection: dbt cancels all that are open.
+        """End the Spark jobs of this connection's thread, and let nothing more begin by it.
 
         A build that fails by it before its swap leaves its table as it was.
         """
         self._cancelled = True
         with contextlib.suppress(Exception):  # it may have ended by itself
-            if getattr(self._opened, "_jvm", None) is None:
-                self._opened.interruptAll()
-            else:
-                self._opened.sparkContext.cancelAllJobs()
+            (self._opened.interruptTag if self._is_remote else self._opened.sparkContext.cancelJobsWithTag)(self._tag)
+
+    def close(self) -> None:
+        """Close the cursor; the session stays."""
+        super().close()
+        with contextlib.suppress(Exception):  # a session may have been stopped
+            (self._opened.removeTag if self._is_remote else self._opened.sparkContext.removeJobTag)(self._tag)
 
 
 class _SessionConnection(Connection):

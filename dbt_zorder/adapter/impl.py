@@ -25,6 +25,7 @@ from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format, merge_format
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.build import BuildReport, build
+from dbt_zorder.table.clock import listening
 from dbt_zorder.table.incremental import Batch, begin, increment
 from dbt_zorder.table.optimize import recover
 from dbt_zorder.table.remove import drop_table, rename_stats
@@ -62,6 +63,7 @@ class ZorderAdapter(OperationsAdapter):
         # dbt adds nothing to its cache over what it knows by the name: of a view that is now a table, each further
         # microbatch would be the first again
         self.cache_dropped(relation)
+        self.cache_added(relation)
         return response
 
     @available.parse_none
@@ -183,13 +185,20 @@ class ZorderAdapter(OperationsAdapter):
     @contextmanager
     def _at_work_on(self, model: Mapping[str, Any], relation: BaseRelation, sql: str) -> Iterator[None]:
         """Say how far a model is, turn the errors of its build into dbt's, and let dbt's connection see the result."""
+        in_process = self.zorder_in_process()
+
+        def check(phase: str) -> None:
+            if phase in ("sample", "write"):  # later ones may come when the rows are in
+                _ = self.session  # raises if the run was cancelled
+
         with (
             self.connections.exception_handler(sql),
             _told_of(model),
+            listening(check),
             progress(self.session, str(model["name"])),
         ):
             yield
-            if getattr(self.connections.get_thread_connection().handle, "session", None) is None:
+            if not in_process:
                 self.execute(f"refresh table {relation}")  # another session may have read the version before
 
     def _is_there(self, relation: str) -> bool:

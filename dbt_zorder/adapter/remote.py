@@ -41,7 +41,7 @@ def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
         raise RemoteError(_MISSING.format(missing=str(exc).splitlines()[0])) from exc
     try:
         _knock(url)
-        session = SparkSession.builder.remote(url).getOrCreate()
+        session: SparkSession = SparkSession.builder.remote(url).create()  # getOrCreate gives any server's
         session.sql("SHOW DATABASES").collect()  # the first call that reaches the server, and the catalog behind it
     except Exception as exc:
         reason = next((line for line in str(exc).splitlines() if line.strip()), type(exc).__name__)

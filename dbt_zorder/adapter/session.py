@@ -15,7 +15,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.java import check_java, collector
-from dbt_zorder.adapter.remote import connect
+from dbt_zorder.adapter.remote import connect, shown
 from dbt_zorder.errors import ZorderError
 
 SESSION_DIRECTORY = ".spark_zorder"
@@ -106,20 +106,40 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
             if remote is None:
                 _warn_of_another(directory)
             return _opened[remote]
-        if _opened and (remote is None or None in _opened):
-            kind = f"Spark Connect, {next(iter(_opened))}" if remote is None else "Spark in this process"
-            msg = (
-                f"This process has a session of {kind} already, and PySpark allows no other kind beside it: run dbt in "
-                "a process of its own."
-            )
-            raise SessionError(msg)
-        found = None if _opened else _users_session()
+        users = None if _opened else _users_session()
+        _check_kind(remote, _opened.get(None, users))
+        found = users if remote is None else None
         if found is None:
             found = connect(remote, {**REMOTE_SETTINGS, **user}) if remote else _start(user, directory)
-            _directory = directory if remote is None else _directory
             atexit.register(_stop, found)
+        if remote is None:
+            _directory = None if found is users else directory
         _opened[remote] = found
         return found
+
+
+def opened(remote: str) -> SparkSession | None:
+    """Return the session of a server, None if none was opened yet."""
+    return _opened.get(remote)
+
+
+def _check_kind(remote: str | None, here: SparkSession | None) -> None:
+    """Find out whether a session may be opened: PySpark allows one in the process, or some of Spark Connect.
+
+    Raises:
+        SessionError: there is one of the other kind.
+    """
+    if remote is not None and here is not None and getattr(here, "_jvm", None) is not None:
+        kind = "in which Spark itself runs"
+    elif remote is None and _opened:
+        kind = f"of Spark Connect, {shown(str(next(iter(_opened))))}"
+    else:
+        return
+    msg = (
+        f"This process has a session {kind}, and PySpark allows no other kind beside it: "
+        "run dbt in a process of its own."
+    )
+    raise SessionError(msg)
 
 
 def _warn_of_another(directory: str) -> None:

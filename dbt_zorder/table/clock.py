@@ -31,8 +31,18 @@ class Clock:
 
 @contextlib.contextmanager
 def listening(listener: Callable[[str], None]) -> Iterator[None]:
-    """Call ``listener`` with the name of every phase that this thread begins while the block runs."""
-    token = _LISTENER.set(listener)
+    """Call ``listener`` with the name of every phase that this thread begins while the block runs.
+
+    One that listened before hears of it first; what either raises ends the phase before it begins.
+    """
+    before = _LISTENER.get()
+
+    def both(phase: str) -> None:
+        if before is not None:
+            before(phase)
+        listener(phase)
+
+    token = _LISTENER.set(both)
     try:
         yield
     finally:

@@ -125,6 +125,23 @@ def test_spark_connect(project: Path, server: Server) -> None:
     check(project, target, f"spark_remote: sc://localhost:{server.connect}")
 
 
+def test_each_address_has_a_session_of_its_own(server: Server) -> None:
+    code = """
+import sys
+from dbt_zorder.adapter.session import open_session
+one, other = (open_session({}, ".", f"sc://{host}:{sys.argv[1]}") for host in ("localhost", "127.0.0.1"))
+assert one is not other and open_session({}, ".", f"sc://localhost:{sys.argv[1]}") is one
+one.sql("SET spark.sql.shuffle.partitions = 7")
+print(one.conf.get("spark.sql.shuffle.partitions"), other.conf.get("spark.sql.shuffle.partitions"))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(server.connect)], capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.split()[0] == "7"
+    assert done.stdout.split()[1] != "7"
+
+
 def test_thrift_with_spark_connect_beside_it(project: Path, server: Server) -> None:
     pytest.importorskip("pyhive.hive")
     remote = f"sc://localhost:{server.connect}"

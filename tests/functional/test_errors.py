@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt_and_capture
+from dbt.adapters.factory import FACTORY
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
+from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.table import build
 from tests.support import settings
 
 CONFIGS = {
@@ -71,3 +74,30 @@ class TestQueries:
         assert str(results.results[0].message).startswith("Database Error")
         for java in ("\tat ", "org.apache.spark", "Traceback"):
             assert java not in text
+
+
+class TestCancelled:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"m.sql": "{{ config(materialized='table', zorder_by='id', zorder_files=2) }} select id from range(9)"}
+
+    def test_no_write_begins_once_a_run_is_cancelled(
+        self, project: Any, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run_dbt(["run"])
+        before = spark.table(f"{project.test_schema}.m").inputFiles()
+
+        def plan(*args: Any) -> Any:
+            """Plan, while dbt cancels all connections: no job runs just now."""
+            layout = plan_layout(*args)
+            FACTORY.adapters["spark_zorder"].connections.get_thread_connection().handle.cancel()
+            return layout
+
+        monkeypatch.setattr(build, "plan_layout", plan)
+        monkeypatch.setattr(build, "write_data", lambda *_: pytest.fail("written"))
+        (result,) = run_dbt(["run"], expect_pass=False)
+        assert "The run was cancelled" in result.message
+        assert spark.table(f"{project.test_schema}.m").inputFiles() == before
+        monkeypatch.undo()
+        run_dbt(["run"])
+        assert spark.table(f"{project.test_schema}.m").inputFiles() != before

@@ -88,13 +88,21 @@ def test_servers_have_sessions_of_their_own_and_none_beside_one_in_the_process(
     monkeypatch.setattr(module, "connect", lambda *_: Remote())
     monkeypatch.setattr(module, "_users_session", lambda: None)
     monkeypatch.setattr(module, "_opened", {})
-    first, second = (open_session({}, "/p", f"sc://{host}") for host in "ab")
+    first, second = (open_session({}, "/p", f"sc://{host}/;token=SECRET") for host in "ab")
     assert first is not second
-    assert open_session({}, "/p", "sc://a") is first
-    with pytest.raises(SessionError, match="sc://a"):
+    assert open_session({}, "/p", "sc://a/;token=SECRET") is first
+    with pytest.raises(SessionError, match="of Spark Connect, sc://a/, and") as caught:
         open_session({}, "/p")
-    monkeypatch.setattr(module, "_opened", {None: spark})
-    with pytest.raises(SessionError, match="in this process"):
+    assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_server_is_not_mistaken_for_the_session_in_the_process(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, *, is_ours: bool
+) -> None:
+    monkeypatch.setattr(module, "_opened", {None: spark} if is_ours else {})
+    monkeypatch.setattr(module, "connect", lambda *_: pytest.fail("PySpark would mix the two"))
+    with pytest.raises(SessionError, match="in which Spark itself runs"):
         open_session({}, "/p", "sc://a")
 
 
