@@ -26,7 +26,7 @@ from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.stats.store import known_sizes, read_stats, stats_path, write_stats
 from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.aside import bring_back, following_of
-from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, check_version, verify
+from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, check_version, location_of, verify
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.collect import collect_old
 from dbt_zorder.table.files import delete_path, has_client
@@ -122,11 +122,11 @@ def build(
                 write_tree(spark, path, layout, summary)
         with clock.phase("swap"):
             check_version(spark, path, told)
-            now = check_base(spark, request.table, base)
             guard()
             forget_replaced(spark, path)
-            publish(spark, request.table, definition, path, now)
-            is_served = check_served(spark, request.table, base, path)
+            # nothing between the last look and the swap
+            publish(spark, request.table, definition, path, check_base(spark, request.table, base))
+            check_served(spark, request.table, base, path)
     except BaseException:
         _discard(spark, request.table, path)
         raise
@@ -134,8 +134,7 @@ def build(
         if base is not None and version_of(base.location):
             note_replaced(spark, base.location, version)
         try:
-            if is_served:
-                publish_stats(spark, request.table, path, stats.schema)
+            publish_stats(spark, request.table, path, stats.schema)
         except Exception as exc:
             # the version is served: a run that fails now would be run again, and add a batch twice
             _LOG.warning("%s is built, but its stats relation could not be registered: %s", request.table, exc)
@@ -177,12 +176,16 @@ def write_rows(clustered: DataFrame, request: BuildRequest, path: str) -> None:
 def publish_stats(spark: SparkSession, table: TableName, path: str, schema: StructType | None = None) -> None:
     """Register the relation over a version's stats, for people and tests; readers that prune do not need it.
 
+    Where another run has replaced that version meanwhile, it registers its own.
+
     Args:
         spark: the session.
         table: whose stats these are.
-        path: of the version, which the table is served from.
+        path: of the version.
         schema: of its stats, looked for where it is not known.
     """
+    if version_of(location_of(spark, table)) != version_of(path):
+        return
     publish(spark, stats_table(table), Definition(schema or read_stats(spark, path).schema), stats_path(path))
 
 
@@ -190,7 +193,7 @@ def refresh_stats(spark: SparkSession, table: TableName, path: str) -> None:
     """Let the session see that a version has more stats by now; register their relation if it is not there."""
     if leads_to(spark, stats_table(table), stats_path(path)):
         spark.sql(f"REFRESH TABLE {stats_table(table).sql}")
-    elif leads_to(spark, table, path):  # else another run has replaced that version, and registers its own
+    else:
         publish_stats(spark, table, path)
 
 

@@ -94,19 +94,14 @@ def check_version(spark: SparkSession, path: str, stats: pa.Table | None = None)
         raise BuildError(msg)
 
 
-def check_served(spark: SparkSession, table: TableName, base: TableInfo | None, path: str) -> bool:
+def check_served(spark: SparkSession, table: TableName, base: TableInfo | None, path: str) -> None:
     """Find out whether a version was deleted just as it was swapped in, and if so put back the base.
-
-    Returns:
-        False if another run has replaced it by now; then it is no longer ours to look after.
 
     Raises:
         BuildError: it was.
     """
-    if version_of(location_of(spark, table)) != version_of(path):
-        return False
-    if read_marker(spark, path) is not None:
-        return True
+    if read_marker(spark, path) is not None or version_of(location_of(spark, table)) != version_of(path):
+        return  # what another run has replaced by now is no longer ours to look after
     before = read_marker(spark, base.location) if base is not None and version_of(base.location) else None
     if base is not None and before is not None:
         publish(spark, table, definition_of(before, base.comment, own_properties(spark, table)), base.location)

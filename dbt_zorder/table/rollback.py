@@ -51,13 +51,11 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
         recover_journal(spark, location)  # what a run that died has left half-done, here or there
     check_version(spark, path)
     statistics = analyzed(spark, table, info)
-    now = check_base(spark, table, info)
     forget_replaced(spark, path)
-    publish(spark, table, definition, path, now)
-    is_served = check_served(spark, table, info, path)
+    publish(spark, table, definition, path, check_base(spark, table, info))
+    check_served(spark, table, info, path)
     note_replaced(spark, info.location, target)
-    if is_served:
-        publish_stats(spark, table, path)
+    publish_stats(spark, table, path)
     analyze_again(spark, table, statistics, definition.schema.names)
     return current, target
 

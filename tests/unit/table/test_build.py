@@ -217,6 +217,19 @@ def test_a_table_that_another_run_changed_is_left_to_it(
     assert spark.table(table.sql).count() == 900
 
 
+def test_what_another_run_swaps_in_during_the_last_look_is_seen(spark: SparkSession, table: TableName) -> None:
+    run(spark, table)
+    request = BuildRequest(table, LayoutSpec(by=["a"], files=2))
+
+    def guard() -> None:
+        run(spark, table, "SELECT id AS a, 'new' AS column FROM range(900)", by=("a",))
+
+    with pytest.raises(BuildError, match="Another run changed"):
+        build(spark, spark.sql(QUERY.replace("500", "600")), request, guard)
+    assert spark.table(table.sql).columns == ["a", "column"]
+    assert spark.table(table.sql).where("column = 'new'").count() == 900
+
+
 def test_rows_that_go_missing_stop_the_build(
     spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
