@@ -103,7 +103,7 @@ def understand(spark: SparkSession, world: World, asked: Sequence[Asked], *, sen
     names = module("names").Names(world.rows.schema, sensitive)
     read = module("read")
     for item in asked:
-        tree = read.parse(item.text)
+        tree = module("parse").parse(item.text)
         item.tree = None if tree is None else read.read(tree, names)
     to_sql = module("tree").to_sql
     for start in range(0, len(asked), BATCH):

@@ -69,7 +69,7 @@ class Model:
         self.texts = atom_texts()
         read = module("read")
         names = module("names").Names(self.rows.schema)
-        self.trees = [read.read(read.parse(text), names) for text in self.texts]
+        self.trees = [read.read(module("parse").parse(text), names) for text in self.texts]
         self.types = module("agree").types_of(spark, module("tree").And(tuple(self.trees)))
         truth = spark.sql(f"SELECT * FROM VALUES {', '.join(f'({n}, {v})' for n, v in enumerate(ALPHABET))} AS t(n, c)")
         found = (
