@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import described, partition_columns
 from dbt_zorder.columns import split_name
+from dbt_zorder.jvm import class_named
 from dbt_zorder.sql import quote_name
 
 
@@ -60,7 +61,7 @@ def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
     identifier = found.identifier()
     if identifier.database().isEmpty() or identifier.catalog().isEmpty() or found.provider().isEmpty():
         return None
-    location = jvm.org.apache.spark.sql.catalyst.catalog.CatalogUtils.URIToString(found.location())
+    location = class_named(jvm, "org.apache.spark.sql.catalyst.catalog.CatalogUtils").URIToString(found.location())
     names = (identifier.catalog().get(), identifier.database().get(), identifier.table())
     parts = found.partitionColumnNames()
     partitions = tuple(str(parts.apply(number)) for number in range(parts.size()))

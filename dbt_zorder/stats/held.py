@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.arrow import collect_arrow, frame_of
+from dbt_zorder.jvm import class_named
 from dbt_zorder.stats.store import read_stats, stats_path
 
 FILE_BYTES = 1 << 20
@@ -60,8 +60,7 @@ def held_stats(spark: SparkSession, location: str) -> DataFrame | None:
 def _files(spark: SparkSession, folder: str) -> _Files:
     """Return name, size and time of every file in a folder; none where this session cannot list it."""
     try:
-        jvm: Any = spark._jvm
-        path = jvm.org.apache.hadoop.fs.Path(folder)
+        path = class_named(spark._jvm, "org.apache.hadoop.fs.Path")(folder)
         system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
         return frozenset(
             (str(one.getPath().getName()), int(one.getLen()), int(one.getModificationTime()))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timezone
-from functools import lru_cache
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from dbt_zorder.jvm import class_named
 from dbt_zorder.sql import glob_escape
 
 
@@ -148,20 +148,11 @@ def read_text(spark: SparkSession, path: str) -> str:
     system, file = _open(spark, path)
     stream = system.open(file)
     try:
-        return bytes(_named(spark._jvm, "org.apache.commons.io.IOUtils").toByteArray(stream)).decode()
+        return bytes(class_named(spark._jvm, "org.apache.commons.io.IOUtils").toByteArray(stream)).decode()
     finally:
         stream.close()
 
 
 def _open(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    folder = _named(spark._jvm, "org.apache.hadoop.fs.Path")(path)
+    folder = class_named(spark._jvm, "org.apache.hadoop.fs.Path")(path)
     return folder.getFileSystem(spark._jsc.hadoopConfiguration()), folder
-
-
-@lru_cache(maxsize=16)
-def _named(jvm: Any, name: str) -> Any:
-    """Return a class of the JVM, which is asked for each part of its name; a build opens dozens of files."""
-    found = jvm
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found

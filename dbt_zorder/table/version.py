@@ -103,10 +103,8 @@ def versions_of(spark: SparkSession, root: str, table: TableName) -> list[tuple[
 def is_anothers(spark: SparkSession, table: TableName, location: str, marker: Marker | None) -> bool:
     """Tell whether the version at ``location`` was built for another table, which is served from it still.
 
-    ``marker`` is the version's own.
-
     So it is where somebody made ``table`` over the folder of another one, which saves a copy. A table that was renamed
-    leads nowhere under its old name.
+    leads nowhere under its old name. ``marker`` is the version's own.
     """
     if marker is None or marker.is_of(table):
         return False

@@ -49,7 +49,6 @@ def test_a_batch_goes_through_the_tree_of_its_table(spark: SparkSession) -> None
     assert fetched is not None
     assert counts.tolist() == fetched.tolist()
     assert fetched.dtype == np.int64
-    assert counts is not None
     assert counts.sum() == 4000
     found = regroup(layout, counts, 1000.0)
     assert found is not None

@@ -1,0 +1,18 @@
+"""Classes of the JVM behind a session that is in this process."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+
+@lru_cache(maxsize=16)
+def class_named(jvm: Any, name: str) -> Any:
+    """Return a class of Hadoop's or Spark's own; the JVM is asked once for each part of its name, not at each use.
+
+    A build opens dozens of files, and every pruned read looks at a folder.
+    """
+    found = jvm
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
