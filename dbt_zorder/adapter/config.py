@@ -14,7 +14,7 @@ from dbt.adapters.spark.impl import SparkConfig
 
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.formats.optimize import NATIVE
-from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS
+from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS, idle_setting
 from dbt_zorder.layout.plan import MOST_COLUMNS, PAGE_ROWS_OPTION, are_weights, is_count, parse_page_rows
 from dbt_zorder.layout.sizing import parse_size
 from dbt_zorder.stats.formats import FORMATS
@@ -66,6 +66,11 @@ class ModelSettings:
     def page_rows(self) -> int | None:
         """Rows of a Parquet page at most, where the model's ``options`` say so."""
         return parse_page_rows(self.options.get(PAGE_ROWS_OPTION, ""))
+
+    @property
+    def compression(self) -> str | None:
+        """Codec of the files, where the model's ``options`` say so; Spark reads their names in any case."""
+        return next((value for name, value in self.options.items() if name.lower() == "compression"), None)
 
     @classmethod
     def from_config(cls, model: str, config: Mapping[str, Any]) -> ModelSettings | None:
@@ -141,16 +146,11 @@ def _check_names(model: str, config: Mapping[str, Any]) -> None:
 
 
 def _check_curve(model: str, own: Mapping[str, Any], by: Sequence[str]) -> None:
-    if own["weights"] is not None and own["curve"] != CURVES[0] and len(by) > 1:
-        msg = (
-            f"Model {model}: zorder_weights has no effect with zorder_curve '{own['curve']}': leave out one of the two."
-        )
-        raise ConfigError(msg)
-    if own["encoding"] == "bits" and own["curve"] == "linear":
-        msg = (
-            f"Model {model}: zorder_encoding 'bits' has no effect with zorder_curve 'linear', which interleaves "
-            "nothing: leave out one of the two."
-        )
+    curve = own["curve"]
+    idle = idle_setting(curve, own["encoding"], weighted=own["weights"] is not None, columns=len(by))
+    if idle is not None:
+        name = f"{idle} 'bits'" if idle == "encoding" else idle
+        msg = f"Model {model}: zorder_{name} has no effect with zorder_curve '{curve}': leave out one of the two."
         raise ConfigError(msg)
 
 

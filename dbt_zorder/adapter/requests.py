@@ -34,6 +34,7 @@ def build_request(settings: ModelSettings, relation: BaseRelation, model: Mappin
             curve=settings.curve,
             encoding=settings.encoding,
             page_rows=settings.page_rows,
+            compression=settings.compression,
         ),
         stats_columns=settings.stats_columns,
         bloom=settings.bloom,

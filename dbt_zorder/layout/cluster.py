@@ -25,12 +25,14 @@ def cluster(
     """Return ``df`` with its rows in one Spark partition a file, each file one box of the column space.
 
     Write it as it is: ``cluster(df, ["customer_id", "event_ts"], files=16).write.parquet(path)``. The query behind
-    ``df`` runs twice before that, for its count and for a sample of the key columns; persist one that is expensive.
+    ``df`` runs twice before that, for its count and for a sample of the key columns; persist one that is expensive. A
+    write that partitions sorts each Spark partition again if the session's ``spark.sql.maxConcurrentOutputFileWriters``
+    is below the partitions that stand in it; dbt's sessions have 100.
 
     Args:
         df: any batch DataFrame.
         by: 1 to 8 columns; struct leaves by dots.
-        files: exact number of files (of each partition), instead of a size.
+        files: exact number of files (of each partition), instead of a size; fewer only where rows are equal.
         file_size: ``auto`` (128 MB, more above 100 GB), bytes, or a text like ``64MB``.
         seed: of the sample: the same input in the same input splits gives the same files.
         partition_by: the columns that the write will partition by.
@@ -40,14 +42,16 @@ def cluster(
         weights: one positive number a column: how much its filters count; all equal by default.
 
     Raises:
-        ColumnError: a column is unknown, ambiguous, named twice, or of a type that Spark cannot order.
-        ConfigError: the number of columns or a number is out of range, or there is no such curve or encoding.
+        ColumnError: a column is not named by a text, unknown, ambiguous, named twice, or of a type that Spark cannot
+            order.
+        ConfigError: the number of columns, of files or another is out of range, there is no such curve or encoding, or
+            one setting leaves another without effect.
     """
     spec = LayoutSpec(
-        by=[by] if isinstance(by, str) else list(by),
+        by=_listed(by),
         files=files,
         file_size=file_size,
-        partition_by=[partition_by] if isinstance(partition_by, str) else list(partition_by),
+        partition_by=_listed(partition_by),
         seed=seed,
         curve=curve,
         encoding=encoding,
@@ -55,3 +59,7 @@ def cluster(
         weights=weights,
     )
     return apply_layout(df, plan_layout(df, spec))
+
+
+def _listed(names: str | Sequence[str]) -> list[str]:
+    return list(names) if isinstance(names, (list, tuple)) else [names]  # type: ignore[list-item]

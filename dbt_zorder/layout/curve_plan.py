@@ -29,8 +29,8 @@ ENCODINGS = ("rank", "bits")
 _MOST_RANK_BITS = 10
 
 
-def check_curve(curve: str, encoding: str) -> None:
-    """Find out whether there are such a curve and such an encoding.
+def check_curve(curve: str, encoding: str, *, weighted: bool, columns: int) -> None:
+    """Find out whether there are such a curve and such an encoding, and whether all that was given has an effect.
 
     Raises:
         ConfigError: naming what is allowed and the nearest right name.
@@ -40,6 +40,17 @@ def check_curve(curve: str, encoding: str) -> None:
             names = ", ".join(repr(name) for name in allowed)
             msg = f"There is no {what} {given!r}; only {names} is allowed.{did_you_mean(str(given), allowed)}"
             raise ConfigError(msg)
+    idle = idle_setting(curve, encoding, weighted=weighted, columns=columns)
+    if idle is not None:
+        msg = f"'{idle}' has no effect with the curve {curve!r}: leave out one of the two."
+        raise ConfigError(msg)
+
+
+def idle_setting(curve: str, encoding: str, *, weighted: bool, columns: int) -> str | None:
+    """Return which setting, ``weights`` or ``encoding``, would have no effect along a curve; None if none."""
+    if weighted and curve != CURVES[0] and columns > 1:
+        return "weights"
+    return "encoding" if encoding == "bits" and curve == "linear" else None
 
 
 def curve_of(curve: str, encoding: str, columns: int) -> CurveKey | None:

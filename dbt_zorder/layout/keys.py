@@ -1,6 +1,7 @@
 """How the values of each type become a key that is cheap to compare and can travel to the driver.
 
-A key keeps the order of its type (it may merge neighbours, never swap them) and is NULL where the value is NULL.
+A key keeps the order of its type (it may merge neighbours, never swap them; text of any collation goes by its bytes)
+and is NULL where the value is NULL.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Key:
 def key_of(column: ResolvedColumn) -> Key:
     """Return the key of a column.
 
-    An array is ordered by its first element and a struct by its first field, which keeps Spark's own order of them.
+    An array is ordered by its first element and a struct by its first field, as Spark's own order begins, whether or
+    not Spark can order what comes behind.
 
     Raises:
         ColumnError: the type has no order in Spark (map, variant, calendar interval, ...).
@@ -61,6 +63,15 @@ def key_of(column: ResolvedColumn) -> Key:
         )
         raise ColumnError(msg)
     return Key(column, *found)
+
+
+def is_ordered(data_type: t.DataType) -> bool:
+    """Tell whether Spark can sort by a type as a whole; see ``key_of`` for structs and arrays that begin with one."""
+    if isinstance(data_type, t.StructType):
+        return all(is_ordered(field.dataType) for field in data_type.fields)
+    if isinstance(data_type, t.ArrayType):
+        return is_ordered(data_type.elementType)
+    return _key("", data_type) is not None
 
 
 def _key(sql: str, data_type: t.DataType) -> tuple[str, str] | None:

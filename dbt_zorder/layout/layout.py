@@ -12,6 +12,7 @@ from dbt_zorder.curve.forest import Forest
 from dbt_zorder.curve.grid import Grid
 from dbt_zorder.layout import linear
 from dbt_zorder.layout.curve_key import CurveKey
+from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.literals import KeyValue, key_array
 from dbt_zorder.layout.sample import Sample
@@ -136,11 +137,6 @@ class Layout:
             # a tuple has all its keys, also one that is NULL in every cut
             return [(curve_column, linear.tuple_array(list(chosen.values()), carriers))] if cuts else []
         return [(curve_column, key_array(values, self.curve.carrier)) for values in cuts.values()]
-
-
-def partition_hash(columns: Sequence[str]) -> str:
-    """Return SQL text of the 64-bit hash of some partition columns."""
-    return f"xxhash64({', '.join(columns)})"
 
 
 def _values(cuts: npt.NDArray[np.int32], sample: Sample, keys: Sequence[Key]) -> dict[int, list[KeyValue | None]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import types as t
 
-from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.keys import Key, is_ordered
 from dbt_zorder.layout.literals import KeyValue, json_text
 from dbt_zorder.sql import constant_array
 
@@ -54,8 +54,12 @@ def tuple_array(cuts: Sequence[Sequence[KeyValue | None]], carriers: Sequence[st
 
 
 def order_sql(keys: Sequence[Key]) -> list[str]:
-    """Return SQL text of what rows are sorted by: the columns themselves, but text of any collation by its bytes."""
-    return [
-        key.expression if key.column.data_type.simpleString().startswith("string collate") else key.column.sql
-        for key in keys
-    ]
+    """Return SQL text of what rows are sorted by: the columns themselves.
+
+    Text of any collation goes by its bytes, and what Spark can order by its beginning alone by that.
+    """
+
+    def by_key(data_type: t.DataType) -> bool:
+        return data_type.simpleString().startswith("string collate") or not is_ordered(data_type)
+
+    return [key.expression if by_key(key.column.data_type) else key.column.sql for key in keys]

@@ -15,12 +15,14 @@ from pyspark.sql import functions as f
 from dbt_zorder.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.curve.forest import Forest, grow, levels_within
 from dbt_zorder.curve.grid import Grid, fit_grid
-from dbt_zorder.errors import ConfigError
+from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.curve_plan import check_curve, curve_of, lay_out, sampled_keys
 from dbt_zorder.layout.decisions import boundaries_allowed
+from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import Key, key_of
-from dbt_zorder.layout.layout import Layout, OrderGrid, partition_hash
-from dbt_zorder.layout.sample import Sample, draw, wanted_rows
+from dbt_zorder.layout.layout import Layout, OrderGrid
+from dbt_zorder.layout.linear import order_sql
+from dbt_zorder.layout.sample import Sample, draw, rows_wanted_of
 from dbt_zorder.layout.sizing import (
     SPLIT_ABOVE,
     auto_size,
@@ -32,6 +34,10 @@ from dbt_zorder.layout.sizing import (
 )
 
 MOST_COLUMNS = 8
+MOST_FILES = 1_000_000
+"""Of one layout: as many as a petabyte takes of 1 GB. Beyond, a driver runs out of memory without a word."""
+_MOST_COUNT = (1 << 31) - 1
+_SEEDS = 1 << 63
 _ORDER_LEVELS = 12
 _FEWEST_LEVELS = 4
 _FEWEST_CELLS = 1 << 10
@@ -66,6 +72,7 @@ class LayoutSpec:
         curve: ``zorder``, ``hilbert`` or ``linear``.
         encoding: ``rank`` or ``bits``: of the values that a curve runs over.
         page_rows: rows of a Parquet page at most, as the writer is told; None is what the session says.
+        compression: codec, as the writer is told; None is what the session says.
     """
 
     by: Sequence[str]
@@ -78,6 +85,7 @@ class LayoutSpec:
     curve: str = "zorder"
     encoding: str = "rank"
     page_rows: int | None = None
+    compression: str | None = None
 
 
 @dataclass(frozen=True)
@@ -101,7 +109,7 @@ def keys_for(df: DataFrame, spec: LayoutSpec) -> list[Key]:
     """Resolve and check the columns of a spec against a query: reads no data.
 
     Raises:
-        ColumnError: unknown (the nearest is named), ambiguous, named twice, or of a type without order.
+        ColumnError: no text, unknown (the nearest is named), ambiguous, named twice, or of a type without order.
         ConfigError: none or too many columns, a partition column among them, a number out of range, or no such curve
             or encoding.
     """
@@ -109,7 +117,11 @@ def keys_for(df: DataFrame, spec: LayoutSpec) -> list[Key]:
     if not 1 <= len(spec.by) <= MOST_COLUMNS:
         msg = f"Between 1 and {MOST_COLUMNS} columns can be clustered by; given were {len(spec.by)}."
         raise ConfigError(msg)
-    check_curve(spec.curve, spec.encoding)
+    for name in (*spec.by, *spec.partition_by):
+        if not isinstance(name, str):
+            msg = f"A column is named by a text, like 'customer_id'; given was {name!r}."
+            raise ColumnError(msg)
+    check_curve(spec.curve, spec.encoding, weighted=spec.weights is not None, columns=len(spec.by))
     sensitive = case_sensitive(df.sparkSession)
     columns = resolve_all(spec.by, df.schema, sensitive=sensitive)
     partitions = [resolve(name, df.schema, sensitive=sensitive).name for name in spec.partition_by]
@@ -117,7 +129,13 @@ def keys_for(df: DataFrame, spec: LayoutSpec) -> list[Key]:
         if column.name in partitions:
             msg = f"The column '{column.name}' is a partition column: its files hold one value each, so leave it out."
             raise ConfigError(msg)
-    return [key_of(column) for column in columns]
+    keys = [key_of(column) for column in columns]
+    for number, key in enumerate(keys):
+        for other in keys[:number]:
+            if key.expression == other.expression:
+                msg = f"'{other.column.name}' and '{key.column.name}' are ordered by the same values: leave out one."
+                raise ColumnError(msg)
+    return keys
 
 
 def is_count(value: object) -> bool:
@@ -137,9 +155,12 @@ def are_weights(value: object, columns: int) -> bool:
 
 def _check_numbers(spec: LayoutSpec) -> None:
     for name, value in (("files", spec.files), ("page_rows", spec.page_rows)):
-        if value is not None and not is_count(value):
-            msg = f"'{name}' must be a positive whole number; given was {value!r}."
+        if value is not None and not (is_count(value) and value <= _MOST_COUNT):
+            msg = f"'{name}' must be a positive whole number, up to {_MOST_COUNT:,}; given was {value!r}."
             raise ConfigError(msg)
+    if not isinstance(spec.seed, Integral) or not -_SEEDS <= int(spec.seed) < _SEEDS:
+        msg = f"'seed' must be a whole number of 64 bits; given was {spec.seed!r}."
+        raise ConfigError(msg)
     parse_size(spec.file_size)
     if spec.weights is not None and not are_weights(spec.weights, len(spec.by)):
         msg = f"'weights' must be {len(spec.by)} positive numbers, one a column; given was {spec.weights!r}."
@@ -155,7 +176,8 @@ def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
     """Count and sample a query, and grow the forest that cuts its output into files.
 
     The query runs twice here: once to count rows (metadata only, for a plain scan of Parquet) and once for the sample,
-    which reads the key columns alone.
+    which reads the key columns alone. Besides, its first rows are read where nothing else tells how large a row is, or
+    how long the text of the keys.
 
     Raises:
         ColumnError, ConfigError: as ``keys_for``.
@@ -172,7 +194,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
     # a curve's own key orders rows inside a file, and needs no cells
     page_rows = spec.page_rows or _page_rows(df.sparkSession)
     levels = 0 if curve is not None else order_levels(rows, sum(files), page_rows)
-    wanted = wanted_rows(sum(files), keys, cells=sum(files) << levels)
+    wanted = rows_wanted_of(df, keys, sum(files), cells=sum(files) << levels)
     sample = draw(df, sampled_keys(curve, keys), wanted, rows, spec.seed, hashed, hashes)
     if curve is not None:
         forest, layout = lay_out(curve, sample, keys, files, spec.weights, partition_columns, hashes, rows)
@@ -215,8 +237,10 @@ def bundles(files: Sequence[int], counts: npt.NDArray[np.int64], row_bytes: floa
 
 
 def parse_page_rows(text: str) -> int | None:
-    """Return the limit that a text of the option states, None if it is not a positive whole number."""
-    return (int(text) or None) if text.isdecimal() else None
+    """Return the limit that a text of the option states, None if it is not a positive whole number of 32 bits."""
+    digits = text.strip()
+    found = int(digits) if digits.isdecimal() and len(digits) < 20 else 0
+    return found if 0 < found <= _MOST_COUNT else None
 
 
 def _page_rows(spark: SparkSession) -> int:
@@ -236,7 +260,22 @@ def _count(df: DataFrame, hashed: str | None) -> tuple[npt.NDArray[np.int64], np
 def _files(
     df: DataFrame, spec: LayoutSpec, keys: Sequence[Key], counts: npt.NDArray[np.int64]
 ) -> tuple[list[int], float]:
-    """Return the number of files of every partition, never more than it has rows, and the bytes of a row."""
+    """Return the number of files of every partition, never more than it has rows, and the bytes of a row.
+
+    Raises:
+        ConfigError: they are too many.
+    """
+    files, row_bytes = _wanted_files(df, spec, keys, counts)
+    if sum(files) > MOST_FILES:
+        asked = f"files={spec.files}" if spec.files is not None else f"a file size of {spec.file_size!r}"
+        msg = f"The table would have {sum(files):,} files by {asked}, and {MOST_FILES:,} is the most: ask for fewer."
+        raise ConfigError(msg)
+    return files, row_bytes
+
+
+def _wanted_files(
+    df: DataFrame, spec: LayoutSpec, keys: Sequence[Key], counts: npt.NDArray[np.int64]
+) -> tuple[list[int], float]:
     if spec.files is not None:
         return [max(1, min(spec.files, int(count))) for count in counts], guessed_row(df.schema)
     rows = int(counts.sum())
@@ -244,6 +283,6 @@ def _files(
     row_bytes = spec.row_bytes or guessed_row(df.schema)
     most, least_target = max(1, int(counts.max())), target or auto_size(0)
     if spec.row_bytes is None and most * widest_row(df.schema) >= least_target:
-        row_bytes = probe_row_bytes(df, [key.column.sql for key in keys], SPLIT_ABOVE * least_target / most)
+        row_bytes = probe_row_bytes(df, order_sql(keys), SPLIT_ABOVE * least_target / most, spec.compression)
     target = target or auto_size(rows * row_bytes)
     return [max(1, min(files_for(int(count), row_bytes, target), int(count))) for count in counts], row_bytes

@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.curve.ranks import Ranks
-from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.keys import SAMPLE_BYTES, Key
 from dbt_zorder.layout.literals import KeyValue, shortest_separator
 
 ROWS_PER_FILE = 300
@@ -29,6 +29,7 @@ ROWS_PER_CELL = 4
 LEAST_ROWS = 1 << 16
 MOST_BYTES = 256 << 20
 """What a sample may weigh on the driver; above it, fewer rows are taken."""
+_TEXT = ("string", "binary")
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Sample:
     """Ranked rows of a sample.
 
     Attributes:
-        ranks: see ``dbt_zorder.curve.forest.Ranks``.
+        ranks: see ``dbt_zorder.curve.ranks.Ranks``.
         partitions: shape (rows,): the partition that each row belongs to.
         distinct: one array a column, the distinct keys in order; rank r is ``distinct[r - 1]``.
     """
@@ -58,9 +59,34 @@ class Sample:
         return None if rank == 0 else _plain(self.distinct[column][rank - 1], carrier)
 
 
-def wanted_rows(files: int, keys: Sequence[Key], cells: int = 0) -> int:
-    """Return how many rows to sample for a number of files, and of cells in all of them."""
-    width = sum(64 if key.carrier in ("string", "binary") else 16 for key in keys)
+_SHORT_TEXT = 64
+_FIRST_ROWS = 1_000
+
+
+def rows_wanted_of(df: DataFrame, keys: Sequence[Key], files: int, cells: int = 0) -> int:
+    """Return how many rows of ``df`` to sample; see ``wanted_rows``.
+
+    Where long text would weigh too much, the first rows tell how long it is.
+    """
+    wanted = wanted_rows(files, keys, cells, SAMPLE_BYTES)
+    texts = [key.sampled for key in keys if key.carrier in _TEXT]
+    if not texts or wanted == wanted_rows(files, keys, cells):
+        return wanted
+    lengths = df.select(*(f.expr(f"coalesce(octet_length({text}), 0)") for text in texts)).take(_FIRST_ROWS)
+    mean = sum(map(sum, lengths)) / max(1, len(lengths)) / len(texts)
+    return wanted_rows(files, keys, cells, max(_SHORT_TEXT, math.ceil(mean)))
+
+
+def wanted_rows(files: int, keys: Sequence[Key], cells: int = 0, text_bytes: int = _SHORT_TEXT) -> int:
+    """Return how many rows to sample for a number of files, and of cells in all of them.
+
+    Args:
+        files: of the table.
+        keys: what is sampled.
+        cells: of the tree.
+        text_bytes: that a key of text takes.
+    """
+    width = sum(text_bytes if key.carrier in _TEXT else 16 for key in keys)
     return min(max(LEAST_ROWS, ROWS_PER_FILE * files, ROWS_PER_CELL * cells), MOST_BYTES // width)
 
 

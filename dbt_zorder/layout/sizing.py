@@ -6,26 +6,30 @@ import io
 import logging
 import re
 from collections.abc import Sequence
+from numbers import Integral
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from dbt_zorder.arrow import collect_arrow
+from dbt_zorder.arrow import collect_arrow, first_rows
 from dbt_zorder.errors import ConfigError
 
 _LOG = logging.getLogger("dbt_zorder")
 
 MEGABYTE = 1 << 20
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+_LEAST_SIZE = 1000
+"""Less does not even hold a footer: somebody left out the unit."""
 _SIZE_LIMIT = 1 << 63
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B?)\s*$", re.IGNORECASE)
 _TELLING_ROWS = 10_000
 _TELLING_BYTES = MEGABYTE
 _PROBE_ROWS = 20_000
-_FIRST_ROWS = 1_000
+_FIRST_ROWS = 300
 _FEWEST_ROWS = 30
 _PROBE_BYTES = 64 << 20
 """What the rows of a probe may weigh on the driver."""
@@ -40,7 +44,10 @@ _FIXED = (
     t.DayTimeIntervalType,
     t.YearMonthIntervalType,
     t.NullType,
+    *filter(None, [getattr(t, "TimeType", None)]),  # of Spark 4.1
 )
+_CODECS = {"none": "none", "uncompressed": "none", "lz4_raw": "lz4"}
+"""Names of Spark's codecs that are others in Arrow."""
 SPLIT_ABOVE = 1.5
 """What is smaller than this many target sizes stays one file: two halves would fall short of the target."""
 
@@ -49,21 +56,23 @@ def parse_size(value: str | int) -> int | None:
     """Return a file size in bytes, None for ``auto``.
 
     Raises:
-        ConfigError: not a positive integer, a text like ``64MB``, or ``auto``; or too large for a BIGINT.
+        ConfigError: not an integer, a text like ``64MB``, or ``auto``; or out of range.
     """
     if isinstance(value, str) and value.strip().lower() == "auto":
         return None
-    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _SIZE_LIMIT:
-        return value
+    size: float = 0
     match = _SIZE.match(value) if isinstance(value, str) else None
     if match is not None:
         unit = match[2].upper().replace("I", "")
         size = float(match[1]) * _UNITS[unit if unit.endswith("B") else unit + "B"]
-        if 1 <= size < _SIZE_LIMIT:
-            return int(size)
+    elif isinstance(value, Integral) and not isinstance(value, bool):
+        size = int(value)
+    if _LEAST_SIZE <= size < _SIZE_LIMIT:
+        return int(size)
+    meant = f" Did you mean '{int(size)}MB'?" if 0 < size < _LEAST_SIZE else ""
     msg = (
-        "A file size is 'auto', a number of bytes, or a text like '64MB' or '1GB', below 8 million TB; "
-        f"given was {value!r}."
+        f"A file size is 'auto', a number of bytes from {_LEAST_SIZE}, or a text like '64MB' or '1GB', below 8 million "
+        f"TB; given was {value!r}.{meant}"
     )
     raise ConfigError(msg)
 
@@ -112,36 +121,39 @@ def widest_row(schema: t.StructType) -> float:
     return _width(schema, _UNBOUNDED)
 
 
-def probe_row_bytes(df: DataFrame, sort_by: Sequence[str], negligible: float = 0.0) -> float:
+def probe_row_bytes(
+    df: DataFrame, sort_by: Sequence[str], negligible: float = 0.0, compression: str | None = None
+) -> float:
     """Return the bytes that one row takes in a Parquet file, measured on the first rows of ``df`` in key order.
 
     Text is as long as it is, so that where there is any a few rows tell first how many can be fetched.
 
     Args:
         df: the query.
-        sort_by: SQL text of the keys.
+        sort_by: SQL text of what the rows are sorted by.
         negligible: a row of so few bytes is not measured more closely.
+        compression: codec of the write, None for the session's.
     """
+    codec = str(compression or df.sparkSession.conf.get("spark.sql.parquet.compression.codec", "snappy")).lower()
     rows: Sequence[int] = (_PROBE_ROWS,)
     if widest_row(df.schema) >= _UNBOUNDED:
         rows = (_FIRST_ROWS, _FEWEST_ROWS)
-    found = next((one for count in rows if (one := _measured(df, sort_by, count))), None)
+    found = next((one for count in rows if (one := _measured(df, sort_by, count, codec))), None)
     if found is None:
         return guessed_row(df.schema)
     row_bytes, fetched = found
     more = min(_PROBE_ROWS, int(_PROBE_BYTES / fetched))
     if more > rows[0] and 2 * row_bytes >= negligible:
-        row_bytes, _ = _measured(df, sort_by, more) or found
+        row_bytes, _ = _measured(df, sort_by, more, codec) or found
     return row_bytes
 
 
-def _measured(df: DataFrame, sort_by: Sequence[str], rows: int) -> tuple[float, float] | None:
+def _measured(df: DataFrame, sort_by: Sequence[str], rows: int, codec: str) -> tuple[float, float] | None:
     """Return the bytes of a row in a Parquet file and in memory; None if rows could not be fetched."""
-    head = df.limit(rows).sortWithinPartitions(*sort_by) if sort_by else df.limit(rows)
     try:
-        table = collect_arrow(head)
+        table = collect_arrow(first_rows(df, rows).orderBy(*map(f.expr, sort_by)))
         sink = io.BytesIO()
-        pq.write_table(table, sink, compression="snappy")
+        pq.write_table(table, sink, compression=_CODECS.get(codec, codec))
     except Exception as exc:  # a type that Arrow cannot carry, or more than the driver takes
         _LOG.debug("%d rows could not be measured: %s", rows, exc)
         return None

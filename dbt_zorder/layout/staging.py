@@ -9,26 +9,36 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 _LOG = logging.getLogger("dbt_zorder")
 
+
+def _operator(names: str) -> re.Pattern[str]:
+    """Match a line of a plan by the operator that it begins with, behind the branches that lead to it."""
+    return re.compile(rf"^[\s:+-]*(\*(\(\d+\))? ?)?({names})", re.MULTILINE)
+
+
 _EXPENSIVE = {
-    "join": re.compile(r"\b\w*Join\b|\bCartesianProduct\b"),
-    "aggregate": re.compile(r"\b\w*Aggregate\b"),
-    "window": re.compile(r"\bWindow\w*\b"),
-    "shuffle": re.compile(r"\b\w*Exchange\b"),
-    "Python function": re.compile(r"\b(Arrow|Batch)EvalPython\b|\bMapIn\w+\b|\bFlatMap\w+In\w+\b"),
-    "Scala or Java function": re.compile(r"\bMapPartitions\b|\bMapElements\b|\bGenerate\b"),
-    "source other than Parquet or ORC": re.compile(
-        r"\b(File|Batch)Scan (?!parquet\b|orc\b)(?!.*(\bIceberg|\(branch=))|\bScan (?!OneRowRelation\b)"
+    "join": _operator(r"\w*Join\b|CartesianProduct\b"),
+    "aggregate": _operator(r"\w*Aggregate\b"),
+    "window": _operator(r"Window\w*\b"),
+    "shuffle": _operator(r"\w*Exchange\b"),
+    "Python function": _operator(r"(Arrow|Batch)EvalPython\w*\b|MapIn\w+\b|FlatMap\w+In\w+\b"),
+    "Scala or Java function": _operator(r"MapPartitions\b|MapElements\b|Generate\b"),
+    "script": _operator(r"\w*ScriptTransformation\b"),
+    "source other than Parquet or ORC": _operator(
+        r"(File|Batch)Scan (?!parquet\b|orc\b)(?!.*(\bIceberg|\(branch=))|Scan (?!OneRowRelation\b)"
     ),
-    "LIMIT": re.compile(r"\b\w*Limit\b|\bTakeOrdered\w*"),  # other rows each time, unless all of them are ordered
+    "LIMIT": _operator(r"\w*Limit\b|TakeOrdered\w*"),  # other rows each time, unless all of them are ordered
 }
 _FUNCTION = re.compile(r"\bUDF\(|\bHive\w*UDF#")
 """Of Scala, Java or Hive without a name in SQL: what has one looks like a function of Spark's own."""
-_CHANCE = re.compile(r"\b(rand|randn|random|randstr|uniform|uuid|shuffle)\(")
+_CHANCE = re.compile(r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|reflect|try_reflect|java_method)\(")
+_FIELDS = "spark.sql.debug.maxToStringFields"
+"""Of an operator's columns and expressions, so many are named in a plan, 25 by default."""
+_ALL_FIELDS = "1000000"
 
 
 def reason_to_stage(df: DataFrame) -> str | None:
@@ -38,8 +48,6 @@ def reason_to_stage(df: DataFrame) -> str | None:
         return "function of chance"  # what is counted and sampled would not be what is written
     if _FUNCTION.search(plan):
         return "Scala or Java function"
-    # names of columns and paths stand in brackets behind each operator; only the operators count
-    plan = re.sub(r"\[[^\[\]]*\]", "", plan)
     return next((what for what, pattern in _EXPENSIVE.items() if pattern.search(plan)), None)
 
 
@@ -76,10 +84,26 @@ def _physical_plan(df: DataFrame) -> str:
     spark = df.sparkSession
     jvm: Any = getattr(spark, "_jvm", None)
     if jvm is not None:
-        return str(jvm.PythonSQLUtils.explainString(df._jdf.queryExecution(), "simple"))
+        with _set(spark, _FIELDS, _ALL_FIELDS):
+            return str(jvm.PythonSQLUtils.explainString(df._jdf.queryExecution(), "simple"))
     view = f"zorder_plan_{uuid.uuid4().hex}"
     _apart(df).createTempView(view)
     try:
-        return str(spark.sql(f"EXPLAIN SELECT * FROM {view}").collect()[0][0])
+        with _set(spark, _FIELDS, _ALL_FIELDS):
+            return str(spark.sql(f"EXPLAIN SELECT * FROM {view}").collect()[0][0])
     finally:
         spark.catalog.dropTempView(view)
+
+
+@contextlib.contextmanager
+def _set(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """Give a setting of the session a value while the block runs."""
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, before)

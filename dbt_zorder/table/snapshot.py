@@ -18,7 +18,7 @@ from dbt_zorder.columns import ResolvedColumn, case_sensitive
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.plan import MOST_COLUMNS
-from dbt_zorder.sql import quote_name, quote_string
+from dbt_zorder.sql import quote_name, quote_string, type_ddl
 from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.incremental import begin
 from dbt_zorder.table.listing import check_unchanged
@@ -97,7 +97,7 @@ def next_state(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) 
     is_current = f"{valid_to} IS NULL" + (f" OR {valid_to} = {names.current}" if names.current else "")
     closes = f"{_CLOSED_ID} IS NOT NULL AND ({is_current})"
     kept = existing.join(closed, f.expr(f"{scd_id} = {_CLOSED_ID}"), "left")
-    closed_at = f"CAST({_CLOSED_AT} AS {existing.schema[names.valid_to].dataType.simpleString()})"
+    closed_at = f"CAST({_CLOSED_AT} AS {type_ddl(existing.schema[names.valid_to].dataType)})"
     rows = kept.withColumn(names.valid_to, f.expr(f"if({closes}, {closed_at}, {valid_to})")).select(
         *(f.col(quote_name(name)) for name in existing.columns)
     )

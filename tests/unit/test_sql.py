@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import ArrayType, DataType, StructType, TimestampType
 
 from dbt_zorder.sql import glob_escape, quote_name, quote_string, type_ddl
 
@@ -67,6 +67,15 @@ def parsed(ddl: str) -> DataType:
 )
 def test_ddl_of_a_type_means_the_type(ddl: str) -> None:
     assert parsed(f"v {type_ddl(parsed(ddl))}") == parsed(ddl)
+
+
+def test_a_timestamp_is_one_also_where_the_word_means_another_type(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    try:
+        made = spark.sql(f"SELECT CAST(NULL AS {type_ddl(ArrayType(TimestampType()))}) AS v")
+    finally:
+        spark.conf.unset("spark.sql.timestampType")
+    assert made.schema["v"].dataType == ArrayType(TimestampType())
 
 
 @pytest.mark.parametrize("name", ["plain", "a*b", "a?b", "a[b]c", "a{b,c}d", "a^b", "sp ace", "per%20cent", "ünï"])

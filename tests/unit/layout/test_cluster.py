@@ -173,14 +173,44 @@ def test_what_cannot_be_done_is_an_error_before_any_data_is_read(spark: SparkSes
         cluster(unread, "m")
     with pytest.raises(ConfigError, match="Between 1 and 8"):
         cluster(unread, [])
+    for no_text in (f.col("id"), [f.col("id")], 1, None):
+        with pytest.raises(ColumnError, match="named by a text, like 'customer_id'; given was "):
+            cluster(unread, no_text)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("by", ["s", ["s", "a"], "v"])
+@pytest.mark.parametrize("curve", ["zorder", "linear"])
+def test_what_only_begins_with_an_order_goes_by_its_beginning(
+    spark: SparkSession, tmp_path: Path, by: str | list[str], curve: str
+) -> None:
+    query = "named_struct('x', id % 100, 'm', map(1, id)) AS s"
+    frame = spark.sql(f"SELECT id AS a, {query}, array({query.removesuffix(' AS s')}) AS v FROM range(3000)")
+    cluster(frame, by, files=4, curve=curve).write.parquet(str(tmp_path / "out"))
+    first = "s.x" if "s" in by else "v[0].x"
+    spans = (
+        spark.read.parquet(str(tmp_path / "out"))
+        .groupBy(f.input_file_name())
+        .agg(f.max(f.expr(first)) - f.min(f.expr(first)), f.count("*"))
+    )
+    found = spans.collect()
+    assert sum(row[2] for row in found) == 3000
+    assert len(found) == 4
+    assert max(row[1] for row in found) <= 60
+    # measured in the same order, where no number of files is given
+    assert cluster(frame, by, curve=curve).count() == 3000
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"files": 0}, "'files' must be a positive whole number; given was 0."),
+        ({"files": 0}, "'files' must be a positive whole number, up to 2,147,483,647; given was 0."),
         ({"files": 2.5}, "given was 2.5"),
-        ({"page_rows": -5}, "'page_rows' must be a positive whole number; given was -5."),
+        ({"page_rows": -5}, "'page_rows' must be a positive whole number, up to 2,147,483,647; given was -5."),
+        ({"page_rows": 10**400}, "'page_rows' must be"),
+        ({"seed": "x"}, "'seed' must be a whole number of 64 bits; given was 'x'."),
+        ({"seed": 1 << 63}, "'seed' must be"),
+        ({"weights": [1, 2], "curve": "hilbert"}, "'weights' has no effect with the curve 'hilbert'"),
+        ({"encoding": "bits", "curve": "linear"}, "'encoding' has no effect with the curve 'linear'"),
         ({"file_size": "-5MB"}, "given was '-5MB'"),
         ({"weights": [1]}, "'weights' must be 2 positive numbers, one a column; given was [1]."),
         ({"weights": [1, 0]}, "given was [1, 0]"),

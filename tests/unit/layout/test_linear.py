@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
 from dbt_zorder.columns import resolve
 from dbt_zorder.layout.keys import SAMPLE_BYTES, key_of
@@ -59,3 +60,10 @@ def test_a_column_that_its_key_tells_half_of_ends_the_tuple(spark: SparkSession)
     assert [key.column.name for key in prefix(keys)] == ["a", "v"]
     assert order_sql(keys) == ["`a`", "`v`", "`b`"]
     assert order_sql([key_of(resolve("c", frame.schema))]) == ["CAST(`c` AS BINARY)"]
+
+
+def test_what_spark_orders_by_its_beginning_alone_goes_by_that(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT named_struct('a', 1, 'm', map(1, 2)) AS s, array(named_struct('a', 1, 'b', 2)) AS v")
+    keys = [key_of(resolve(name, frame.schema)) for name in ("s", "v")]
+    assert order_sql(keys) == [keys[0].expression, "`v`"]
+    frame.sort(*map(f.expr, order_sql(keys))).collect()

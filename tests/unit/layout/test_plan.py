@@ -32,6 +32,8 @@ def layout(frame: DataFrame, by: Sequence[str] = ("id",), **spec: object) -> Lay
         (LayoutSpec(by=["id"] * 9), ConfigError, "given were 9"),
         (LayoutSpec(by=["idd"]), ColumnError, "Did you mean 'id'"),
         (LayoutSpec(by=["id", "ID"]), ColumnError, "named twice"),
+        (LayoutSpec(by=["st", "st.x"]), ColumnError, "'st' and 'st.x' are ordered by the same values"),
+        (LayoutSpec(by=[1]), ColumnError, "given was 1"),  # type: ignore[list-item]
         (LayoutSpec(by=["m"]), ColumnError, "which Spark cannot order"),
         (LayoutSpec(by=["G"], partition_by=["g"]), ConfigError, "'g' is a partition column"),
         (LayoutSpec(by=["id"], partition_by=["nope"]), ColumnError, "There is no column 'nope'"),
@@ -41,7 +43,9 @@ def test_what_is_wrong_with_a_spec_is_said_before_any_data_is_read(
     spark: SparkSession, spec: LayoutSpec, error: type[Exception], message: str
 ) -> None:
     # to read one row of this would fail
-    unread = spark.sql("SELECT raise_error('read') AS x, id, id AS g, map(1, 2) AS m FROM range(3)")
+    unread = spark.sql(
+        "SELECT raise_error('read') AS x, id, id AS g, map(1, 2) AS m, struct(id AS x) AS st FROM range(3)"
+    )
     with pytest.raises(error, match=message):
         keys_for(unread, spec)
 
@@ -61,6 +65,15 @@ def test_the_number_of_files_is_the_one_asked_for(frame: DataFrame, files: int) 
 def test_there_are_never_more_files_than_rows(spark: SparkSession) -> None:
     assert layout(spark.range(3), files=10).files == 3
     assert layout(spark.range(0), files=10).files == 1
+
+
+def test_more_files_than_a_driver_can_plan_are_an_error(frame: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dbt_zorder.layout.plan.MOST_FILES", 90)
+    with pytest.raises(ConfigError, match="would have 100 files by files=100, and 90 is the most"):
+        layout(frame, files=100)
+    with pytest.raises(ConfigError, match="by a file size of '1KB'"):
+        layout(frame, file_size="1KB", row_bytes=1000.0)
+    assert layout(frame, files=90).files == 90
 
 
 def test_files_are_counted_by_partition(frame: DataFrame) -> None:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.columns import resolve
 from dbt_zorder.layout.keys import Key, key_of
-from dbt_zorder.layout.sample import LEAST_ROWS, MOST_BYTES, Sample, _rank, draw, wanted_rows
+from dbt_zorder.layout.sample import LEAST_ROWS, MOST_BYTES, Sample, _rank, draw, rows_wanted_of, wanted_rows
 
 ONE = np.zeros(1, dtype=np.int64)
 
@@ -102,6 +102,17 @@ def test_a_sample_grows_with_the_files_and_is_capped_in_bytes(spark: SparkSessio
     assert wanted_rows(16, narrow, cells=1 << 15) == 4 << 15
     assert wanted_rows(10**9, narrow) == MOST_BYTES // 16
     assert wanted_rows(10**9, wide) == MOST_BYTES // 64
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_of_a_key"), [("'x'", 64), ("repeat('ü', 500)", 256), ("repeat('x', 100)", 100)]
+)
+def test_of_long_text_fewer_rows_are_sampled(spark: SparkSession, text: str, bytes_of_a_key: int) -> None:
+    frame = spark.sql(f"SELECT id, {text} AS s FROM range(100)")
+    both = [*keys(frame, "id"), *keys(frame, "s")]
+    assert rows_wanted_of(frame, both, 10**9) == MOST_BYTES // (16 + bytes_of_a_key)
+    assert rows_wanted_of(frame, both, 10) == LEAST_ROWS
+    assert rows_wanted_of(frame.limit(0), both, 10**9) == MOST_BYTES // 80
 
 
 def test_arrow_carries_no_rows_with_their_types(spark: SparkSession) -> None:

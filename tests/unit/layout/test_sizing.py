@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +20,7 @@ from dbt_zorder.layout.sizing import (
     probe_row_bytes,
     widest_row,
 )
+from tests.support import settings
 
 
 @pytest.mark.parametrize(
@@ -26,7 +28,8 @@ from dbt_zorder.layout.sizing import (
     [
         ("auto", None),
         (" AUTO ", None),
-        (1, 1),
+        (1000, 1000),
+        (np.int64(4096), 4096),
         (67108864, 64 * MEGABYTE),
         ("64MB", 64 * MEGABYTE),
         ("64mb", 64 * MEGABYTE),
@@ -69,8 +72,14 @@ def test_a_size_is_auto_bytes_or_a_text_with_a_unit(value: str | int, size: int 
     ],
 )
 def test_anything_else_is_an_error_that_says_what_a_size_is(value: object) -> None:
-    with pytest.raises(ConfigError, match="'auto', a number of bytes, or a text like '64MB'"):
+    with pytest.raises(ConfigError, match="'auto', a number of bytes from 1000, or a text like '64MB'"):
         parse_size(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [128, "128", "128B", 999])
+def test_a_number_too_small_for_a_footer_lacks_its_unit(value: str | int) -> None:
+    with pytest.raises(ConfigError, match=r"Did you mean '(128|999)MB'\?"):
+        parse_size(value)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +144,28 @@ def test_rows_that_the_driver_does_not_take_at_once_are_measured_by_fewer(
         "SELECT id, concat_ws('', transform(sequence(1, 250), i -> sha1(concat(id, i)))) AS t FROM range(1200)"
     )
     assert probe_row_bytes(frame, ["id"]) == pytest.approx(10_000, rel=0.1)
+
+
+def test_only_the_first_splits_are_read_for_a_measure(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def remembered(df: DataFrame) -> pa.Table:
+        seen.append(collect_arrow(df))
+        return seen[-1]
+
+    monkeypatch.setattr("dbt_zorder.layout.sizing.collect_arrow", remembered)
+    frame = spark.range(0, 64_000, 1, 64).selectExpr("id", "spark_partition_id() AS split")
+    assert probe_row_bytes(frame, ["id"]) < 40
+    assert [table.num_rows for table in seen] == [20_000]
+    assert max(seen[0]["split"].to_pylist()) == 19
+
+
+def test_a_row_is_measured_in_the_codec_that_it_is_written_in(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT id, hex(id % 1000) || '-' || hex(hash(id)) AS s FROM range(20000)")
+    plain, packed = (probe_row_bytes(frame, ["id"], 0.0, codec) for codec in ("uncompressed", "ZSTD"))
+    assert packed < plain / 1.3
+    with settings(spark, {"spark.sql.parquet.compression.codec": "zstd"}):
+        assert probe_row_bytes(frame, ["id"]) == packed
 
 
 def test_wide_rows_are_measured_by_no_more_than_fit(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,18 +1,23 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.layout.staging import reason_to_stage, staged
+from dbt_zorder.layout.staging import _physical_plan, reason_to_stage, staged
 from tests.support import settings
+
+SIXTY = ", ".join(f"id + {n} AS c{n}" for n in range(60))
 
 
 @pytest.fixture(scope="module")
 def source(spark: SparkSession, database: str) -> str:
     name = f"{database}.source"
     spark.sql(
-        f"CREATE TABLE {name} USING parquet AS SELECT id, id % 7 AS g, array(id) AS a, 'Window' AS t FROM range(50)"
+        f"CREATE TABLE {name} USING parquet AS "
+        "SELECT id, id % 7 AS g, array(id) AS a, 'Window' AS t, id AS creditLimit FROM range(50)"
     )
     return name
 
@@ -43,6 +48,13 @@ def source(spark: SparkSession, database: str) -> str:
         ("SELECT * FROM {t} ORDER BY g LIMIT 10", "LIMIT"),
         ("SELECT * FROM {t} TABLESAMPLE (5 ROWS)", "LIMIT"),
         ("SELECT id AS `GlobalLimit`, g AS `UDF` FROM {t}", None),
+        ("SELECT creditLimit + 1 AS c FROM {t} WHERE creditLimit > 3 AND t <> 'HashJoin'", None),
+        ("SELECT TRANSFORM(id) USING 'cat' AS (x) FROM {t}", "script"),
+        ("SELECT reflect('java.lang.System', 'nanoTime') AS n FROM {t}", "function of chance"),
+        (
+            "SELECT " + ", ".join(f"id + {n} AS c{n}" for n in range(60)) + ", rand() AS r FROM {t}",
+            "function of chance",
+        ),
         ("SELECT 1 AS a", None),
     ],
 )
@@ -56,6 +68,17 @@ def test_rows_from_this_process_and_python_functions_are_kept(spark: SparkSessio
     assert reason_to_stage(spark.createDataFrame([(1,)], "a int")) == "source other than Parquet or ORC"
     twice = f.udf(lambda value: value * 2, "bigint")
     assert reason_to_stage(spark.range(3).select(twice("id"))) == "Python function"
+
+
+def test_a_python_function_that_makes_rows_is_kept(spark: SparkSession) -> None:
+    class Twice:
+        def eval(self, value: int) -> Iterator[tuple[int]]:
+            yield (value,)
+            yield (value,)
+
+    spark.udtf.register("zorder_twice", f.udtf(Twice, returnType="v bigint"))  # type: ignore[arg-type]
+    assert reason_to_stage(spark.sql("SELECT v FROM range(3), LATERAL zorder_twice(id)")) is not None
+    assert "EvalPythonUDTF" in _physical_plan(spark.sql("SELECT v FROM range(3), LATERAL zorder_twice(id)"))
 
 
 def test_a_function_of_hive_is_kept(spark: SparkSession) -> None:
