@@ -68,7 +68,7 @@ def build_format(spark: SparkSession, df: DataFrame, request: BuildRequest, befo
                 check_lost(spark, request.file_format, request.table, before, token)
             forget_columns(spark, request, df.schema)
     with clock.phase("stats"):
-        summary = summary_of(spark, request, keys)
+        summary = summary_of(spark, request, keys, token)
     return BuildReport(version_of(spark, request.file_format, request.table), summary, clock.seconds, [])
 
 
@@ -83,9 +83,17 @@ def _check_version(spark: SparkSession, request: BuildRequest, before: str) -> N
         raise BuildError(msg)
 
 
-def summary_of(spark: SparkSession, request: BuildRequest, keys: list[Key]) -> Summary:
-    """Return the figures of a table by the format's own statistics; of columns without bounds there are none."""
-    return summarize_format(format_stats(spark, request.file_format, request.table, [key.column for key in keys]), keys)
+def summary_of(spark: SparkSession, request: BuildRequest, keys: list[Key], token: str = "") -> Summary:
+    """Return the figures of a table by the format's own statistics; of columns without bounds there are none.
+
+    Args:
+        spark: the session.
+        request: of the model.
+        keys: the z-order columns.
+        token: of the commit, where it replaced all of the table.
+    """
+    columns = [key.column for key in keys]
+    return summarize_format(format_stats(spark, request.file_format, request.table, columns, token), keys)
 
 
 def measured(

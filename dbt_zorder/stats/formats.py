@@ -19,7 +19,9 @@ FORMATS = ("delta", "iceberg")
 """File formats with statistics and an atomic write of their own."""
 
 
-def format_stats(spark: SparkSession, provider: str, table: TableName, columns: Sequence[ResolvedColumn]) -> DataFrame:
+def format_stats(
+    spark: SparkSession, provider: str, table: TableName, columns: Sequence[ResolvedColumn], token: str = ""
+) -> DataFrame:
     """Return one row a live data file of a table, of the schema in :mod:`dbt_zorder.stats.schema`.
 
     Args:
@@ -27,9 +29,9 @@ def format_stats(spark: SparkSession, provider: str, table: TableName, columns: 
         provider: one of ``FORMATS``.
         table: its name.
         columns: top-level columns and struct leaves to return bounds of; NULL where the format keeps none.
+        token: of a commit that replaced all files: if it is the last one, it alone need be read.
 
     Raises:
         Exception: whatever keeps the format's metadata from being read, such as a session without a JVM.
     """
-    read = delta_stats if provider == "delta" else iceberg_stats
-    return read(spark, table, columns)
+    return delta_stats(spark, table, columns, token) if provider == "delta" else iceberg_stats(spark, table, columns)

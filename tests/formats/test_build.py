@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe, properties, schema_location
+from dbt_zorder.columns import resolve_all
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.history import last_whole, version_of
 from dbt_zorder.pruning import explain, scan
 from dbt_zorder.scan_metrics import scan_metrics
+from dbt_zorder.stats.delta_log import delta_stats
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest
 from tests.formats.tables import request, rows
@@ -57,6 +60,26 @@ def test_explain_tells_what_the_format_skips(spark: SparkSession, table: TableNa
     assert f"{file_format} skips files by its own statistics" in str(found)
     pruned = scan(spark, table.sql, predicate)
     assert same_rows(pruned, spark.table(table.sql).where(predicate))
+
+
+def test_a_commit_of_all_files_is_read_by_itself_while_it_is_the_last(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    if file_format != "delta":
+        pytest.skip("Iceberg's metadata need no putting together")
+    for first in (0, 100):  # the second replaces files, too
+        build_format(spark, rows(spark, first, 5_000), request(table, file_format))
+    note = spark.sql(f"DESCRIBE HISTORY {table.sql}").select("userMetadata").first()
+    assert note is not None
+    token = json.loads(note[0])["token"]
+    columns = resolve_all(["a", "st.y"], spark.table(table.sql).schema)
+    by_commit, by_log = (delta_stats(spark, table, columns, one) for one in (token, ""))
+    assert [file.rpartition(".")[2] for file in by_commit.inputFiles()] == ["json"]
+    assert not by_log.inputFiles()
+    assert by_commit.count() == 16
+    assert same_rows(by_commit, by_log)
+    rows(spark, 5_000, 5_100).coalesce(1).writeTo(table.sql).append()
+    assert delta_stats(spark, table, columns, token).count() == 17
 
 
 def test_nothing_moves_the_rows_again(spark: SparkSession, table: TableName, file_format: str) -> None:
