@@ -28,9 +28,10 @@ _EXTRA_DEPTH = 4  # a tree may be this much deeper than a balanced one before th
 _MOST_TEXT = 16 << 20
 _CELL_TEXT = 10
 """Characters of the cuts as SQL text that trees may have, and those that a cell takes for each column and once for its
-file: where no row comes to it, it is written ``null,`` all the same, on every level above it. All trees are as deep as
-the deepest one, so that where one partition is much larger than many others its files are left to a hash in part, and
-there is little or no order inside files.
+file: where no row comes to it, it is written ``null,`` all the same, on every level above it. A cut itself may be
+longer, 344 characters of text, but there are no more of them than files and the cells inside them. All trees are as
+deep as the deepest one, so that where one partition is much larger than many others its files are left to a hash in
+part, and there is little or no order inside files.
 """
 
 

@@ -146,13 +146,12 @@ def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
     steps = df.withColumn(names.node, f.lit(0))
     if not layout.partition_columns:
         return steps
-    hashes = key_array(layout.partition_hashes.tolist(), "bigint")
     steps = steps.withColumn(names.partition, f.expr(layout.partition_hash))
-    stride = 1 << max(0, len(layout.partition_hashes) - 1).bit_length() >> 1
-    while stride:
-        ahead = f"coalesce({names.partition} >= get({hashes}, {names.node} + {stride}), false)"
-        steps = steps.withColumn(names.node, f.expr(f"{names.node} + {stride} * CAST({ahead} AS INT)"))
-        stride >>= 1
+    for bit in reversed(range((len(layout.partition_hashes) - 1).bit_length())):
+        # only every 2^bit-th hash is asked for: all steps together name each of them twice
+        hashes = key_array(layout.partition_hashes[:: 1 << bit].tolist(), "bigint")
+        ahead = f"coalesce({names.partition} >= get({hashes}, shiftright({names.node}, {bit}) + 1), false)"
+        steps = steps.withColumn(names.node, f.expr(f"{names.node} + {1 << bit} * CAST({ahead} AS INT)"))
     return steps
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.curve.forest import descend
 from dbt_zorder.layout.descent import apply_layout
+from dbt_zorder.layout.literals import KeyValue, key_array
 from dbt_zorder.layout.plan import LayoutSpec, make_plan, plan_layout
 from tests.support import settings
 from tests.unit.layout.frames import mixed
@@ -85,6 +86,20 @@ def test_the_search_for_a_partition_finds_each(
     rows = apply_layout(frame, layout).select("p", f.spark_partition_id().alias("file")).distinct().collect()
     assert len(rows) == partitions
     assert len({row["file"] for row in rows}) == partitions
+
+
+def test_the_search_names_each_partition_twice_at_most(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def counted(values: Sequence[KeyValue | None], carrier: str) -> str:
+        asked.append(len(values))
+        return key_array(values, carrier)
+
+    frame = spark.sql("SELECT id, id % 1000 AS p FROM range(3000)")
+    layout = plan_layout(frame, LayoutSpec(by=["id"], files=1, partition_by=["p"]))
+    monkeypatch.setattr("dbt_zorder.layout.descent.key_array", counted)
+    apply_layout(frame, layout)
+    assert sum(asked) <= 2 * 1000 + len(asked)
 
 
 @pytest.mark.parametrize(
