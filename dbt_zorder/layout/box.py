@@ -23,11 +23,9 @@ def box_sql(layout: Layout, file: int) -> str | None:
     conditions = [f"{layout.partition_hash} = {layout.partition_hashes[tree]}"] if layout.partition_columns else []
     for level in reversed(range(layout.file_levels)):
         right, node = node & 1, node >> 1
-        for number, cuts in layout.levels[level].items():
-            cut = cuts[node]
-            if cut is None:
-                continue
-            key = layout.keys[number]
+        found = layout.cut_of(level, node)
+        if found is not None:
+            key, cut = found
             above = f"{key.expression} >= {key_literal(cut, key.carrier)}"
             conditions.append(above if right else f"coalesce(NOT ({above}), true)")
     return " AND ".join(conditions) or "true"

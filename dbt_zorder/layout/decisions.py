@@ -70,12 +70,11 @@ def _file_sql(df: DataFrame, layout: Layout) -> str:
         if level == layout.file_levels:
             return leaf(node)
         left = below(level + 1, 2 * node)
-        for number, cuts in layout.levels[level].items():
-            cut = cuts[node]
-            if cut is not None:
-                right = below(level + 1, 2 * node + 1)
-                return left if left == right else _decision(layout.keys[number], cut, right, left)
-        return left
+        cut = layout.cut_of(level, node)
+        if cut is None:
+            return left
+        right = below(level + 1, 2 * node + 1)
+        return left if left == right else _decision(*cut, right, left)
 
     return below(0, 0)
 

@@ -121,6 +121,14 @@ class Layout:
         """SQL text of the hash of a row's partition."""
         return partition_hash(self.partition_columns)
 
+    def cut_of(self, level: int, node: int) -> tuple[Key, KeyValue] | None:
+        """Return the key that cuts a node of a tree over the columns, and where; None if nothing does."""
+        for number, cuts in self.levels[level].items():
+            cut = cuts[node]
+            if cut is not None:
+                return self.keys[number], cut
+        return None
+
     def comparisons(self, level: int, curve_column: str, nodes: slice = slice(None)) -> list[tuple[str, str]]:
         """Return SQL text of what is compared at a level: a row's value, and the constant array of cuts, by node.
 
