@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dbt.adapters.base import BaseRelation, available
 from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.spark.impl import LIST_RELATIONS_SHOW_TABLES_MACRO_NAME
 from dbt_common.events.functions import fire_event
 from dbt_common.events.types import Note
 from dbt_common.exceptions import DbtRuntimeError
@@ -24,6 +26,8 @@ from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.comments import documented, set_comments
 
 _LOG = AdapterLogger("Zorder")
+_LISTINGS = 10
+_PAUSE_SECONDS = 0.1
 
 
 class DocumentedAdapter(InProcessAdapter):
@@ -64,16 +68,46 @@ class DocumentedAdapter(InProcessAdapter):
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         """Return the tables and views of a schema, without what Spark lists besides: temporary views, and our stats.
 
-        A table that a swap cut short has left aside is put back first, or its model would begin from nothing.
+        A table that a swap cut short has left aside is put back first, or its model would begin from nothing. So would
+        one that a swap of another run had aside just as Spark listed the schema.
         """
-        found = super().list_relations_without_caching(schema_relation)
+        found = self._list_whole(schema_relation)
         aside = [one for one in found if one.schema and str(one.identifier).endswith(PREVIOUS_SUFFIX)]
         if aside and self.zorder_in_session():
             tables = [TableName(str(one.schema), str(one.identifier).removesuffix(PREVIOUS_SUFFIX)) for one in aside]
             put_back = [bring_back(self.session, table) for table in tables]
-            if any(put_back):
-                found = super().list_relations_without_caching(schema_relation)
+            listed = {str(one.identifier) for one in found}
+            if any(put_back) or any(table.identifier not in listed for table in tables):
+                found = self._list_whole(schema_relation)
         return [one for one in found if one.schema and not is_stats(one) and not is_of_swap(one)]
+
+    def _list_whole(self, schema_relation: BaseRelation) -> list[BaseRelation]:
+        """Return what a schema holds; never nothing because one table vanished while Spark described them all.
+
+        dbt-spark takes the error that Spark raises then for an empty schema.
+
+        Raises:
+            DbtRuntimeError: the schema holds tables, and time and again they could not be described.
+        """
+        for _ in range(_LISTINGS):
+            found = super().list_relations_without_caching(schema_relation)
+            if found or not self._has_tables(schema_relation):
+                return found
+            time.sleep(_PAUSE_SECONDS)
+        msg = (
+            f"The schema {schema_relation.schema} holds tables, but Spark could not list them: each time one of them "
+            "was gone before it was described. Run again when nothing else creates and drops tables there."
+        )
+        raise DbtRuntimeError(msg)
+
+    def _has_tables(self, schema_relation: BaseRelation) -> bool:
+        try:
+            rows = self.execute_macro(
+                LIST_RELATIONS_SHOW_TABLES_MACRO_NAME, kwargs={"schema_relation": schema_relation}
+            )
+        except DbtRuntimeError:  # there is no such schema
+            return False
+        return any(row[0] for row in rows)  # a temporary view is in none
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         """Return a relation's columns for dbt's catalog: with comments, and with the figures of a z-ordered table."""

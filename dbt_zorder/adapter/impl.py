@@ -25,6 +25,7 @@ from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format, merge_format
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.build import BuildReport, build
+from dbt_zorder.table.checks import check_absent
 from dbt_zorder.table.clock import listening
 from dbt_zorder.table.incremental import Batch, begin, increment
 from dbt_zorder.table.optimize import recover
@@ -55,11 +56,17 @@ class ZorderAdapter(OperationsAdapter):
         relation: BaseRelation,
         sql: str,
         model: Mapping[str, Any],
+        is_first: bool = False,
     ) -> ZorderResponse:
-        """Build a model into a new version of its table and swap it in; return what ``dbt run`` reports."""
+        """Build a model into a new version of its table and swap it in; return what ``dbt run`` reports.
+
+        With ``is_first`` there must be no table yet, because an incremental model is to begin.
+        """
         request = build_request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
-            response = ZorderResponse.of(_build(self.session, self.session.sql(sql), request))
+            if is_first:
+                check_absent(self.session, request.table)
+            response = ZorderResponse.of(_build(self.session, self.session.sql(sql), request, is_first=is_first))
         # dbt adds nothing to its cache over what it knows by the name: of a view that is now a table, each further
         # microbatch would be the first again
         self.cache_dropped(relation)
@@ -128,10 +135,17 @@ class ZorderAdapter(OperationsAdapter):
             by = settings or snapshot_settings(model, self.session.sql(sql), columns)
             request = build_request(by, relation, model)
             if not exists:
-                return ZorderResponse.of(build(self.session, self.session.sql(sql), request))
+                check_absent(self.session, request.table)
+                return ZorderResponse.of(_build(self.session, self.session.sql(sql), request, is_first=True))
             current = model["config"].get("dbt_valid_to_current")
             names = SnapshotColumns(columns["dbt_scd_id"], columns["dbt_valid_to"], current)
             return ZorderResponse.of_snapshot(take_snapshot(self.session, sql, request, names))
+
+    @available.parse_none
+    def zorder_check_absent(self, relation: BaseRelation) -> None:
+        """Raise where there is a table that a first run of an incremental model without ``zorder_by`` would replace."""
+        with told_of_zorder():
+            check_absent(self.session, table_name(relation))
 
     @available.parse_none
     def zorder_begin(self, relation: BaseRelation) -> None:
@@ -208,9 +222,11 @@ class ZorderAdapter(OperationsAdapter):
             return True
 
 
-def _build(spark: SparkSession, df: DataFrame, request: BuildRequest) -> BuildReport:
-    """Build a table in the format that it is asked for."""
-    return (build_format if request.file_format in FORMATS else build)(spark, df, request)
+def _build(spark: SparkSession, df: DataFrame, request: BuildRequest, *, is_first: bool = False) -> BuildReport:
+    """Build a table in the format that it is asked for; with ``is_first`` only where there is none at the swap."""
+    if request.file_format in FORMATS:
+        return build_format(spark, df, request)
+    return build(spark, df, request, (lambda: check_absent(spark, request.table)) if is_first else lambda: None)
 
 
 @contextmanager

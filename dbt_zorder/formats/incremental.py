@@ -20,7 +20,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from dbt_zorder.catalog import TableInfo, describe
+from dbt_zorder.catalog import TableInfo
 from dbt_zorder.columns import case_sensitive, resolve
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.formats.build import build_format, measured
@@ -34,7 +34,15 @@ from dbt_zorder.layout.staging import staged
 from dbt_zorder.sql import quote_name, type_ddl
 from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.clock import Clock
-from dbt_zorder.table.incremental import Batch, IncrementReport, after_batch, rows_after, same_partitions, schemas
+from dbt_zorder.table.incremental import (
+    Batch,
+    IncrementReport,
+    after_batch,
+    rows_after,
+    same_partitions,
+    schemas,
+    table_of,
+)
 from dbt_zorder.table.request import BuildRequest, check, check_names
 from dbt_zorder.table.schema_change import add_columns_sql, conform, keeps
 
@@ -57,10 +65,9 @@ def increment_format(
         ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
         SchemaChangeError: ``on_schema_change`` does not allow the columns that the query has.
         ZorderError: the table is of another format.
+        BuildError: it is not there any more.
     """
-    info = describe(spark, request.table)
-    if info is None or info.is_view:
-        return IncrementReport.of_build(build_format(spark, query(), request))
+    table_of(spark, request.table)
     if batch.overwrite and not request.spec.partition_by:
         df = _as_kept(query(), request)
         return IncrementReport.of_build(

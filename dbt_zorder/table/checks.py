@@ -13,6 +13,7 @@ from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.errors import BuildError
 from dbt_zorder.stats.listing import lost_files
 from dbt_zorder.stats.store import read_stats, stats_path
+from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.files import has_client, list_files
 from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.summary import Summary
@@ -121,6 +122,25 @@ def check_base(spark: SparkSession, table: TableName, base: TableInfo | None) ->
         msg = f"Another run changed {table} while this one was building it; this build is abandoned, that one is kept."
         raise BuildError(msg)
     return now
+
+
+def check_absent(spark: SparkSession, table: TableName) -> None:
+    """Find out whether there is a table where a first run, of rows that are no more than a part, is to make one.
+
+    dbt decides by its list of the schema, which is of when the run began, that a run is a first one.
+
+    Raises:
+        BuildError: there is; a view is none, and is replaced.
+    """
+    bring_back(spark, table)
+    info = describe(spark, table)
+    if info is not None and not info.is_view:
+        msg = (
+            f"{table} exists, though dbt's list of the schema lacks it, so that this run would have begun it anew: "
+            "another run made it meanwhile, or the list was taken just as another run put it in place. Nothing was "
+            "changed; run again. To replace it on purpose, use --full-refresh, or drop it if it is a snapshot."
+        )
+        raise BuildError(msg)
 
 
 def location_of(spark: SparkSession, table: TableName) -> str:

@@ -13,8 +13,9 @@ from pyspark.sql.types import StringType, StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import case_sensitive, resolve_all
-from dbt_zorder.errors import LostRowsError, ZorderError
+from dbt_zorder.errors import BuildError, LostRowsError, ZorderError
 from dbt_zorder.table.append import AppendReport, append
+from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.files import has_client
 from dbt_zorder.table.listing import check_unchanged, list_data
@@ -102,12 +103,10 @@ def increment(
     Raises:
         ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
         SchemaChangeError: ``on_schema_change`` does not allow the columns that the query has.
-        BuildError: as ``build`` and ``append``.
+        BuildError: as ``build`` and ``append``; also if the table is not there any more.
     """
-    info = describe(spark, request.table)
+    info = table_of(spark, request.table)
     partitioned = bool(request.spec.partition_by)
-    if info is None or info.is_view:
-        return IncrementReport.of_build(build(spark, df, request))
     if batch.overwrite and not partitioned:
         return IncrementReport.of_build(build(spark, conform(df, schemas(spark, df, request, batch)[1]), request))
     if info.provider != "parquet":
@@ -144,6 +143,26 @@ def increment(
         lambda: _measured(spark, info, request, report),
         (lambda: rewrite(spark, request)) if batch.may_rewrite else None,
     )
+
+
+def table_of(spark: SparkSession, table: TableName) -> TableInfo:
+    """Return what the catalog says of the table that a batch is for.
+
+    Raises:
+        BuildError: it is not there, or has become a view: a table of the batch alone would lack all rows before it.
+    """
+    info = describe(spark, table)
+    if info is None:
+        bring_back(spark, table)  # another run may be in the midst of its swap
+        info = describe(spark, table)
+    if info is None or info.is_view:
+        msg = (
+            f"{table} {'is not there any more' if info is None else 'is a view by now'}, though it was a table when "
+            "this run began: its query is of a batch alone, so nothing was built. Run the model again, with "
+            "--full-refresh if the table was dropped on purpose."
+        )
+        raise BuildError(msg)
+    return info
 
 
 def after_batch(

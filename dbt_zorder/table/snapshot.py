@@ -60,6 +60,7 @@ def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names:
         ZorderError: the table is not Parquet.
         BuildError: as ``build``; also if another run changed the table meanwhile.
     """
+    before = begin(spark, request.table)  # what the query is about to compare with must be all that there is
     info = describe(spark, request.table)
     if info is None or info.provider != "parquet":
         msg = (
@@ -67,7 +68,6 @@ def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names:
             "Parquet: set the table's file_format in the snapshot's config, or move the table away."
         )
         raise ZorderError(msg)
-    before = begin(spark, request.table)  # what the query is about to compare with must be all that there is
     existing = spark.table(request.table.sql)
 
     kept = spark.sql(query).persist()  # the snapshot's query runs once, for the rows to close and for those to add

@@ -15,11 +15,13 @@
   {{ run_hooks(pre_hooks) }}
 
   {%- if settings is none and is_first -%}
+    {%- if not should_full_refresh() -%}{% do adapter.zorder_check_absent(this) %}{%- endif -%}
     {% do zorder_create_plain(old_relation, target_relation, zorder_model_sql()) %}
   {%- elif settings is none -%}
     {% do zorder_increment_plain(old_relation, target_relation, batch) %}
   {%- elif is_first -%}
-    {% do store_result('main', response=zorder_build_model(settings, target_relation, zorder_model_sql())) %}
+    {% do store_result('main', response=zorder_build_model(
+        settings, target_relation, zorder_model_sql(), not should_full_refresh())) %}
   {%- elif batch.strategy == 'merge' -%}
     {% do store_result('main', response=zorder_merge_model(settings, old_relation, target_relation, batch)) %}
   {%- else -%}

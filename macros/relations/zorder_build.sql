@@ -1,6 +1,6 @@
 {#- Run a model's query into a new version of its table: sample, write, stats, swap. Returns the adapter response. -#}
-{% macro zorder_build_model(settings, relation, sql) %}
-  {%- set response = adapter.zorder_build(settings, relation, zorder_contracted(sql), model) -%}
+{% macro zorder_build_model(settings, relation, sql, is_first=false) %}
+  {%- set response = adapter.zorder_build(settings, relation, zorder_contracted(sql), model, is_first) -%}
   {% do persist_docs(relation, model) %}
   {% do persist_constraints(relation, model) %}
   {{ return(response) }}

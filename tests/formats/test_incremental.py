@@ -28,6 +28,8 @@ def test_small_batches_are_files_of_their_own_until_a_new_layout_pays(
     spark: SparkSession, table: TableName, file_format: str
 ) -> None:
     wanted = request(table, file_format)
+    with pytest.raises(BuildError, match="is not there any more"):
+        increment_format(spark, lambda: rows(spark, 8_000, 8_500), wanted, Batch(), "auto")
     build_format(spark, rows(spark, 0, 8_000), wanted)
     first = increment_format(spark, lambda: rows(spark, 8_000, 8_500), wanted, Batch(), "auto")
     assert first.built is None

@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.table.aside import previous_of
 from dbt_zorder.table.build import build
-from dbt_zorder.table.checks import check_base, check_served, check_version, location_of
+from dbt_zorder.table.checks import check_absent, check_base, check_served, check_version, location_of
 from dbt_zorder.table.request import BuildRequest
 from tests.support import unique
 
@@ -62,6 +63,18 @@ def test_a_version_that_was_deleted_as_it_was_swapped_in_gives_way_to_the_one_be
         check_served(spark, table, base, new)
     assert spark.table(table.sql).count() == 10
     check_served(spark, table, base, new)  # now it is no longer the one that is served
+
+
+def test_a_table_where_there_was_to_be_none_is_seen(spark: SparkSession, database: str, table: TableName) -> None:
+    with pytest.raises(BuildError, match="exists, though dbt's list"):
+        check_absent(spark, table)
+    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {previous_of(table).sql}")  # as a swap cut short leaves it
+    with pytest.raises(BuildError, match="exists, though dbt's list"):
+        check_absent(spark, table)
+    view = TableName(database, unique("v"))
+    check_absent(spark, view)
+    spark.sql(f"CREATE VIEW {view.sql} AS SELECT 1 AS a")
+    check_absent(spark, view)
 
 
 def test_a_base_that_moved_is_seen(spark: SparkSession, table: TableName) -> None:

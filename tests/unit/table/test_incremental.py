@@ -10,6 +10,8 @@ from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError, ColumnError, SchemaChangeError, ZorderError
 from dbt_zorder.table import build as build_module
 from dbt_zorder.table import incremental as module
+from dbt_zorder.table.aside import previous_of
+from dbt_zorder.table.build import build
 from dbt_zorder.table.incremental import Batch, IncrementReport, begin, increment
 from dbt_zorder.table.optimize import rewrite
 from dbt_zorder.table.request import BuildRequest
@@ -26,15 +28,31 @@ def go(spark: SparkSession, query: str, wanted: BuildRequest, **batch: Any) -> I
     return increment(spark, spark.sql(query), wanted, Batch(**batch))
 
 
-def test_the_first_run_builds_and_the_next_appends(spark: SparkSession, table: TableName) -> None:
+def test_a_batch_is_appended(spark: SparkSession, table: TableName) -> None:
     wanted = request(table)
-    first = go(spark, rows(0, 100), wanted)
-    assert first.appended is None
+    first = build(spark, spark.sql(rows(0, 100)), wanted)
     second = go(spark, rows(100, 120), wanted)
     assert second.appended is not None
     assert second.version == first.version
     assert second.table is not None
     assert second.table.rows == 120
+
+
+def test_a_batch_alone_becomes_no_table(spark: SparkSession, table: TableName) -> None:
+    with pytest.raises(BuildError, match="is not there any more"):
+        go(spark, rows(100, 120), request(table))
+    assert describe(spark, table) is None
+    spark.sql(f"CREATE VIEW {table.sql} AS {rows(0, 10)}")
+    with pytest.raises(BuildError, match="is a view by now"):
+        go(spark, rows(100, 120), request(table), overwrite=True)
+    assert spark.table(table.sql).count() == 10
+
+
+def test_a_table_that_is_aside_just_now_is_waited_for(spark: SparkSession, table: TableName) -> None:
+    wanted = made(spark, table, rows(0, 100))
+    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {previous_of(table).sql}")
+    assert go(spark, rows(100, 120), wanted).appended is not None
+    assert same(spark.table(table.sql), spark.sql(rows(0, 120)))
 
 
 def test_where_nothing_can_be_renamed_a_version_is_built(
@@ -84,7 +102,7 @@ def test_columns_may_have_any_name_where_partitions_are_replaced_by_a_new_versio
 ) -> None:
     named = "SELECT id, a, s AS P0, a AS kept, s AS replaced, p FROM ({})"
     wanted = request(table, by=("a",), partition_by=("p",))
-    go(spark, named.format(rows(0, 90)), wanted)
+    build(spark, spark.sql(named.format(rows(0, 90))), wanted)
     monkeypatch.setattr(module, "has_client", lambda _: False)
     batch = named.format(rows(90, 120)) + " WHERE p = 1"
     assert go(spark, batch, wanted, overwrite=True).appended is None
