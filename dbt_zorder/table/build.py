@@ -28,7 +28,7 @@ from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.aside import bring_back, following_of
 from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, check_version, location_of, verify
 from dbt_zorder.table.clock import Clock
-from dbt_zorder.table.collect import collect_old
+from dbt_zorder.table.collect import collect_old, delete_version
 from dbt_zorder.table.files import delete_path, has_client
 from dbt_zorder.table.partitions import let_folders_tell
 from dbt_zorder.table.pilot import sized_layout
@@ -265,7 +265,7 @@ def _discard(spark: SparkSession, table: TableName, path: str) -> None:
     with contextlib.suppress(Exception):
         now = describe(spark, table) or describe(spark, following_of(table))
         if has_client(spark) and version_of(path) != version_of(now.location if now else ""):
-            delete_path(spark, path)
+            delete_version(spark, path)
 
 
 def _collect(

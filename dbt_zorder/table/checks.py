@@ -18,6 +18,7 @@ from dbt_zorder.table.files import has_client, list_files
 from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.summary import Summary
 from dbt_zorder.table.swap import definition_of, publish
+from dbt_zorder.table.tombstone import is_dying
 from dbt_zorder.table.version import MARKER_DIRECTORY, read_marker, version_of
 
 
@@ -72,6 +73,12 @@ def check_version(spark: SparkSession, path: str, stats: pa.Table | None = None)
     Raises:
         BuildError: some are not, because something else deletes there.
     """
+    if is_dying(spark, path):
+        msg = (
+            f"The version at {path} is being deleted, or a run that began to delete it has ended, so it is not served; "
+            "the table is as it was."
+        )
+        raise BuildError(msg)
     try:
         if stats is None or not has_client(spark):
             stats = collect_arrow(read_stats(spark, path).select("file_path", "file_size"))
@@ -101,7 +108,9 @@ def check_served(spark: SparkSession, table: TableName, base: TableInfo | None, 
     Raises:
         BuildError: it was.
     """
-    if read_marker(spark, path) is not None or version_of(location_of(spark, table)) != version_of(path):
+    # in this order: of all that a deletion takes, the tombstone is the first to come and the last to go
+    is_whole = not is_dying(spark, path) and read_marker(spark, path) is not None
+    if is_whole or version_of(location_of(spark, table)) != version_of(path):
         return  # what another run has replaced by now is no longer ours to look after
     before = read_marker(spark, base.location) if base is not None and version_of(base.location) else None
     if base is not None and before is not None:

@@ -12,9 +12,21 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe, served_locations
 from dbt_zorder.table.files import delete_path, folders_with, has_client, list_folders
 from dbt_zorder.table.replaced import NOTE, note_replaced, replaced_at
-from dbt_zorder.table.version import MARKER_DIRECTORY, Marker, is_version, read_marker, roots_of, version_of
+from dbt_zorder.table.tombstone import is_dying, raise_tombstone, take_away
+from dbt_zorder.table.version import (
+    MARKER_DIRECTORY,
+    TOMBSTONE,
+    Marker,
+    is_version,
+    read_marker,
+    roots_of,
+    version_of,
+)
 
 _LOG = logging.getLogger("dbt_zorder")
+
+MOST_HOURS = 1_000_000
+"""More than a century; dates that lie much further back than that there are none."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +49,11 @@ class Judged:
     def version(self) -> str:
         """The folder's name."""
         return self.path.rsplit("/", 1)[-1]
+
+
+def are_hours(value: object) -> bool:
+    """Tell whether a value can be a grace period."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= MOST_HOURS
 
 
 def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_hours: float) -> list[str]:
@@ -94,7 +111,8 @@ def judge(
     """Say of every folder in the roots of a table whether it may be deleted, the newest first.
 
     Never deleted is the current version, a folder whose name is not a version's, one without a readable marker of its
-    own, one of another table, and one that any table of the schema is served from, whatever name it has by now.
+    own, one of another table, and one that any table of the schema is served from, whatever name it has by now. What a
+    deletion that was cut short has left takes no place of a version that is kept.
     A reader that began with a version keeps it for the grace period after it was replaced. Where nobody noted when
     that was, because a run was killed, the period begins now.
 
@@ -111,7 +129,8 @@ def judge(
     # by name, because one root may be spelled in two ways, and no two versions have one name
     by_name = {name: f"{root}/{name}" for root in roots for name in list_folders(spark, root)}
     paths = [by_name[name] for name in sorted(by_name, reverse=True)]
-    markers = {path: read_marker(spark, path) for path in paths if is_version(path.rsplit("/", 1)[-1])}
+    markers = {path: read_marker(spark, path, dying=True) for path in paths if is_version(path.rsplit("/", 1)[-1])}
+    dying = {name: begun for root in roots for name, begun in folders_with(spark, root, TOMBSTONE).items()}
     bases = {marker.base for marker in markers.values() if marker}
     now = datetime.now(timezone.utc)
     kept = 0
@@ -131,9 +150,12 @@ def judge(
         noted = since is not None or note
         if since is None and note:
             note_replaced(spark, path)
-        since = since or now
+        begun = dying.get(version_of(path))
+        since = since or begun or now
         state = f"was replaced at {since:%Y-%m-%d %H:%M} UTC" if was_served else "never was served: its build failed"
-        if was_served and kept < keep:
+        if begun is not None:
+            state = f"is not whole: a run began to delete it at {begun:%Y-%m-%d %H:%M} UTC"
+        if was_served and begun is None and kept < keep:
             kept += 1
             judged.append(Judged(path, False, f"{state}, and is one of the {keep} old versions that are kept", noted))
         elif running and not was_served and version_of(path) > version_of(current):
@@ -151,9 +173,11 @@ def delete_judged(spark: SparkSession, table: TableName, judged: Sequence[Judged
     for one in judged:
         if not one.delete:
             continue
+        stone = raise_tombstone(spark, one.path)
         now = describe(spark, table)
         if now is not None and version_of(now.location) == one.version:
-            continue  # a run that judged as we did has put it back meanwhile
+            take_away(spark, stone)  # a run has put it back meanwhile
+            continue
         delete_version(spark, one.path)
         gone.append(one.version)
     return gone
@@ -161,7 +185,9 @@ def delete_judged(spark: SparkSession, table: TableName, judged: Sequence[Judged
 
 def delete_version(spark: SparkSession, path: str) -> None:
     """Delete a version, its marker last: whatever a deletion that is cut short leaves is still known to be ours."""
-    delete_path(spark, path, last=(MARKER_DIRECTORY, NOTE))
+    if not is_dying(spark, path):
+        raise_tombstone(spark, path)
+    delete_path(spark, path, last=(MARKER_DIRECTORY, NOTE, TOMBSTONE))
 
 
 def _not_ours(path: str, marker: Marker | None, table: TableName) -> str:

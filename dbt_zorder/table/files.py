@@ -5,7 +5,7 @@ Over Spark Connect there is no such client in this process: nothing is listed an
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -35,18 +35,29 @@ def folders_with(spark: SparkSession, path: str, name: str) -> dict[str, datetim
     return {status.getPath().getParent().getName(): _written(status) for status in found}
 
 
-def delete_path(spark: SparkSession, path: str, last: Collection[str] = ()) -> None:
+def delete_path(spark: SparkSession, path: str, last: Sequence[str] = ()) -> None:
     """Delete a file, or a folder and all that is in it; none there is fine.
 
     Args:
-        last: names of entries that go after all others, so that a deletion cut short can be told from a lost marker.
+        last: names of entries that go after all others, in this order, so that a deletion cut short can be told from a
+            lost marker.
+
+    Raises:
+        OSError: something is still there.
     """
     system, folder = _open(spark, path)
     if last and system.exists(folder):
-        for status in system.listStatus(folder):
-            if status.getPath().getName() not in last:
-                system.delete(status.getPath(), True)
-    system.delete(folder, True)
+        entries = {status.getPath().getName(): status.getPath() for status in system.listStatus(folder)}
+        for name in [*(name for name in entries if name not in last), *(name for name in last if name in entries)]:
+            _delete(system, entries[name])
+    _delete(system, folder)
+
+
+def _delete(system: Any, path: Any) -> None:
+    # a file system may say by its answer alone that it could not
+    if not system.delete(path, True) and system.exists(path):
+        msg = f"{path.toString()} could not be deleted."
+        raise OSError(msg)
 
 
 def delete_empty(spark: SparkSession, path: str) -> None:

@@ -16,6 +16,9 @@ from dbt_zorder.table.lines import read_line, write_line
 
 ROOT_SUFFIX = "__zorder"
 MARKER_DIRECTORY = "_zorder_version"
+TOMBSTONE = "_zorder_deleting"
+"""Folder in a version whose deletion has begun; see ``tombstone``."""
+
 _MARKER_COPY = "_zorder_version_copy"
 _FORMAT = 1
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
@@ -94,9 +97,9 @@ def roots_of(location: str, marker: Marker | None) -> list[str]:
 
 
 def versions_of(spark: SparkSession, root: str, table: TableName) -> list[tuple[str, Marker]]:
-    """Return path and marker of every version below ``root`` that was built for ``table``."""
+    """Return path and marker of every version below ``root`` that was built for ``table``, also of one half deleted."""
     paths = [f"{root}/{name}" for name in list_folders(spark, root) if is_version(name)]
-    markers = [(path, read_marker(spark, path)) for path in paths]
+    markers = [(path, read_marker(spark, path, dying=True)) for path in paths]
     return [(path, marker) for path, marker in markers if marker and marker.is_of(table)]
 
 
@@ -121,9 +124,12 @@ def write_marker(spark: SparkSession, path: str, marker: Marker, *, renew: bool 
     write_line(spark, f"{path}/{MARKER_DIRECTORY}", text, renew=renew)
 
 
-def read_marker(spark: SparkSession, path: str) -> Marker | None:
-    """Return the marker of the version at ``path``, None if there is none that can be read."""
-    for directory in (MARKER_DIRECTORY, _MARKER_COPY):
+def read_marker(spark: SparkSession, path: str, *, dying: bool = False) -> Marker | None:
+    """Return the marker of the version at ``path``, None if there is none that can be read.
+
+    With ``dying`` also that of a version whose deletion was cut short when its marker was gone.
+    """
+    for directory in (MARKER_DIRECTORY, _MARKER_COPY, *([TOMBSTONE] if dying else [])):
         try:
             return Marker(**json.loads(read_line(spark, f"{path}/{directory}")))
         except Exception:  # whatever is wrong with it: without a marker nothing is deleted

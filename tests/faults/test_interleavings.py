@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,12 +19,15 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.stats.store import read_stats
+from dbt_zorder.table import collect as collect_module
+from dbt_zorder.table import rollback as rollback_module
 from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.checks import location_of
+from dbt_zorder.table.collect import Judged, delete_judged
 from dbt_zorder.table.restat import rebuild_stats
 from dbt_zorder.table.rollback import rollback
 from dbt_zorder.table.verify import verify_table
-from tests.faults.points import POINTS, STEPS, Strike, armed
+from tests.faults.points import POINTS, STEPS, Injected, Strike, armed, raise_injected
 from tests.faults.victim import KINDS, Victim
 from tests.support import checksum, unique
 
@@ -99,6 +104,100 @@ def test_the_loser_gives_up_and_nothing_is_torn(spark: SparkSession, schema: str
     victim.build(MINE)
     assert rows[victim.served()] == MINE
     assert victim.vacuum() == []
+
+
+DELETION = ("before raise_tombstone", "after raise_tombstone", "after describe", "mid delete_path", "after delete_path")
+
+
+@pytest.mark.parametrize("looked", [False, True], ids=["", "who looked at the version before"])
+@pytest.mark.parametrize("moment", DELETION)
+def test_a_version_that_is_being_deleted_is_not_served(
+    spark: SparkSession, schema: str, moment: str, looked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rollback to a version, from beginning to end, at each step of the deletion of that version."""
+    victim = Victim(spark, TableName(schema, unique("race")), "plain")
+    for rows in (OLD - 1, OLD):
+        victim.build(rows, grace_hours=24, keep_versions=9)
+    outcome: list[bool] = []
+
+    def roll_back() -> None:
+        with monkeypatch.context() as patched:
+            if looked:
+                patched.setattr(rollback_module, "check_version", lambda *_: None)
+            try:
+                rollback(spark, victim.table)
+                outcome.append(True)
+            except ZorderError:
+                outcome.append(False)
+
+    with _struck(monkeypatch, moment, _once(roll_back)):
+        victim.vacuum()
+    assert outcome == [moment == "before raise_tombstone"]
+    assert victim.served() == victim.expected(OLD - 1 if outcome[0] else OLD)
+    assert verify_table(spark, victim.table).findings == []
+    assert victim.vacuum() == []
+
+
+@pytest.mark.parametrize("moment", ["before check_version", "after check_version", "before publish", "after publish"])
+@pytest.mark.parametrize("cut", [None, "after raise_tombstone", "mid delete_path", "after delete_path"])
+def test_a_deletion_beside_a_rollback_loses_nothing(
+    spark: SparkSession, schema: str, moment: str, cut: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A deletion that was judged right before, or one that dies on its way, at each step of a rollback."""
+    victim = Victim(spark, TableName(schema, unique("race")), "plain")
+    old = victim.build(OLD - 1, grace_hours=24, keep_versions=9)
+    victim.build(OLD, grace_hours=24, keep_versions=9)
+    judged = [Judged(f"{victim.root}/{old.version}", True, "")]
+
+    def delete() -> None:
+        struck = _struck(monkeypatch, cut, raise_injected) if cut else contextlib.nullcontext()
+        with contextlib.suppress(Injected), struck:
+            delete_judged(spark, victim.table, judged)
+
+    when, step = moment.split()
+    real = getattr(rollback_module, step)
+
+    def wrapped(*args: object) -> object:
+        if when == "before":
+            delete()
+        result = real(*args)
+        if when == "after":
+            delete()
+        return result
+
+    with monkeypatch.context() as patched, contextlib.suppress(ZorderError):
+        patched.setattr(rollback_module, step, wrapped)
+        rollback(spark, victim.table)
+    whole = moment == "after publish" and cut != "after raise_tombstone"
+    assert victim.served() == victim.expected(OLD - 1 if whole else OLD)
+    assert verify_table(spark, victim.table).findings == []
+    assert victim.vacuum() == []
+    victim.build(MINE)
+    assert victim.served() == victim.expected(MINE)
+
+
+@contextlib.contextmanager
+def _struck(monkeypatch: pytest.MonkeyPatch, moment: str, strike: Callable[[], None]) -> Iterator[None]:
+    """Strike at a moment of every deletion while the block runs; mid-way, what is left is the marker and less."""
+    when, step = moment.split()
+    real = getattr(collect_module, step)
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if when == "before":
+            strike()
+        if when == "mid":
+            for path in Path(args[1].removeprefix("file:")).iterdir():
+                if path.name[0] not in "._":
+                    path.unlink()
+            strike()
+        result = real(*args, **kwargs)
+        if when == "after":
+            strike()
+        return result
+
+    with monkeypatch.context() as patched:
+        patched.setattr(collect_module, step, wrapped)
+        yield
 
 
 def _once(rival: Callable[[], object]) -> Callable[[], None]:

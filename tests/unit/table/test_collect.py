@@ -11,7 +11,9 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName
 from dbt_zorder.table import collect, files
 from dbt_zorder.table.collect import collect_old, delete_version, judge
+from dbt_zorder.table.files import delete_path
 from dbt_zorder.table.replaced import NOTE, forget_replaced, note_replaced
+from dbt_zorder.table.tombstone import raise_tombstone
 from dbt_zorder.table.version import Marker, read_marker, write_marker
 
 NOW = datetime.now(timezone.utc)
@@ -72,9 +74,9 @@ def test_versions_in_their_grace_period_are_not_even_opened(
 ) -> None:
     read: list[str] = []
 
-    def reading(spark: SparkSession, path: str) -> Marker | None:
+    def reading(spark: SparkSession, path: str, *, dying: bool = False) -> Marker | None:
         read.append(path.rsplit("/", 1)[-1])
-        return read_marker(spark, path)
+        return read_marker(spark, path, dying=dying)
 
     monkeypatch.setattr(collect, "read_marker", reading)
     assert collect_old(spark, str(chain), name(4), 0, 31) == []
@@ -157,6 +159,20 @@ def test_a_deletion_that_is_cut_short_can_go_on(
     monkeypatch.undo()
     assert name(0) in collect_old(spark, str(chain), name(4), 0, 0)
     assert left(chain) == [name(4)]
+
+
+@pytest.mark.parametrize("gone", ["_zorder_version", "part-0.parquet"])
+def test_what_a_deletion_has_left_takes_no_place_and_goes_later(spark: SparkSession, chain: Path, gone: str) -> None:
+    (chain / name(3) / "part-0.parquet").write_text("x")
+    raise_tombstone(spark, str(chain / name(3)))
+    delete_path(spark, str(chain / name(3) / gone))
+    if gone == "_zorder_version":
+        forget_replaced(spark, str(chain / name(3)))
+    judged = judge(spark, TableName("default", "t"), [str(chain)], str(chain / name(4)), 1, 24, note=False)
+    assert "a run began to delete it" in judged[1].why
+    assert [one.version for one in judged if one.delete] == [name(0)]
+    assert collect_old(spark, str(chain), name(4), 1, 0) == [name(3), name(1), name(0)]
+    assert left(chain) == [name(2), name(4)]
 
 
 def test_other_tables_are_asked_for_only_when_something_would_go(

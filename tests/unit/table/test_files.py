@@ -45,6 +45,55 @@ def test_empty_is_empty_or_missing(spark: SparkSession, tmp_path: Path) -> None:
     assert not is_empty(spark, str(tmp_path))
 
 
+class Refusing:
+    """A file system that says by its answer alone that it cannot delete."""
+
+    def __init__(self, system: Any) -> None:
+        self.system = system
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.system, name)
+
+    def delete(self, path: Any, recursive: bool) -> bool:
+        return False
+
+
+def test_what_cannot_be_deleted_is_an_error(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_text("x")
+    opened = module._open
+
+    def refusing(session: SparkSession, path: str) -> tuple[Any, Any]:
+        system, folder = opened(session, path)
+        return Refusing(system), folder
+
+    monkeypatch.setattr(module, "_open", refusing)
+    for last in ((), ("b",)):
+        with pytest.raises(OSError, match="could not be deleted"):
+            delete_path(spark, str(tmp_path), last)
+    delete_path(spark, str(tmp_path / "never"))
+    assert (tmp_path / "a").exists()
+
+
+def test_entries_that_go_last_go_in_their_order(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abcd":
+        (tmp_path / "v" / name).mkdir(parents=True)
+    seen: list[str] = []
+    real = module._delete
+
+    def noted(system: Any, path: Any) -> None:
+        seen.append(path.getName())
+        real(system, path)
+
+    monkeypatch.setattr(module, "_delete", noted)
+    delete_path(spark, str(tmp_path / "v"), last=("b", "never", "a"))
+    assert (sorted(seen[:2]), seen[2:]) == (["c", "d"], ["b", "a", "v"])
+    assert not (tmp_path / "v").exists()
+
+
 class Raced:
     """A file system that raises where the source of a renaming is gone; others return false."""
 
