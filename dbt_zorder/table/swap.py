@@ -132,9 +132,13 @@ def _is_same(spark: SparkSession, table: TableName, old: TableInfo, new: Definit
         return False
     if old.partition_provider or old.buckets not in ("", "-1", "0"):
         return False
-    if list(old.columns) != column_facts(new.schema) or old.comment != new.comment:
+    if old.comment != new.comment or list(old.partition_columns) != list(new.partition_by):
         return False
-    if list(old.partition_columns) != list(new.partition_by):
+    columns = list(old.columns)
+    if any(" more fields" in kind for _, kind, _ in columns):
+        # DESCRIBE does not tell of all fields of a wide struct (spark.sql.debug.maxToStringFields)
+        columns = column_facts(spark.table(table.sql).schema)
+    if columns != column_facts(new.schema):
         return False
     return not (old.has_properties or new.properties) or are_set(spark, table, new.properties)
 

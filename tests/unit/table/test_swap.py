@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -64,6 +65,27 @@ def test_the_same_table_is_moved_and_keeps_its_properties(
     assert content(spark, table) == [(2,)]
     assert properties(spark, table)["mine"] == "kept"
     assert spark.read.parquet(str(tmp_path / V1)).count() == 1, "the former version is not touched"
+
+
+def test_a_wide_struct_is_compared_as_a_whole(
+    spark: SparkSession, table: TableName, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = ", ".join(f"{{0}} AS f{n}" for n in range(30))
+    publish(spark, table, write(V1, f"SELECT struct({wide.format(1)}) AS a"), str(tmp_path / V1))
+    replaced: list[TableName] = []
+    real = swap._replace
+
+    def noted(session: SparkSession, name: TableName, *more: Any) -> None:
+        replaced.append(name)
+        real(session, name, *more)
+
+    monkeypatch.setattr(swap, "_replace", noted)
+    publish(spark, table, write(V2, f"SELECT struct({wide.format(2)}) AS a"), str(tmp_path / V2))
+    assert replaced == []
+    other = Definition(spark.sql(f"SELECT struct({wide.format(2)}, 'x' AS more) AS a").schema)
+    publish(spark, table, other, str(tmp_path / V1))
+    assert replaced == [table]
+    assert spark.table(table.sql).select("a.more").count() == 1
 
 
 @pytest.mark.parametrize(
