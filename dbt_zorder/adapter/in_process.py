@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +19,13 @@ from dbt_zorder.adapter.python_models import PythonModelError, run_python
 from dbt_zorder.adapter.scope import SCOPES, Scope, run_aside
 from dbt_zorder.adapter.seeds import seed_frame
 from dbt_zorder.sql import quote_name
+from dbt_zorder.table.snapshot import KEY_PART
 
 if TYPE_CHECKING:
     import agate
 
 _LOG = AdapterLogger("Spark")
 
-_KEY_PART = re.compile(r"dbt_unique_key_\d+", re.IGNORECASE)
 _BY_PARTITION = {"spark.sql.sources.partitionOverwriteMode": "DYNAMIC"}
 
 
@@ -67,7 +66,7 @@ class InProcessAdapter(SparkAdapter):
         columns by its second run, and failed in its third.
         """
         missing = super().get_missing_columns(from_relation, to_relation)
-        return [column for column in missing if not _KEY_PART.fullmatch(column.name)]
+        return [column for column in missing if not KEY_PART.fullmatch(column.name)]
 
     @available.parse(lambda *_, **__: True)
     def zorder_in_session(self) -> bool:

@@ -6,6 +6,7 @@ table and its changes, which is built into a new version as any other.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,9 @@ from dbt_zorder.table.schema_change import conform
 
 CHANGE_TYPE = "dbt_change_type"
 UNIQUE_KEY = "dbt_unique_key"
+KEY_PART = re.compile(rf"{UNIQUE_KEY}_\d+", re.IGNORECASE)
+"""What dbt calls the parts of a key of several columns."""
+
 _CLOSING = f"{CHANGE_TYPE} IN ('update', 'delete')"
 _CLOSED_ID = "__zorder_closed_id"
 _CLOSED_AT = "__zorder_closed_at"
@@ -150,5 +154,4 @@ def default_columns(df: DataFrame, unique_key: Sequence[str], valid_from: str) -
 
 
 def _is_helper(name: str) -> bool:
-    lower = name.lower()
-    return lower in (CHANGE_TYPE, UNIQUE_KEY) or lower.startswith(f"{UNIQUE_KEY}_")
+    return name.lower() in (CHANGE_TYPE, UNIQUE_KEY) or KEY_PART.fullmatch(name) is not None

@@ -83,6 +83,13 @@ def test_a_new_column_is_null_in_old_rows_and_dbts_own_are_left_out(spark: Spark
     assert {(row.id, row.extra) for row in found.collect()} == {(1, None), (2, 7)}
 
 
+def test_a_column_that_is_called_like_dbts_own_is_kept(spark: SparkSession) -> None:
+    more = ", dbt_unique_key_1 int, dbt_unique_key_hash int, DBT_UNIQUE_KEY_2 int"
+    staged = changes(spark, ("insert", 2, "b", 2, None, "2b", 7, 8, 9), more=more)
+    found = next_state(rows(spark, (1, "a", None, "1a")), staged, NAMES)
+    assert found.columns == ["id", "v", "until", "scd", "dbt_unique_key_hash"]
+
+
 def test_two_changes_of_one_row_are_an_error(spark: SparkSession) -> None:
     end = day(spark, "2024-05-01")
     staged = changes(spark, ("update", 1, "x", 1, end, "1a"), ("update", 1, "y", 1, end, "1a"))
