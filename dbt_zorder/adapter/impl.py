@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 from dbt.adapters.__about__ import version as base_version
@@ -20,6 +21,7 @@ from dbt_zorder.adapter.operations import OperationsAdapter, told_of_zorder
 from dbt_zorder.adapter.progress import progress
 from dbt_zorder.adapter.requests import build_request, snapshot_settings
 from dbt_zorder.adapter.response import ZorderResponse
+from dbt_zorder.adapter.scope import Scope
 from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format, merge_format
@@ -104,7 +106,8 @@ class ZorderAdapter(OperationsAdapter):
                 return ZorderResponse.of_increment(report)
             now = begin(self.session, request.table)
             # what the model asked of its table while it was compiled, it asked of the files of then
-            before = self._files_at_compilation().pop(str(relation), now) if now is not None else None
+            known = self._files_at_compilation().pop((get_ident(), str(relation)), now)
+            before = known if now is not None else None
             report = increment(self.session, self.session.sql(sql), request, how, before)
         return ZorderResponse.of_increment(report)
 
@@ -157,7 +160,8 @@ class ZorderAdapter(OperationsAdapter):
             with self.connections.exception_handler(f"recover {relation}"):
                 files = begin(self.session, table_name(relation))
             if files is not None:
-                self._files_at_compilation()[str(relation)] = files
+                # the first of a model's run: a hook that asks again comes after the query was compiled
+                self._files_at_compilation().setdefault((get_ident(), str(relation)), files)
 
     @available.parse_none
     def zorder_recover(self, relation: BaseRelation) -> None:
@@ -170,9 +174,15 @@ class ZorderAdapter(OperationsAdapter):
             with self.connections.exception_handler(f"recover {relation}"):
                 recover(session, table_name(relation))
 
-    def _files_at_compilation(self) -> dict[str, Mapping[str, int]]:
-        """Return the files of each table that a model asked ``is_incremental()`` about, by relation."""
-        found: dict[str, Mapping[str, int]] = self.__dict__.setdefault("_zorder_files", {})
+    def post_model_hook(self, config: Mapping[str, Any], context: Scope) -> None:
+        """End a model, also one that failed: what it knew of its table's files is not what the next one knows."""
+        for key in [key for key in self._files_at_compilation() if key[0] == get_ident()]:
+            self._files_at_compilation().pop(key, None)
+        super().post_model_hook(config, context)
+
+    def _files_at_compilation(self) -> dict[tuple[int, str], Mapping[str, int]]:
+        """Return the files of each table that a model asked ``is_incremental()`` about, by its thread and relation."""
+        found: dict[tuple[int, str], Mapping[str, int]] = self.__dict__.setdefault("_zorder_files", {})
         return found
 
     @available.parse(lambda *_, **__: False)

@@ -9,6 +9,7 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
+from dbt_zorder.adapter.impl import ZorderAdapter
 from dbt_zorder.table import journal
 from dbt_zorder.table.files import move
 from tests.functional.incremental import QUERY, ROWS, VARS, Incremental, config
@@ -41,6 +42,29 @@ class TestAppend(Incremental):
         for end in (320, 320, 350):
             self.run(0, end)
         self.check(project, spark, ROWS.format(0, 350))
+
+    def test_what_comes_in_before_a_hook_asks_again_is_not_added_twice(
+        self, project: Any, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hook = "pre_hook='{% if is_incremental() %} select 1 {% endif %}'"
+        top = "run_query('select max(id) from ' ~ this).columns[0].values()[0]"
+        ask = "{% if is_incremental() %} where id > {{ " + top + " }} {% endif %}"
+        self.start(project, hook, f"select * from ({QUERY}) {ask}")
+        asked: list[str] = []
+        real = ZorderAdapter.zorder_begin
+
+        def beside(adapter: ZorderAdapter, relation: Any) -> None:
+            asked.append(str(relation))
+            if len(asked) == 2:  # the hook: another run has added its batch since the query was compiled
+                spark.sql(f"insert into {project.test_schema}.m {ROWS.format(300, 310)}")
+            real(adapter, relation)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(ZorderAdapter, "zorder_begin", beside)
+            assert "Another run added" in self.run(0, 310, ok=False).message
+        assert len(asked) == 2
+        self.run(0, 320)
+        self.check(project, spark, ROWS.format(0, 320))
 
     def test_full_refresh_starts_again(self, project: Any, spark: SparkSession) -> None:
         self.start(project, "")
