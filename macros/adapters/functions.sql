@@ -29,5 +29,7 @@
 {#- A query stands in brackets, an expression as it is. -#}
 {% macro zorder_function_body(code) %}
   {%- set text = code.strip().rstrip(';') -%}
-  {{ '(' ~ text ~ ')' if text.lower().startswith(('select', 'with')) else text }}
+  {%- set comments = '(?s)(\\s|--[^\\n]*(\\n|$)|/\\*.*?\\*/)*' -%}
+  {#- the line break ends a comment that the query may end in -#}
+  {{ '(' ~ text ~ '\n)' if modules.re.match(comments ~ '(select|with)\\b', text, modules.re.IGNORECASE) else text }}
 {% endmacro %}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from dbt.tests.adapter.functions.test_js_udfs import BasicJSUDF
 from dbt.tests.adapter.functions.test_udafs import BasicPythonUDAF, BasicSQLUDAF, PythonUDAFDefaultArgSupport
@@ -21,6 +24,9 @@ from dbt.tests.adapter.functions.test_udfs import (
     StableUDF,
     UDFsBasic,
 )
+from jinja2 import Environment
+
+from dbt_zorder.adapter.plugin import Plugin
 
 NO_PYTHON = "Spark's own catalog keeps no Python functions"
 
@@ -44,6 +50,22 @@ class TestStableUDF(StableUDF):
 class TestNonDeterministicUDF(NonDeterministicUDF):
     def check_function_volatility(self, sql: str) -> None:
         assert "NOT DETERMINISTIC" in sql
+
+
+@pytest.mark.parametrize(
+    ("code", "body"),
+    [
+        ("select 1 -- one", "(select 1 -- one\n)"),
+        ("-- one\n/* two */ Select 1;", "(-- one\n/* two */ Select 1\n)"),
+        ("with a as (select 1) select * from a", "(with a as (select 1) select * from a\n)"),
+        ("selected + 1 -- one", "selected + 1 -- one"),
+        ("-- select\n x * 2", "-- select\n x * 2"),
+    ],
+)
+def test_a_query_stands_in_brackets_with_its_comments(code: str, body: str) -> None:
+    text = (Path(Plugin.include_path) / "macros" / "adapters" / "functions.sql").read_text()
+    template = Environment(extensions=["jinja2.ext.do"]).from_string(text + "{{ zorder_function_body(code) }}")
+    assert template.render(code=code, modules={"re": re}).strip() == body
 
 
 class TestErrorForUnsupportedType(ErrorForUnsupportedType):
