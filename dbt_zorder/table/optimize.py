@@ -150,18 +150,23 @@ def recover(spark: SparkSession, table: TableName) -> TableInfo | None:
     return info
 
 
-def own_table(spark: SparkSession, table: TableName) -> TableInfo:
+def own_table(spark: SparkSession, table: TableName, done: str = "optimized") -> TableInfo:
     """Return what the catalog says of a table that is served from one of our versions.
+
+    Args:
+        spark: the session.
+        table: its name.
+        done: what is to be done to it, for the message.
 
     Raises:
         ZorderError: there is no such table, or it is none of ours.
     """
     info = describe(spark, table)
     if info is None or not version_of(info.location):
-        state = "does not exist" if info is None else "was not built with zorder_by"
+        state = "does not exist" if info is None else "is not served from a version of dbt-zorder"
         if info is not None and info.provider in FORMATS:
             state = f"is {info.provider}, which has versions and commands of its own"
-        msg = f"{table} {state}; only tables that this adapter built are optimized. Run its model first."
+        msg = f"{table} {state}; only a table that was built with zorder_by can be {done}."
         raise ZorderError(msg)
     return info
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.errors import ZorderError
-from dbt_zorder.stats.formats import FORMATS
+from dbt_zorder.catalog import TableName
+from dbt_zorder.errors import ZorderError, did_you_mean
 from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.build import publish_stats
 from dbt_zorder.table.checks import check_base, check_served, check_version
 from dbt_zorder.table.files import has_client
 from dbt_zorder.table.journal import recover_journal
+from dbt_zorder.table.optimize import own_table
 from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.replaced import forget_replaced, note_replaced
 from dbt_zorder.table.swap import definition_of, publish
@@ -35,13 +35,7 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
         BuildError: another run changed the table meanwhile, or the catalog refused.
     """
     bring_back(spark, table)
-    info = describe(spark, table)
-    if info is None or not version_of(info.location):
-        state = "does not exist" if info is None else "is not served from a version of dbt-zorder"
-        if info is not None and info.provider in FORMATS:
-            state = f"is {info.provider}, which has versions and commands of its own"
-        msg = f"{table} {state}; only a table that was built with zorder_by can be rolled back."
-        raise ZorderError(msg)
+    info = own_table(spark, table, "rolled back")
     current = version_of(info.location)
     folders = _versions(spark, table, info.location.rstrip("/"))
     target = _target(table, current, version, folders)
@@ -80,5 +74,6 @@ def _target(table: TableName, current: str, version: str | None, folders: dict[s
     if version is None or version not in others:
         wanted = f"no version {version}" if version else "no version before the one that is served"
         msg = f"{table} has {wanted}: {'there are ' + ', '.join(others) if others else 'no other one is kept'}."
+        msg += did_you_mean(version or "", others)
         raise ZorderError(msg)
     return version

@@ -61,5 +61,5 @@ def test_only_tables_of_ours_are_optimized(spark: SparkSession, table: TableName
         request_from_marker(spark, table)
     spark.sql(f"CREATE TABLE {table.sql} USING parquet AS SELECT 1 AS a")
     recover(spark, table)
-    with pytest.raises(ZorderError, match="was not built with zorder_by"):
+    with pytest.raises(ZorderError, match="only a table that was built with zorder_by can be optimized"):
         request_from_marker(spark, table)

@@ -75,6 +75,8 @@ def test_what_cannot_be_served_is_one_sentence(spark: SparkSession, table: Table
     second, _ = make(spark, table, "SELECT id FROM range(60)")
     with pytest.raises(ZorderError, match=f"no version v1: there are {first}"):
         rollback(spark, table, "v1")
+    with pytest.raises(ZorderError, match=f"Did you mean '{first}'"):
+        rollback(spark, table, first[:-1])
     with pytest.raises(ZorderError, match="already"):
         rollback(spark, table, second)
     other = TableName(table.schema, unique("other"))
