@@ -18,6 +18,7 @@ from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS, idle_setting
 from dbt_zorder.layout.plan import MOST_COLUMNS, PAGE_ROWS_OPTION, are_weights, is_count, parse_page_rows
 from dbt_zorder.layout.sizing import parse_size
 from dbt_zorder.stats.formats import FORMATS
+from dbt_zorder.table.collect import MOST_HOURS, are_hours
 
 
 @dataclass
@@ -39,6 +40,14 @@ class ZorderConfig(SparkConfig):
 
 
 KEYS = tuple(name for name in ZorderConfig.__dataclass_fields__ if name.startswith("zorder_"))
+
+
+_RESERVED = {
+    "location": "use location_root",
+    "provider": "use file_format",
+    **dict.fromkeys(("owner", "external", "is_managed_location", "collation", "table_type"), "leave it out"),
+}
+"""Table properties that Spark's CREATE TABLE refuses, and what is to be done in their place."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +119,7 @@ class ModelSettings:
             by=by,
             partition_by=partition_by,
             options=reader.read("options", _options, {}),
-            properties=reader.read("tblproperties", _texts, {}),
+            properties=reader.read("tblproperties", _properties, {}),
             location_root=reader.read("location_root", _folder, None),
             file_format=file_format,
             **own,
@@ -225,6 +234,16 @@ def _texts(value: Any) -> dict[str, str]:
     return {str(name): str(text) for name, text in value.items()}
 
 
+def _properties(value: Any) -> dict[str, str]:
+    found = _texts(value)
+    for name in found:
+        if name in _RESERVED or name.startswith("spark.sql."):
+            hint = _RESERVED.get(name, "leave it out")
+            msg = f"Spark keeps '{name}' to itself, and lets no table have such a property: {hint}."
+            raise ValueError(msg)
+    return found
+
+
 def _options(value: Any) -> dict[str, str]:
     found = _texts(value)
     if PAGE_ROWS_OPTION in found and parse_page_rows(found[PAGE_ROWS_OPTION]) is None:
@@ -266,8 +285,8 @@ def _positive_integer(value: Any) -> int:
 
 
 def _hours(value: Any) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < float("inf"):
-        msg = "it must be a number of hours, 0 or more."
+    if not are_hours(value):
+        msg = f"it must be a number of hours, 0 to {MOST_HOURS:,}."
         raise ValueError(msg)
     return float(value)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.errors import ZorderError
+from dbt_zorder.errors import ConfigError, ZorderError
 from dbt_zorder.table.aside import bring_back
-from dbt_zorder.table.collect import Judged, delete_judged, judge
+from dbt_zorder.table.collect import MOST_HOURS, Judged, are_hours, delete_judged, judge
 from dbt_zorder.table.files import folder_bytes, has_client
 from dbt_zorder.table.version import read_marker, root_of, roots_of, version_of
 
@@ -62,17 +62,18 @@ def vacuum(
         dry_run: only say what would be deleted.
 
     Raises:
-        ZorderError: the bounds are out of range, or this session cannot list folders.
+        ConfigError: the bounds are out of range.
+        ZorderError: this session cannot list folders.
     """
     if not has_client(spark):
         msg = "zorder_vacuum lists and deletes folders by the session's own Hadoop client, which Spark Connect has not."
         raise ZorderError(msg)
     if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:
         msg = f"{table}: keep_versions is {keep!r}, but it must be a whole number, 0 or more."
-        raise ZorderError(msg)
-    if isinstance(grace_hours, bool) or not isinstance(grace_hours, (int, float)) or grace_hours < 0:
-        msg = f"{table}: grace_hours is {grace_hours!r}, but it must be a number of hours, 0 or more."
-        raise ZorderError(msg)
+        raise ConfigError(msg)
+    if not are_hours(grace_hours):
+        msg = f"{table}: grace_hours is {grace_hours!r}, but it must be a number of hours, 0 to {MOST_HOURS:,}."
+        raise ConfigError(msg)
     bring_back(spark, table)
     info = describe(spark, table)
     current = info.location.rstrip("/") if info and version_of(info.location) else ""

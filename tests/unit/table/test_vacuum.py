@@ -10,6 +10,7 @@ from dbt_zorder.catalog import TableName, describe, schema_location
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.build import build
+from dbt_zorder.table.collect import MOST_HOURS
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.vacuum import vacuum
 from dbt_zorder.table.version import Marker, new_version, write_marker
@@ -92,10 +93,23 @@ def test_versions_in_a_former_root_are_found(spark: SparkSession, table: TableNa
     assert [left(tmp_path / name / f"{table.identifier}__zorder") for name in ("one", "two")] == [[], []]
 
 
-@pytest.mark.parametrize("more", [{"keep": -1}, {"keep": True}, {"grace_hours": -1}, {"grace_hours": "soon"}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"keep": -1},
+        {"keep": True},
+        *({"grace_hours": hours} for hours in (-1, "soon", float("inf"), float("nan"), 1e12)),
+    ],
+)
 def test_bounds_out_of_range_are_errors(spark: SparkSession, table: TableName, more: dict[str, Any]) -> None:
     with pytest.raises(ZorderError, match=f"{table}: .*must be a"):
         vacuum(spark, table, dry_run=False, **more)
+
+
+def test_a_grace_period_of_a_century_is_kept(spark: SparkSession, table: TableName) -> None:
+    for _ in range(2):
+        make(spark, table)
+    assert vacuum(spark, table, keep=0, grace_hours=MOST_HOURS, dry_run=False).deleted == []
 
 
 def test_a_schema_that_is_not_there_is_one_sentence(spark: SparkSession) -> None:
