@@ -15,7 +15,7 @@ from dbt_zorder.adapter.documented import DocumentedAdapter
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.progress import progress
 from dbt_zorder.adapter.requests import build_request, kept_settings
-from dbt_zorder.errors import ZorderError
+from dbt_zorder.errors import ConfigError, ZorderError, did_you_mean
 from dbt_zorder.formats.optimize import optimize_format
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.optimize import optimize, request_from_marker
@@ -39,6 +39,7 @@ class OperationsAdapter(DocumentedAdapter):
     def zorder_optimize(self, relation: BaseRelation, model: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:
         """Build a table anew from its own rows, or tell what that would do; ``text`` is the same to print."""
         with told_of_zorder():
+            _check_dry_run("zorder_optimize", dry_run)
             settings = self.zorder_settings(model) if model else None
             if settings is not None and model is not None:
                 request = build_request(settings, relation, model)
@@ -74,9 +75,7 @@ class OperationsAdapter(DocumentedAdapter):
     ) -> dict[str, Any]:
         """Delete old versions of a table; return the names of those that are gone, and ``text`` to print."""
         with told_of_zorder():
-            if not isinstance(dry_run, bool):
-                msg = f"zorder_vacuum: dry_run is {dry_run!r}, but it must be true or false."
-                raise ZorderError(msg)
+            _check_dry_run("zorder_vacuum", dry_run)
             settings = kept_settings(model) if model else None
             vacuumed = vacuum(
                 self.session,
@@ -112,11 +111,31 @@ class OperationsAdapter(DocumentedAdapter):
             return pruning.sound(self.session, table, [*given, *pruning.make_predicates(self.session, table, made)])
 
     @available.parse(lambda *_, **__: {})
-    def zorder_point_query_files(self, relation: BaseRelation) -> dict[str, Any]:
-        """Return the number of files, and by column how many of them an equality query reads, from the stats."""
+    def zorder_point_query_files(self, relation: BaseRelation, column: str) -> dict[str, Any]:
+        """Return the number of ``files``, and how many an equality query on a column would have ``read``, by the stats.
+
+        Args:
+            relation: the table.
+            column: as the test names it, in any case; by ``quote: true`` dbt puts it into backticks.
+        """
         with told_of_zorder():
             summary = current_summary(self.session, table_name(relation))
-        return {"files": summary.files, "columns": dict(summary.point_query_files)}
+            name, by = column.replace("`", ""), summary.point_query_files
+            folded = {known.lower(): files for known, files in by.items()}
+            read = by.get(name, folded.get(name.lower()))
+            if read is None:
+                msg = (
+                    f"zorder_clustered: there are no stats of '{name}' in {table_name(relation)}, only of "
+                    f"{', '.join(by)}.{did_you_mean(name, by)}"
+                )
+                raise ZorderError(msg)
+        return {"files": summary.files, "read": read}
+
+
+def _check_dry_run(operation: str, dry_run: object) -> None:
+    if not isinstance(dry_run, bool):
+        msg = f"{operation}: dry_run is {dry_run!r}, but it must be true or false."
+        raise ConfigError(msg)
 
 
 @contextmanager

@@ -4,5 +4,5 @@
 {% macro zorder_rebuild_stats(model, columns=none) %}
   {%- set relation = zorder_relation(model) -%}
   {%- set files = adapter.zorder_rebuild_stats(relation, columns) -%}
-  {% do log('Stats of ' ~ relation ~ ': ' ~ files ~ ' files', info=True) %}
+  {%- if execute -%}{% do log('Stats of ' ~ relation ~ ': ' ~ files ~ ' files', info=True) %}{%- endif -%}
 {% endmacro %}

@@ -11,7 +11,7 @@
     {% do print(vacuumed.text) %}
     {% do found.append(vacuumed) %}
   {%- endfor -%}
-  {%- if dry_run -%}
+  {%- if dry_run and execute -%}
     {% do print('Nothing was deleted: this was a dry run, add dry_run: false to delete.') %}
   {%- endif -%}
   {{ return(found) }}
@@ -21,7 +21,7 @@
     built by versions and whose schema is there. -#}
 {% macro zorder_targets(name=none) %}
   {%- set found = [] -%}
-  {%- for node in graph.nodes.values() if execute and node.resource_type in ('model', 'seed', 'snapshot') -%}
+  {%- for node in (graph.nodes.values() if execute else []) if node.resource_type in ('model', 'seed', 'snapshot') -%}
     {%- set place = (node.schema ~ '.' ~ node.alias) | lower if node.config.materialized != 'ephemeral' else none -%}
     {%- if name is not none and (node.name == name or place == name | lower)
           or name is none and zorder_has_versions(node) and adapter.check_schema_exists(node.database, node.schema) -%}

@@ -138,7 +138,18 @@ class TestVersions:
         before = self.versions(project, "second")
         for arguments in ("{dry_run: 'no', grace_hours: 0}", "{dry_run: false, grace_hours: -1}"):
             assert "must be" in operate("zorder_vacuum", arguments, expect_pass=False)
+        for dry_run in ("'false'", "0", "null"):
+            output = operate("zorder_optimize", f"{{model: other, dry_run: {dry_run}}}", expect_pass=False)
+            assert "zorder_optimize: dry_run is" in output
         assert self.versions(project, "second") == before
+
+    def test_a_table_of_another_catalog_is_not_taken_for_one_here(self, project: Any) -> None:
+        name = f"{project.test_schema}.aliased"
+        for operation in ("zorder_vacuum", "zorder_explain", "zorder_optimize"):
+            more = ", where: a = 1" if operation == "zorder_explain" else ""
+            output = operate(operation, f"{{model: spark_catalog.{name}{more}}}", expect_pass=False)
+            assert "is neither the name of a model nor a table as schema.identifier" in output
+            assert f"Did you mean '{name}'?" in output
 
     def test_rollback_serves_the_version_before(self, project: Any, spark: SparkSession) -> None:
         before = self.versions(project, "aliased")
@@ -279,3 +290,45 @@ class TestClusteredFails:
         run_dbt(["run"])
         (result,) = run_dbt(["test"], expect_pass=False)
         assert result.status == "fail"
+
+    @pytest.mark.parametrize(
+        ("column", "status", "message"),
+        [("A", "pass", ""), ("idd", "error", "only of a, id. Did you mean 'id'?")],
+    )
+    def test_a_column_is_found_in_any_case(self, project: Any, column: str, status: str, message: str) -> None:
+        text = TOO_STRICT.replace("0.01", "0.9").replace("name: a", f"name: {column}")
+        (Path(project.project_root) / "models" / "schema.yml").write_text(text)
+        run_dbt(["run"])
+        (result,) = run_dbt(["test"], expect_pass=status == "pass")
+        assert result.status == status
+        assert message in " ".join((result.message or "").split())
+
+
+class TestHooks:
+    """Operations as hooks, of a model and of a run."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        hook = "{% do zorder_optimize('first', dry_run=false) %}"
+        config = "{{ config(materialized='table', zorder_by='a', zorder_files=2 MORE) }} " + QUERY
+        hooked = config.replace("MORE", f', post_hook="{hook}"') + " -- depends_on: {{ ref('first') }}"
+        return {"first.sql": config.replace("MORE", ""), "second.sql": hooked}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        hooks = [
+            "{% do zorder_vacuum(dry_run=false, grace_hours=0, keep_versions=0) %}",
+            "{% do zorder_rollback('second') if flags.FULL_REFRESH %}",
+            "{% do zorder_verify() %}",
+            "{% do zorder_explain('first', 'a = 1') %}",
+            "{% do zorder_rebuild_stats('first') %}",
+        ]
+        return {"on-run-end": hooks}
+
+    def test_operations_run_as_hooks(self, project: Any, spark: SparkSession) -> None:
+        _, output = run_dbt_and_capture(["run"])
+        output = " ".join(output.split())
+        assert "were rewritten into 2" in output
+        assert "1 of 2 versions deleted" in output
+        assert output.count("listing, stats and footers agree") == 2
+        assert "Nothing was deleted" not in output
