@@ -63,7 +63,7 @@ class TestNonDeterministicUDF(NonDeterministicUDF):
     ],
 )
 def test_a_query_stands_in_brackets_with_its_comments(code: str, body: str) -> None:
-    text = (Path(Plugin.include_path) / "macros" / "adapters" / "functions.sql").read_text()
+    text = (Path(Plugin.include_path) / "adapters" / "functions.sql").read_text()
     template = Environment(extensions=["jinja2.ext.do"]).from_string(text + "{{ zorder_function_body(code) }}")
     assert template.render(code=code, modules={"re": re}).strip() == body
 
