@@ -13,7 +13,7 @@ from dataclasses import asdict
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.table.files import delete_empty, delete_path, exists, has_client, list_files, write_text
+from dbt_zorder.table.files import delete_empty, delete_path, has_client, list_files, write_text
 from dbt_zorder.table.lines import read_line
 from dbt_zorder.table.version import TOMBSTONE, read_marker
 
@@ -26,7 +26,7 @@ def raise_tombstone(spark: SparkSession, path: str) -> str:
     """
     stone = f"{path}/{TOMBSTONE}/{secrets.token_hex(8)}.txt"
     marker = read_marker(spark, path, dying=True)
-    if marker is not None and exists(spark, path):
+    if marker is not None:
         write_text(spark, stone, json.dumps(asdict(marker)))
     return stone
 
