@@ -38,12 +38,13 @@ from dbt_zorder.table.incremental import (
     Batch,
     IncrementReport,
     after_batch,
+    check_kept,
     rows_after,
     same_partitions,
     schemas,
     table_of,
 )
-from dbt_zorder.table.request import BuildRequest, check, check_names
+from dbt_zorder.table.request import BuildRequest, check_names
 from dbt_zorder.table.schema_change import add_columns_sql, conform, keeps
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -70,9 +71,8 @@ def increment_format(
     table_of(spark, request.table)
     if batch.overwrite and not request.spec.partition_by:
         df = _as_kept(query(), request)
-        return IncrementReport.of_build(
-            build_format(spark, conform(df, schemas(spark, df, request, batch)[1]), request)
-        )
+        rows = conform(df, schemas(spark, df, request, batch)[1])
+        return IncrementReport.of_build(build_format(spark, rows, request))
     info = own_format(spark, request)
     spark.sql(f"REFRESH TABLE {request.table.sql}")
     before = version_of(spark, request.file_format, request.table)
@@ -80,9 +80,9 @@ def increment_format(
     existing, schema = schemas(spark, df, request, batch)
     if not keeps(existing, schema) or not same_partitions(spark, info, request, schema):
         # columns go, change their types, or part the table in another way: it is replaced by one of all rows
-        rows = rows_after(spark, conform(df, schema), schema, request, batch)
-        return IncrementReport.of_build(build_format(spark, rows, request, before))
-    check(conform(df, schema), request)
+        with rows_after(spark, conform(df, schema), schema, request, batch) as rows:
+            return IncrementReport.of_build(build_format(spark, rows, request, before))
+    check_kept(df, conform(df, schema), request, batch)
     added = schema.fields[len(existing.fields) :]
     if added:
         comments = {column.name.lower(): request.comment_of(column.name) for column in added}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,7 +14,9 @@ from pyspark.sql.types import StringType, StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import case_sensitive, resolve_all
-from dbt_zorder.errors import BuildError, LostRowsError, ZorderError
+from dbt_zorder.errors import BuildError, ColumnError, LostRowsError, ZorderError
+from dbt_zorder.layout.staging import staged
+from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.append import AppendReport, append
 from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.build import BuildReport, build
@@ -110,9 +113,10 @@ def increment(
     if batch.overwrite and not partitioned:
         return IncrementReport.of_build(build(spark, conform(df, schemas(spark, df, request, batch)[1]), request))
     if info.provider != "parquet":
+        keep = f"set file_format: {info.provider} to keep it, or " if info.provider in FORMATS else ""
         msg = (
-            f"{request.table} is a {info.provider} table, and zorder_by needs Parquet: run the model with "
-            "--full-refresh to replace it."
+            f"{request.table} is a {info.provider} table, and the model's file_format is 'parquet', the default: {keep}"
+            "run the model with --full-refresh to replace it."
         )
         raise ZorderError(msg)
     existing, schema = schemas(spark, df, request, batch)
@@ -128,13 +132,14 @@ def increment(
         return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before))
     standing = known_standing(spark, info.location, schema, request.spec)
     # the weights are those of the model's columns, which need not be the table's any more
-    check(rows, replace(request, spec=replace(request.spec, by=_by(spark, standing, request, schema), weights=None)))
+    spec = replace(request.spec, by=_by(spark, standing, request, schema), weights=None)
+    check_kept(df, rows, replace(request, spec=spec), batch)
     added = schema.fields[len(existing.fields) :]
     if added:
         comments = {column.name.lower(): request.comment_of(column.name) for column in added}
         spark.sql(add_columns_sql(request.table.sql, added, comments))
         rows = conform(df, spark.table(request.table.sql).schema)
-    _renew_marker(spark, info, marker, rows.schema)
+    _renew_marker(spark, info, marker, spark.table(request.table.sql).schema if added else existing)
     report = append(spark, rows, request, overwrite=batch.overwrite, before=before, info=info, standing=standing)
     return after_batch(
         report,
@@ -163,6 +168,26 @@ def table_of(spark: SparkSession, table: TableName) -> TableInfo:
         )
         raise BuildError(msg)
     return info
+
+
+def check_kept(df: DataFrame, rows: DataFrame, request: BuildRequest, batch: Batch) -> None:
+    """Do what ``check`` does for the rows of a batch, which may lack columns that its query has.
+
+    Raises:
+        ColumnError, ConfigError: as ``check``; where the table lacks a new column, the message says why.
+    """
+    try:
+        check(rows, request)
+    except ColumnError as exc:
+        left_out = [name for name in df.columns if name.lower() not in {kept.lower() for kept in rows.columns}]
+        if not left_out:
+            raise
+        msg = (
+            f"{exc} {request.table} does not have the query's new columns ({', '.join(left_out)}), which "
+            f"on_schema_change '{batch.on_schema_change}' leaves out: set it to 'append_new_columns', or run the model "
+            "with --full-refresh."
+        )
+        raise ColumnError(msg) from exc
 
 
 def after_batch(
@@ -212,8 +237,8 @@ def _build_with(
     before: Mapping[str, int] | None,
 ) -> BuildReport:
     """Build a new version of the rows that are there and those of a batch."""
-    rows = rows_after(spark, rows, schema, request, batch)
-    return build(spark, rows, request, lambda: check_unchanged(spark, request.table, before))
+    with rows_after(spark, rows, schema, request, batch) as state:
+        return build(spark, state, request, lambda: check_unchanged(spark, request.table, before))
 
 
 def schemas(spark: SparkSession, df: DataFrame, request: BuildRequest, batch: Batch) -> tuple[StructType, StructType]:
@@ -229,12 +254,20 @@ def schemas(spark: SparkSession, df: DataFrame, request: BuildRequest, batch: Ba
     return existing, target_schema(change, existing, batch.on_schema_change)
 
 
+@contextlib.contextmanager
 def rows_after(
     spark: SparkSession, rows: DataFrame, schema: StructType, request: BuildRequest, batch: Batch
-) -> DataFrame:
-    """Return the rows of a table after a batch, in the columns of ``schema``."""
+) -> Iterator[DataFrame]:
+    """Give the rows of a table after a batch, in the columns of ``schema``, for as long as the block runs.
+
+    Where the batch replaces partitions it is asked twice, for them and for its rows, so it is kept if a second answer
+    could cost much, or be another one.
+    """
     kept = conform(spark.table(request.table.sql), schema)
-    if batch.overwrite:
+    if not batch.overwrite:
+        yield kept.unionAll(rows)
+        return
+    with staged(rows) as rows:
         sensitive = case_sensitive(spark)
         columns = resolve_all(request.spec.partition_by, schema, sensitive=sensitive)
         empty_is_null = request.file_format != "iceberg"
@@ -247,7 +280,7 @@ def rows_after(
         replaced = rows.select(*(f.expr(value).alias(f"p{n}") for n, value in enumerate(values))).distinct()
         same = " AND ".join(f"kept.{column.sql} <=> replaced.p{n}" for n, column in enumerate(columns))
         kept = kept.alias("kept").join(replaced.alias("replaced"), f.expr(same), "left_anti")
-    return kept.unionAll(rows)
+        yield kept.unionAll(rows)
 
 
 def _renew_marker(spark: SparkSession, info: TableInfo, marker: Marker | None, schema: StructType) -> None:

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import json
+import random
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError, ColumnError, SchemaChangeError, ZorderError
@@ -15,6 +19,7 @@ from dbt_zorder.table.build import build
 from dbt_zorder.table.incremental import Batch, IncrementReport, begin, increment
 from dbt_zorder.table.optimize import rewrite
 from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.version import read_marker
 from tests.support import checksum, settings, unique
 from tests.unit.table.batches import folder, made, request, rows, same
 
@@ -85,8 +90,11 @@ def test_what_is_wrong_is_found_first(spark: SparkSession, table: TableName) -> 
     assert checksum(spark.table(table.sql)) == before
     other = TableName(table.schema, unique("csv"))
     spark.sql(f"CREATE TABLE {other.sql} USING csv AS {rows(0, 3)}")
-    with pytest.raises(ZorderError, match="is a csv table"):
+    with pytest.raises(ZorderError, match="is a csv table, and the model's file_format is 'parquet', the default: run"):
         go(spark, rows(0, 9), BuildRequest(other, wanted.spec))
+    for more in (replace(wanted, stats_columns=["extra"]), replace(wanted, bloom=["extra"])):
+        with pytest.raises(ColumnError, match=r"new columns \(extra\), which on_schema_change 'ignore' leaves out"):
+            go(spark, f"SELECT *, 1 AS extra FROM ({rows(0, 9)})", more)
 
 
 def test_weights_of_other_columns_than_the_table_has_do_not_stop_a_batch(spark: SparkSession, table: TableName) -> None:
@@ -166,3 +174,27 @@ def test_rows_added_to_a_table_while_it_is_taken_over_are_not_lost(
     assert spark.table(table.sql).count() == 110
     increment(spark, spark.sql(rows(100, 120)), request(table), Batch(), begin(spark, table))
     assert spark.table(table.sql).count() == 130
+
+
+def test_a_batch_that_replaces_partitions_is_asked_once(spark: SparkSession, table: TableName) -> None:
+    spark.sql(f"CREATE TABLE {table.sql} USING parquet AS {rows(0, 20, 'cast(id AS int)')}")
+    anywhere = f.udf(lambda: random.randrange(20), "int").asNondeterministic()
+    batch = spark.sql(rows(20, 21)).withColumn("p", anywhere())
+    increment(spark, batch, request(table, files=1, partition_by=("p",)), Batch(overwrite=True))
+    found = spark.table(table.sql)
+    assert sorted(row.p for row in found.select("p").collect()) == list(range(20)), "one row a partition"
+    assert found.where("id = 20").count() == 1
+
+
+def test_a_renewed_marker_says_of_the_columns_what_the_table_does(spark: SparkSession, table: TableName) -> None:
+    wanted = made(spark, table, rows(0, 100), column_comments={"a": "ours"})
+    other = TableName(table.schema, unique("other"))
+    spark.sql(
+        f"CREATE TABLE {other.sql} (id BIGINT, a INT COMMENT 'theirs', s STRING, p BIGINT, more INT) USING parquet"
+    )
+    spark.sql(f"INSERT INTO {other.sql} SELECT *, 1 FROM ({rows(100, 110)})")
+    assert go(spark, f"SELECT * FROM {other.sql}", wanted, on_schema_change="append_new_columns").appended is not None
+    marker = read_marker(spark, str(folder(spark, table)))
+    assert marker is not None
+    assert StructType.fromJson(json.loads(marker.schema)) == spark.table(table.sql).schema
+    assert StructType.fromJson(json.loads(marker.schema))["a"].metadata == {"comment": "ours"}
