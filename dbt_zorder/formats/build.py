@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName, describe, schema_location
 from dbt_zorder.errors import BuildError
+from dbt_zorder.formats.carry import Carried
 from dbt_zorder.formats.history import version_of
 from dbt_zorder.formats.lost import check_lost
 from dbt_zorder.formats.writer import check_session, create, forget_columns, table_properties
@@ -30,7 +31,14 @@ _FOLLOWING = "__zorder_format"
 """Behind a table's identifier: the table that is about to take the place of one of another format."""
 
 
-def build_format(spark: SparkSession, df: DataFrame, request: BuildRequest, before: str | None = None) -> BuildReport:
+def build_format(
+    spark: SparkSession,
+    df: DataFrame,
+    request: BuildRequest,
+    before: str | None = None,
+    *,
+    keep: Callable[[TableInfo | None], Carried] = lambda _: Carried(),
+) -> BuildReport:
     """Run a query into a table of ``request.file_format``, which is created or replaced in one commit.
 
     A table of another format, or a view, is dropped only when the new table stands beside it, and the new one renamed
@@ -41,6 +49,7 @@ def build_format(spark: SparkSession, df: DataFrame, request: BuildRequest, befo
         df: the query.
         request: what to build of it.
         before: version of the table whose rows are in the query; None if they need not be.
+        keep: says what a table that is replaced keeps.
 
     Raises:
         ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
@@ -54,6 +63,7 @@ def build_format(spark: SparkSession, df: DataFrame, request: BuildRequest, befo
     info = describe(spark, request.table)
     is_new = info is None or info.provider != request.file_format
     table_properties(df, request.table, request, [key.column for key in keys], is_new=is_new)
+    kept = keep(info)
     with staged(df) as source:
         with clock.phase("sample"):
             layout = plan_layout(source, measured(spark, request.spec, df, info, request))
@@ -63,7 +73,9 @@ def build_format(spark: SparkSession, df: DataFrame, request: BuildRequest, befo
                 _check_version(spark, request, before)
             clustered = apply_layout(source, layout)
             token = uuid.uuid4().hex
-            _put(spark, request, info, lambda to: create(clustered, to, request, keys, is_new=is_new, token=token))
+            _put(
+                spark, request, info, lambda to: create(clustered, to, request, keys, kept, is_new=is_new, token=token)
+            )
             if before is not None:
                 check_lost(spark, request.file_format, request.table, before, token)
             forget_columns(spark, request, df.schema)

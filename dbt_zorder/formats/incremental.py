@@ -24,6 +24,7 @@ from dbt_zorder.catalog import TableInfo
 from dbt_zorder.columns import case_sensitive, resolve
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.formats.build import build_format, measured
+from dbt_zorder.formats.carry import carried
 from dbt_zorder.formats.history import version_of
 from dbt_zorder.formats.optimize import own_format, rewrite_format
 from dbt_zorder.formats.standing import FormatStanding, file_bytes, known_format, read_format
@@ -72,7 +73,9 @@ def increment_format(
     if batch.overwrite and not request.spec.partition_by:
         df = _as_kept(query(), request)
         rows = conform(df, schemas(spark, df, request, batch)[1])
-        return IncrementReport.of_build(build_format(spark, rows, request))
+        return IncrementReport.of_build(
+            build_format(spark, rows, request, keep=lambda info: carried(spark, info, rows, request))
+        )
     info = own_format(spark, request)
     spark.sql(f"REFRESH TABLE {request.table.sql}")
     before = version_of(spark, request.file_format, request.table)
@@ -81,7 +84,9 @@ def increment_format(
     if not keeps(existing, schema) or not same_partitions(spark, info, request, schema):
         # columns go, change their types, or part the table in another way: it is replaced by one of all rows
         with rows_after(spark, conform(df, schema), schema, request, batch) as rows:
-            return IncrementReport.of_build(build_format(spark, rows, request, before))
+            return IncrementReport.of_build(
+                build_format(spark, rows, request, before, keep=lambda info: carried(spark, info, rows, request))
+            )
     check_kept(df, conform(df, schema), request, batch)
     added = schema.fields[len(existing.fields) :]
     if added:
