@@ -45,7 +45,7 @@ def verify(df: DataFrame, counted: int, summary: Summary) -> None:
 
 @contextlib.contextmanager
 def beside_vacuum(spark: SparkSession, table: TableName, path: str) -> Iterator[None]:
-    """Let a step of a build fail with a sentence where a vacuum has deleted the version at ``path`` meanwhile.
+    """Let a step of a build fail with a sentence where a vacuum has begun to delete the version at ``path``.
 
     Raises:
         BuildError: it has; whatever else fails is raised as it is.
@@ -53,7 +53,7 @@ def beside_vacuum(spark: SparkSession, table: TableName, path: str) -> Iterator[
     try:
         yield
     except Exception as exc:
-        if read_marker(spark, path) is not None:
+        if read_marker(spark, path) is not None and not is_dying(spark, path):
             raise
         msg = (
             f"A vacuum that ran beside this build deleted what it had written for {table}; the table is as it was. "

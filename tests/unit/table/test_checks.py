@@ -13,8 +13,9 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.aside import previous_of
 from dbt_zorder.table.build import build
-from dbt_zorder.table.checks import check_absent, check_base, check_served, check_version, location_of
+from dbt_zorder.table.checks import beside_vacuum, check_absent, check_base, check_served, check_version, location_of
 from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.tombstone import raise_tombstone, take_away
 from tests.support import unique
 
 
@@ -49,6 +50,24 @@ def test_a_version_without_a_file_or_its_marker_is_not_served(spark: SparkSessio
     shutil.rmtree(folder)
     with pytest.raises(BuildError, match="is gone, or its stats cannot be read"):
         check_version(spark, place)
+
+
+def test_a_step_that_fails_beside_a_deletion_says_so(spark: SparkSession, table: TableName) -> None:
+    place = location_of(spark, table)
+
+    def fail() -> None:
+        with beside_vacuum(spark, table, place):
+            raise FileNotFoundError(place)
+
+    with pytest.raises(FileNotFoundError):
+        fail()
+    stone = raise_tombstone(spark, place)
+    with pytest.raises(BuildError, match="A vacuum that ran beside this build deleted"):
+        fail()
+    with pytest.raises(BuildError, match="is being deleted, or a run that began to delete it has ended"):
+        check_version(spark, place)
+    take_away(spark, stone)
+    check_version(spark, place)
 
 
 def test_a_version_that_was_deleted_as_it_was_swapped_in_gives_way_to_the_one_before(
