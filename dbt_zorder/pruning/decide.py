@@ -28,7 +28,7 @@ class Decision:
         excluded: path and size in bytes of every file that is proved not to match.
         excluded_by: how many files each atom alone would exclude, in the order of the condition's leaves.
         kept_paths: paths of the files that may match, if they are few.
-        paths: every path that the statistics know, if ``each`` was asked for.
+        known: path, bytes and rows of every file that the statistics know, if ``each`` was asked for.
         ambiguous: number of paths that have more than one row of statistics; they are never excluded.
     """
 
@@ -41,7 +41,7 @@ class Decision:
     excluded: Sequence[tuple[str, int]] = field(repr=False)
     excluded_by: Sequence[int] = ()
     ambiguous: int = 0
-    paths: Sequence[str] = field(default=(), repr=False)
+    known: Sequence[tuple[str, int | None, int | None]] = field(default=(), repr=False)
     kept_paths: Sequence[str] = field(default=(), repr=False)
 
 
@@ -86,14 +86,17 @@ def decide(stats: Stats, condition: Atom | Unknown | All | Any, names: StatsName
         # As two arrays in one row: a hundred thousand rows would take seconds to reach Python.
         f"collect_list(file_path) FILTER (WHERE {out})",
         f"collect_list(f.file_size) FILTER (WHERE {out})",
-        "collect_list(file_path)" if each else "array()",
+        "collect_list(struct(file_path, f.file_size, f.row_count)) FILTER (WHERE file_path IS NOT NULL)"
+        if each
+        else "array()",
         f"if(count_if(NOT {out}) <= {KEPT_AT_MOST}, collect_list(file_path) FILTER (WHERE NOT {out}), array())",
         *(f"count_if(copies = 1 AND f.atom{number})" for number in range(len(atoms))),
     )
     row = totals.collect()[0]
     # A NULL in a FILTER or a size that is missing would shorten one list: `out` is never NULL and tests both.
     excluded = list(zip(row[7], row[8], strict=True))
-    return Decision(row[0], row[1], row[2], row[3], row[4], row[5], excluded, list(row[11:]), row[6], row[9], row[10])
+    known = [(path, size, rows) for path, size, rows in row[9]]
+    return Decision(row[0], row[1], row[2], row[3], row[4], row[5], excluded, list(row[11:]), row[6], known, row[10])
 
 
 def _by_path(judged: DataFrame, atoms: int) -> tuple[DataFrame, str]:
@@ -125,6 +128,6 @@ def _add_up(judged: Sequence[Row], atoms: int, each: bool) -> Decision:
         excluded=excluded,
         excluded_by=[sum(row[place] is True for row in once) for place in range(4, 4 + atoms)],
         ambiguous=len(first) - len(once),
-        paths=[row[0] for row in first if row[0] is not None] if each else [],
+        known=[(row[0], row[1], row[2]) for row in first if row[0] is not None] if each else [],
         kept_paths=paths if len(paths) <= KEPT_AT_MOST else [],
     )

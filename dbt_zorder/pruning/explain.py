@@ -40,7 +40,8 @@ class Explanation:
         predicate: as it was given.
         files_total, rows_total, bytes_total: of the files that the statistics know; files without statistics count in
             ``files_total`` only. None if there are no statistics.
-        files_read, rows_read, bytes_read: the same for what is left to read.
+        files_read, rows_read, bytes_read: the same for what is left to read, without the folders of partitions that Spark
+            leaves out itself.
         parts: what each part of the predicate does.
         reason: why every file is read; empty if some are left out.
         unknown_files: data files that the statistics do not know, which are always read; None if not counted.
@@ -84,7 +85,8 @@ class Explanation:
         for part in self.parts:
             excluded = "-" if part.excluded_files is None else _number(part.excluded_files)
             parts.add_row(Text(part.text), excluded, Text(f"kept: {part.reason}" if part.reason else ""))
-        lines = [Text(f"All files are read: {self.reason}.")] if self.reason else []
+        what = "All files are read" if self.files_read == self.files_total else "Statistics leave no file out"
+        lines = [Text(f"{what}: {self.reason}.")] if self.reason else []
         if self.skipped_by:
             lines.append(Text(f"A plain filter reads these: {self.skipped_by} skips files by its own statistics."))
         lines += [Text(self._freshness())] if self.fresh is not None else []
@@ -110,6 +112,7 @@ def explain(spark: SparkSession, table: str, predicate: str) -> Explanation:
     """
     plan = make_plan(spark, table, predicate, each=True)
     listed = None if plan.skipped_by else _listed(plan.table)
+    read = _in_folders(listed or set(), _folders(plan))
     base: dict[str, AnyValue] = {
         "table": plan.facts.sql,
         "predicate": predicate,
@@ -118,7 +121,7 @@ def explain(spark: SparkSession, table: str, predicate: str) -> Explanation:
         "skipped_by": plan.skipped_by,
         "parts": _parts(plan),
         "files_total": None if listed is None else len(listed),
-        "files_read": None if listed is None else len(listed),
+        "files_read": None if listed is None else len(read),
     }
     decision = plan.decision
     if decision is None:
@@ -133,9 +136,13 @@ def explain(spark: SparkSession, table: str, predicate: str) -> Explanation:
         return Explanation(**base | {"files_total": decision.files, "files_read": decision.kept_files})
     if listed is not None:
         out = {_plain(path) for path, _ in decision.excluded}
-        known = len(listed & {_plain(path) for path in decision.paths})
+        sizes = {_plain(path): (rows or 0, size or 0) for path, size, rows in decision.known}
+        known = len(listed & sizes.keys())
         unknown, gone = len(listed) - known, decision.files - known
-        base |= {"files_read": len(listed - out), "unknown_files": unknown, "gone_files": gone}
+        read -= out
+        base |= {"files_read": len(read), "unknown_files": unknown, "gone_files": gone}
+        for place, name in enumerate(("rows_read", "bytes_read")):
+            base[name] = sum(sizes[path][place] for path in read & sizes.keys())
         base["fresh"] = unknown == 0 and gone == 0 and decision.ambiguous == 0
     return Explanation(**base)
 
@@ -159,6 +166,25 @@ def _listed(frame: DataFrame) -> set[str] | None:
         return {_plain(path) for path in frame.inputFiles()}
     except Exception:  # a view over something that has no files
         return None
+
+
+def _folders(plan: Plan) -> set[str] | None:
+    """Return the folders that Spark lists for the predicate; None where its partitions are not known to leave any out."""
+    if not plan.facts.partition_columns:
+        return None
+    try:
+        node: AnyValue = plan.accepted._jdf.queryExecution().sparkPlan()
+        while node.getClass().getSimpleName() != "FileSourceScanExec":
+            node = node.child()
+        parts = node.relation().location().listFiles(node.partitionFilters(), node.dataFilters())
+        files = (parts.apply(number).files() for number in range(parts.size()))
+        return {_plain(some.head().getPath().getParent().toUri().toString()) for some in files if not some.isEmpty()}
+    except Exception:  # another version of Spark, or none in this process
+        return None
+
+
+def _in_folders(files: set[str], folders: set[str] | None) -> set[str]:
+    return files if folders is None else {file for file in files if file.rpartition("/")[0] in folders}
 
 
 def _plain(path: str) -> str:

@@ -6,7 +6,6 @@ import logging
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import TimestampType
 
 from dbt_zorder.columns import case_sensitive
 from dbt_zorder.errors import ZorderError
@@ -116,11 +115,13 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
         return _full(plan, stats.reason)
     if not agrees(plan.table, plan.accepted, tree):
         return _full(plan, _disagreement(tree))
-    columns = [column for column in _covered(tree, stats) if plan.skipped_by or _in_any_zone(column, plan.facts)]
-    names = stats_names(columns)
+    covered = _covered(tree, stats)
+    parted = frozenset(column for column in covered if not plan.skipped_by and plan.facts.is_partition(column.path))
+    names = stats_names([column for column in covered if column not in parted])
     rules = Rules(is_on(spark, "spark.sql.legacy.typeCoercion.datetimeToString.enabled"))
     types = types_of(spark, tree)
-    condition = Translator(names, types, rules).translate(tree)
+    translator = Translator(names, types, rules, parted=parted)
+    condition = translator.translate(tree)
     plan = _with(plan, condition=condition)
     if not can_exclude(condition):
         unknown = next((leaf for leaf in leaves(condition) if isinstance(leaf, Unknown)), None)
@@ -130,7 +131,7 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
     try:
         decision = decide(stats, condition, names, each=each)
     except Exception:  # most likely a cast that fails under ANSI for one file's value: ask without those
-        condition = Translator(names, types, rules, single_values=False).translate(tree)
+        condition = replace(translator, single_values=False).translate(tree)
         decision = decide(stats, condition, names, each=each)
     if plan.skipped_by:
         return _with(plan, condition=condition, decision=decision)
@@ -160,16 +161,6 @@ def _all_kept(decision: Decision) -> Decision:
 def _covered(tree: Node, stats: Stats) -> list[Column]:
     found = dict.fromkeys(node for node in tree.walk() if isinstance(node, Column))
     return [column for column in found if stats.covers(column)]
-
-
-def _in_any_zone(column: Column, facts: TableFacts) -> bool:
-    """Tell whether a column's values are the same in every session.
-
-    A partition column of a Parquet table that is a moment stands as text in the name of a folder, which each reader's
-    Spark takes to be of its own time zone; its statistics were collected in another session.
-    """
-    parted = {name.lower() for name in facts.partition_columns}
-    return not isinstance(column.data_type, TimestampType) or column.name.lower() not in parted
 
 
 def _zone(spark: SparkSession) -> str:

@@ -33,6 +33,14 @@ class TableFacts:
     qualifiers: tuple[tuple[str, ...], ...] = ()
     partition_columns: tuple[str, ...] = ()
 
+    def is_partition(self, path: tuple[str, ...]) -> bool:
+        """Tell whether a column's values belong to folders, by the word of the catalog, and not to files.
+
+        Another value can be given to the very same files (``ALTER TABLE ... PARTITION ... RENAME``, ``SET LOCATION``),
+        and a moment in the name of a folder is of each reader's time zone: statistics of files prove nothing of it.
+        """
+        return len(path) == 1 and path[0].lower() in {name.lower() for name in self.partition_columns}
+
 
 def quoted(table: str) -> str:
     """Return ``db.t``, ```db`.`t``` or ``t`` with every part quoted."""

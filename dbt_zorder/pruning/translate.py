@@ -44,12 +44,14 @@ class Translator:
         types: Spark's type of every constant by its SQL, and of every cast's target by its text.
         rules: settings of the session on which coercion depends.
         single_values: ask Spark about anything else for files that hold one value.
+        parted: partition columns.
     """
 
     stats: StatsNames
     types: Mapping[str, DataType]
     rules: Rules = NO_LEGACY
     single_values: bool = True
+    parted: frozenset[Column] = frozenset()
 
     def translate(self, node: Node, *, negated: bool = False) -> Atom | Unknown | All | Any:
         """Return the condition under which a file may hold a row for which ``node`` (or ``NOT node``) is TRUE."""
@@ -216,8 +218,10 @@ class Translator:
         return kind is not None and comparable(operand.data_type, kind, self.rules)
 
     def _why(self, node: Node) -> str:
-        missing = [column.name for column in _columns(node) if column not in self.stats.aliases]
-        return f"there are no statistics of column '{missing[0]}'" if missing else why_unknown(node)
+        missing = [column for column in _columns(node) if column not in self.stats.aliases]
+        if missing and missing[0] in self.parted:
+            return f"Spark itself leaves out folders by the partition column '{missing[0].name}'"
+        return f"there are no statistics of column '{missing[0].name}'" if missing else why_unknown(node)
 
     @staticmethod
     def _make(node: Node, negated: bool, sql: str, *operands: Operand) -> Atom:
