@@ -13,7 +13,7 @@ from dbt_zorder.pruning.agree import agrees, filtered, types_of
 from dbt_zorder.pruning.condition import All, Any, Atom, Unknown, can_exclude, leaves
 from dbt_zorder.pruning.constants import CHANCE
 from dbt_zorder.pruning.decide import Decision, decide, stats_names
-from dbt_zorder.pruning.exclusion import ZONE_SQL, exclude, in_zone, worthwhile
+from dbt_zorder.pruning.exclusion import PROBES, ZONE_SQL, exclude, pinned, worthwhile
 from dbt_zorder.pruning.moments import of_zone
 from dbt_zorder.pruning.names import Names
 from dbt_zorder.pruning.parse import comment_continues, holds_query, parse
@@ -28,7 +28,12 @@ from dbt_zorder.stats.formats import FORMATS
 
 log = logging.getLogger("dbt_zorder")
 _METADATA = "_metadata"
-_TIME_ZONE = "spark.sql.session.timeZone"
+_MEANING = (
+    "spark.sql.session.timeZone",
+    "spark.sql.ansi.enabled",
+    "spark.sql.legacy.typeCoercion.datetimeToString.enabled",
+)
+"""Settings on which the meaning of a predicate depends most."""
 _said: set[tuple[str, str]] = set()
 
 
@@ -79,7 +84,7 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
     if alias is not None:
         frame = frame.alias(alias)
         facts = replace(facts, qualifiers=((alias,),))
-    zone = spark.conf.get(_TIME_ZONE)
+    meant = _settings(spark)
     accepted = filtered(frame, predicate)
     plan = Plan(frame, accepted, facts)
     try:
@@ -91,8 +96,8 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
             return _full(plan, "a comment in the predicate ends in a backslash, where Spark's comments go on")
         names = Names(frame.schema, case_sensitive(spark), facts.qualifiers)
         plan = _pruned(spark, plan, read(parsed, names), each)
-        if plan.exclusion is not None and spark.conf.get(_TIME_ZONE) != zone:
-            return _full(_with(plan, exclusion=None, pruned=None), "another thread set the time zone meanwhile")
+        if plan.exclusion is not None and _settings(spark) != meant:
+            return _full(_with(plan, exclusion=None, pruned=None), "another thread changed Spark's settings meanwhile")
         return plan
     except ZorderError:
         raise
@@ -138,7 +143,7 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
     if decision.excluded and not worthwhile(decision.rows, decision.kept_rows):
         return _with(plan, condition=condition, decision=_all_kept(decision), reason="too few rows could be left out")
     exclusion = exclude(decision.excluded, decision.kept_paths)
-    sql = in_zone(exclusion.sql, _zone(spark)) if exclusion.sql and of_zone(tree) else exclusion.sql
+    sql = _pinned(spark, exclusion.sql, tree) if exclusion.sql else None
     plan = _with(plan, condition=condition, decision=decision, exclusion=sql)
     if sql is not None:
         pruned = plan.accepted.where(sql)
@@ -163,9 +168,15 @@ def _covered(tree: Node, stats: Stats) -> list[Column]:
     return [column for column in found if stats.covers(column)]
 
 
-def _zone(spark: SparkSession) -> str:
+def _pinned(spark: SparkSession, exclusion: str, tree: Node) -> str:
+    zone = [ZONE_SQL] if of_zone(tree) else []
     # of a local relation, so it takes no job
-    return str(spark.sql(f"SELECT {ZONE_SQL} FROM VALUES (1)").collect()[0][0])
+    answers = list(spark.sql(f"SELECT {', '.join([*PROBES, *zone])} FROM VALUES (1)").collect()[0])
+    return pinned(exclusion, answers[: len(PROBES)], str(answers[-1]) if zone else None)
+
+
+def _settings(spark: SparkSession) -> list[str | None]:
+    return [spark.conf.get(key, None) for key in _MEANING]
 
 
 def _full(plan: Plan, reason: str) -> Plan:
