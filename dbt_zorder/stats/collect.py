@@ -13,9 +13,13 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
-from dbt_zorder.errors import ColumnError
+from dbt_zorder.errors import ColumnError, ZorderError
+from dbt_zorder.settings import is_on
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.stats.footers import footer_stats
+from dbt_zorder.stats.foreign import without_moved
+
+_IGNORE_CORRUPT = "spark.sql.files.ignoreCorruptFiles"
 
 
 def collect(spark: SparkSession, table: str, columns: Sequence[str], version: str = "") -> DataFrame:
@@ -28,9 +32,16 @@ def collect(spark: SparkSession, table: str, columns: Sequence[str], version: st
 
     Raises:
         ColumnError: a column is unknown, ambiguous or named twice.
+        ZorderError: this session passes over what it cannot read of a file, so that its rows may be some of them only.
     """
+    if is_on(spark, _IGNORE_CORRUPT):
+        msg = (
+            f"The stats of {table} cannot be collected while {_IGNORE_CORRUPT} is on: those of a damaged file would be "
+            "of the rows before the damage alone. Set it to false in this session."
+        )
+        raise ZorderError(msg)
     df = spark.table(table)
-    return row_stats(df, resolve_all(columns, df.schema, sensitive=case_sensitive(spark)), version)
+    return without_moved(row_stats(df, resolve_all(columns, df.schema, sensitive=case_sensitive(spark)), version))
 
 
 def collect_path(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
+
+from dbt_zorder.sql import quote_name, quote_string
 
 STATS_DIRECTORY = "_zorder_stats"
 """Folder inside a version's own directory; Spark reads no data from names that begin with an underscore."""
@@ -34,6 +37,21 @@ def columns_type(stats: DataFrame) -> StructType:
     found = stats.schema["columns"].dataType
     assert isinstance(found, StructType)
     return found
+
+
+def with_bounds(stats: DataFrame, change: Callable[[DataType | None, str, str], tuple[str, str]]) -> DataFrame:
+    """Return stats with other bounds: ``change`` makes them of a column's type and the SQL of both."""
+    columns = stats.schema["columns"].dataType if "columns" in stats.columns else None
+    if not isinstance(columns, StructType):
+        return stats
+    fields = []
+    for field in columns.fields:
+        here = f"columns.{quote_name(field.name)}"
+        kind = field.dataType["max_value"].dataType if isinstance(field.dataType, StructType) else None
+        low, high = change(kind, f"{here}.min_value", f"{here}.max_value")
+        counted = f"'min_value', {low}, 'max_value', {high}, 'null_count', {here}.null_count"
+        fields.append(f"{quote_string(field.name)}, named_struct({counted})")
+    return stats.withColumn("columns", f.expr(f"named_struct({', '.join(fields)})"))
 
 
 def stats_schema(columns: Mapping[str, DataType]) -> StructType:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
-from pyspark.sql.types import DateType, StructType, TimestampType
+from pyspark.sql.types import DataType, DateType, TimestampType
 
 from dbt_zorder.arrow import collect_arrow
-from dbt_zorder.sql import glob_escape, quote_name, quote_string
-from dbt_zorder.stats.schema import STATS_DIRECTORY
+from dbt_zorder.sql import glob_escape
+from dbt_zorder.stats.foreign import without_old
+from dbt_zorder.stats.schema import STATS_DIRECTORY, with_bounds
 
 _REBASE = ("spark.sql.parquet.datetimeRebaseModeInWrite", "spark.sql.parquet.int96RebaseModeInWrite")
 
@@ -33,24 +33,16 @@ def _as_writable(stats: DataFrame) -> DataFrame:
     ``TIMESTAMP_MILLIS`` cuts microseconds off, and a calendar of before 1582 (``LEGACY``) lacks ten days and has other
     time zones before 1900. No setting of a single write is there for either.
     """
-    columns = stats.schema["columns"].dataType if "columns" in stats.columns else None
     conf = stats.sparkSession.conf
     cuts = str(conf.get("spark.sql.parquet.outputTimestampType")).upper() == "TIMESTAMP_MILLIS"
     rebased = any(str(conf.get(key)).upper() == "LEGACY" for key in _REBASE)
-    if not isinstance(columns, StructType) or not (cuts or rebased):
-        return stats
-    fields = []
-    for field in columns.fields:
-        bounds = f"columns.{quote_name(field.name)}"
-        kind = field.dataType["max_value"].dataType if isinstance(field.dataType, StructType) else None
-        low, high = f"{bounds}.min_value", f"{bounds}.max_value"
+
+    def written(kind: DataType | None, low: str, high: str) -> tuple[str, str]:
         if cuts and isinstance(kind, TimestampType):
             high = f"try_add({high}, INTERVAL '0.000999' SECOND)"
-        if rebased and isinstance(kind, TimestampType | DateType):
-            low = f"if({low} < DATE '1900-01-03', NULL, {low})"  # without a bound a file is read
-        counted = f"'min_value', {low}, 'max_value', {high}, 'null_count', {bounds}.null_count"
-        fields.append(f"{quote_string(field.name)}, named_struct({counted})")
-    return stats.withColumn("columns", f.expr(f"named_struct({', '.join(fields)})"))
+        return (without_old(low) if rebased and isinstance(kind, TimestampType | DateType) else low), high
+
+    return with_bounds(stats, written) if cuts or rebased else stats
 
 
 def read_stats(spark: SparkSession, location: str) -> DataFrame:

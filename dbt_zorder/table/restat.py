@@ -32,7 +32,8 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
         The number of files.
 
     Raises:
-        ZorderError: there is no such table, it is not Parquet, or no columns are named and none are known.
+        ZorderError: there is no such table, it is not Parquet, no columns are named and none are known, or the session
+            passes over what it cannot read.
         ColumnError: a column is unknown, ambiguous or named twice.
     """
     info = describe(spark, table)

@@ -6,9 +6,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.columns import resolve_all
-from dbt_zorder.errors import ColumnError
+from dbt_zorder.errors import ColumnError, ZorderError
 from dbt_zorder.stats import collect, stats_schema
 from dbt_zorder.stats.collect import collect_path
+from tests.support import settings
 
 DATA = """
     SELECT id, CASE WHEN id % 4 > 0 THEN id END AS n, CAST(NULL AS string) AS nothing,
@@ -78,3 +79,11 @@ def test_a_folder_with_odd_characters_is_measured(spark: SparkSession, tmp_path:
     )
     assert sum(row["row_count"] for row in rows) == 10
     assert {row["version"] for row in rows} == {"v1"}
+
+
+def test_files_that_may_be_read_in_part_give_no_stats(spark: SparkSession, table: str) -> None:
+    with (
+        settings(spark, {"spark.sql.files.ignoreCorruptFiles": "true"}),
+        pytest.raises(ZorderError, match="ignoreCorruptFiles is on"),
+    ):
+        collect(spark, table, ["id"])

@@ -1,0 +1,46 @@
+"""Settings by which a session reads other dates and times from a file that Spark did not write, and what follows."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, DateType, TimestampType
+
+from dbt_zorder.settings import is_on
+from dbt_zorder.sql import type_ddl
+from dbt_zorder.stats.schema import with_bounds
+
+INT96_ZONE = "spark.sql.parquet.int96TimestampConversion"
+"""With it times of other writers, as Impala, are moved by the session's time zone."""
+
+_REBASE = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead")
+"""Where one is LEGACY, dates and times of before 1900 are moved to another calendar."""
+
+
+def is_moved(spark: SparkSession, data_type: DataType) -> bool:
+    """Tell whether values of a type, read by this session, may not be those that another one reads."""
+    if isinstance(data_type, TimestampType) and is_on(spark, INT96_ZONE):
+        return True
+    return isinstance(data_type, TimestampType | DateType) and _is_rebased(spark)
+
+
+def without_moved(stats: DataFrame) -> DataFrame:
+    """Return stats without the bounds that another session may not read from the same file."""
+    spark = stats.sparkSession
+    no_times, rebased = is_on(spark, INT96_ZONE), _is_rebased(spark)
+
+    def known(kind: DataType | None, low: str, high: str) -> tuple[str, str]:
+        if no_times and isinstance(kind, TimestampType):
+            nothing = f"CAST(NULL AS {type_ddl(kind)})"
+            return nothing, nothing
+        return (without_old(low) if rebased and isinstance(kind, TimestampType | DateType) else low), high
+
+    return with_bounds(stats, known) if no_times or rebased else stats
+
+
+def without_old(low: str) -> str:
+    """Return SQL of a lower bound that is NULL where calendars differ; without a bound a file is read."""
+    return f"if({low} < DATE '1900-01-03', NULL, {low})"
+
+
+def _is_rebased(spark: SparkSession) -> bool:
+    return any(str(spark.conf.get(key)).upper() == "LEGACY" for key in _REBASE)
