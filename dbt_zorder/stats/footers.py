@@ -52,10 +52,15 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
         return None
     files = []
     try:
+        schema: pq.ParquetSchema | None = None
+        places: list[int] = []
         for name, size in listed_files(spark, path).collect():
-            rows, bounds = _read(name, size, columns, types)
-            if rows:  # where reading rows finds none, there is no row of stats either
-                files.append((name, size, rows, bounds))
+            footer = _open(name, size)
+            if schema is None or not footer.schema.equals(schema):  # nearly always that of the file before
+                schema = footer.schema
+                places = _places(schema, columns, types)
+            if footer.num_rows:  # where reading rows finds none, there is no row of stats either
+                files.append((name, size, int(footer.num_rows), _bounds_at(footer, places)))
         per_column = [_column([file[3][number] for file in files], kind) for number, kind in enumerate(types)]
     except (_InexactError, OSError, ValueError, pa.ArrowException):
         return None
@@ -93,29 +98,42 @@ def _arrow_type(data_type: t.DataType) -> pa.DataType | None:
     return exact.get(data_type.simpleString())
 
 
-def _read(
-    name: str, size: int, columns: Sequence[ResolvedColumn], types: Sequence[pa.DataType]
-) -> tuple[int, list[_Bounds]]:
-    """Return the rows of a file and the bounds of its columns, as its footer tells them.
+def _places(schema: pq.ParquetSchema, columns: Sequence[ResolvedColumn], types: Sequence[pa.DataType]) -> list[int]:
+    """Return which leaf of a file each column is.
+
+    Raises:
+        _InexactError: it is none, more than one, or one of another type.
+    """
+    fields = pa.struct(list(schema.to_arrow_schema()))
+    leaves: dict[str, list[int]] = {}
+    for number in range(len(schema)):
+        leaves.setdefault(schema.column(number).path, []).append(number)
+    places = []
+    for column, kind in zip(columns, types, strict=True):
+        found = leaves.get(column.name, [])
+        if len(found) != 1 or _type_in(fields, column) != kind:
+            raise _InexactError
+        places.append(found[0])
+    return places
+
+
+def _bounds_at(footer: pq.FileMetaData, places: Sequence[int]) -> list[_Bounds]:
+    """Return the bounds of some leaves as a footer tells them.
 
     Raises:
         _InexactError: it does not tell them exactly.
-        OSError, ValueError, ArrowException: it cannot be read.
     """
-    footer = _open(name, size)
-    schema = footer.schema.to_arrow_schema()
-    leaves = [footer.schema.column(number).path for number in range(footer.num_columns)]
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    bounds = []
-    for column, kind in zip(columns, types, strict=True):
-        if leaves.count(column.name) != 1 or _type_in(schema, column) != kind:
-            raise _InexactError
-        bounds.append(_bounds([group.column(leaves.index(column.name)) for group in groups]))
-    return int(footer.num_rows), bounds
+    return [_bounds([group.column(place) for group in groups]) for place in places]
 
 
 def _open(name: str, size: int) -> pq.FileMetaData:
-    """Return the footer of the file that Spark lists by this name and size, if Spark's own writer wrote it."""
+    """Return the footer of the file that Spark lists by this name and size, if Spark's own writer wrote it.
+
+    Raises:
+        _InexactError: another wrote it.
+        OSError, ValueError, ArrowException: it cannot be read.
+    """
     file = local_file(name)
     if file is None:
         raise _InexactError
@@ -134,8 +152,8 @@ def _open(name: str, size: int) -> pq.FileMetaData:
     return footer
 
 
-def _type_in(schema: pa.Schema, column: ResolvedColumn) -> pa.DataType | None:
-    here = pa.struct(list(schema))
+def _type_in(fields: pa.StructType, column: ResolvedColumn) -> pa.DataType | None:
+    here: pa.DataType = fields
     for part in column.path:
         index = here.get_field_index(part) if pa.types.is_struct(here) else -1
         if index < 0:
