@@ -131,4 +131,6 @@ def _bounds(column: ResolvedColumn) -> str:
         f"kept.{side}.{column.sql}" if has_statistics(column.data_type) else f"CAST(NULL AS {kind})"
         for side in ("minValues", "maxValues")
     )
+    if isinstance(column.data_type, (TimestampType, TimestampNTZType)):
+        high = f"try_add({high}, INTERVAL '0.001' SECOND)"  # Delta cuts microseconds off
     return f"named_struct('min_value', {low}, 'max_value', {high}, 'null_count', kept.nullCount.{column.sql})"

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName
+from dbt_zorder.columns import resolve_all
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.formats import standing as module
 from dbt_zorder.formats.build import build_format
@@ -53,3 +54,14 @@ def test_a_column_that_is_not_there_is_named(spark: SparkSession, table: TableNa
     build_format(spark, rows(spark, 0, 40), request(table, file_format))
     with pytest.raises(ColumnError, match="no column 'b'"):
         read_format(spark, request(table, file_format, by=["b"]))
+
+
+def test_bounds_of_times_enclose_their_microseconds(spark: SparkSession, table: TableName, file_format: str) -> None:
+    """Delta cuts them off (its protocol, per-file statistics)."""
+    query = "SELECT TIMESTAMP'2024-01-01 00:00:00.000123' AS ts, TIMESTAMP_NTZ'2024-01-01 00:00:00.000123' AS n"
+    spark.sql(f"CREATE TABLE {table.sql} USING {file_format} AS {query}")
+    kept = spark.table(table.sql)
+    stats = format_stats(spark, file_format, table, resolve_all(["ts", "n"], kept.schema))
+    bounds, value = stats.collect()[0]["columns"], kept.collect()[0]
+    for name in ("ts", "n"):
+        assert bounds[name].min_value <= value[name] <= bounds[name].max_value
