@@ -28,7 +28,13 @@ CLOCK = {"now", "current_timestamp", "current_date", "curdate", "localtimestamp"
 """Functions of the moment at which the query runs, which is later than the moment at which files are excluded."""
 
 CHANCE = {"rand", "random", "randn", "uuid", "shuffle", "randstr", "uniform"}
-"""Functions that give another value at each call."""
+"""Functions that give another value at each call, and with a seed at each row of a task."""
+
+PLACES = {
+    "monotonically_increasing_id", "spark_partition_id", "input_file_name", "input_file_block_start",
+    "input_file_block_length",
+}  # fmt: skip
+"""Functions of the task or the block that a row is read in."""
 
 # fmt: off
 REPEATABLE = frozenset(
@@ -52,7 +58,7 @@ REPEATABLE = frozenset(
 
 def is_constant(node: Node) -> bool:
     """Tell whether ``node`` is one value for the whole query, whenever it runs."""
-    return is_repeatable(node) and not any(isinstance(inner, Column) for inner in node.walk())
+    return is_repeatable(node) and not node.columns()
 
 
 def is_repeatable(node: Node) -> bool:
@@ -123,7 +129,7 @@ def why_unknown(node: Node) -> str:
         return f"{calls[0]}() of a column does not keep its order"
     if any(isinstance(inner, Cast) for inner in node.walk()):
         return "the cast does not keep the order of the column"
-    columns = [inner for inner in node.walk() if isinstance(inner, Column)]
+    columns = node.columns()
     if isinstance(node, Compare | Between | In) and columns:
         return f"comparing {columns[0].data_type.simpleString()} with this type does not keep the order of the column"
     if isinstance(node, Like | IsNull | Not):

@@ -50,15 +50,15 @@ _WORDS = {True: "TRUE", False: "FALSE", None: "NULL"}
 
 @dataclass(frozen=True)
 class Exclusion:
-    """A filter and how many files it leaves out.
+    """A filter and the files that it leaves out.
 
     Attributes:
         sql: TRUE for every file but those; None if there are none.
-        files: how many.
+        files: path and size (bytes) of each.
     """
 
     sql: str | None
-    files: int = 0
+    files: Sequence[tuple[str, int]] = ()
 
 
 def worthwhile(rows: int, kept_rows: int) -> bool:
@@ -76,11 +76,11 @@ def exclude(excluded: Sequence[tuple[str, int]], kept: Sequence[str] = ()) -> Ex
     if not excluded:
         return Exclusion(None)
     if len(excluded) <= LIST_UP_TO:
-        return Exclusion(f"NOT coalesce({_listed(excluded)}, false)", len(excluded))
+        return Exclusion(f"NOT coalesce({_listed(excluded)}, false)", excluded)
     packs, rest = _packs(excluded)
-    rest = rest[:LIST_AT_MOST]
+    rest = sorted(rest, key=lambda file: -file[1])[:LIST_AT_MOST]  # what is too much are the smallest
     tests = [_packed(*key, sizes) for key, sizes in packs] + ([_listed(rest)] if rest else [])
-    files = sum(len(sizes) for _, sizes in packs) + len(rest)
+    files = [(_named(*key, number), size) for key, sizes in packs for number, size in sizes.items()] + rest
     sql = f"NOT coalesce({' OR '.join(f'({test})' for test in tests)}, false)"
     if kept:
         sql = f"(_metadata.file_path IN ({', '.join(map(quote_string, kept))}) OR {sql})"
@@ -143,8 +143,12 @@ def _packs(
     chosen = {key for key, _ in packs}
     for (prefix, suffix, digits), sizes in groups.items():
         if (prefix, suffix, digits) not in chosen:
-            rest += [(f"{prefix}{number:0{digits}d}{suffix}", size) for number, size in sizes.items()]
+            rest += [(_named(prefix, suffix, digits, number), size) for number, size in sizes.items()]
     return packs, rest
+
+
+def _named(prefix: str, suffix: str, digits: int, number: int) -> str:
+    return f"{prefix}{number:0{digits}d}{suffix}"
 
 
 def _packed(prefix: str, suffix: str, digits: int, sizes: dict[int, int]) -> str:

@@ -40,8 +40,8 @@ class Explanation:
         predicate: as it was given.
         files_total, rows_total, bytes_total: of the files that the statistics know; files without statistics count in
             ``files_total`` only. None if there are no statistics.
-        files_read, rows_read, bytes_read: the same for what is left to read, without the folders of partitions that Spark
-            leaves out itself.
+        files_read, rows_read, bytes_read: the same for what is left to read, without the folders of partitions that
+            Spark leaves out itself.
         parts: what each part of the predicate does.
         reason: why every file is read; empty if some are left out.
         unknown_files: data files that the statistics do not know, which are always read; None if not counted.
@@ -169,7 +169,7 @@ def _listed(frame: DataFrame) -> set[str] | None:
 
 
 def _folders(plan: Plan) -> set[str] | None:
-    """Return the folders that Spark lists for the predicate; None where its partitions are not known to leave any out."""
+    """Return the folders that Spark lists for the predicate; None where it leaves out none, or that is not known."""
     if not plan.facts.partition_columns:
         return None
     try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
+from dbt_zorder.columns import leaf_names
 from dbt_zorder.pruning.tree import Column
 
 _CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
@@ -21,11 +22,13 @@ class Names:
         schema: the table's columns.
         sensitive: ``spark.sql.caseSensitive``.
         qualifiers: what may stand before a column, longest first, e.g. ``("spark_catalog", "db", "t")``.
+        hidden: names of Spark's functions, in lower case, by which this session calls another one.
     """
 
     schema: StructType
     sensitive: bool = False
     qualifiers: Sequence[tuple[str, ...]] = field(default_factory=tuple)
+    hidden: frozenset[str] = frozenset()
 
     def resolve(self, parts: Sequence[str]) -> Column | str:
         """Return the one column that ``parts`` stand for, or why there is none: no such name, or more than one."""
@@ -40,7 +43,7 @@ class Names:
         if not found:
             return f"'{shown}' is not a column, nor a field of structs alone"
         column = next(iter(found.values()))
-        if sum(name == column.name for name in _dotted(self.schema)) > 1:
+        if leaf_names(self.schema).count(column.name) > 1:
             return f"'{shown}' shares its dotted name with another column"
         return column
 
@@ -77,12 +80,3 @@ def _plain(struct_field: StructField) -> bool:
 def plain_string(data_type: StringType) -> bool:
     """Tell whether strings of this type are compared by their UTF-8 bytes."""
     return type(data_type) is StringType and getattr(data_type, "collation", "UTF8_BINARY") == "UTF8_BINARY"
-
-
-def _dotted(schema: StructType, prefix: str = "") -> list[str]:
-    names: list[str] = []
-    for struct_field in schema.fields:
-        names.append(prefix + struct_field.name)
-        if isinstance(struct_field.dataType, StructType):
-            names.extend(_dotted(struct_field.dataType, f"{prefix}{struct_field.name}."))
-    return names

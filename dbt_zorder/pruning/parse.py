@@ -39,7 +39,8 @@ def parse(predicate: str) -> Expr | None:
     such as ``comment`` or ``show`` begins no statement.
 
     Raises:
-        PredicateError: the text is empty, or holds a second statement, a window function or an alias.
+        PredicateError: the text is empty, or holds a second statement, an alias or, outside subqueries, a window
+            function.
     """
     if not isinstance(predicate, str) or not predicate.strip():
         msg = f"A predicate is one boolean SQL expression, such as \"a = 1 AND b > 'x'\". Given: {predicate!r}."
@@ -56,7 +57,7 @@ def parse(predicate: str) -> Expr | None:
     tree: Expr = statements[0] if len(statements) == 1 else None
     if not isinstance(tree, exp.Condition | exp.Paren | exp.Tuple | exp.Query):
         return None
-    has_window = tree.find(exp.Window) is not None
+    has_window = any(window.find_ancestor(exp.Query) is None for window in tree.find_all(exp.Window))
     for found, what in ((has_window, "a window function"), (isinstance(tree.this, exp.Alias), "an alias (AS)")):
         if found:
             msg = f"A predicate cannot hold {what}: it is tested against one row of one table. Given: {predicate!r}."

@@ -11,19 +11,20 @@ from dbt_zorder.columns import case_sensitive
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.pruning.agree import agrees, filtered, types_of
 from dbt_zorder.pruning.condition import All, Any, Atom, Unknown, can_exclude, leaves
-from dbt_zorder.pruning.constants import CHANCE
 from dbt_zorder.pruning.decide import Decision, decide, stats_names
 from dbt_zorder.pruning.exclusion import PROBES, ZONE_SQL, exclude, pinned, worthwhile
+from dbt_zorder.pruning.functions import OWN, called, hidden, of_chance
 from dbt_zorder.pruning.moments import of_zone
 from dbt_zorder.pruning.names import Names
 from dbt_zorder.pruning.parse import comment_continues, holds_query, parse
 from dbt_zorder.pruning.read import read
-from dbt_zorder.pruning.stats_source import Stats, first_line, read_stats
+from dbt_zorder.pruning.stats_source import first_line, read_stats
 from dbt_zorder.pruning.table_facts import TableFacts, facts_of, quoted
 from dbt_zorder.pruning.translate import Translator
-from dbt_zorder.pruning.tree import Call, Column, Node
+from dbt_zorder.pruning.tree import Column, Node
 from dbt_zorder.pruning.types import Rules
 from dbt_zorder.settings import ESCAPED_LITERALS, is_on
+from dbt_zorder.stats.foreign import is_moved
 from dbt_zorder.stats.formats import FORMATS
 
 log = logging.getLogger("dbt_zorder")
@@ -94,7 +95,14 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
             return _full(plan, "there is a subquery in the predicate, and what it gives is not known yet")
         if comment_continues(predicate):
             return _full(plan, "a comment in the predicate ends in a backslash, where Spark's comments go on")
-        names = Names(frame.schema, case_sensitive(spark), facts.qualifiers)
+        calls = called(parsed)
+        chance = of_chance(accepted, calls)
+        if chance:
+            return _full(plan, chance)
+        not_sparks = hidden(spark, calls)
+        if not_sparks & OWN:
+            return _full(plan, f"this session has a function {min(not_sparks & OWN)}() of its own, which hides Spark's")
+        names = Names(frame.schema, case_sensitive(spark), facts.qualifiers, not_sparks)
         plan = _pruned(spark, plan, read(parsed, names), each)
         if plan.exclusion is not None and _settings(spark) != meant:
             return _full(_with(plan, exclusion=None, pruned=None), "another thread changed Spark's settings meanwhile")
@@ -115,17 +123,17 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
         if not each:
             _say_once(plan, f"{plan.skipped_by} skips files by its own statistics, so a plain filter is all it takes")
             return plan
-    stats = read_stats(spark, plan.facts, [node for node in tree.walk() if isinstance(node, Column)])
+    stats = read_stats(spark, plan.facts, tree.columns())
     if stats.frame is None:
         return _full(plan, stats.reason)
     if not agrees(plan.table, plan.accepted, tree):
-        return _full(plan, _disagreement(tree))
-    covered = _covered(tree, stats)
-    parted = frozenset(column for column in covered if not plan.skipped_by and plan.facts.is_partition(column.path))
-    names = stats_names([column for column in covered if column not in parted])
+        return _full(plan, "Spark does not confirm that the predicate was understood")
+    covered = [column for column in tree.columns() if stats.covers(column)]
+    set_aside = {} if plan.skipped_by else _set_aside(spark, covered, plan.facts)
+    names = stats_names([column for column in covered if column not in set_aside])
     rules = Rules(is_on(spark, "spark.sql.legacy.typeCoercion.datetimeToString.enabled"))
     types = types_of(spark, tree)
-    translator = Translator(names, types, rules, parted=parted)
+    translator = Translator(names, types, rules, set_aside=set_aside)
     condition = translator.translate(tree)
     plan = _with(plan, condition=condition)
     if not can_exclude(condition):
@@ -144,14 +152,14 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
         return _with(plan, condition=condition, decision=_all_kept(decision), reason="too few rows could be left out")
     exclusion = exclude(decision.excluded, decision.kept_paths)
     sql = _pinned(spark, exclusion.sql, tree) if exclusion.sql else None
-    plan = _with(plan, condition=condition, decision=decision, exclusion=sql)
+    plan = _with(plan, condition=condition, decision=replace(decision, excluded=exclusion.files), exclusion=sql)
     if sql is not None:
         pruned = plan.accepted.where(sql)
         # Where the table is no bare relation, as with CHAR columns, `_metadata` does not resolve: find that out here.
         pruned.schema  # noqa: B018
         plan = _with(plan, pruned=pruned)
-    if exclusion.files < len(decision.excluded):
-        left = len(decision.excluded) - exclusion.files
+    left = len(decision.excluded) - len(exclusion.files)
+    if left:
         plan.warnings.append(f"{left} files that cannot match are read: their names have no numbers to exclude them by")
     if is_on(spark, "spark.sql.files.ignoreMissingFiles"):
         plan.warnings.append("spark.sql.files.ignoreMissingFiles is on: a data file that was lost is not reported")
@@ -163,9 +171,15 @@ def _all_kept(decision: Decision) -> Decision:
     return replace(decision, excluded=(), kept_files=decision.files, kept_rows=decision.rows, kept_bytes=decision.bytes)
 
 
-def _covered(tree: Node, stats: Stats) -> list[Column]:
-    found = dict.fromkeys(node for node in tree.walk() if isinstance(node, Column))
-    return [column for column in found if stats.covers(column)]
+def _set_aside(spark: SparkSession, columns: list[Column], facts: TableFacts) -> dict[Column, str]:
+    """Return the columns of which statistics prove nothing to this session, and why."""
+    found: dict[Column, str] = {}
+    for column in columns:
+        if facts.is_partition(column.path):
+            found[column] = f"Spark itself leaves out folders by the partition column '{column.name}'"
+        elif is_moved(spark, column.data_type):
+            found[column] = "this session is set to move dates or times that it reads to another calendar or time zone"
+    return found
 
 
 def _pinned(spark: SparkSession, exclusion: str, tree: Node) -> str:
@@ -183,13 +197,6 @@ def _full(plan: Plan, reason: str) -> Plan:
     if not plan.skipped_by:
         _say_once(plan, f"all files are read: {reason}")
     return _with(plan, reason=reason)
-
-
-def _disagreement(tree: Node) -> str:
-    chance = next((n.name for n in tree.walk() if isinstance(n, Call) and n.name.lower() in CHANCE), None)
-    if chance:
-        return f"{chance}() gives another value at each call, so Spark cannot confirm that the predicate was understood"
-    return "Spark does not confirm that the predicate was understood"
 
 
 def _say_once(plan: Plan, message: str) -> None:

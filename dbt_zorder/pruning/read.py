@@ -185,7 +185,7 @@ def _raw_string(e: Expr, names: Names) -> Node | None:
 
 
 def _cast(e: Expr, names: Names) -> Node | None:
-    if not _only(e, "this", "to"):
+    if not _only(e, "this", "to") or e.args.get("safe"):  # TRY_CAST
         return None
     return Cast(_node(e.this, names), e.args["to"].sql(dialect=SparkAsWritten))
 
@@ -193,13 +193,21 @@ def _cast(e: Expr, names: Names) -> Node | None:
 def _call(e: Expr, names: Names) -> Node | None:
     if not (_only(e, "this", "expressions") and isinstance(e.this, str) and e.this.isidentifier()):
         return None
+    if e.this.lower() in names.hidden:
+        return _hidden(e, e.this)
     return Call(e.this, tuple(_node(arg, names) for arg in e.expressions))
 
 
 def _if(e: Expr, names: Names) -> Node | None:
     if not _only(e, "this", "true", "false") or not (e.args.get("true") and e.args.get("false")):
         return None
+    if "if" in names.hidden:
+        return _hidden(e, "if")
     return Call("if", tuple(_node(e.args[name], names) for name in ("this", "true", "false")))
+
+
+def _hidden(e: Expr, name: str) -> Opaque:
+    return _opaque(e, f"this session has a function {name}() of its own, which hides Spark's")
 
 
 def _interval(e: Expr, names: Names) -> Node | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from pyspark.sql import SparkSession
 
@@ -74,17 +75,18 @@ def make_predicates(spark: SparkSession, table: str, most: int = 40) -> list[str
     stats = read_stats(spark, facts)
     if stats.frame is None:
         return []
-    predicates: list[str] = []
-    columns = [name for name, kind in stats.types().items() if family(kind) in _TEXT_FORMS]
-    share = max(3, most // max(1, len(columns)))
-    for name in columns:
-        predicates += _of_column(stats, name, share)
-    return predicates[:most]
+    columns = [name for name, kind in stats.types.items() if family(kind) in _TEXT_FORMS]
+    share = -(-most // max(1, len(columns)))
+    # each column begins with another kind of predicate, so that many columns with few predicates each ask all kinds
+    per_column = [_of_column(stats, name, share, number) for number, name in enumerate(columns)]
+    by_turns = [one for turn in zip_longest(*per_column) for one in turn if one is not None]
+    return by_turns[:most]
 
 
-def _of_column(stats: Stats, name: str, share: int) -> list[str]:
+def _of_column(stats: Stats, name: str, share: int, first: int) -> list[str]:
+    """Return some predicates on a column, ``share`` of them if its values give as many, from the ``first`` on."""
     assert stats.frame is not None
-    kind = stats.types()[name]
+    kind = stats.types[name]
     written = _TEXT_FORMS[family(kind) or Family.INTEGRAL]
     low, high = (f"columns.{quote_name(name)}.{bound}" for bound in ("min_value", "max_value"))
     rows = (
@@ -108,4 +110,5 @@ def _of_column(stats: Stats, name: str, share: int) -> list[str]:
             f"{column} IN ({row.low}, {row.high})",
             f"NOT ({column} <=> {row.low})",
         ]
-    return found[1 : share + 1]
+    start = first % len(found)
+    return [*found[start:], *found[:start]][:share]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn, split_name
-from dbt_zorder.pruning.table_facts import TableFacts
+from dbt_zorder.pruning.table_facts import NOT_DESCRIBED, TableFacts
 from dbt_zorder.pruning.tree import Column
 from dbt_zorder.stats import store
 from dbt_zorder.stats.formats import FORMATS, format_stats
@@ -32,8 +33,9 @@ class Stats:
     reason: str = ""
     is_local: bool = False
 
+    @cached_property
     def types(self) -> dict[str, DataType]:
-        """Return the type of the bounds of every column whose statistics have the right shape, by its dotted name."""
+        """The type of the bounds of every column whose statistics have the right shape, by its dotted name."""
         if self.frame is None:
             return {}
         columns = self.frame.schema["columns"].dataType
@@ -49,7 +51,7 @@ class Stats:
 
     def covers(self, column: Column) -> bool:
         """Tell whether the column has statistics of exactly its own type."""
-        return self.types().get(column.name) == column.data_type
+        return self.types.get(column.name) == column.data_type
 
 
 def read_stats(spark: SparkSession, facts: TableFacts, columns: Sequence[Column] = ()) -> Stats:
@@ -60,6 +62,8 @@ def read_stats(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]
         facts: of the table.
         columns: to read the bounds of, where the format has its own statistics; ours have what they have.
     """
+    if facts.kind == NOT_DESCRIBED:
+        return Stats(None, f"the catalog does not describe {facts.sql}")
     if not facts.location:
         kind = "a view" if "VIEW" in facts.kind or not facts.kind else f"of type {facts.kind}"
         return Stats(None, f"{facts.sql} is {kind}, and only tables have files of their own")

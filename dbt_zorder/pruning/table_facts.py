@@ -12,6 +12,9 @@ from dbt_zorder.columns import split_name
 from dbt_zorder.jvm import class_named
 from dbt_zorder.sql import quote_name
 
+NOT_DESCRIBED = "NOT DESCRIBED"
+"""Kind of what Spark reads, and the catalog does not tell of."""
+
 
 @dataclass(frozen=True)
 class TableFacts:
@@ -21,7 +24,7 @@ class TableFacts:
         sql: the quoted name.
         location: folder of the data files, as Spark writes it.
         provider: format, such as ``parquet``.
-        kind: ``MANAGED``, ``EXTERNAL`` or ``VIEW``.
+        kind: ``MANAGED``, ``EXTERNAL``, ``VIEW`` or ``NOT_DESCRIBED``.
         qualifiers: what may stand before a column of it.
         partition_columns: names, as the catalog spells them.
     """
@@ -57,7 +60,12 @@ def facts_of(spark: SparkSession, table: str, frame: DataFrame) -> TableFacts:
         facts = _of_relation(quoted(table), spark._jvm, frame._jdf)
     except Exception:  # another version of Spark, or none in this process
         facts = None
-    return facts or describe(spark, table)
+    if facts is not None:
+        return facts
+    try:
+        return describe(spark, table)
+    except Exception:  # a path that was read as a table, or no right to describe it: nothing is known, and all is read
+        return TableFacts(quoted(table), kind=NOT_DESCRIBED)
 
 
 def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:

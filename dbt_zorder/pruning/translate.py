@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql.types import BooleanType, DataType
 
@@ -44,14 +44,14 @@ class Translator:
         types: Spark's type of every constant by its SQL, and of every cast's target by its text.
         rules: settings of the session on which coercion depends.
         single_values: ask Spark about anything else for files that hold one value.
-        parted: partition columns.
+        set_aside: columns of which there are statistics that prove nothing, and why.
     """
 
     stats: StatsNames
     types: Mapping[str, DataType]
     rules: Rules = NO_LEGACY
     single_values: bool = True
-    parted: frozenset[Column] = frozenset()
+    set_aside: Mapping[Column, str] = field(default_factory=dict)
 
     def translate(self, node: Node, *, negated: bool = False) -> Atom | Unknown | All | Any:
         """Return the condition under which a file may hold a row for which ``node`` (or ``NOT node``) is TRUE."""
@@ -194,7 +194,7 @@ class Translator:
 
         Bounds that are equal hold one value, except that 0.0 equals -0.0, which functions tell apart.
         """
-        columns = tuple(dict.fromkeys(inner for inner in node.walk() if isinstance(inner, Column)))
+        columns = tuple(node.columns())
         if not columns or not is_repeatable(node) or isinstance(node, Row):
             return None
         for column in columns:
@@ -209,7 +209,7 @@ class Translator:
         return Atom(f"{_text(node, negated)}  [files of one value]", sql, columns)
 
     def _operand(self, node: Node) -> Operand | None:
-        columns = _columns(node)
+        columns = node.columns()
         known = columns and all(column in self.stats.aliases for column in columns)
         return read_operand(node, self.stats, self.types) if known else None
 
@@ -218,18 +218,14 @@ class Translator:
         return kind is not None and comparable(operand.data_type, kind, self.rules)
 
     def _why(self, node: Node) -> str:
-        missing = [column for column in _columns(node) if column not in self.stats.aliases]
-        if missing and missing[0] in self.parted:
-            return f"Spark itself leaves out folders by the partition column '{missing[0].name}'"
-        return f"there are no statistics of column '{missing[0].name}'" if missing else why_unknown(node)
+        missing = [column for column in node.columns() if column not in self.stats.aliases]
+        if not missing:
+            return why_unknown(node)
+        return self.set_aside.get(missing[0]) or f"there are no statistics of column '{missing[0].name}'"
 
     @staticmethod
     def _make(node: Node, negated: bool, sql: str, *operands: Operand) -> Atom:
         return Atom(_text(node, negated), sql, tuple(dict.fromkeys(operand.column for operand in operands)))
-
-
-def _columns(node: Node) -> list[Column]:
-    return [inner for inner in node.walk() if isinstance(inner, Column)]
 
 
 def _text(node: Node, negated: bool) -> str:

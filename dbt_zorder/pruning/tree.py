@@ -35,6 +35,10 @@ class Node:
             yield node
             stack.extend(node.children())
 
+    def columns(self) -> list[Column]:
+        """Return every column in this node, each once."""
+        return list(dict.fromkeys(node for node in self.walk() if isinstance(node, Column)))
+
 
 @dataclass(frozen=True)
 class Column(Node):

@@ -7,10 +7,10 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import ColumnError, PredicateError
-from dbt_zorder.pruning import explain, scan, scan_sql
+from dbt_zorder.pruning import exclusion, explain, scan, scan_sql
 from dbt_zorder.table.restat import rebuild_stats
 from tests.support import settings
-from tests.unit.pruning.helpers import files_read
+from tests.unit.pruning.helpers import files_read, location
 
 # predicate, files that it must read at most
 PRUNED = [
@@ -57,6 +57,11 @@ PRUNED = [
     ("d > current_date", 8),
     ("extract(year from d) = 2024 and a = 1", 1),
     ("a !> 5", 8),
+    ("a = 5 and try_cast(s as int) is null", 1),
+    (
+        "a = 5 and b in (select b from (select b, rank() over (order by b) n from pruning_unit.t) where n < 9)",
+        8,
+    ),
 ]
 
 
@@ -351,3 +356,76 @@ def test_tests_of_settings_are_done_before_files_are_listed(spark: SparkSession,
     assert " IN ('01')" not in plan
     assert "16777217" not in plan
     assert files_read(pruned) == 1
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "rand(42) < 0.5",
+        "RANDN(7) > 0",
+        "monotonically_increasing_id() % 3 = 0",
+        "spark_partition_id() >= 0",
+        "input_file_name() > ''",
+        "input_file_block_start() >= 0",
+        "case when rand(7) < 0.5 then true end",
+        "reflect('java.lang.Math', 'abs', a) >= 0",
+    ],
+)
+def test_what_depends_on_rows_that_are_read_beside_is_read_in_full(spark: SparkSession, table: str, test: str) -> None:
+    predicate = f"a between 300 and 700 and {test}"
+    assert explain(spark, table, predicate).files_read == 8
+    assert sorted(scan(spark, table, predicate).collect()) == sorted(spark.table(table).where(predicate).collect())
+
+
+def test_a_function_of_the_session_that_hides_one_of_sparks_is_not_taken_for_it(
+    spark: SparkSession, table: str
+) -> None:
+    session = spark.newSession()
+    session.udf.register("year", lambda value: 1, "int")
+    assert scan(session, table, "year(d) = 1").count() == 1000
+    explained = explain(session, table, "year(d) = 1 and a = 5")
+    assert "year()" in explained.reason  # pruning uses it, too
+    other = spark.newSession()
+    other.udf.register("upper", lambda value: value, "string")
+    explained = explain(other, table, "upper(s) = 'k0005' and a = 5")
+    assert (explained.files_read, scan(other, table, "upper(s) = 'k0005' and a = 5").count()) == (1, 1)
+    assert any("hides" in part.reason for part in explained.parts)
+
+
+def test_what_the_catalog_does_not_describe_is_read_in_full(spark: SparkSession, table: str) -> None:
+    path = location(spark, table).removeprefix("file:")
+    assert scan(spark, f"parquet.`{path}`", "a = 5").count() == 1
+    assert "does not describe" in explain(spark, f"parquet.`{path}`", "a = 5").reason
+    assert spark.sql(f"SELECT * FROM {scan_sql(spark, f'parquet.`{path}`', 'a = 5')}").count() == 1
+
+
+def test_of_too_many_files_the_largest_are_left_out_and_the_others_counted(
+    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = explain(spark, table, "a = 5")
+    monkeypatch.setattr(exclusion, "LIST_UP_TO", 1)
+    monkeypatch.setattr(exclusion, "LIST_AT_MOST", 2)
+    explained = explain(spark, table, "a = 5")
+    assert (whole.files_read, explained.files_read, explained.files_total) == (1, 6, 8)
+    assert files_read(scan(spark, table, "a = 5")) == 6
+    assert explained.warnings == ["5 files that cannot match are read: their names have no numbers to exclude them by"]
+    kept = exclusion.exclude([("file:/a", 10), ("file:/b", 30), ("file:/c", 20)])
+    assert [size for _, size in kept.files] == [30, 20]
+    assert explained.bytes_total is not None
+    assert explained.bytes_read is not None
+    assert explained.bytes_total > explained.bytes_read
+
+
+def test_a_table_with_char_columns_is_read_in_full_where_spark_pads_them(spark: SparkSession, table: str) -> None:
+    name, under = "pruning_unit.padded", "pruning_unit.under_padded"
+    for one in (name, under):
+        spark.sql(f"DROP TABLE IF EXISTS {one}")
+    spark.sql(f"CREATE TABLE {name} (id BIGINT, c CHAR(3)) USING parquet")
+    query = "SELECT /*+ repartition_by_range(4, id) */ id, if(id < 25, NULL, 'ab') FROM range(100)"
+    spark.sql(f"INSERT INTO {name} {query}")
+    spark.sql(f"CREATE TABLE {under} (id BIGINT, c STRING) USING parquet LOCATION '{location(spark, name)}'")
+    rebuild_stats(spark, TableName(*under.split(".")), ["id", "c"])
+    for predicate in ("id = 5", "c IS NULL"):
+        assert explain(spark, under, predicate).files_read == 1
+        assert explain(spark, name, predicate).files_read == 4
+        assert scan(spark, name, predicate).count() == spark.table(name).where(predicate).count()

@@ -8,6 +8,9 @@ from dbt_zorder.stats import collect
 from dbt_zorder.stats.store import write_stats
 from tests.unit.pruning.helpers import location
 
+NAMES = [f"c{number}" for number in range(20)]
+WIDE = ", ".join(f"id + {number} AS {name}" for number, name in enumerate(NAMES))
+
 
 def test_makes_predicates_of_every_column_that_hold(spark: SparkSession, table: str) -> None:
     predicates = make_predicates(spark, table, most=60)
@@ -23,3 +26,13 @@ def test_finds_statistics_that_lie(spark: SparkSession, table: str) -> None:
     write_stats(stats.withColumn("columns", low), location(spark, "pruning_unit.lies"))
     found = sound(spark, "pruning_unit.lies", ["a = 5", "a = 5500"])
     assert [(m.predicate, m.pruned_rows, m.full_rows) for m in found] == [("a = 5", 0, 1)]
+
+
+def test_every_column_is_asked_and_every_kind_of_predicate(spark: SparkSession, table: str) -> None:
+    spark.sql(f"CREATE TABLE IF NOT EXISTS pruning_unit.wide USING parquet AS SELECT {WIDE} FROM range(9)")
+    write_stats(collect(spark, "pruning_unit.wide", NAMES), location(spark, "pruning_unit.wide"))
+    predicates = make_predicates(spark, "pruning_unit.wide")
+    assert len(predicates) == 40
+    assert {predicate.split("`")[1] for predicate in predicates} == set(NAMES)
+    for form in ("IS NULL", "IS NOT NULL", " = ", " <> ", "BETWEEN", " IN ", "<=>"):
+        assert any(form in predicate for predicate in predicates), form
