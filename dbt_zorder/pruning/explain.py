@@ -112,7 +112,7 @@ def explain(spark: SparkSession, table: str, predicate: str) -> Explanation:
     """
     plan = make_plan(spark, table, predicate, each=True)
     listed = None if plan.skipped_by else _listed(plan.table)
-    read = _in_folders(listed or set(), _folders(plan))
+    read = set() if listed is None else _in_folders(listed, _folders(plan))
     base: dict[str, AnyValue] = {
         "table": plan.facts.sql,
         "predicate": predicate,
