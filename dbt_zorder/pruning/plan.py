@@ -128,7 +128,7 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
         return _full(plan, stats.reason)
     if not agrees(plan.table, plan.accepted, tree):
         return _full(plan, "Spark does not confirm that the predicate was understood")
-    covered = [column for column in tree.columns() if stats.covers(column)]
+    covered = stats.covered(tree)
     set_aside = {} if plan.skipped_by else _set_aside(spark, covered, plan.facts)
     names = stats_names([column for column in covered if column not in set_aside])
     rules = Rules(is_on(spark, "spark.sql.legacy.typeCoercion.datetimeToString.enabled"))

@@ -12,7 +12,7 @@ from pyspark.sql.types import DataType, StructType
 from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn, split_name
 from dbt_zorder.pruning.table_facts import NOT_DESCRIBED, TableFacts
-from dbt_zorder.pruning.tree import Column
+from dbt_zorder.pruning.tree import Column, Node
 from dbt_zorder.stats import store
 from dbt_zorder.stats.formats import FORMATS, format_stats
 from dbt_zorder.stats.held import held_stats
@@ -52,6 +52,10 @@ class Stats:
     def covers(self, column: Column) -> bool:
         """Tell whether the column has statistics of exactly its own type."""
         return self.types.get(column.name) == column.data_type
+
+    def covered(self, tree: Node) -> list[Column]:
+        """Return the columns of a predicate that have such statistics."""
+        return [column for column in tree.columns() if self.covers(column)]
 
 
 def read_stats(spark: SparkSession, facts: TableFacts, columns: Sequence[Column] = ()) -> Stats:

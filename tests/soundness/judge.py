@@ -152,7 +152,7 @@ def _judge(world: World, group: Sequence[Asked], stats: DataFrame, verdict: Verd
     covered: dict[Any, None] = {}
     known = [item for item in group if item.tree is not None]
     for item in known:
-        covered |= dict.fromkeys(module("plan")._covered(item.tree, source) if source.frame is not None else [])
+        covered |= dict.fromkeys(source.covered(item.tree))
     names = module("decide").stats_names(list(covered))
     make = module("translate").Translator
     conditions = []
