@@ -60,7 +60,7 @@ PRUNED = [
     ("a = 5 and try_cast(s as int) is null", 1),
     (
         "a = 5 and b in (select b from (select b, rank() over (order by b) n from pruning_unit.t) where n < 9)",
-        8,
+        16,
     ),
 ]
 
