@@ -30,22 +30,8 @@ SHARE_AT_LEAST = 0.1
 PACKS_AT_MOST = 16
 """Each pack costs two string comparisons per file and row."""
 
-ZONE_SQL = "date_format(timestamp_millis(0L), 'VV')"
-"""The id of the time zone in which Spark casts what stands beside this; ``current_timezone()`` is the session's."""
-
-PROBES = (
-    "1 IN ('01')",  # as texts or, under ANSI, as numbers
-    "CAST(16777216 AS FLOAT) = 16777217",  # as floats or, under ANSI, as doubles
-    "DATE '2024-01-05' < '2024-1-1'",  # as dates or, under spark.sql.legacy.typeCoercion.datetimeToString, as texts
-    r"length('\\') = 1",  # not under spark.sql.parser.escapedStringLiterals
-    "typeof(1e0) = 'double'",  # not under spark.sql.legacy.exponentLiteralAsDecimal
-    "typeof(TIMESTAMP '2024-01-01') = 'timestamp'",  # spark.sql.timestampType
-)
-"""Tests of what a predicate's text means under a session's settings; none of them ever fails."""
-
 _NUMBERED = re.compile(r"(.*/part-)(\d{5,9})(-[^/]+)", re.DOTALL)
 _NOT_EXCLUDED = "-1"
-_WORDS = {True: "TRUE", False: "FALSE", None: "NULL"}
 
 
 @dataclass(frozen=True)
@@ -85,30 +71,6 @@ def exclude(excluded: Sequence[tuple[str, int]], kept: Sequence[str] = ()) -> Ex
     if kept:
         sql = f"(_metadata.file_path IN ({', '.join(map(quote_string, kept))}) OR {sql})"
     return Exclusion(sql, files)
-
-
-def pinned(exclusion: str, answers: Sequence[bool | None], zone: str | None = None) -> str:
-    """Return the filter for files that were chosen under some settings; under any others it leaves none out.
-
-    A query is written when its files are chosen, and may run after a hook or another thread has set another zone or
-    another way to compare, or as a view, which keeps the settings under which it was made. So Spark is asked for them
-    in the query itself, where they are those of the predicate's own casts; it finds out before it lists files.
-
-    Args:
-        exclusion: the filter.
-        answers: what ``PROBES`` gave when the files were chosen.
-        zone: what ``ZONE_SQL`` gave then; None where no time zone matters.
-    """
-    differs = [f"NOT (({probe}) <=> {_WORDS[answer]})" for probe, answer in zip(PROBES, answers, strict=True)]
-    if zone is not None:
-        differs.append(_in_another_zone(zone))
-    return f"({' OR '.join(differs)} OR {exclusion})"
-
-
-def _in_another_zone(zone: str) -> str:
-    # formats of the LEGACY time parser have no 'VV': it is told by its fractions, which it takes for milliseconds
-    known = "date_format(timestamp_millis(123L), 'SSSSSS') = '123000'"
-    return f"if({known}, {ZONE_SQL} <> {quote_string(zone)}, true)"
 
 
 def _listed(files: Sequence[tuple[str, int]]) -> str:

@@ -12,8 +12,9 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.pruning.agree import agrees, filtered, types_of
 from dbt_zorder.pruning.condition import All, Any, Atom, Unknown, can_exclude, leaves
 from dbt_zorder.pruning.decide import Decision, decide, stats_names
-from dbt_zorder.pruning.exclusion import PROBES, ZONE_SQL, exclude, pinned, worthwhile
+from dbt_zorder.pruning.exclusion import exclude, worthwhile
 from dbt_zorder.pruning.functions import OWN, called, hidden, of_chance
+from dbt_zorder.pruning.meaning import Settings, pinned, settings_of
 from dbt_zorder.pruning.moments import of_zone
 from dbt_zorder.pruning.names import Names
 from dbt_zorder.pruning.parse import comment_continues, holds_query, parse
@@ -29,12 +30,6 @@ from dbt_zorder.stats.formats import FORMATS
 
 log = logging.getLogger("dbt_zorder")
 _METADATA = "_metadata"
-_MEANING = (
-    "spark.sql.session.timeZone",
-    "spark.sql.ansi.enabled",
-    "spark.sql.legacy.typeCoercion.datetimeToString.enabled",
-)
-"""Settings on which the meaning of a predicate depends most."""
 _said: set[tuple[str, str]] = set()
 
 
@@ -85,7 +80,7 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
     if alias is not None:
         frame = frame.alias(alias)
         facts = replace(facts, qualifiers=((alias,),))
-    meant = _settings(spark)
+    meant = settings_of(spark)
     accepted = filtered(frame, predicate)
     plan = Plan(frame, accepted, facts)
     try:
@@ -103,8 +98,8 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
         if not_sparks & OWN:
             return _full(plan, f"this session has a function {min(not_sparks & OWN)}() of its own, which hides Spark's")
         names = Names(frame.schema, case_sensitive(spark), facts.qualifiers, not_sparks)
-        plan = _pruned(spark, plan, read(parsed, names), each)
-        if plan.exclusion is not None and _settings(spark) != meant:
+        plan = _pruned(spark, plan, read(parsed, names), meant, each)
+        if plan.exclusion is not None and settings_of(spark) != meant:
             return _full(_with(plan, exclusion=None, pruned=None), "another thread changed Spark's settings meanwhile")
         return plan
     except ZorderError:
@@ -113,7 +108,7 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
         return _full(plan, f"pruning failed: {first_line(exc)}")
 
 
-def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
+def _pruned(spark: SparkSession, plan: Plan, tree: Node, meant: Settings, each: bool) -> Plan:
     if is_on(spark, ESCAPED_LITERALS):
         return _full(plan, f"{ESCAPED_LITERALS} is on, so strings are not what they look like")
     if any(name.lower() == _METADATA for name in plan.table.columns):
@@ -151,7 +146,7 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, each: bool) -> Plan:
     if decision.excluded and not worthwhile(decision.rows, decision.kept_rows):
         return _with(plan, condition=condition, decision=_all_kept(decision), reason="too few rows could be left out")
     exclusion = exclude(decision.excluded, decision.kept_paths)
-    sql = _pinned(spark, exclusion.sql, tree) if exclusion.sql else None
+    sql = pinned(spark, exclusion.sql, meant, zoned=of_zone(tree)) if exclusion.sql else None
     plan = _with(plan, condition=condition, decision=replace(decision, excluded=exclusion.files), exclusion=sql)
     if sql is not None:
         pruned = plan.accepted.where(sql)
@@ -180,17 +175,6 @@ def _set_aside(spark: SparkSession, columns: list[Column], facts: TableFacts) ->
         elif is_moved(spark, column.data_type):
             found[column] = "this session is set to move dates or times that it reads to another calendar or time zone"
     return found
-
-
-def _pinned(spark: SparkSession, exclusion: str, tree: Node) -> str:
-    zone = [ZONE_SQL] if of_zone(tree) else []
-    # of a local relation, so it takes no job
-    answers = list(spark.sql(f"SELECT {', '.join([*PROBES, *zone])} FROM VALUES (1)").collect()[0])
-    return pinned(exclusion, answers[: len(PROBES)], str(answers[-1]) if zone else None)
-
-
-def _settings(spark: SparkSession) -> list[str | None]:
-    return [spark.conf.get(key, None) for key in _MEANING]
 
 
 def _full(plan: Plan, reason: str) -> Plan:

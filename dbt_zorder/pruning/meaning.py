@@ -1,0 +1,78 @@
+"""What a predicate means depends on settings; a filter holds only where they are as when its files were chosen.
+
+A query is written when its files are chosen, and may run after a hook or another thread has set another zone or another
+way to compare, or as a view, which keeps the settings under which it was made. So Spark is asked for them in the query
+itself, where they are those of the predicate's own casts; it finds out before it lists files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.sql import quote_string
+
+Settings = tuple[str | None, ...]
+"""Values of ``_KEYS`` in a session."""
+
+ZONE_SQL = "date_format(timestamp_millis(0L), 'VV')"
+"""The id of the time zone in which Spark casts what stands beside this; ``current_timezone()`` is the session's."""
+
+PROBES = {
+    "1 IN ('01')": "spark.sql.ansi.enabled",  # as texts or, under ANSI, as numbers
+    "CAST(16777216 AS FLOAT) = 16777217": "spark.sql.ansi.enabled",  # as floats or, under ANSI, as doubles
+    # as dates or as texts
+    "DATE '2024-01-05' < '2024-1-1'": "spark.sql.legacy.typeCoercion.datetimeToString.enabled",
+    r"length('\\') = 1": "spark.sql.parser.escapedStringLiterals",
+    "typeof(1e0) = 'double'": "spark.sql.legacy.exponentLiteralAsDecimal.enabled",
+    "typeof(TIMESTAMP '2024-01-01') = 'timestamp'": "spark.sql.timestampType",
+}
+"""Tests of what a predicate's text means, and the setting that each depends on; none of them ever fails."""
+
+_KEYS = tuple(dict.fromkeys([*PROBES.values(), "spark.sql.session.timeZone", "spark.sql.legacy.timeParserPolicy"]))
+_WORDS = {True: "TRUE", False: "FALSE", None: "NULL"}
+_answers: dict[tuple[Settings, bool], tuple[bool | str | None, ...]] = {}
+
+
+def settings_of(spark: SparkSession) -> Settings:
+    """Return what a session says of the settings that the meaning of a predicate depends on."""
+    return tuple(spark.conf.get(key, None) for key in _KEYS)
+
+
+def pinned(spark: SparkSession, exclusion: str, settings: Settings, *, zoned: bool) -> str:
+    """Return the filter for files that were chosen under some settings; under any others it leaves none out.
+
+    Args:
+        spark: the session, which has these settings.
+        exclusion: the filter.
+        settings: of ``settings_of``.
+        zoned: the predicate depends on the time zone.
+    """
+    answers = _answers_of(spark, settings, zoned)
+    differs = [f"NOT (({probe}) <=> {_WORDS[answer]})" for probe, answer in zip(PROBES, answers, strict=False)]  # type: ignore[index]
+    if zoned:
+        differs.append(_in_another_zone(str(answers[-1])))
+    return f"({' OR '.join(differs)} OR {exclusion})"
+
+
+def _answers_of(spark: SparkSession, settings: Settings, zoned: bool) -> Sequence[bool | str | None]:
+    """Return what the probes give; they are run once for each state of the settings, which takes 13 ms."""
+    key = (settings, zoned)
+    if getattr(spark, "_jvm", None) is None:  # servers may be of different versions
+        return _asked(spark, zoned)
+    if key not in _answers:
+        _answers[key] = _asked(spark, zoned)
+    return _answers[key]
+
+
+def _asked(spark: SparkSession, zoned: bool) -> tuple[bool | str | None, ...]:
+    # of a local relation, so it takes no job
+    text = ", ".join([*PROBES, *([ZONE_SQL] if zoned else [])])
+    return tuple(spark.sql(f"SELECT {text} FROM VALUES (1)").collect()[0])
+
+
+def _in_another_zone(zone: str) -> str:
+    # formats of the LEGACY time parser have no 'VV': it is told by its fractions, which it takes for milliseconds
+    known = "date_format(timestamp_millis(123L), 'SSSSSS') = '123000'"
+    return f"if({known}, {ZONE_SQL} <> {quote_string(zone)}, true)"
