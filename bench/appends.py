@@ -24,8 +24,9 @@ from bench.plots import keep_plot
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName
 from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import build
-from dbt_zorder.table.incremental import Batch, increment
+from dbt_zorder.table.incremental import increment
 from dbt_zorder.table.remove import drop_table
 from dbt_zorder.table.request import BuildRequest
 

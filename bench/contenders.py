@@ -22,8 +22,9 @@ from dbt_zorder.formats.incremental import increment_format
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.pruning import scan
 from dbt_zorder.stats.formats import FORMATS, format_stats
+from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import build
-from dbt_zorder.table.incremental import Batch, increment
+from dbt_zorder.table.incremental import increment
 from dbt_zorder.table.request import BuildRequest
 
 SCHEMA = "bench"

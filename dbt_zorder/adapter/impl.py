@@ -26,10 +26,11 @@ from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format, merge_format
 from dbt_zorder.stats.formats import FORMATS
+from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.checks import check_absent
 from dbt_zorder.table.clock import listening
-from dbt_zorder.table.incremental import Batch, begin, increment
+from dbt_zorder.table.incremental import begin, increment
 from dbt_zorder.table.optimize import recover
 from dbt_zorder.table.remove import drop_table, rename_stats
 from dbt_zorder.table.request import BuildRequest

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
+from dbt_zorder.table.batch import IncrementReport
 from dbt_zorder.table.build import BuildReport
-from dbt_zorder.table.incremental import IncrementReport
 from dbt_zorder.table.summary import Summary
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableInfo, TableName, properties
 from dbt_zorder.sql import quote_string
-from dbt_zorder.table.incremental import same_partitions
+from dbt_zorder.table.batch import same_partitions
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.schema_change import keeps
 

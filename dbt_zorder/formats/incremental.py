@@ -34,8 +34,7 @@ from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.sql import quote_name, type_ddl
 from dbt_zorder.table.append import AppendReport
-from dbt_zorder.table.clock import Clock
-from dbt_zorder.table.incremental import (
+from dbt_zorder.table.batch import (
     Batch,
     IncrementReport,
     after_batch,
@@ -45,6 +44,7 @@ from dbt_zorder.table.incremental import (
     schemas,
     table_of,
 )
+from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.request import BuildRequest, check_names
 from dbt_zorder.table.schema_change import add_columns_sql, conform, keeps
 

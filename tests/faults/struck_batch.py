@@ -20,8 +20,9 @@ from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table import append, journal
+from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import build
-from dbt_zorder.table.incremental import Batch, begin, increment
+from dbt_zorder.table.incremental import begin, increment
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.verify import verify_table
 from tests.faults.struck import SETTINGS, tell

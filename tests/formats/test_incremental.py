@@ -19,7 +19,7 @@ from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format, merge_format
 from dbt_zorder.formats.optimize import optimize_format, rewrite_format
 from dbt_zorder.formats.standing import read_format
-from dbt_zorder.table.incremental import Batch
+from dbt_zorder.table.batch import Batch
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import request, rows
 from tests.support import same_rows, unique

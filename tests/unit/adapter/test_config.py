@@ -100,7 +100,7 @@ def test_right_values_are_taken(key: str, value: Any, attribute: str, wanted: An
         ("zorder_files", True, "1 or more"),
         ("zorder_files", "16", "1 or more"),
         ("zorder_files", 1.5, "1 or more"),
-        ("zorder_file_size", "huge", "'auto', a number of bytes, or a text like '64MB'"),
+        ("zorder_file_size", "huge", "'auto', a number of bytes from 1000, or a text like '64MB'"),
         ("zorder_file_size", "-1MB", "'auto', a number of bytes"),
         ("zorder_file_size", 0, "'auto', a number of bytes"),
         ("zorder_file_size", [64], "'auto', a number of bytes"),

@@ -4,8 +4,8 @@ import pytest
 
 from dbt_zorder.adapter.response import ZorderResponse, append_line, status_line
 from dbt_zorder.table.append import AppendReport
+from dbt_zorder.table.batch import IncrementReport
 from dbt_zorder.table.build import BuildReport
-from dbt_zorder.table.incremental import IncrementReport
 from dbt_zorder.table.summary import Summary
 
 

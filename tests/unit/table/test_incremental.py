@@ -14,9 +14,9 @@ from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError, ColumnError, SchemaChangeError, ZorderError
 from dbt_zorder.table import build as build_module
 from dbt_zorder.table import incremental as module
-from dbt_zorder.table.aside import previous_of
+from dbt_zorder.table.batch import Batch, IncrementReport
 from dbt_zorder.table.build import build
-from dbt_zorder.table.incremental import Batch, IncrementReport, begin, increment
+from dbt_zorder.table.incremental import begin, increment
 from dbt_zorder.table.optimize import rewrite
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.version import read_marker
@@ -41,23 +41,6 @@ def test_a_batch_is_appended(spark: SparkSession, table: TableName) -> None:
     assert second.version == first.version
     assert second.table is not None
     assert second.table.rows == 120
-
-
-def test_a_batch_alone_becomes_no_table(spark: SparkSession, table: TableName) -> None:
-    with pytest.raises(BuildError, match="is not there any more"):
-        go(spark, rows(100, 120), request(table))
-    assert describe(spark, table) is None
-    spark.sql(f"CREATE VIEW {table.sql} AS {rows(0, 10)}")
-    with pytest.raises(BuildError, match="is a view by now"):
-        go(spark, rows(100, 120), request(table), overwrite=True)
-    assert spark.table(table.sql).count() == 10
-
-
-def test_a_table_that_is_aside_just_now_is_waited_for(spark: SparkSession, table: TableName) -> None:
-    wanted = made(spark, table, rows(0, 100))
-    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {previous_of(table).sql}")
-    assert go(spark, rows(100, 120), wanted).appended is not None
-    assert same(spark.table(table.sql), spark.sql(rows(0, 120)))
 
 
 def test_where_nothing_can_be_renamed_a_version_is_built(
