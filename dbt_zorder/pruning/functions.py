@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
-from dbt_zorder.jvm import class_named
 from dbt_zorder.pruning.constants import CHANCE, PLACES, REPEATABLE
 from dbt_zorder.pruning.parse import Expr
 
@@ -50,13 +49,12 @@ def hidden(spark: SparkSession, names: Iterable[str]) -> frozenset[str]:
     """Return which of some names of Spark's functions mean another one in this session, by ``spark.udf.register``."""
     asked = set(names) & REPEATABLE
     try:
-        registry = spark._jsparkSession.sessionState().functionRegistry()
-        identifier = class_named(spark._jvm, "org.apache.spark.sql.catalyst.FunctionIdentifier")
+        catalog = spark._jsparkSession.sessionState().catalog()
     except Exception:  # Spark Connect: each name is a call of the server, so only those that the predicate has
         return frozenset(name for name in asked if not _described_as_sparks_own(spark, name))
     found = []
     for name in asked | OWN:
-        entry = registry.lookupFunction(identifier(name))
+        entry = catalog.lookupBuiltinOrTempFunction(name)
         if entry.isEmpty() or not str(entry.get().getClassName()).startswith(_SPARKS_OWN):
             found.append(name)
     return frozenset(found)

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
-from dbt_zorder.arrow import collect_arrow, frame_of, takes_arrow
+from dbt_zorder.arrow import collect_arrow, first_rows, frame_of, takes_arrow
 from tests.support import settings
 
 VALUES = """
@@ -41,3 +41,14 @@ def test_no_rows_are_collected_with_their_types(spark: SparkSession) -> None:
     table = collect_arrow(spark.sql("SELECT 1L AS i, 'x' AS s").where("i > 1"))
     assert (table.num_rows, table.schema.names) == (0, ["i", "s"])
     assert table.schema.field("i").type == pa.int64()
+
+
+def test_first_rows_are_those_of_the_first_splits_with_their_types(spark: SparkSession) -> None:
+    columns = "id, spark_partition_id() AS split, CAST(id AS DECIMAL(38, 2)) AS d, INTERVAL '1' DAY AS i"
+    query = f"SELECT {columns} FROM range(0, 640, 1, 64)"
+    found = first_rows(spark.sql(query), 25)
+    assert found.schema == spark.sql(query).schema
+    rows = found.collect()
+    assert sorted(row["id"] for row in rows) == list(range(25))
+    assert max(row["split"] for row in rows) == 2
+    assert first_rows(spark.range(0), 5).count() == 0
