@@ -71,7 +71,8 @@ def test_another_folder_in_one_process_is_a_warning_said_once(
     monkeypatch.setattr(module, "_directory", "/here")
     for directory in ("/here", "/new", "/new"):
         assert open_session({}, directory) is spark
-    (record,) = caplog.records
+    # dbt's own log, where a run before has set it up, repeats what ours says
+    (record,) = (record for record in caplog.records if record.name == "dbt_zorder")
     assert record.getMessage().startswith(
         "This process has a Spark session already, with metastore and warehouse in /here: what was to be in /new is "
     )
