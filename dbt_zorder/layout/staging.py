@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
+import threading
 import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
+
+from dbt_zorder.settings import settings
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -36,9 +39,10 @@ _EXPENSIVE = {
 _FUNCTION = re.compile(r"\bUDF\(|\bHive\w*UDF#")
 """Of Scala, Java or Hive without a name in SQL: what has one looks like a function of Spark's own."""
 _CHANCE = re.compile(r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|reflect|try_reflect|java_method)\(")
-_FIELDS = "spark.sql.debug.maxToStringFields"
-"""Of an operator's columns and expressions, so many are named in a plan, 25 by default."""
-_ALL_FIELDS = "1000000"
+_ALL_FIELDS = {"spark.sql.debug.maxToStringFields": "1000000"}
+"""Of an operator's columns and expressions, so many are named in a plan; by default 25."""
+_EXPLAINING = threading.Lock()
+"""Of two threads that share a session, one would put back what the other has set."""
 
 
 def reason_to_stage(df: DataFrame) -> str | None:
@@ -84,26 +88,12 @@ def _physical_plan(df: DataFrame) -> str:
     spark = df.sparkSession
     jvm: Any = getattr(spark, "_jvm", None)
     if jvm is not None:
-        with _set(spark, _FIELDS, _ALL_FIELDS):
+        with _EXPLAINING, settings(spark, _ALL_FIELDS):
             return str(jvm.PythonSQLUtils.explainString(df._jdf.queryExecution(), "simple"))
     view = f"zorder_plan_{uuid.uuid4().hex}"
     _apart(df).createTempView(view)
     try:
-        with _set(spark, _FIELDS, _ALL_FIELDS):
+        with _EXPLAINING, settings(spark, _ALL_FIELDS):
             return str(spark.sql(f"EXPLAIN SELECT * FROM {view}").collect()[0][0])
     finally:
         spark.catalog.dropTempView(view)
-
-
-@contextlib.contextmanager
-def _set(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """Give a setting of the session a value while the block runs."""
-    before = spark.conf.get(name, None)
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(name)
-        else:
-            spark.conf.set(name, before)

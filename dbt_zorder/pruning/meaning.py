@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
+from dbt_zorder.settings import DATETIME_TO_STRING, ESCAPED_LITERALS
 from dbt_zorder.sql import quote_string
 
 Settings = tuple[str | None, ...]
@@ -23,8 +24,8 @@ PROBES = {
     "1 IN ('01')": "spark.sql.ansi.enabled",  # as texts or, under ANSI, as numbers
     "CAST(16777216 AS FLOAT) = 16777217": "spark.sql.ansi.enabled",  # as floats or, under ANSI, as doubles
     # as dates or as texts
-    "DATE '2024-01-05' < '2024-1-1'": "spark.sql.legacy.typeCoercion.datetimeToString.enabled",
-    r"length('\\') = 1": "spark.sql.parser.escapedStringLiterals",
+    "DATE '2024-01-05' < '2024-1-1'": DATETIME_TO_STRING,
+    r"length('\\') = 1": ESCAPED_LITERALS,
     "typeof(1e0) = 'double'": "spark.sql.legacy.exponentLiteralAsDecimal.enabled",
     "typeof(TIMESTAMP '2024-01-01') = 'timestamp'": "spark.sql.timestampType",
 }
@@ -32,7 +33,11 @@ PROBES = {
 
 _KEYS = tuple(dict.fromkeys([*PROBES.values(), "spark.sql.session.timeZone", "spark.sql.legacy.timeParserPolicy"]))
 _WORDS = {True: "TRUE", False: "FALSE", None: "NULL"}
-_answers: dict[tuple[Settings, bool], tuple[bool | str | None, ...]] = {}
+
+Answers = tuple[Sequence[bool | None], str | None]
+"""What the probes give, and the time zone where it was asked for."""
+
+_answers: dict[tuple[Settings, bool], Answers] = {}
 
 
 def settings_of(spark: SparkSession) -> Settings:
@@ -49,27 +54,30 @@ def pinned(spark: SparkSession, exclusion: str, settings: Settings, *, zoned: bo
         settings: of ``settings_of``.
         zoned: the predicate depends on the time zone.
     """
-    answers = _answers_of(spark, settings, zoned)
-    differs = [f"NOT (({probe}) <=> {_WORDS[answer]})" for probe, answer in zip(PROBES, answers, strict=False)]  # type: ignore[index]
-    if zoned:
-        differs.append(_in_another_zone(str(answers[-1])))
+    answers, zone = _answers_of(spark, settings, zoned)
+    differs = [f"NOT (({probe}) <=> {_WORDS[answer]})" for probe, answer in zip(PROBES, answers, strict=True)]
+    if zone is not None:
+        differs.append(_in_another_zone(zone))
     return f"({' OR '.join(differs)} OR {exclusion})"
 
 
-def _answers_of(spark: SparkSession, settings: Settings, zoned: bool) -> Sequence[bool | str | None]:
+def _answers_of(spark: SparkSession, settings: Settings, zoned: bool) -> Answers:
     """Return what the probes give; they are run once for each state of the settings, which takes 13 ms."""
     key = (settings, zoned)
-    if getattr(spark, "_jvm", None) is None:  # servers may be of different versions
-        return _asked(spark, zoned)
-    if key not in _answers:
-        _answers[key] = _asked(spark, zoned)
-    return _answers[key]
+    found = _answers.get(key)
+    if found is None:
+        found = _asked(spark, zoned)
+        # servers of Spark Connect may be of different versions, and another thread may have set something meanwhile
+        if getattr(spark, "_jvm", None) is not None and settings_of(spark) == settings:
+            _answers[key] = found
+    return found
 
 
-def _asked(spark: SparkSession, zoned: bool) -> tuple[bool | str | None, ...]:
+def _asked(spark: SparkSession, zoned: bool) -> Answers:
     # of a local relation, so it takes no job
-    text = ", ".join([*PROBES, *([ZONE_SQL] if zoned else [])])
-    return tuple(spark.sql(f"SELECT {text} FROM VALUES (1)").collect()[0])
+    text = ", ".join([*PROBES, ZONE_SQL if zoned else "NULL"])
+    *answers, zone = spark.sql(f"SELECT {text} FROM VALUES (1)").collect()[0]
+    return answers, zone
 
 
 def _in_another_zone(zone: str) -> str:

@@ -24,7 +24,7 @@ from dbt_zorder.pruning.table_facts import TableFacts, facts_of, quoted
 from dbt_zorder.pruning.translate import Translator
 from dbt_zorder.pruning.tree import Column, Node
 from dbt_zorder.pruning.types import Rules
-from dbt_zorder.settings import ESCAPED_LITERALS, is_on
+from dbt_zorder.settings import DATETIME_TO_STRING, ESCAPED_LITERALS, is_on
 from dbt_zorder.stats.foreign import is_moved
 from dbt_zorder.stats.formats import FORMATS
 
@@ -126,7 +126,7 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, meant: Settings, each: 
     covered = stats.covered(tree)
     set_aside = {} if plan.skipped_by else _set_aside(spark, covered, plan.facts)
     names = stats_names([column for column in covered if column not in set_aside])
-    rules = Rules(is_on(spark, "spark.sql.legacy.typeCoercion.datetimeToString.enabled"))
+    rules = Rules(is_on(spark, DATETIME_TO_STRING))
     types = types_of(spark, tree)
     translator = Translator(names, types, rules, set_aside=set_aside)
     condition = translator.translate(tree)

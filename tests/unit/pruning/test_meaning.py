@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName
+from dbt_zorder.pruning import meaning, scan, scan_sql
+from dbt_zorder.table.restat import rebuild_stats
+from tests.support import settings
+from tests.unit.pruning.helpers import files_read
+
+ANSI = "spark.sql.ansi.enabled"
+
+
+@pytest.mark.parametrize(
+    ("predicate", "chosen", "run"),
+    [
+        ("f < 16777217", {ANSI: "false"}, {ANSI: "true"}),
+        ("i NOT IN ('05')", {ANSI: "true"}, {ANSI: "false"}),
+        ("i IN ('05')", {ANSI: "false"}, {ANSI: "true"}),
+        (
+            "day < '2024-1-1'",
+            {ANSI: "false", "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false"},
+            {ANSI: "false", "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "true"},
+        ),
+        (r"s = 'a\\b'", {}, {"spark.sql.parser.escapedStringLiterals": "true"}),
+    ],
+)
+def test_files_chosen_under_some_settings_are_not_left_out_under_others(
+    spark: SparkSession, table: str, predicate: str, chosen: dict[str, str], run: dict[str, str]
+) -> None:
+    name = "pruning_unit.settings"
+    if not spark.catalog.tableExists(name):
+        rows = r"""VALUES (5, 16777216F, DATE'2024-01-05', 'a\\\\b'), (6, 3e8F, DATE'2024-02-05', 'a\\b'),
+            (7, 4e8F, DATE'2024-03-05', 'x') AS v(i, f, day, s)"""
+        spark.sql(f"CREATE TABLE {name} USING parquet AS SELECT /*+ repartition_by_range(3, i) */ * FROM {rows}")
+        rebuild_stats(spark, TableName(*name.split(".")), ["i", "f", "day", "s"])
+    with settings(spark, chosen):
+        text = scan_sql(spark, name, predicate)
+        there = sorted(spark.table(name).where(predicate).collect())
+        assert sorted(spark.sql(f"SELECT * FROM {text}").collect()) == there
+        assert files_read(spark.sql(f"SELECT * FROM {text}")) <= max(1, len(there))
+    with settings(spark, run):
+        wanted = sorted(spark.table(name).where(predicate).collect())
+        assert wanted != there
+        assert sorted(spark.sql(f"SELECT * FROM {text}").collect()) == wanted
+
+
+def test_tests_of_settings_are_done_before_files_are_listed(spark: SparkSession, table: str) -> None:
+    pruned = scan(spark, table, "a = 5")
+    plan = pruned._jdf.queryExecution().optimizedPlan().toString()
+    assert "typeof" not in plan
+    assert " IN ('01')" not in plan
+    assert "16777217" not in plan
+    assert files_read(pruned) == 1
+
+
+def test_what_was_answered_while_a_setting_changed_is_not_kept(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meaning, "_answers", {})
+    with settings(spark, {ANSI: "false"}):
+        before = meaning.settings_of(spark)
+    with settings(spark, {ANSI: "true"}):
+        meaning.pinned(spark, "true", before, zoned=False)
+        assert not meaning._answers
+        now = meaning.settings_of(spark)
+        filters = [meaning.pinned(spark, "true", now, zoned=zoned) for zoned in (False, True, True)]
+    assert list(meaning._answers) == [(now, False), (now, True)]
+    assert filters[1] == filters[2]
+    assert meaning.ZONE_SQL in filters[1]
+    assert meaning.ZONE_SQL not in filters[0]
