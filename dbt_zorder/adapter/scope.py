@@ -11,13 +11,13 @@ from contextlib import ExitStack, suppress
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.session import _monkey_patch_RDD
 
+from dbt_zorder.settings import REDACTED
+
 _SET = re.compile(
     r"\A(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n)*"
     r"(?:RESET\s+(?P<reset>[\w.:-]+)|SET\s+(?:(?P<zone>TIME\s+ZONE)\b|(?P<key>`[^`]+`|[\w.:-]+)\s*=))",
     re.IGNORECASE | re.DOTALL,
 )
-
-_HIDDEN = "(redacted)"
 
 
 class Scope(ExitStack):
@@ -122,7 +122,7 @@ def set_settings(spark: SparkSession) -> dict[str, str]:
     """Return the settings that are set in a session, by key."""
     rows = spark.sql("SET").collect()
     # a list of settings hides what may be a secret, and a hidden one must not be put back as such
-    return {key: str(spark.conf.get(key, value)) if _HIDDEN in value else value for key, value in rows}
+    return {key: str(spark.conf.get(key, value)) if REDACTED in value else value for key, value in rows}
 
 
 def run_aside(spark: SparkSession, sql: str, settings: dict[str, str]) -> bool:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName, describe, schema_location
 from dbt_zorder.errors import BuildError
-from dbt_zorder.formats.carry import Carried
+from dbt_zorder.formats.carry import NOTHING, Carried
 from dbt_zorder.formats.history import version_of
 from dbt_zorder.formats.lost import check_lost
 from dbt_zorder.formats.writer import check_session, create, forget_columns, table_properties
@@ -32,12 +32,7 @@ _FOLLOWING = "__zorder_format"
 
 
 def build_format(
-    spark: SparkSession,
-    df: DataFrame,
-    request: BuildRequest,
-    before: str | None = None,
-    *,
-    keep: Callable[[TableInfo | None], Carried] = lambda _: Carried(),
+    spark: SparkSession, df: DataFrame, request: BuildRequest, before: str | None = None, kept: Carried = NOTHING
 ) -> BuildReport:
     """Run a query into a table of ``request.file_format``, which is created or replaced in one commit.
 
@@ -49,7 +44,7 @@ def build_format(
         df: the query.
         request: what to build of it.
         before: version of the table whose rows are in the query; None if they need not be.
-        keep: says what a table that is replaced keeps.
+        kept: of the table that is replaced.
 
     Raises:
         ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
@@ -63,7 +58,6 @@ def build_format(
     info = describe(spark, request.table)
     is_new = info is None or info.provider != request.file_format
     table_properties(df, request.table, request, [key.column for key in keys], is_new=is_new)
-    kept = keep(info)
     with staged(df) as source:
         with clock.phase("sample"):
             layout = plan_layout(source, measured(spark, request.spec, df, info, request))
@@ -74,7 +68,10 @@ def build_format(
             clustered = apply_layout(source, layout)
             token = uuid.uuid4().hex
             _put(
-                spark, request, info, lambda to: create(clustered, to, request, keys, kept, is_new=is_new, token=token)
+                spark,
+                request,
+                info,
+                lambda to: create(clustered, to, request, keys, is_new=is_new, token=token, kept=kept),
             )
             if before is not None:
                 check_lost(spark, request.file_format, request.table, before, token)

@@ -11,8 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableInfo, TableName, properties
+from dbt_zorder.settings import REDACTED
 from dbt_zorder.sql import quote_string
 from dbt_zorder.table.batch import same_partitions
+from dbt_zorder.table.comments import set_comments
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.schema_change import keeps
 
@@ -20,7 +22,6 @@ _LOG = logging.getLogger("dbt_zorder")
 _CHECK = "delta.constraints."
 _ITS_OWN = ("delta.min", "delta.feature.", "delta.columnMapping.", "delta.rowTracking.", "delta.dataSkipping")
 """Prefixes of what Delta or the writer says of a table itself."""
-_HIDDEN = "(redacted)"
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,16 @@ class Carried:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-def carried(spark: SparkSession, info: TableInfo | None, df: DataFrame, request: BuildRequest) -> Carried:
+NOTHING = Carried()
+
+
+def carried(spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest) -> Carried:
     """Return what an incremental run that replaces all rows of a table by those of ``df`` keeps of it.
 
     Iceberg keeps the properties of a table that is replaced, and has no constraints.
     """
-    if info is None or info.provider != "delta" or request.file_format != "delta":
-        return Carried()
+    if info.provider != "delta" or request.file_format != "delta":
+        return NOTHING
     existing = spark.table(request.table.sql).schema
     same = len(existing) == len(df.schema) and keeps(existing, df.schema)
     if same and same_partitions(spark, info, request, df.schema):
@@ -54,9 +58,8 @@ def set_properties(spark: SparkSession, table: TableName, wanted: Mapping[str, s
     """Give a table the properties that its model has by now, where it has others."""
     has = properties(spark, table)
     changed = {name: value for name, value in wanted.items() if has.get(name) != value}
-    comment = changed.pop("comment", None)
-    if comment is not None:
-        spark.sql(f"COMMENT ON TABLE {table.sql} IS {quote_string(comment)}")
+    if "comment" in changed:
+        set_comments(spark, table, changed.pop("comment"), {})
     if changed:
         listed = ", ".join(f"{quote_string(name)} = {quote_string(value)}" for name, value in changed.items())
         spark.sql(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ({listed})")
@@ -65,7 +68,7 @@ def set_properties(spark: SparkSession, table: TableName, wanted: Mapping[str, s
 def _properties(spark: SparkSession, df: DataFrame, table: TableName) -> dict[str, str]:
     found = {}
     for name, value in properties(spark, table).items():
-        if name.startswith(_ITS_OWN) or _HIDDEN in value:
+        if name.startswith(_ITS_OWN) or REDACTED in value:
             continue
         if name.startswith(_CHECK):
             try:

@@ -69,13 +69,11 @@ def increment_format(
         ZorderError: the table is of another format.
         BuildError: it is not there any more.
     """
-    table_of(spark, request.table)
+    info = table_of(spark, request.table)
     if batch.overwrite and not request.spec.partition_by:
         df = _as_kept(query(), request)
         rows = conform(df, schemas(spark, df, request, batch)[1])
-        return IncrementReport.of_build(
-            build_format(spark, rows, request, keep=lambda info: carried(spark, info, rows, request))
-        )
+        return IncrementReport.of_build(build_format(spark, rows, request, kept=carried(spark, info, rows, request)))
     info = own_format(spark, request)
     spark.sql(f"REFRESH TABLE {request.table.sql}")
     before = version_of(spark, request.file_format, request.table)
@@ -84,9 +82,8 @@ def increment_format(
     if not keeps(existing, schema) or not same_partitions(spark, info, request, schema):
         # columns go, change their types, or part the table in another way: it is replaced by one of all rows
         with rows_after(spark, conform(df, schema), schema, request, batch) as rows:
-            return IncrementReport.of_build(
-                build_format(spark, rows, request, before, keep=lambda info: carried(spark, info, rows, request))
-            )
+            kept = carried(spark, info, rows, request)
+            return IncrementReport.of_build(build_format(spark, rows, request, before, kept))
     check_kept(df, conform(df, schema), request, batch)
     added = schema.fields[len(existing.fields) :]
     if added:

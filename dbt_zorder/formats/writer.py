@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from dbt_zorder.catalog import TableName, properties
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
 from dbt_zorder.errors import ConfigError
-from dbt_zorder.formats.carry import Carried, set_properties
+from dbt_zorder.formats.carry import NOTHING, Carried, set_properties
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.sql import quote_string
 from dbt_zorder.stats.delta_log import has_statistics
@@ -83,10 +83,10 @@ def create(
     table: TableName,
     request: BuildRequest,
     keys: Sequence[Key],
-    kept: Carried | None = None,
     *,
     is_new: bool,
     token: str = "",
+    kept: Carried = NOTHING,
 ) -> None:
     """Create a table of the rows of ``df``, or replace one of the same format, in one commit.
 
@@ -95,9 +95,9 @@ def create(
         table: where.
         request: of the model.
         keys: the z-order columns.
-        kept: of the table that is there.
         is_new: there is no table of this format by that name.
         token: by which the commit is found again.
+        kept: of the table that is there.
 
     Raises:
         ConfigError: the model's table properties keep no statistics of a z-order column.
@@ -105,11 +105,11 @@ def create(
     made = writer(df, table, request, whole=True, token=token)
     columns = [key.column for key in keys]
     wanted = table_properties(df, table, request, columns, is_new=is_new)
-    if kept is not None and kept.in_place:
+    if kept.in_place:
         set_properties(df.sparkSession, table, wanted)
         made.overwrite(f.lit(True))
         return
-    for name, value in {**(kept.properties if kept else {}), **wanted}.items():
+    for name, value in {**kept.properties, **wanted}.items():
         made = made.tableProperty(name, value)
     partitions = resolve_all(request.spec.partition_by, df.schema, sensitive=case_sensitive(df.sparkSession))
     if partitions:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, properties
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.settings import REDACTED
 
 _RECORD = "dbt_zorder.tblproperties"
 """Property that tells those of the model: names in hex, each with a digest of name and value.
@@ -19,7 +20,7 @@ Spark hides the value of every property in whose name or value it sees an addres
 for what it names.
 """
 
-_HIDDEN = "*********(redacted)"
+_HIDDEN = f"*********{REDACTED}"
 
 
 def with_record(own: Mapping[str, str]) -> dict[str, str]:
