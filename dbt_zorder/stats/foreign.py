@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, DateType, TimestampType
 
@@ -20,27 +22,28 @@ def is_moved(spark: SparkSession, data_type: DataType) -> bool:
     """Tell whether values of a type, read by this session, may not be those that another one reads."""
     if isinstance(data_type, TimestampType) and is_on(spark, INT96_ZONE):
         return True
-    return isinstance(data_type, TimestampType | DateType) and _is_rebased(spark)
+    return isinstance(data_type, TimestampType | DateType) and is_legacy(spark, _REBASE)
 
 
 def without_moved(stats: DataFrame) -> DataFrame:
     """Return stats without the bounds that another session may not read from the same file."""
     spark = stats.sparkSession
-    no_times, rebased = is_on(spark, INT96_ZONE), _is_rebased(spark)
+    no_times, rebased = is_on(spark, INT96_ZONE), is_legacy(spark, _REBASE)
 
     def known(kind: DataType | None, low: str, high: str) -> tuple[str, str]:
         if no_times and isinstance(kind, TimestampType):
             nothing = f"CAST(NULL AS {type_ddl(kind)})"
             return nothing, nothing
-        return (without_old(low) if rebased and isinstance(kind, TimestampType | DateType) else low), high
+        return without_old(kind, low) if rebased else low, high
 
     return with_bounds(stats, known) if no_times or rebased else stats
 
 
-def without_old(low: str) -> str:
+def without_old(kind: DataType | None, low: str) -> str:
     """Return SQL of a lower bound that is NULL where calendars differ; without a bound a file is read."""
-    return f"if({low} < DATE '1900-01-03', NULL, {low})"
+    return f"if({low} < DATE '1900-01-03', NULL, {low})" if isinstance(kind, TimestampType | DateType) else low
 
 
-def _is_rebased(spark: SparkSession) -> bool:
-    return any(str(spark.conf.get(key)).upper() == "LEGACY" for key in _REBASE)
+def is_legacy(spark: SparkSession, keys: Sequence[str]) -> bool:
+    """Tell whether one of some settings that name a calendar is LEGACY."""
+    return any(str(spark.conf.get(key)).upper() == "LEGACY" for key in keys)

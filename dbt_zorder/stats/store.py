@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, DateType, TimestampType
+from pyspark.sql.types import DataType, TimestampType
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.sql import glob_escape
-from dbt_zorder.stats.foreign import without_old
+from dbt_zorder.stats.foreign import is_legacy, without_old
 from dbt_zorder.stats.schema import STATS_DIRECTORY, with_bounds
 
 _REBASE = ("spark.sql.parquet.datetimeRebaseModeInWrite", "spark.sql.parquet.int96RebaseModeInWrite")
@@ -33,14 +33,14 @@ def _as_writable(stats: DataFrame) -> DataFrame:
     ``TIMESTAMP_MILLIS`` cuts microseconds off, and a calendar of before 1582 (``LEGACY``) lacks ten days and has other
     time zones before 1900. No setting of a single write is there for either.
     """
-    conf = stats.sparkSession.conf
-    cuts = str(conf.get("spark.sql.parquet.outputTimestampType")).upper() == "TIMESTAMP_MILLIS"
-    rebased = any(str(conf.get(key)).upper() == "LEGACY" for key in _REBASE)
+    spark = stats.sparkSession
+    cuts = str(spark.conf.get("spark.sql.parquet.outputTimestampType")).upper() == "TIMESTAMP_MILLIS"
+    rebased = is_legacy(spark, _REBASE)
 
     def written(kind: DataType | None, low: str, high: str) -> tuple[str, str]:
         if cuts and isinstance(kind, TimestampType):
             high = f"try_add({high}, INTERVAL '0.000999' SECOND)"
-        return (without_old(low) if rebased and isinstance(kind, TimestampType | DateType) else low), high
+        return without_old(kind, low) if rebased else low, high
 
     return with_bounds(stats, written) if cuts or rebased else stats
 
