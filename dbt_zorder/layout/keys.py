@@ -14,6 +14,9 @@ from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.sql import quote_name
 
+TEXT = ("string", "binary")
+"""Carriers of values that may be of any length."""
+
 SAMPLE_BYTES = 256
 """Strings and binaries are cut to this many bytes in a sample; a cut between two files is never longer."""
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import types as t
 
-from dbt_zorder.layout.keys import Key, is_ordered
+from dbt_zorder.layout.keys import TEXT, Key, is_ordered
 from dbt_zorder.layout.literals import KeyValue, json_text
 from dbt_zorder.sql import constant_array
 
@@ -47,7 +47,7 @@ def tuple_array(cuts: Sequence[Sequence[KeyValue | None]], carriers: Sequence[st
     ]
     # numbers go as text and are cast, so that nothing depends on how JSON reads them; binary is base64 there, and so is
     # text, which is sampled as binary
-    binary = [carrier in ("string", "binary") for carrier in carriers]
+    binary = [carrier in TEXT for carrier in carriers]
     read = ", ".join(f"c{n}: {'binary' if b else 'string'}" for n, b in enumerate(binary))
     wanted = ", ".join(f"c{n}: {'binary' if b else c}" for n, (b, c) in enumerate(zip(binary, carriers, strict=True)))
     return f"CAST({constant_array(items, f'struct<{read}>')} AS ARRAY<STRUCT<{wanted}>>)"

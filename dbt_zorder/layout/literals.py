@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dbt_zorder.layout.keys import TEXT
 from dbt_zorder.sql import constant_array
 
 _LEAST_MICROS = -(2**63) + 1
@@ -47,7 +48,7 @@ def json_text(value: KeyValue | None, carrier: str) -> str | None:
     """Return one key as JSON holds it: a number as text, which is cast and not read; text and binary as base64."""
     if value is None:
         return None
-    return _base64(value) if carrier in ("string", "binary") else _number(value, carrier)
+    return _base64(value) if carrier in TEXT else _number(value, carrier)
 
 
 def shortest_separator(below: bytes, above: bytes, *, text: bool) -> bytes:

@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.curve.ranks import Ranks
-from dbt_zorder.layout.keys import SAMPLE_BYTES, Key
+from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key
 from dbt_zorder.layout.literals import KeyValue, shortest_separator
 
 ROWS_PER_FILE = 300
@@ -29,7 +29,9 @@ ROWS_PER_CELL = 4
 LEAST_ROWS = 1 << 16
 MOST_BYTES = 256 << 20
 """What a sample may weigh on the driver; above it, fewer rows are taken."""
-_TEXT = ("string", "binary")
+_SHORT_TEXT = 64
+"""Bytes that a key of text is taken for, where none is known to be longer."""
+_FIRST_ROWS = 1_000
 
 
 @dataclass(frozen=True)
@@ -59,17 +61,13 @@ class Sample:
         return None if rank == 0 else _plain(self.distinct[column][rank - 1], carrier)
 
 
-_SHORT_TEXT = 64
-_FIRST_ROWS = 1_000
-
-
 def rows_wanted_of(df: DataFrame, keys: Sequence[Key], files: int, cells: int = 0) -> int:
     """Return how many rows of ``df`` to sample; see ``wanted_rows``.
 
     Where long text would weigh too much, the first rows tell how long it is.
     """
     wanted = wanted_rows(files, keys, cells, SAMPLE_BYTES)
-    texts = [key.sampled for key in keys if key.carrier in _TEXT]
+    texts = [key.sampled for key in keys if key.carrier in TEXT]
     if not texts or wanted == wanted_rows(files, keys, cells):
         return wanted
     lengths = df.select(*(f.expr(f"coalesce(octet_length({text}), 0)") for text in texts)).take(_FIRST_ROWS)
@@ -86,7 +84,7 @@ def wanted_rows(files: int, keys: Sequence[Key], cells: int = 0, text_bytes: int
         cells: of the tree.
         text_bytes: that a key of text takes.
     """
-    width = sum(text_bytes if key.carrier in _TEXT else 16 for key in keys)
+    width = sum(text_bytes if key.carrier in TEXT else 16 for key in keys)
     return min(max(LEAST_ROWS, ROWS_PER_FILE * files, ROWS_PER_CELL * cells), MOST_BYTES // width)
 
 

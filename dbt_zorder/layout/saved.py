@@ -17,7 +17,7 @@ from pyspark.sql.types import DataType, StructType
 
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.layout.curve_key import CurveKey
-from dbt_zorder.layout.keys import Key, key_of
+from dbt_zorder.layout.keys import TEXT, Key, key_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.literals import KeyValue
 
@@ -121,7 +121,7 @@ def _column(path: tuple[str, ...], schema: StructType) -> ResolvedColumn | None:
 
 def _codec(carrier: str) -> tuple[Callable[[Any], Any], Callable[[Any], KeyValue]]:
     """Return how a key of a carrier is written as JSON, and how it is read."""
-    if carrier in ("string", "binary"):
+    if carrier in TEXT:
         return lambda value: base64.b64encode(value).decode("ascii"), base64.b64decode
     if carrier.startswith("decimal"):
         return str, Decimal

@@ -151,7 +151,7 @@ def probe_row_bytes(
 def _measured(df: DataFrame, sort_by: Sequence[str], rows: int, codec: str) -> tuple[float, float] | None:
     """Return the bytes of a row in a Parquet file and in memory; None if rows could not be fetched."""
     try:
-        table = collect_arrow(first_rows(df, rows).orderBy(*map(f.expr, sort_by)))
+        table = collect_arrow(first_rows(df, rows).coalesce(1).sortWithinPartitions(*map(f.expr, sort_by)))
         sink = io.BytesIO()
         pq.write_table(table, sink, compression=_CODECS.get(codec, codec))
     except Exception as exc:  # a type that Arrow cannot carry, or more than the driver takes
