@@ -18,6 +18,7 @@ from dbt_zorder.settings import is_on
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.stats.footers import footer_stats
 from dbt_zorder.stats.foreign import without_moved
+from dbt_zorder.stats.local import LocalStats
 
 _IGNORE_CORRUPT = "spark.sql.files.ignoreCorruptFiles"
 
@@ -45,14 +46,29 @@ def collect(spark: SparkSession, table: str, columns: Sequence[str], version: st
 
 
 def collect_path(
-    spark: SparkSession, path: str, schema: StructType, columns: Sequence[ResolvedColumn], version: str
-) -> DataFrame:
-    """Return the statistics of each file below ``path``, a folder of files that this session wrote with one schema."""
+    spark: SparkSession,
+    path: str,
+    schema: StructType,
+    columns: Sequence[ResolvedColumn],
+    version: str,
+    hidden: str = "",
+) -> DataFrame | LocalStats:
+    """Return the statistics of each file below ``path``, a folder of files that this session wrote with one schema.
+
+    Args:
+        spark: the session.
+        path: of the folder.
+        schema: of the files.
+        columns: to keep stats of.
+        version: what the rows say of the table's version.
+        hidden: a part of the files' paths, for which a slash will stand once they are moved to where they belong.
+    """
     told = footer_stats(spark, path, columns, version)
     if told is not None:
-        return told
+        return told.moved(hidden) if hidden else told
     df = spark.read.schema(schema).parquet(glob_escape(path))
-    return row_stats(df, columns, version)
+    stats = row_stats(df, columns, version)
+    return stats.withColumn("file_path", f.replace("file_path", f.lit(hidden), f.lit("/"))) if hidden else stats
 
 
 def row_stats(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) -> DataFrame:

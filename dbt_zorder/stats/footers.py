@@ -17,12 +17,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
-from dbt_zorder.arrow import frame_of, takes_arrow
+from dbt_zorder.arrow import takes_arrow
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.stats.listing import listed_files, local_file
+from dbt_zorder.stats.local import LocalStats
 from dbt_zorder.stats.schema import stats_schema
 
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
@@ -40,7 +41,7 @@ class _InexactError(Exception):
     """A footer does not say exactly what the rows of its file would."""
 
 
-def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColumn], version: str) -> DataFrame | None:
+def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColumn], version: str) -> LocalStats | None:
     """Return the statistics of each file with rows below ``path`` in the shape of ``stats_schema``; no row is read.
 
     None where footers do not tell them exactly, where this process cannot open the files, and where this session makes
@@ -64,10 +65,7 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
         per_column = [_column([file[3][number] for file in files], kind) for number, kind in enumerate(types)]
     except (_InexactError, OSError, ValueError, pa.ArrowException):
         return None
-    schema = stats_schema({column.name: column.data_type for column in columns})
-    if not files:
-        return spark.createDataFrame([], schema)
-    table = pa.table(
+    rows = pa.table(
         {
             "file_path": pa.array([file[0] for file in files], pa.string()),
             "file_size": pa.array([file[1] for file in files], pa.int64()),
@@ -76,7 +74,7 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
             "columns": pa.StructArray.from_arrays(per_column, [column.name for column in columns]),
         }
     )
-    return frame_of(spark, table, schema)
+    return LocalStats(spark, rows, stats_schema({column.name: column.data_type for column in columns}))
 
 
 def _arrow_type(data_type: t.DataType) -> pa.DataType | None:

@@ -9,6 +9,7 @@ from pyspark.sql.types import DataType, TimestampType
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.stats.foreign import is_legacy, without_old
+from dbt_zorder.stats.local import LocalStats, write_local
 from dbt_zorder.stats.schema import STATS_DIRECTORY, with_bounds
 
 _REBASE = ("spark.sql.parquet.datetimeRebaseModeInWrite", "spark.sql.parquet.int96RebaseModeInWrite")
@@ -19,8 +20,16 @@ def stats_path(location: str) -> str:
     return f"{location.rstrip('/')}/{STATS_DIRECTORY}"
 
 
-def write_stats(stats: DataFrame, location: str) -> DataFrame:
-    """Write the stats of the version at ``location``, as one file in order of path; return them as they lie there."""
+def write_stats(stats: DataFrame | LocalStats, location: str) -> DataFrame:
+    """Write the stats of the version at ``location``, as one file in order of path; return them as they lie there.
+
+    Those that are there already are replaced.
+    """
+    if isinstance(stats, LocalStats):
+        written = write_local(stats, stats_path(location))
+        if written is not None:
+            return written.frame()
+        stats = stats.frame()
     stats = _as_writable(stats)
     stats.coalesce(1).sortWithinPartitions("file_path").write.mode("overwrite").parquet(stats_path(location))
     # a schema that is known need not be looked for, which would be a job of Spark's

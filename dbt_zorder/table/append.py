@@ -204,9 +204,8 @@ def _stage_stats(
     spark: SparkSession, entry: journal.Entry, df: DataFrame, columns: Sequence[ResolvedColumn], standing: Standing
 ) -> pa.Table:
     """Write the stats of the staged files, under the paths that they will have; return them as ``gather`` does."""
-    stats = collect_path(spark, entry.data, df.schema, columns, version_of(entry.version_path))
-    place_later = f.replace("file_path", f.lit(entry.hidden_part), f.lit("/"))
-    written = write_stats(stats.withColumn("file_path", place_later), entry.path)
+    version = version_of(entry.version_path)
+    written = write_stats(collect_path(spark, entry.data, df.schema, columns, version, entry.hidden_part), entry.path)
     return gather(written, [key for key in standing.keys if key.column in columns])
 
 

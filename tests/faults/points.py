@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from pyspark.sql import SparkSession
 
+from dbt_zorder.stats.local import LocalStats
 from dbt_zorder.stats.store import write_stats
 from dbt_zorder.table import build as build_module
 from dbt_zorder.table import collect as collect_module
@@ -136,7 +137,8 @@ def _mid_stats(strike: Strike, spark: SparkSession, root: Path) -> Iterator[None
     real = write_stats
 
     def wrapped(stats: Any, location: str) -> None:
-        real(stats.limit(1), location)
+        first = replace(stats, rows=stats.rows[:1]) if isinstance(stats, LocalStats) else stats.limit(1)
+        real(first, location)
         strike()
 
     with patch.object(build_module, "write_stats", wrapped):

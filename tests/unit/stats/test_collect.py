@@ -3,12 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.columns import resolve_all
 from dbt_zorder.errors import ColumnError, ZorderError
 from dbt_zorder.stats import collect, stats_schema
 from dbt_zorder.stats.collect import collect_path
+from dbt_zorder.stats.local import LocalStats
 from tests.support import settings
 
 DATA = """
@@ -73,12 +74,27 @@ def test_a_folder_with_odd_characters_is_measured(spark: SparkSession, tmp_path:
     frame = spark.sql("SELECT id, CASE WHEN id > 5 THEN 'x y/z' END AS p FROM range(10)")
     frame.write.partitionBy("p").parquet(path)
     schema = frame.schema
-    rows = collect_path(spark, path, schema, resolve_all(["id", "p"], schema), "v1").collect()
+    stats = collect_path(spark, path, schema, resolve_all(["id", "p"], schema), "v1")
+    assert isinstance(stats, DataFrame), "of a partition column no footer tells"
+    rows = stats.collect()
     assert (
         sorted(row["columns"]["id"]["max_value"] for row in rows if row["columns"]["p"]["min_value"] is None)[-1] == 5
     )
     assert sum(row["row_count"] for row in rows) == 10
     assert {row["version"] for row in rows} == {"v1"}
+
+
+@pytest.mark.parametrize("column", ["id", "half"])
+def test_files_that_are_yet_to_be_moved_are_named_as_they_will_be(
+    spark: SparkSession, tmp_path: Path, column: str
+) -> None:
+    frame = spark.range(9).selectExpr("id", "id / 2D AS half")
+    frame.coalesce(1).write.parquet(str(tmp_path / "v/_journal/data"))
+    columns = resolve_all([column], frame.schema)
+    stats = collect_path(spark, str(tmp_path / "v/_journal/data"), frame.schema, columns, "v", "/_journal/data/")
+    assert isinstance(stats, LocalStats) is (column == "id")
+    (row,) = (stats.frame() if isinstance(stats, LocalStats) else stats).collect()
+    assert Path(row["file_path"].removeprefix("file:")).parent.resolve() == (tmp_path / "v").resolve()
 
 
 def test_files_that_may_be_read_in_part_give_no_stats(spark: SparkSession, table: str) -> None:

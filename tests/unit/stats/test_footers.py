@@ -38,7 +38,12 @@ def wrote(frame: DataFrame, path: Path, **options: str) -> str:
 
 
 def told(frame: DataFrame, path: str, columns: Sequence[str]) -> DataFrame | None:
-    return footer_stats(frame.sparkSession, path, resolve_all(columns, frame.schema), "v1")
+    return by_footers(frame, path, resolve_all(columns, frame.schema))
+
+
+def by_footers(frame: DataFrame, path: str, columns: Sequence[ResolvedColumn]) -> DataFrame | None:
+    found = footer_stats(frame.sparkSession, path, columns, "v1")
+    return None if found is None else found.frame()
 
 
 def by_rows(frame: DataFrame, path: str, columns: Sequence[ResolvedColumn]) -> DataFrame:
@@ -57,7 +62,7 @@ def test_footers_say_what_the_rows_do(spark: SparkSession, tmp_path: Path, zone:
         path = wrote(frame, tmp_path / "a [b]{c} ü%20#?", **{"parquet.block.size": "100"})
         assert all(pq.read_metadata(file).num_row_groups > 9 for file in Path(path).glob("*.parquet"))
         columns = resolve_all([*EXACT, "s.x.`y z`", "a.b"], frame.schema)
-        stats = footer_stats(spark, path, columns, "v1")
+        stats = by_footers(frame, path, columns)
         assert stats is not None
         assert stats.schema == stats_schema({column.name: column.data_type for column in columns})
         rows = sorted_rows(stats)
@@ -98,7 +103,7 @@ def test_what_footers_do_not_tell_exactly_is_left_to_the_rows(
     frame = spark.range(100).selectExpr("id", f"{value} AS v")
     path = wrote(frame, tmp_path / "t")
     columns = resolve_all(["id", "v"], frame.schema)
-    found = footer_stats(spark, path, columns, "v1")
+    found = by_footers(frame, path, columns)
     assert (found is not None) is exact
     if found is not None:
         assert sorted_rows(found) == sorted_rows(by_rows(frame, path, columns))
@@ -149,7 +154,7 @@ def test_columns_that_differ_by_case_are_told_apart(spark: SparkSession, tmp_pat
         frame = spark.sql("SELECT id AS a, id + 100 AS A FROM range(9)")
         path = wrote(frame, tmp_path / "t")
         columns = resolve_all(["A", "a"], frame.schema, sensitive=True)
-        stats = footer_stats(spark, path, columns, "v1")
+        stats = by_footers(frame, path, columns)
         assert stats is not None
         assert sorted_rows(stats) == sorted_rows(by_rows(frame, path, columns))
 

@@ -1,0 +1,85 @@
+"""Stats in this process's memory, which Arrow writes beside the data: a job of Spark's takes ten times as long."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import uuid
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from dbt_zorder.arrow import frame_of
+
+_SCHEMA_KEY = "org.apache.spark.sql.parquet.row.metadata"
+"""Under which Spark's own writer keeps a file's schema, and its readers look for it."""
+
+_VERSION_KEY = "org.apache.spark.version"
+"""With it, and without the keys of another calendar, readers take dates and times for what they say."""
+
+
+@dataclass(frozen=True)
+class LocalStats:
+    """Rows of a stats table.
+
+    Attributes:
+        spark: the session that their files were listed by.
+        rows: in the shape of ``stats_schema``.
+        schema: what Spark calls it.
+    """
+
+    spark: SparkSession
+    rows: pa.Table
+    schema: StructType
+
+    def frame(self) -> DataFrame:
+        """Return the rows as a local relation of the session."""
+        if not self.rows.num_rows:
+            return self.spark.createDataFrame([], self.schema)
+        return frame_of(self.spark, self.rows, self.schema)
+
+    def moved(self, part: str) -> LocalStats:
+        """Return what the rows will say when their files have moved: a slash stands for this part of the paths."""
+        paths = pc.replace_substring(self.rows["file_path"], part, "/")
+        return replace(self, rows=self.rows.set_column(0, "file_path", paths))
+
+
+def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
+    """Write stats as one file into a folder that is not there yet, and return them as they lie there.
+
+    None, and no folder, where this process cannot do it: it is there already, or lies elsewhere. Over Spark Connect it
+    is left to the server, whose user may be another.
+
+    Args:
+        stats: of types that Arrow and Spark store alike, as those that footers tell exactly are.
+        folder: a path of this machine, with or without ``file:``.
+    """
+    place = _here(folder)
+    if place is None or getattr(stats.spark, "_jvm", None) is None:
+        return None
+    file = f"{place}/part-{uuid.uuid4()}.parquet"
+    try:
+        os.mkdir(place)
+    except OSError:
+        return None
+    try:
+        told = {_SCHEMA_KEY: stats.schema.json(), _VERSION_KEY: stats.spark.version}
+        rows = stats.rows.sort_by("file_path").replace_schema_metadata(told)
+        pq.write_table(rows, file)
+        return replace(stats, rows=pq.ParquetFile(file).read())
+    except (OSError, pa.ArrowException):
+        with contextlib.suppress(OSError):
+            shutil.rmtree(place)
+        return None
+
+
+def _here(folder: str) -> str | None:
+    """Return a folder's path on this machine; None if it names none."""
+    path = folder.removeprefix("file:")
+    path = path[2:] if path.startswith("//") else path
+    return path if path.startswith("/") else None
