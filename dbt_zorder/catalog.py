@@ -1,4 +1,4 @@
-"""What the session's catalog says of a table, read by SQL alone, so that it also works over Spark Connect."""
+"""What the session's catalog says of a table: by its own entry, or by SQL, so that it also works over Spark Connect."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import StructType
 
+from dbt_zorder.entry import Entry, entry_of
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.sql import quote_name
 
@@ -80,29 +81,37 @@ class TableInfo:
 
 def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
     """Return what the catalog says of a table or view, None if there is none by that name."""
-    try:
-        head, details = described(spark, table.sql)
-    except AnalysisException:
-        if spark.catalog.tableExists(table.sql):
-            raise
-        return None
-    columns = []
-    for row in head:
-        if row[0] == "" or row[0].startswith("# Partition"):
-            break
-        columns.append((row[0], row[1], row[2] or ""))
+    found = entry_of(spark, table.schema, table.identifier)
+    if found is None:
+        try:
+            found = _entry_by_sql(spark, table)
+        except AnalysisException:
+            if spark.catalog.tableExists(table.sql):
+                raise
+            return None
+    details = found.details
     return TableInfo(
         kind=details.get("Type", ""),
         provider=details.get("Provider", "").lower(),
         location=details.get("Location", ""),
-        partition_columns=partition_columns([row[0] for row in head]),
-        columns=columns,
+        partition_columns=found.partition_columns,
+        columns=found.columns,
         comment=details.get("Comment", ""),
         statistics=details.get("Statistics", ""),
         partition_provider=details.get("Partition Provider", ""),
         buckets=details.get("Num Buckets", ""),
         has_properties="Table Properties" in details,
     )
+
+
+def _entry_by_sql(spark: SparkSession, table: TableName) -> Entry:
+    head, details = described(spark, table.sql)
+    columns = []
+    for row in head:
+        if row[0] == "" or row[0].startswith("# Partition"):
+            break
+        columns.append((row[0], row[1], row[2] or ""))
+    return Entry(columns, partition_columns([row[0] for row in head]), details)
 
 
 def described(spark: SparkSession, name: str) -> tuple[list[Row], dict[str, str]]:
@@ -130,17 +139,16 @@ def schema_location(spark: SparkSession, schema: str) -> str:
         ZorderError: there is no such schema.
     """
     try:
-        rows = spark.sql(f"DESCRIBE SCHEMA {quote_name(schema)}").collect()
+        location = spark.catalog.getDatabase(quote_name(schema)).locationUri
     except AnalysisException as exc:
         if spark.catalog.databaseExists(quote_name(schema)):
             raise
         msg = f"There is no schema {schema}: a run makes it with the first of its models."
         raise ZorderError(msg) from exc
-    for row in rows:
-        if row[0] == "Location":
-            return str(row[1])
-    msg = f"The schema {schema} has no location."
-    raise LookupError(msg)
+    if not location:
+        msg = f"The schema {schema} has no location."
+        raise LookupError(msg)
+    return str(location)
 
 
 def served_locations(spark: SparkSession, schema: str) -> Mapping[str, str]:

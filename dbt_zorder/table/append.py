@@ -143,7 +143,7 @@ def complete(
     finally:
         journal.leave_entry(entry)
         try:
-            spark.sql(f"REFRESH TABLE {request.table.sql}")
+            spark.catalog.refreshTable(request.table.sql)
         except Exception as exc:
             _LOG.warning("the session could not be told that %s has other files by now: %s", request.table, exc)
     # the batch is in: a run that fails because a catalog does not answer would be run again, and add it twice

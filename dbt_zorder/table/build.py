@@ -192,7 +192,7 @@ def publish_stats(spark: SparkSession, table: TableName, path: str, schema: Stru
 def refresh_stats(spark: SparkSession, table: TableName, path: str) -> None:
     """Let the session see that a version has more stats by now; register their relation if it is not there."""
     if leads_to(spark, stats_table(table), stats_path(path)):
-        spark.sql(f"REFRESH TABLE {stats_table(table).sql}")
+        spark.catalog.refreshTable(stats_table(table).sql)
     else:
         publish_stats(spark, table, path)
 

@@ -48,7 +48,7 @@ def begin(spark: SparkSession, table: TableName) -> Mapping[str, int] | None:
     found = list_data(spark, info.location) if info is not None and info.provider == "parquet" else None
     if info is not None and not info.is_view:
         # the session keeps the listing of a table that it has read, which may be older than this one
-        spark.sql(f"REFRESH TABLE {table.sql}")
+        spark.catalog.refreshTable(table.sql)
     return found
 
 

@@ -116,7 +116,7 @@ def rewrite(spark: SparkSession, request: BuildRequest) -> BuildReport:
     """
     info = own_table(spark, request.table)
     before = list_data(spark, info.location)
-    spark.sql(f"REFRESH TABLE {request.table.sql}")
+    spark.catalog.refreshTable(request.table.sql)
     # what the catalog says of the table stays, whatever the model has become since
     kept = replace(
         request,
@@ -146,7 +146,7 @@ def recover(spark: SparkSession, table: TableName) -> TableInfo | None:
     if info is not None and version_of(info.location) and has_client(spark):
         completed, _ = recover_journal(spark, info.location)
         if completed:
-            spark.sql(f"REFRESH TABLE {table.sql}")
+            spark.catalog.refreshTable(table.sql)
     return info
 
 

@@ -45,7 +45,7 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
     if version_of(info.location) and ready_entries(spark, info.location):
         msg = f"Another run is moving a batch into {table}; its stats come with it. Run this again after it."
         raise ZorderError(msg)
-    spark.sql(f"REFRESH TABLE {table.sql}")  # the session may know older files
+    spark.catalog.refreshTable(table.sql)  # the session may know older files
     if not columns:
         columns = _known_columns(spark, table, info.location)
     # through memory, because the stats that are there may be read by nobody while they are replaced

@@ -66,7 +66,7 @@ def verify_table(spark: SparkSession, table: TableName) -> Verified:
             "zorder_stats, or run zorder_rebuild_stats."
         )
         raise ZorderError(msg) from exc
-    spark.sql(f"REFRESH TABLE {table.sql}")
+    spark.catalog.refreshTable(table.sql)
     listed = {row[0]: row[1] for row in listed_files(spark, location).collect()}
     kept: dict[str, Row] = {}
     findings = []

@@ -243,7 +243,7 @@ def test_a_batch_may_read_the_table_that_it_goes_into(spark: SparkSession, table
     assert spark.table(table.sql).count() == 200
 
 
-@pytest.mark.parametrize("call", ["REFRESH TABLE", "location_of", "refresh_stats"])
+@pytest.mark.parametrize("call", ["refreshTable", "location_of", "refresh_stats"])
 def test_a_catalog_that_does_not_answer_once_the_batch_is_in_fails_no_run(
     spark: SparkSession,
     table: TableName,
@@ -252,18 +252,11 @@ def test_a_catalog_that_does_not_answer_once_the_batch_is_in_fails_no_run(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     wanted = made(spark, table, rows(0, 100))
-    sql = spark.sql
     carry_out = journal.carry_out
-
-    def refuse(text: str, *args: Any, **more: Any) -> Any:
-        return fail() if text == f"REFRESH TABLE {table.sql}" else sql(text, *args, **more)
 
     def then_refuse(*args: Any) -> None:
         carry_out(*args)
-        if call == "REFRESH TABLE":
-            monkeypatch.setattr(spark, "sql", refuse)
-        else:
-            monkeypatch.setattr(module, call, fail)
+        monkeypatch.setattr(type(spark.catalog) if call == "refreshTable" else module, call, fail)
 
     monkeypatch.setattr(journal, "carry_out", then_refuse)
     assert append(spark, spark.sql(rows(100, 150)), wanted).rows == 50

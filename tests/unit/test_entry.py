@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder import catalog, entry
+from dbt_zorder.catalog import TableName, column_facts, describe
+from dbt_zorder.entry import entry_of
+from tests.support import settings
+
+WIDE = ", ".join(f"f{number}: INT" for number in range(40))
+TABLES = {
+    "plain": "CREATE TABLE {} (a INT COMMENT 'it''s\n -> two', `b c` STRUCT<`x y`: STRING>) USING parquet",
+    "commented": "CREATE TABLE {} (a INT) USING parquet COMMENT 'Type -> VIEW\nLocation -> /there' "
+    "TBLPROPERTIES ('k -> x' = 'v')",
+    "parted": "CREATE TABLE {} (a INT, p STRING, `q ü` DATE) USING parquet PARTITIONED BY (`q ü`, p)",
+    "buckets": "CREATE TABLE {} (a INT, b INT) USING parquet CLUSTERED BY (a) INTO 4 BUCKETS",
+    "outside": "CREATE TABLE {} (a DECIMAL(9, 2), t TIMESTAMP, n TIMESTAMP_NTZ, y INTERVAL YEAR TO MONTH) "
+    "USING parquet LOCATION '{path}/a b'",
+    "fixed": "CREATE TABLE {} (c CHAR(5), v VARCHAR(7) COMMENT 'seven', l ARRAY<MAP<STRING, BINARY>>) USING parquet",
+    "text": "CREATE TABLE {} (a STRING) USING csv",
+    "hive": "CREATE TABLE {} (a INT, b STRING) PARTITIONED BY (p INT) STORED AS PARQUET",
+    "view": "CREATE VIEW {} (one COMMENT 'of a view') COMMENT 'looks' TBLPROPERTIES ('k' = 'v') AS SELECT 1",
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_an_entry_says_what_describe_does(spark: SparkSession, database: str, tmp_path: Path, kind: str) -> None:
+    table = TableName(database, f"entry_{kind}")
+    (tmp_path / "a b").mkdir()
+    spark.sql(TABLES[kind].replace("{}", table.sql).replace("{path}", str(tmp_path)))
+    if kind == "plain":
+        spark.sql(f"INSERT INTO {table.sql} SELECT 1, NULL")
+        spark.sql(f"ANALYZE TABLE {table.sql} COMPUTE STATISTICS")
+    found, told = entry_of(spark, table.schema, table.identifier), catalog._entry_by_sql(spark, table)
+    assert found is not None
+    assert list(found.columns) == list(told.columns)
+    assert list(found.partition_columns) == list(told.partition_columns)
+    asked = ("Type", "Provider", "Location", "Comment", "Statistics", "Partition Provider", "Num Buckets")
+    assert {name: found.details.get(name, "") for name in asked} == {name: told.details.get(name, "") for name in asked}
+    assert ("Table Properties" in found.details) == ("Table Properties" in told.details)
+    assert ("rows" in found.details.get("Statistics", "")) is (kind == "plain")
+
+
+def test_an_entry_has_all_fields_of_a_wide_struct(spark: SparkSession, database: str) -> None:
+    spark.sql(f"CREATE TABLE {database}.entry_wide (s STRUCT<{WIDE}>) USING parquet")
+    found = entry_of(spark, database, "entry_wide")
+    assert found is not None
+    assert list(found.columns) == column_facts(spark.table(f"{database}.entry_wide").schema)
+
+
+def test_names_are_found_as_sql_finds_them(spark: SparkSession, database: str) -> None:
+    spark.sql(f"CREATE TABLE {database}.Entry_Case (A INT) USING parquet")
+    found = entry_of(spark, database.upper(), "ENTRY_CASE")
+    assert found is not None
+    assert list(found.columns) == [("A", "int", "")]
+    assert entry_of(spark, database, "no_such_entry") is None
+    assert entry_of(spark, "no_such_schema", "t") is None
+
+
+def test_what_another_catalog_answers_for_is_asked_by_sql(
+    spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark.sql(f"CREATE TABLE {database}.entry_other (a INT) USING parquet")
+    here = describe(spark, TableName(database, "entry_other"))
+    assert here is not None
+    with settings(spark, {"spark.sql.catalog.spark_catalog": "org.example.Another"}):
+        assert entry_of(spark, database, "entry_other") is None
+    monkeypatch.setattr(entry, "_CATALOG", "another_than_the_current")
+    assert entry_of(spark, database, "entry_other") is None
+    assert describe(spark, TableName(database, "entry_other")) == here
+
+
+def test_over_connect_sql_is_asked(database: str) -> None:
+    remote: Any = object()
+    assert entry_of(remote, database, "t") is None
