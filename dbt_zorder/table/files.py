@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from dbt_zorder.jvm import class_named
 from dbt_zorder.sql import glob_escape
+
+_OWN_DISK = {"org.apache.hadoop.fs.LocalFileSystem", "org.apache.hadoop.hive.ql.io.ProxyLocalFileSystem"}
+"""Classes of the file system of this machine: Hadoop's, and Hive's, which passes all on to it."""
 
 
 def has_client(spark: SparkSession) -> bool:
@@ -141,6 +145,9 @@ def write_text(spark: SparkSession, path: str, text: str) -> None:
     """Write a file of UTF-8 text that is either there as a whole or not there."""
     beside = f"{path}._writing"
     system, file = _open(spark, beside)
+    if system.getClass().getName() in _OWN_DISK:
+        _write_here(Path(_open(spark, path)[1].toUri().getPath()), text)
+        return
     stream = system.create(file, True)
     try:
         stream.write(bytearray(text.encode()))
@@ -148,6 +155,16 @@ def write_text(spark: SparkSession, path: str, text: str) -> None:
         stream.close()
     delete_path(spark, path)
     move(spark, beside, path)
+
+
+def _write_here(file: Path, text: str) -> None:
+    """Do the same on this machine's own disk, where Hadoop starts a program for the rights of each file it makes."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_name(f"{file.name}._writing")
+    beside.write_bytes(text.encode())
+    # the checksum that Hadoop wrote beside an older file would contradict the new one
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    beside.replace(file)
 
 
 def read_text(spark: SparkSession, path: str) -> str:

@@ -10,7 +10,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.table import files as module
-from dbt_zorder.table.files import delete_path, folders_with, has_client, is_empty, list_folders
+from dbt_zorder.table.files import (
+    delete_path,
+    folders_with,
+    has_client,
+    is_empty,
+    list_files,
+    list_folders,
+    read_text,
+    write_text,
+)
 
 
 def test_folders_are_listed_and_deleted(spark: SparkSession, tmp_path: Path) -> None:
@@ -43,6 +52,28 @@ def test_empty_is_empty_or_missing(spark: SparkSession, tmp_path: Path) -> None:
     assert is_empty(spark, str(tmp_path / "never"))
     (tmp_path / "x").mkdir()
     assert not is_empty(spark, str(tmp_path))
+
+
+def test_a_text_takes_the_place_of_the_one_before(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"file:{tmp_path}/a [1] %20/ü/note"
+    # as another file system would write it, and after that as this machine's does, and the other way round
+    own = module._OWN_DISK
+    for text, disks in (("one", set[str]()), ("two", own), ("drei ü", set[str]()), ("", own)):
+        monkeypatch.setattr(module, "_OWN_DISK", disks)
+        write_text(spark, path, text)
+        assert read_text(spark, path) == text
+        assert [name for name in list_files(spark, str(tmp_path / "a [1] %20" / "ü")) if name[0] != "."] == ["note"]
+    assert (tmp_path / "a [1] %20" / "ü" / "note").read_text() == ""
+
+
+def test_a_text_that_cannot_be_written_leaves_the_one_before(spark: SparkSession, tmp_path: Path) -> None:
+    write_text(spark, f"{tmp_path}/note", "kept")
+    (tmp_path / "note._writing").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_text(spark, f"{tmp_path}/note", "new")
+    assert read_text(spark, f"{tmp_path}/note") == "kept"
 
 
 class Refusing:
