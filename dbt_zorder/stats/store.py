@@ -20,7 +20,7 @@ def stats_path(location: str) -> str:
     return f"{location.rstrip('/')}/{STATS_DIRECTORY}"
 
 
-def write_stats(stats: DataFrame | LocalStats, location: str) -> DataFrame:
+def write_stats(stats: DataFrame | LocalStats, location: str) -> DataFrame | LocalStats:
     """Write the stats of the version at ``location``, as one file in order of path; return them as they lie there.
 
     Those that are there already are replaced.
@@ -28,7 +28,7 @@ def write_stats(stats: DataFrame | LocalStats, location: str) -> DataFrame:
     if isinstance(stats, LocalStats):
         written = write_local(stats, stats_path(location))
         if written is not None:
-            return written.frame()
+            return written
         stats = stats.frame()
     stats = _as_writable(stats)
     stats.coalesce(1).sortWithinPartitions("file_path").write.mode("overwrite").parquet(stats_path(location))

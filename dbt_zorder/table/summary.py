@@ -16,8 +16,9 @@ from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.errors import ZorderError
-from dbt_zorder.layout.keys import Key, key_of
+from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key, key_of
 from dbt_zorder.stats.formats import FORMATS, format_stats
+from dbt_zorder.stats.local import LocalStats
 from dbt_zorder.stats.point_query import point_query_files
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
@@ -43,14 +44,31 @@ def summarize(stats: DataFrame, keys: Sequence[Key]) -> Summary:
     return add_up(gather(stats, keys), keys)
 
 
-def gather(stats: DataFrame, keys: Sequence[Key]) -> pa.Table:
+def gather(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> pa.Table:
     """Read what counts of some stats into memory: a row a file with its path, size, rows and bounds by key."""
+    if isinstance(stats, LocalStats):
+        return _gathered(stats.rows, keys)
     bounds = []
     for number, key in enumerate(keys):
         for side in ("min_value", "max_value"):
             column = replace(key.column, path=("columns", key.column.name, side))
             bounds.append(f.expr(key_of(column).sampled).alias(f"{side}{number}"))
     return collect_arrow(stats.select("file_path", "file_size", "row_count", *bounds))
+
+
+def _gathered(rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
+    """Return the same of what is in memory already; keys are what ``Key.sampled`` makes of values that footers tell."""
+    found = rows.select(["file_path", "file_size", "row_count"])
+    for number, key in enumerate(keys):
+        told = pc.struct_field(rows["columns"], [key.column.name])
+        for side in ("min_value", "max_value"):
+            values = pc.struct_field(told, [side])
+            if key.carrier in TEXT:
+                values = pc.binary_slice(values.cast(pa.binary()), 0, SAMPLE_BYTES)
+            elif key.carrier == "bigint":
+                values = (values.cast(pa.int32()) if pa.types.is_date(values.type) else values).cast(pa.int64())
+            found = found.append_column(f"{side}{number}", values)
+    return found
 
 
 def add_up(table: pa.Table, keys: Sequence[Key]) -> Summary:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.columns import resolve_all
 from dbt_zorder.stats.footers import footer_stats
@@ -42,13 +42,14 @@ def test_a_file_that_arrow_writes_reads_as_one_that_spark_writes(
         stats = stats_of(spark, tmp_path / "p=1" / "a [b] ü%20")
         by_arrow, by_spark = str(tmp_path / "p=1" / "a [b] ü%20"), str(tmp_path / "spark")
         told = write_stats(stats, by_arrow)
+        assert isinstance(told, LocalStats)
         write_stats(stats.frame(), by_spark)
         (file,) = Path(stats_path(by_arrow)).iterdir()
         assert "arrow" in pq.read_metadata(file).created_by
         read = read_stats(spark, by_arrow)
         assert read.schema == read_stats(spark, by_spark).schema == stats.schema == told.schema
         rows = read.collect()
-        assert rows == read_stats(spark, by_spark).collect() == told.collect()
+        assert rows == read_stats(spark, by_spark).collect() == told.frame().collect()
         assert [row.file_path for row in rows] == sorted(row.file_path for row in rows)
         assert sum(row.row_count for row in rows) == 20000
         # both in one folder, as a version has them whose batches were told in different ways
@@ -69,7 +70,9 @@ def test_no_rows_are_stats_too(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.range(0).toDF("id")
     stats = footer_stats(spark, wrote(frame, tmp_path / "t"), resolve_all(["id"], frame.schema), "v1")
     assert stats is not None
-    assert write_stats(stats, str(tmp_path / "t")).collect() == []
+    told = write_stats(stats, str(tmp_path / "t"))
+    assert isinstance(told, LocalStats)
+    assert told.frame().collect() == []
     assert read_stats(spark, str(tmp_path / "t")).schema == stats.schema
 
 
@@ -107,9 +110,12 @@ def test_what_arrow_cannot_write_spark_does(
     monkeypatch.setattr(pq, "write_table", fails)
     assert write_local(stats, str(tmp_path / "s")) is None
     assert not (tmp_path / "s").exists()
-    rows = write_stats(stats, str(tmp_path / "t")).collect()
-    assert len(rows) == 4
-    assert read_stats(spark, str(tmp_path / "t")).collect() == rows
+    told = write_stats(stats, str(tmp_path / "t"))
+    assert isinstance(told, DataFrame)
+    assert (
+        read_stats(spark, str(tmp_path / "t")).collect() == told.collect() == stats.frame().sort("file_path").collect()
+    )
+    assert told.count() == 4
 
 
 def test_stats_that_are_there_already_are_replaced(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.stats import STATS_DIRECTORY
 from dbt_zorder.stats.store import read_stats, stats_path, write_stats
@@ -16,6 +16,7 @@ def test_stats_lie_inside_the_data_and_are_none_of_it(spark: SparkSession, tmp_p
     spark.range(10).write.parquet(folder)
     stats = spark.sql("SELECT concat('f', id) AS file_path, id AS row_count FROM range(3)")
     written = write_stats(stats, folder)
+    assert isinstance(written, DataFrame)
     assert written.sort("file_path").collect() == stats.collect()
     assert stats_path(folder + "/") == f"{folder}/{STATS_DIRECTORY}"
     assert spark.read.parquet(folder.replace("[", "\\[").replace("]", "\\]")).count() == 10
@@ -54,6 +55,7 @@ def test_bounds_enclose_what_they_did_however_the_session_writes(
     exact = stats.collect()
     with settings(spark, {"spark.sql.parquet.outputTimestampType": output, **rebase}):
         written = write_stats(stats, str(tmp_path))
+    assert isinstance(written, DataFrame)
     assert written.schema.simpleString() == stats.schema.simpleString()
     found = {row.file_path: row["columns"] for row in written.collect()}
     for row in exact:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
@@ -7,7 +10,9 @@ from pyspark.sql import functions as f
 from dbt_zorder.columns import resolve_all
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.stats import collect
-from dbt_zorder.table.summary import summarize
+from dbt_zorder.stats.footers import footer_stats
+from dbt_zorder.table.summary import add_up, gather, summarize
+from tests.unit.stats.test_footers import DATA, EXACT, wrote
 
 COLUMNS = ["id", "a.b", "st.in ner", "n", "day", "d", "i"]
 
@@ -50,3 +55,25 @@ def test_rows_that_nobody_counted_are_none(spark: SparkSession, table: str) -> N
     stats = collect(spark, table, ["id"]).withColumn("row_count", f.lit(None).cast("bigint"))
     summary = summarize(stats, keys)
     assert (summary.files, summary.rows, summary.point_query_files) == (4, 0, {"id": 0.0})
+
+
+def test_what_is_in_memory_is_gathered_as_spark_gathers_it(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.sql(f"SELECT *, repeat('ü', 200) || text AS long_text FROM ({DATA})")
+    columns = resolve_all([*EXACT, "s.x.`y z`", "a.b", "long_text"], frame.schema)
+    stats = footer_stats(spark, wrote(frame, tmp_path / "t"), columns, "v1")
+    assert stats is not None
+    keys = [key_of(column) for column in columns]
+    assert {key.carrier for key in keys} == {
+        "bigint",
+        "decimal(9,4)",
+        "decimal(18,6)",
+        "timestamp_ntz",
+        "string",
+        "binary",
+    }
+    for local in (stats, replace(stats, rows=stats.rows[:0])):
+        found, by_spark = gather(local, keys), gather(local.frame(), keys)
+        assert found.schema.types == by_spark.schema.types
+        assert found.schema.names == by_spark.schema.names
+        assert found.to_pylist() == by_spark.to_pylist()
+        assert add_up(found, keys) == add_up(by_spark, keys)
