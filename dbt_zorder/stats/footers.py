@@ -22,7 +22,7 @@ from pyspark.sql import types as t
 
 from dbt_zorder.arrow import takes_arrow
 from dbt_zorder.columns import ResolvedColumn
-from dbt_zorder.stats.listing import listed_files, local_file
+from dbt_zorder.stats.listing import data_files, local_file
 from dbt_zorder.stats.local import LocalStats
 from dbt_zorder.stats.schema import stats_schema
 
@@ -55,7 +55,7 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
     try:
         schema: pq.ParquetSchema | None = None
         places: list[int] = []
-        for name, size in listed_files(spark, path).collect():
+        for name, size in data_files(spark, path).items():
             footer = _open(name, size)
             if schema is None or not footer.schema.equals(schema):  # nearly always that of the file before
                 schema = footer.schema

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from dbt_zorder.disk import Place, on_disk
 from dbt_zorder.sql import glob_escape
+
+_PLAIN = "/;:@&=+$,!*'()"
+"""What ``java.net.URI`` leaves as it is in a path, besides what no encoding changes."""
+
+_METADATA = ("_metadata", "_common_metadata")
+"""Spark lists folders that begin so, though not files."""
 
 
 def listed_files(spark: SparkSession, location: str) -> DataFrame:
@@ -22,6 +29,43 @@ def listed_files(spark: SparkSession, location: str) -> DataFrame:
     return files.select(
         f.col("_metadata.file_path").alias("file_path"), f.col("_metadata.file_size").alias("file_size")
     )
+
+
+def data_files(spark: SparkSession, location: str) -> dict[str, int]:
+    """Return the same as bytes by path; of a folder on this machine's own disk without a job of Spark's.
+
+    Raises:
+        AnalysisException: there is no such folder.
+    """
+    place = on_disk(spark, location)
+    found = None if place is None else _walked(place)
+    return found if found is not None else {row[0]: row[1] for row in listed_files(spark, location).collect()}
+
+
+def _walked(place: Place) -> dict[str, int] | None:
+    """Return what Spark would list; None where it is to be asked, because it may spell a name otherwise, or fail."""
+    found = {}
+    try:
+        for folder, folders, files in os.walk(place.path, onerror=_raise, followlinks=True):
+            folders[:] = [name for name in folders if not _is_hidden(name) or name.startswith(_METADATA)]
+            for name in files:
+                size = 0 if _is_hidden(name) else os.stat(f"{folder}/{name}").st_size
+                path = f"{folder}/{name}"[len(place.path) :]
+                if size and not path.isascii():
+                    return None
+                if size:
+                    found[place.uri + quote(path, safe=_PLAIN)] = size
+    except OSError:
+        return None
+    return found
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def local_file(name: str) -> str | None:

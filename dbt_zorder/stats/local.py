@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.arrow import frame_of
+from dbt_zorder.disk import on_disk
 
 _SCHEMA_KEY = "org.apache.spark.sql.parquet.row.metadata"
 """Under which Spark's own writer keeps a file's schema, and its readers look for it."""
@@ -52,19 +53,18 @@ class LocalStats:
 def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
     """Write stats as one file into a folder that is not there yet, and return them as they lie there.
 
-    None, and no folder, where this process cannot do it: it is there already, or lies elsewhere. Over Spark Connect it
-    is left to the server, whose user may be another.
+    None, and no folder, where this process cannot do it: it is there already, or lies elsewhere.
 
     Args:
         stats: of types that Arrow and Spark store alike, as those that footers tell exactly are.
-        folder: a path of this machine, with or without ``file:``.
+        folder: as Spark would name it.
     """
-    place = _here(folder)
-    if place is None or getattr(stats.spark, "_jvm", None) is None:
+    place = on_disk(stats.spark, folder)
+    if place is None:
         return None
-    file = f"{place}/part-{uuid.uuid4()}.parquet"
+    file = f"{place.path}/part-{uuid.uuid4()}.parquet"
     try:
-        os.mkdir(place)
+        os.mkdir(place.path)
     except OSError:
         return None
     try:
@@ -74,12 +74,5 @@ def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
         return replace(stats, rows=pq.ParquetFile(file).read())
     except (OSError, pa.ArrowException):
         with contextlib.suppress(OSError):
-            shutil.rmtree(place)
+            shutil.rmtree(place.path)
         return None
-
-
-def _here(folder: str) -> str | None:
-    """Return a folder's path on this machine; None if it names none."""
-    path = folder.removeprefix("file:")
-    path = path[2:] if path.startswith("//") else path
-    return path if path.startswith("/") else None

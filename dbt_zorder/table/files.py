@@ -12,11 +12,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from dbt_zorder.disk import on_disk
 from dbt_zorder.jvm import class_named
 from dbt_zorder.sql import glob_escape
-
-_OWN_DISK = {"org.apache.hadoop.fs.LocalFileSystem", "org.apache.hadoop.hive.ql.io.ProxyLocalFileSystem"}
-"""Classes of the file system of this machine: Hadoop's, and Hive's, which passes all on to it."""
 
 
 def has_client(spark: SparkSession) -> bool:
@@ -143,11 +141,12 @@ def move(spark: SparkSession, source: str, target: str) -> bool:
 
 def write_text(spark: SparkSession, path: str, text: str) -> None:
     """Write a file of UTF-8 text that is either there as a whole or not there."""
+    here = on_disk(spark, path)
+    if here is not None:
+        _write_here(Path(here.path), text)
+        return
     beside = f"{path}._writing"
     system, file = _open(spark, beside)
-    if system.getClass().getName() in _OWN_DISK:
-        _write_here(Path(_open(spark, path)[1].toUri().getPath()), text)
-        return
     stream = system.create(file, True)
     try:
         stream.write(bytearray(text.encode()))

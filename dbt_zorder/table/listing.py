@@ -9,21 +9,18 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError
-from dbt_zorder.stats.listing import listed_files
+from dbt_zorder.stats.listing import data_files
 from dbt_zorder.table.journal import ready_entries
 
 
 def list_data(spark: SparkSession, folder: str) -> Mapping[str, int]:
     """Return the bytes of every data file below ``folder``, by its path from there.
 
-    By a Spark job over the listing alone: thousands of files take one call, where the JVM would be asked for each of
-    them from Python.
-
     Args:
         folder: one whose own name occurs nowhere else, as those of versions and journal entries; of another, a path
             is told in whole where it does not show the name.
     """
-    return {below_uri(folder, row[0]) or row[0]: row[1] for row in listed_files(spark, folder).collect()}
+    return {below_uri(folder, name) or name: size for name, size in data_files(spark, folder).items()}
 
 
 def below(folder: str, path: str) -> str:

@@ -86,7 +86,6 @@ def test_only_a_folder_of_this_machine_is_written_to(
     if written is not None:
         assert written.rows["file_path"].to_pylist() == ["a", "b"]
     assert write_local(few(spark), "s3a://bucket/s") is None
-    assert write_local(few(spark), "relative") is None
 
 
 def test_over_connect_the_server_writes(spark: SparkSession, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder.disk import on_disk
 from dbt_zorder.table import files as module
 from dbt_zorder.table.files import (
     delete_path,
@@ -54,14 +55,17 @@ def test_empty_is_empty_or_missing(spark: SparkSession, tmp_path: Path) -> None:
     assert not is_empty(spark, str(tmp_path))
 
 
+def nowhere(*_: Any) -> None:
+    """Stands for a path on another machine."""
+
+
 def test_a_text_takes_the_place_of_the_one_before(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = f"file:{tmp_path}/a [1] %20/ü/note"
     # as another file system would write it, and after that as this machine's does, and the other way round
-    own = module._OWN_DISK
-    for text, disks in (("one", set[str]()), ("two", own), ("drei ü", set[str]()), ("", own)):
-        monkeypatch.setattr(module, "_OWN_DISK", disks)
+    for text, where in (("one", nowhere), ("two", on_disk), ("drei ü", nowhere), ("", on_disk)):
+        monkeypatch.setattr(module, "on_disk", where)
         write_text(spark, path, text)
         assert read_text(spark, path) == text
         assert [name for name in list_files(spark, str(tmp_path / "a [1] %20" / "ü")) if name[0] != "."] == ["note"]

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.disk import on_disk
+
+
+@pytest.mark.parametrize("prefix", ["", "file:", "file://"])
+def test_a_path_on_this_disk_is_told_as_it_is_and_as_hadoop_writes_it(
+    spark: SparkSession, tmp_path: Path, prefix: str
+) -> None:
+    found = on_disk(spark, f"{prefix}{tmp_path}/a b%20/")
+    assert found is not None
+    assert found.path == f"{tmp_path}/a b%20"
+    assert found.uri == f"file:{tmp_path}/a%20b%2520"
+
+
+def test_what_lies_elsewhere_does_not(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dbt_zorder.disk._OWN", {"another"})
+    assert on_disk(spark, str(tmp_path)) is None
+    remote: Any = object()
+    assert on_disk(remote, str(tmp_path)) is None
