@@ -75,13 +75,15 @@ def publish(
         let_folders_tell(spark)
     old = now or describe(spark, table)
     try:
-        if old is None:
-            spark.sql(_create(table, definition, location))
-        elif _is_same(spark, table, old, definition):
+        if old is not None and _is_same(spark, table, old, definition):
             spark.sql(f"ALTER TABLE {table.sql} SET LOCATION {quote_string(location)}")
+            spark.catalog.refreshTable(table.sql)
         else:
-            _replace(spark, table, definition, location)
-        spark.sql(f"REFRESH TABLE {table.sql}")
+            if old is None:
+                spark.sql(_create(table, definition, location))
+            else:
+                _replace(spark, table, definition, location)
+            spark.sql(f"REFRESH TABLE {table.sql}")  # also in the catalog of a format that had the table before
     except Exception as exc:
         # the call may have been carried out and only its reply lost: what the catalog says now decides
         if leads_to(spark, table, location):
