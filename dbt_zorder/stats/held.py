@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.arrow import collect_arrow, frame_of
 from dbt_zorder.jvm import class_named
-from dbt_zorder.stats.store import read_stats, stats_path
+from dbt_zorder.stats.local import LocalStats
+from dbt_zorder.stats.store import known_stats, stats_path
 
 FILE_BYTES = 1 << 20
 """Of stats on disk, the most that is looked at: what is larger is worth the start of a job."""
@@ -50,7 +51,7 @@ def held_stats(spark: SparkSession, location: str) -> DataFrame | None:
         if known is not None and known[0] == files:
             _held.move_to_end(key)
             return known[1]
-    frame, size = _local(spark, read_stats(spark, location))
+    frame, size = _local(spark, known_stats(spark, location))
     with _LOCK:
         _held[key] = (files, frame, size)
         _let_go(spark)
@@ -71,9 +72,9 @@ def _files(spark: SparkSession, folder: str) -> _Files:
         return frozenset()
 
 
-def _local(spark: SparkSession, stats: DataFrame) -> tuple[DataFrame | None, int]:
+def _local(spark: SparkSession, stats: DataFrame | LocalStats) -> tuple[DataFrame | None, int]:
     try:
-        table = collect_arrow(stats)
+        table = stats.rows if isinstance(stats, LocalStats) else collect_arrow(stats)
         if table.nbytes > TABLE_BYTES:
             return None, 0
         frame = frame_of(spark, table, stats.schema)

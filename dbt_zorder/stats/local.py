@@ -1,8 +1,9 @@
-"""Stats in this process's memory, which Arrow writes beside the data: a job of Spark's takes ten times as long."""
+"""Stats in this process's memory, which Arrow writes and reads: a job of Spark's takes ten times as long."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import uuid
@@ -17,11 +18,17 @@ from pyspark.sql.types import StructType
 from dbt_zorder.arrow import frame_of
 from dbt_zorder.disk import on_disk
 
-_SCHEMA_KEY = "org.apache.spark.sql.parquet.row.metadata"
+SCHEMA_KEY = "org.apache.spark.sql.parquet.row.metadata"
 """Under which Spark's own writer keeps a file's schema, and its readers look for it."""
 
 _VERSION_KEY = "org.apache.spark.version"
 """With it, and without the keys of another calendar, readers take dates and times for what they say."""
+
+_ARROW = "parquet-cpp-arrow"
+"""How the name of Arrow's own writer begins."""
+
+MOST_BYTES = 16 << 20
+"""Of stats on disk, the most that is read as a whole."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +75,34 @@ def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
     except OSError:
         return None
     try:
-        told = {_SCHEMA_KEY: stats.schema.json(), _VERSION_KEY: stats.spark.version}
+        told = {SCHEMA_KEY: stats.schema.json(), _VERSION_KEY: stats.spark.version}
         rows = stats.rows.sort_by("file_path").replace_schema_metadata(told)
         pq.write_table(rows, file)
         return replace(stats, rows=pq.ParquetFile(file).read())
     except (OSError, pa.ArrowException):
         with contextlib.suppress(OSError):
             shutil.rmtree(place.path)
+        return None
+
+
+def read_local(spark: SparkSession, folder: str) -> LocalStats | None:
+    """Return the stats that ``write_local`` wrote to a folder, in one file or several.
+
+    None where Spark is to read them: another writer wrote one of them, they lie elsewhere, or they are large, of which
+    Spark reads the columns that are asked for.
+    """
+    place = on_disk(spark, folder)
+    if place is None:
+        return None
+    try:
+        names = sorted(name for name in os.listdir(place.path) if name[0] not in "._")
+        if sum(os.stat(f"{place.path}/{name}").st_size for name in names) > MOST_BYTES:
+            return None
+        files = [pq.ParquetFile(f"{place.path}/{name}") for name in names]
+        told = {(file.metadata.metadata or {}).get(SCHEMA_KEY.encode(), b"") for file in files}
+        if len(told) != 1 or not all(str(file.metadata.created_by).startswith(_ARROW) for file in files):
+            return None
+        rows = pa.concat_tables([file.read() for file in files]).replace_schema_metadata(None)
+        return LocalStats(spark, rows, StructType.fromJson(json.loads(told.pop())))
+    except (OSError, ValueError, TypeError, pa.ArrowException):
         return None

@@ -32,9 +32,9 @@ def column_stats_type(data_type: DataType) -> StructType:
     )
 
 
-def columns_type(stats: DataFrame) -> StructType:
-    """Return the struct of all columns that some stats are of, by their dotted names."""
-    found = stats.schema["columns"].dataType
+def columns_type(schema: StructType) -> StructType:
+    """Return the struct of all columns that stats of this schema are of, by their dotted names."""
+    found = schema["columns"].dataType
     assert isinstance(found, StructType)
     return found
 

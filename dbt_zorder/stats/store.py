@@ -9,7 +9,7 @@ from pyspark.sql.types import DataType, TimestampType
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.stats.foreign import is_legacy, without_old
-from dbt_zorder.stats.local import LocalStats, write_local
+from dbt_zorder.stats.local import LocalStats, read_local, write_local
 from dbt_zorder.stats.schema import STATS_DIRECTORY, with_bounds
 
 _REBASE = ("spark.sql.parquet.datetimeRebaseModeInWrite", "spark.sql.parquet.int96RebaseModeInWrite")
@@ -63,14 +63,24 @@ def read_stats(spark: SparkSession, location: str) -> DataFrame:
     return spark.read.parquet(glob_escape(stats_path(location)))
 
 
+def known_stats(spark: SparkSession, location: str) -> DataFrame | LocalStats:
+    """Return the same, from memory where this process can read them by itself.
+
+    Raises:
+        AnalysisException: there are none.
+    """
+    return read_local(spark, stats_path(location)) or read_stats(spark, location)
+
+
 def known_sizes(spark: SparkSession, location: str) -> pa.Table | None:
     """Return bytes and rows of each file of the version at ``location``, None if no stats can be read."""
     try:
-        return sizes_of(read_stats(spark, location))
+        return sizes_of(known_stats(spark, location))
     except Exception:  # no stats, no help
         return None
 
 
-def sizes_of(stats: DataFrame) -> pa.Table:
+def sizes_of(stats: DataFrame | LocalStats) -> pa.Table:
     """Return bytes and rows of each file of some stats."""
-    return collect_arrow(stats.select("file_size", "row_count"))
+    names = ["file_size", "row_count"]
+    return stats.rows.select(names) if isinstance(stats, LocalStats) else collect_arrow(stats.select(*names))

@@ -20,14 +20,15 @@ from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.sizing import SPLIT_ABOVE, measured_row, parse_size
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
+from dbt_zorder.stats.local import read_local
 from dbt_zorder.stats.schema import STATS_DIRECTORY
-from dbt_zorder.stats.store import read_stats, write_stats
+from dbt_zorder.stats.store import read_stats, stats_path, write_stats
 from dbt_zorder.table import journal
 from dbt_zorder.table.analyze import analyzed, measure_again
 from dbt_zorder.table.build import refresh_stats, write_data
 from dbt_zorder.table.checks import check_base, location_of, verify
 from dbt_zorder.table.clock import Clock
-from dbt_zorder.table.files import list_files
+from dbt_zorder.table.files import delete_path, list_files
 from dbt_zorder.table.listing import below_uri, check_same_files, list_data
 from dbt_zorder.table.request import BuildRequest, stats_columns, without_null_partitions
 from dbt_zorder.table.standing import Standing, known_standing
@@ -232,6 +233,8 @@ def _plan(
 
 def _merge_stats(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:
     """Write the entry's stats anew, with those of all files that stay; False if there are none that can be read."""
+    if _merge_here(spark, entry, removes):
+        return True
     try:
         old = read_stats(spark, entry.version_path)
         new = read_stats(spark, entry.path).to(old.schema)
@@ -247,4 +250,16 @@ def _merge_stats(spark: SparkSession, entry: journal.Entry, removes: set[str]) -
         write_stats(merged, entry.path)
     finally:
         merged.unpersist()
+    return True
+
+
+def _merge_here(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:
+    """Do the same where this process can read all of them by itself; False where Spark is to do it."""
+    old, new = (read_local(spark, stats_path(path)) for path in (entry.version_path, entry.path))
+    if old is None or new is None or old.schema != new.schema:
+        return False
+    stays = [below_uri(entry.version_path, path) not in removes for path in old.rows["file_path"].to_pylist()]
+    rows = pa.concat_tables([old.rows.filter(pa.array(stays, pa.bool_())), new.rows])
+    delete_path(spark, stats_path(entry.path))
+    write_stats(replace(new, rows=rows), entry.path)
     return True

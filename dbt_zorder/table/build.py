@@ -23,7 +23,7 @@ from dbt_zorder.layout.sizing import measured_row, parse_size
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_SUFFIX
-from dbt_zorder.stats.store import known_sizes, read_stats, stats_path, write_stats
+from dbt_zorder.stats.store import known_sizes, known_stats, stats_path, write_stats
 from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.aside import bring_back, following_of
 from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, check_version, location_of, verify
@@ -186,7 +186,7 @@ def publish_stats(spark: SparkSession, table: TableName, path: str, schema: Stru
     """
     if version_of(location_of(spark, table)) != version_of(path):
         return
-    publish(spark, stats_table(table), Definition(schema or read_stats(spark, path).schema), stats_path(path))
+    publish(spark, stats_table(table), Definition(schema or known_stats(spark, path).schema), stats_path(path))
 
 
 def refresh_stats(spark: SparkSession, table: TableName, path: str) -> None:

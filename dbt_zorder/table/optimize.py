@@ -15,7 +15,7 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.stats.schema import columns_type
-from dbt_zorder.stats.store import read_stats
+from dbt_zorder.stats.store import known_stats
 from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.files import has_client
@@ -184,7 +184,7 @@ def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
         raise ZorderError(msg)
     known: list[str] = []
     with contextlib.suppress(Exception):  # no stats, no columns beside the clustering ones
-        known = columns_type(read_stats(spark, info.location)).names
+        known = columns_type(known_stats(spark, info.location).schema).names
     return BuildRequest(
         table,
         LayoutSpec(by=marker.zorder_by, partition_by=list(info.partition_columns)),

@@ -10,7 +10,7 @@ from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.stats.collect import collect
 from dbt_zorder.stats.schema import columns_type
-from dbt_zorder.stats.store import read_stats, write_stats
+from dbt_zorder.stats.store import known_stats, write_stats
 from dbt_zorder.table.build import publish_stats
 from dbt_zorder.table.journal import ready_entries
 from dbt_zorder.table.optimize import recover
@@ -65,7 +65,7 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
 
 def _known_columns(spark: SparkSession, table: TableName, location: str) -> list[str]:
     try:
-        return list(columns_type(read_stats(spark, location)).names)
+        return list(columns_type(known_stats(spark, location).schema).names)
     except Exception as exc:
         msg = f"{table} has no stats yet: name the columns to keep them of."
         raise ZorderError(msg) from exc

@@ -14,7 +14,7 @@ from dbt_zorder.columns import case_sensitive, resolve_all
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.stats.schema import columns_type
-from dbt_zorder.stats.store import read_stats
+from dbt_zorder.stats.store import known_stats
 from dbt_zorder.table.listing import below_uri
 from dbt_zorder.table.summary import gather, total_of
 from dbt_zorder.table.tree import Tree, read_tree
@@ -87,12 +87,12 @@ def _shape(table: pa.Table) -> list[tuple[str, pa.DataType]]:
 
 
 def _with_stats(spark: SparkSession, standing: Standing, schema: StructType, spec: LayoutSpec) -> Standing:
-    stats = read_stats(spark, standing.location)
+    stats = known_stats(spark, standing.location)
     tree = standing.tree
     if tree is not None and tree.layout is not None:
         keys = list(tree.layout.keys)
     else:
         keys = [key_of(column) for column in resolve_all(spec.by, schema, sensitive=case_sensitive(spark))]
-    columns = columns_type(stats).names
+    columns = columns_type(stats.schema).names
     keys = [key for key in keys if key.column.name in columns]
     return replace(standing, columns=columns, keys=keys, files=gather(stats, keys))

@@ -21,7 +21,7 @@ from dbt_zorder.stats.formats import FORMATS, format_stats
 from dbt_zorder.stats.local import LocalStats
 from dbt_zorder.stats.point_query import point_query_files
 from dbt_zorder.stats.schema import columns_type
-from dbt_zorder.stats.store import read_stats
+from dbt_zorder.stats.store import known_stats
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Summary:
     point_query_files: Mapping[str, float]
 
 
-def summarize(stats: DataFrame, keys: Sequence[Key]) -> Summary:
+def summarize(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> Summary:
     """Read a version's stats, one row a file, and sum them up."""
     return add_up(gather(stats, keys), keys)
 
@@ -101,7 +101,7 @@ def rows_by_folder(table: pa.Table) -> list[int]:
     return [int(rows or 0) for rows in by_folder.aggregate([("row_count", "sum")])["row_count_sum"].to_pylist()]
 
 
-def summarize_format(stats: DataFrame, keys: Sequence[Key]) -> Summary:
+def summarize_format(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> Summary:
     """Read the statistics that a format keeps, and sum them up."""
     return add_up_format(gather(stats, keys), keys)
 
@@ -121,16 +121,17 @@ def current_summary(spark: SparkSession, table: TableName) -> Summary:
         ZorderError: the table does not exist or has no stats.
     """
     info = describe(spark, table)
+    stats: DataFrame | LocalStats
     try:
         if info is not None and info.provider in FORMATS:
             stats = format_stats(spark, info.provider, table, [key.column for key in _ordered(spark, table)])
         else:
-            stats = read_stats(spark, info.location if info else "")
+            stats = known_stats(spark, info.location if info else "")
     except Exception as exc:
         msg = f"{table} has no stats: give its model a zorder_by, or the post-hook zorder_stats."
         raise ZorderError(msg) from exc
     keys = []
-    for column in columns_type(stats).fields:
+    for column in columns_type(stats.schema).fields:
         bounds = column.dataType
         assert isinstance(bounds, StructType)
         keys.append(key_of(ResolvedColumn((column.name,), bounds["min_value"].dataType)))

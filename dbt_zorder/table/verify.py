@@ -59,7 +59,7 @@ def verify_table(spark: SparkSession, table: TableName) -> Verified:
     location = info.location if info else ""
     try:
         stats = read_stats(spark, location).cache()
-        columns = columns_type(stats)
+        columns = columns_type(stats.schema)
     except Exception as exc:
         msg = (
             f"{table} has no stats that can be read: build its model with zorder_by, give it the post-hook "

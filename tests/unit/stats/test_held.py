@@ -80,7 +80,7 @@ def test_what_cannot_be_held_is_read_as_it_lies(
 def test_a_refusal_is_remembered(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_stats(spark.sql("SELECT 'a' AS file_path, interval 1 year AS y"), str(tmp_path))
     assert held_stats(spark, str(tmp_path)) is None
-    monkeypatch.setattr(held, "read_stats", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(held, "known_stats", lambda *_: pytest.fail("read again"))
     assert held_stats(spark, str(tmp_path)) is None
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.columns import resolve_all
+from dbt_zorder.stats import local
 from dbt_zorder.stats.footers import footer_stats
-from dbt_zorder.stats.local import LocalStats, write_local
+from dbt_zorder.stats.local import LocalStats, read_local, write_local
 from dbt_zorder.stats.schema import stats_schema
-from dbt_zorder.stats.store import read_stats, stats_path, write_stats
+from dbt_zorder.stats.store import known_stats, read_stats, stats_path, write_stats
 from tests.support import settings
 from tests.unit.stats.test_footers import DATA, EXACT, wrote
 
@@ -122,3 +124,64 @@ def test_stats_that_are_there_already_are_replaced(spark: SparkSession, tmp_path
     for rows in (stats.rows, stats.rows[:1]):
         write_stats(replace(stats, rows=rows), str(tmp_path / "t"))
     assert read_stats(spark, str(tmp_path / "t")).count() == 1
+
+
+def test_what_arrow_wrote_is_read_by_it(spark: SparkSession, tmp_path: Path) -> None:
+    stats = stats_of(spark, tmp_path / "t")
+    for number in range(4):
+        (tmp_path / f"{number}").mkdir()
+        write_stats(replace(stats, rows=stats.rows[number : number + 1]), str(tmp_path / f"{number}"))
+    folder = Path(stats_path(str(tmp_path / "0")))
+    for number in range(1, 4):
+        (file,) = Path(stats_path(str(tmp_path / f"{number}"))).glob("*.parquet")
+        file.rename(folder / file.name)
+    (folder / "_SUCCESS").touch()
+    found = read_local(spark, f"file:{folder}")
+    assert found is not None
+    assert found.schema == stats.schema
+    assert sorted(found.frame().collect()) == sorted(stats.frame().collect())
+    assert known_stats(spark, str(tmp_path / "0")).schema == read_stats(spark, str(tmp_path / "0")).schema
+
+
+def _by_spark(spark: SparkSession, stats: LocalStats, folder: Path) -> None:
+    stats.frame().write.mode("append").parquet(str(folder))
+
+
+def _of_others(spark: SparkSession, stats: LocalStats, folder: Path) -> None:
+    other = stats_schema({"other": stats.schema["row_count"].dataType})
+    pq.write_table(pa.table({"x": [1]}).replace_schema_metadata({local.SCHEMA_KEY: other.json()}), folder / "o.parquet")
+
+
+def _without_schema(spark: SparkSession, stats: LocalStats, folder: Path) -> None:
+    next(folder.iterdir()).unlink()
+    pq.write_table(stats.rows, folder / "s.parquet")
+
+
+def _garbage(spark: SparkSession, stats: LocalStats, folder: Path) -> None:
+    next(folder.iterdir()).write_bytes(b"x" * 500)
+
+
+def _gone(spark: SparkSession, stats: LocalStats, folder: Path) -> None:
+    next(folder.iterdir()).unlink()
+
+
+@pytest.mark.parametrize("spoil", [_by_spark, _of_others, _without_schema, _garbage, _gone])
+def test_what_is_not_arrows_alone_is_left_to_spark(
+    spark: SparkSession, tmp_path: Path, spoil: Callable[[SparkSession, LocalStats, Path], None]
+) -> None:
+    stats = stats_of(spark, tmp_path / "t")
+    write_stats(stats, str(tmp_path / "t"))
+    folder = Path(stats_path(str(tmp_path / "t")))
+    assert read_local(spark, str(folder)) is not None
+    spoil(spark, stats, folder)
+    assert read_local(spark, str(folder)) is None
+
+
+def test_large_stats_and_none_are_left_to_spark(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_stats(stats_of(spark, tmp_path / "t"), str(tmp_path / "t"))
+    monkeypatch.setattr(local, "MOST_BYTES", 100)
+    assert read_local(spark, stats_path(str(tmp_path / "t"))) is None
+    assert isinstance(known_stats(spark, str(tmp_path / "t")), DataFrame)
+    assert read_local(spark, str(tmp_path / "never")) is None

@@ -118,10 +118,13 @@ def test_appending_goes_into_old_partitions_and_new_ones(spark: SparkSession, ta
     assert_sound(spark, table)
 
 
+@pytest.mark.parametrize("here", [True, False])
 def test_many_batches_keep_their_stats_in_few_files(
-    spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch, here: bool
 ) -> None:
     monkeypatch.setattr(module, "_MOST_STATS_FILES", 2)
+    if not here:
+        monkeypatch.setattr(module, "read_local", lambda *_: None)
     wanted = made(spark, table, rows(0, 50), files=1)
     for number in range(3):
         append(spark, spark.sql(rows(50 + 10 * number, 60 + 10 * number)), wanted)
