@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, column_facts, describe
+from dbt_zorder.entry import move_entry
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.sql import quote_name, quote_string, type_ddl
 from dbt_zorder.table.aside import following_of, take_place
@@ -76,7 +77,8 @@ def publish(
     old = now or describe(spark, table)
     try:
         if old is not None and _is_same(spark, table, old, definition):
-            spark.sql(f"ALTER TABLE {table.sql} SET LOCATION {quote_string(location)}")
+            if not move_entry(spark, table.schema, table.identifier, location):
+                spark.sql(f"ALTER TABLE {table.sql} SET LOCATION {quote_string(location)}")
             spark.catalog.refreshTable(table.sql)
         else:
             if old is None:

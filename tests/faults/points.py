@@ -15,10 +15,12 @@ from unittest.mock import patch
 
 from pyspark.sql import SparkSession
 
+from dbt_zorder.entry import move_entry
 from dbt_zorder.stats.local import LocalStats
 from dbt_zorder.stats.store import write_stats
 from dbt_zorder.table import build as build_module
 from dbt_zorder.table import collect as collect_module
+from dbt_zorder.table import swap as swap_module
 from dbt_zorder.table.files import delete_path
 
 STEPS = (
@@ -148,18 +150,19 @@ def _mid_stats(strike: Strike, spark: SparkSession, root: Path) -> Iterator[None
 @contextlib.contextmanager
 def _mid_publish(strike: Strike, spark: SparkSession, root: Path) -> Iterator[None]:
     """Strike when the catalog has carried out the swap and its reply is on its way."""
-    real = spark.sql
+    real = move_entry
     struck = False
 
-    def wrapped(text: str, *args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any) -> bool:
         nonlocal struck
-        result = real(text, *args, **kwargs)
-        if not struck and "SET LOCATION" in text:
+        moved = real(*args)
+        if not struck:
+            assert moved
             struck = True
             strike()
-        return result
+        return moved
 
-    with patch.object(spark, "sql", wrapped):
+    with patch.object(swap_module, "move_entry", wrapped):
         yield
 
 

@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder import catalog, entry
 from dbt_zorder.catalog import TableName, column_facts, describe
-from dbt_zorder.entry import entry_of
+from dbt_zorder.entry import entry_of, move_entry
+from dbt_zorder.table.swap import Definition, publish
 from tests.support import settings
 
 WIDE = ", ".join(f"f{number}: INT" for number in range(40))
@@ -77,3 +78,54 @@ def test_what_another_catalog_answers_for_is_asked_by_sql(
 def test_over_connect_sql_is_asked(database: str) -> None:
     remote: Any = object()
     assert entry_of(remote, database, "t") is None
+    assert not move_entry(remote, database, "t", "/there")
+
+
+@pytest.mark.parametrize("partitioned", ["", "PARTITIONED BY (p)"])
+def test_an_entry_is_moved_as_sql_moves_it(
+    spark: SparkSession, database: str, tmp_path: Path, partitioned: str
+) -> None:
+    sizes = {}
+    for name, rows in (("few a b", 10), ("many", 50000)):
+        spark.range(rows).selectExpr("id", "1 AS p").write.parquet(str(tmp_path / name))
+        sizes[name] = sum(file.stat().st_size for file in (tmp_path / name).glob("*.parquet"))
+    table = TableName(database, f"Entry_Moves{len(partitioned)}")
+    facts = []
+    for by_sql in (True, False):
+        spark.sql(f"DROP TABLE IF EXISTS {table.sql}")
+        with settings(spark, {"spark.sql.hive.manageFilesourcePartitions": "false"}):
+            spark.sql(
+                f"CREATE TABLE {table.sql} (id BIGINT COMMENT 'c', p INT) USING parquet {partitioned} COMMENT 't' "
+                f"LOCATION '{tmp_path}/empty' TBLPROPERTIES ('k' = 'v')"
+            )
+        spark.table(table.sql).collect()  # so that the session knows its files
+        for name in ("many", "few a b"):
+            if by_sql:
+                spark.sql(f"ALTER TABLE {table.sql} SET LOCATION '{tmp_path}/{name}'")
+            else:
+                assert move_entry(spark, table.schema, table.identifier, f"{tmp_path}/{name}")
+                spark.catalog.refreshTable(table.sql)
+            if not partitioned:
+                assert spark.table(table.sql).count() == (50000 if name == "many" else 10)
+            info = describe(spark, table)
+            assert info is not None
+            assert info.location == f"file:{tmp_path}/{name}"
+            facts.append((by_sql, info, sorted(spark.sql(f"SHOW TBLPROPERTIES {table.sql}").collect())))
+    assert [fact[1:] for fact in facts if fact[0]] == [fact[1:] for fact in facts if not fact[0]]
+
+
+def test_what_was_analyzed_is_left_to_sql(spark: SparkSession, database: str, tmp_path: Path) -> None:
+    for name, rows in (("few", 10), ("many", 50000)):
+        spark.range(rows).write.parquet(str(tmp_path / name))
+    table = TableName(database, "entry_analyzed")
+    spark.sql(f"CREATE TABLE {table.sql} (id BIGINT) USING parquet LOCATION '{tmp_path}/few'")
+    spark.sql(f"ANALYZE TABLE {table.sql} COMPUTE STATISTICS")
+    assert not move_entry(spark, table.schema, table.identifier, f"{tmp_path}/many")
+    info = describe(spark, table)
+    assert info is not None
+    assert info.location == f"file:{tmp_path}/few"
+    publish(spark, table, Definition(spark.table(table.sql).schema), f"{tmp_path}/many", info)
+    assert spark.table(table.sql).count() == 50000
+    assert (describe(spark, table) or info).statistics.partition(" ")[0] == str(
+        sum(file.stat().st_size for file in (tmp_path / "many").glob("*.parquet"))
+    )
