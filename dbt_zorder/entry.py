@@ -79,7 +79,8 @@ def move_entry(spark: SparkSession, schema: str, identifier: str, location: str)
         if _STATISTICS in kept.properties().mkString("\n"):
             return False
         place = class_named(jvm, "org.apache.spark.sql.catalyst.catalog.CatalogUtils").stringToURI(location)
-        others = (getattr(found, f"withNewStorage$default${number}")() for number in range(2, 7))
+        fields = found.storage().productArity()
+        others = (getattr(found, f"withNewStorage$default${number}")() for number in range(2, fields + 1))
         catalog.alterTable(found.withNewStorage(class_named(jvm, "scala.Some")(place), *others))
     except Exception:  # a catalog of another kind, or one that refused: SQL says why
         return False

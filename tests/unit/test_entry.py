@@ -14,7 +14,7 @@ from tests.support import settings
 
 WIDE = ", ".join(f"f{number}: INT" for number in range(40))
 TABLES = {
-    "plain": "CREATE TABLE {} (a INT COMMENT 'it''s\n -> two', `b c` STRUCT<`x y`: STRING>) USING parquet",
+    "plain": "CREATE TABLE {} (a INT COMMENT 'one\n -> two', `b c` STRUCT<`x y`: STRING>) USING parquet",
     "commented": "CREATE TABLE {} (a INT) USING parquet COMMENT 'Type -> VIEW\nLocation -> /there' "
     "TBLPROPERTIES ('k -> x' = 'v')",
     "parted": "CREATE TABLE {} (a INT, p STRING, `q ü` DATE) USING parquet PARTITIONED BY (`q ü`, p)",
