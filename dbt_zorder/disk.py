@@ -21,10 +21,12 @@ class Place:
     Attributes:
         path: absolute.
         uri: the same as Spark lists it, special characters encoded.
+        mode: rights of a file that Spark would make there.
     """
 
     path: str
     uri: str
+    mode: int
 
 
 def on_disk(spark: SparkSession, path: str) -> Place | None:
@@ -35,10 +37,16 @@ def on_disk(spark: SparkSession, path: str) -> Place | None:
         return None
     try:
         place = class_named(jvm, "org.apache.hadoop.fs.Path")(path)
-        system = place.getFileSystem(context.hadoopConfiguration())
+        conf = context.hadoopConfiguration()
+        scheme = place.toUri().getScheme()
+        # to open another file system may take a login
+        if (scheme or class_named(jvm, "org.apache.hadoop.fs.FileSystem").getDefaultUri(conf).getScheme()) != "file":
+            return None
+        system = place.getFileSystem(conf)
         if system.getClass().getName() not in _OWN:
             return None
         uri = system.makeQualified(place).toUri()
+        umask = class_named(jvm, "org.apache.hadoop.fs.permission.FsPermission").getUMask(conf).toShort()
     except Exception:  # no file system for it, or another machine in its name: whoever uses it will say so
         return None
-    return Place(os.path.normpath(uri.getPath()), f"file:{uri.getRawPath().rstrip('/')}")
+    return Place(os.path.normpath(uri.getPath()), f"file:{uri.getRawPath().rstrip('/')}", 0o666 & ~umask)

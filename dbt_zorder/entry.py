@@ -7,6 +7,7 @@ EXTENDED`` prints, by the same names.
 from __future__ import annotations
 
 import json
+import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +17,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.jvm import class_named
+from dbt_zorder.settings import is_on
+
+_LOG = logging.getLogger("dbt_zorder")
 
 _STATISTICS = "spark.sql.statistics."
 """What properties begin with in which Spark keeps what ``ANALYZE TABLE`` found."""
+
+_MEASURES = "spark.sql.statistics.size.autoUpdate.enabled"
+"""With it SET LOCATION measures a table's size anew."""
+
+_PYTHONS_OWN = '"type":"udt"'
+"""How a type that a user has defined stands in a schema's JSON."""
 
 _CATALOG = "spark_catalog"
 """Name of the one that every session has; a format that takes it over has a setting of its own for it."""
@@ -47,10 +57,13 @@ def entry_of(spark: SparkSession, schema: str, identifier: str) -> Entry | None:
     """
     jvm: Any = getattr(spark, "_jvm", None)
     try:
-        if jvm is None or not _is_sparks_own(spark):
+        if jvm is None or not _is_sparks_own(spark, schema):
             return None
         found = _entry(spark, jvm, schema, identifier)
-        fields = StructType.fromJson(json.loads(found.schema().json())).fields
+        told = found.schema().json()
+        if _PYTHONS_OWN in told:  # all of those have one name here
+            return None
+        fields = StructType.fromJson(json.loads(told)).fields
         between = f"\n{uuid.uuid4()}\n"  # stands in no comment
         parts = found.partitionColumnNames().mkString(between)
         details = dict(line.partition(" -> ")[::2] for line in found.toLinkedHashMap().mkString(between).split(between))
@@ -64,14 +77,14 @@ def move_entry(spark: SparkSession, schema: str, identifier: str, location: str)
     """Do what ``ALTER TABLE ... SET LOCATION`` does, in one call of the metastore where that takes two.
 
     The other one deletes what was analyzed of a table, so it is left to SQL where anything was. Hive measures the bytes
-    anew by itself.
+    of a table without partitions anew by itself, either way.
 
     Returns:
         False where SQL is to do it; it can in any case: to do this twice is to do it once.
     """
     jvm: Any = getattr(spark, "_jvm", None)
     try:
-        if jvm is None or not _is_sparks_own(spark):
+        if jvm is None or not _is_sparks_own(spark, schema) or is_on(spark, _MEASURES):
             return False
         catalog = spark._jsparkSession.sessionState().catalog()
         found = _entry(spark, jvm, schema, identifier)
@@ -82,7 +95,8 @@ def move_entry(spark: SparkSession, schema: str, identifier: str, location: str)
         fields = found.storage().productArity()
         others = (getattr(found, f"withNewStorage$default${number}")() for number in range(2, fields + 1))
         catalog.alterTable(found.withNewStorage(class_named(jvm, "scala.Some")(place), *others))
-    except Exception:  # a catalog of another kind, or one that refused: SQL says why
+    except Exception as exc:  # a catalog of another kind, or one that refused: SQL says why
+        _LOG.debug("the entry of %s.%s was not moved in one call: %s", schema, identifier, str(exc).partition("\n")[0])
         return False
     return True
 
@@ -93,7 +107,10 @@ def _entry(spark: SparkSession, jvm: Any, schema: str, identifier: str) -> Any:
     return spark._jsparkSession.sessionState().catalog().getTableRawMetadata(found)
 
 
-def _is_sparks_own(spark: SparkSession) -> bool:
+def _is_sparks_own(spark: SparkSession, schema: str) -> bool:
+    """Tell whether that catalog answers to the names of a schema: not where one is named as the schema is."""
     if spark.conf.get(f"spark.sql.catalog.{_CATALOG}", "builtin") != "builtin":
+        return False
+    if spark.conf.get(f"spark.sql.catalog.{schema}", None) is not None:
         return False
     return str(spark._jsparkSession.sessionState().catalogManager().currentCatalog().name()) == _CATALOG

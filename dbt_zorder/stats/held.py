@@ -1,7 +1,7 @@
 """Small stats held in the session's memory, so that a pruned read asks them without a Spark job.
 
 Held rows are a local relation: Spark's optimizer itself works out what is selected from one. They are those of exactly
-the files that lie in the stats' folder, which every call lists: a name that Spark makes up is never used twice.
+the files that lie in the stats' folder, which every call lists: a name with a UUID in it is never used twice.
 """
 
 from __future__ import annotations

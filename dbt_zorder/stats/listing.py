@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +15,11 @@ from dbt_zorder.sql import glob_escape
 
 _PLAIN = "/;:@&=+$,!*'()"
 """What ``java.net.URI`` leaves as it is in a path, besides what no encoding changes."""
+
+_HIDDEN, _USUAL = "spark.sql.files.ignoredPathSegmentRegex", "^[._]"
+"""Since Spark 4.3: which names are passed over."""
+
+_FILTER = "mapreduce.input.pathFilter.class"
 
 _METADATA = ("_metadata", "_common_metadata")
 """Spark lists folders that begin so, though not files."""
@@ -37,7 +43,7 @@ def data_files(spark: SparkSession, location: str) -> dict[str, int]:
     Raises:
         AnalysisException: there is no such folder.
     """
-    place = on_disk(spark, location)
+    place = on_disk(spark, location) if _hides_as_usual(spark) else None
     found = None if place is None else _walked(place)
     return found if found is not None else {row[0]: row[1] for row in listed_files(spark, location).collect()}
 
@@ -58,6 +64,13 @@ def _walked(place: Place) -> dict[str, int] | None:
     except OSError:
         return None
     return found
+
+
+def _hides_as_usual(spark: SparkSession) -> bool:
+    """Tell whether Spark has been told nothing of which names it is to pass over."""
+    usual = spark.conf.get(_HIDDEN, _USUAL) == _USUAL and spark.conf.get(_FILTER, None) is None
+    context: Any = getattr(spark, "_jsc", None)
+    return usual and context is not None and context.hadoopConfiguration().get(_FILTER) is None
 
 
 def _is_hidden(name: str) -> bool:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -27,8 +28,11 @@ _VERSION_KEY = "org.apache.spark.version"
 _ARROW = "parquet-cpp-arrow"
 """How the name of Arrow's own writer begins."""
 
-MOST_BYTES = 16 << 20
-"""Of stats on disk, the most that is read as a whole."""
+MOST_BYTES = 64 << 20
+"""Of stats, the most that is read as a whole: as Parquet holds them before it compresses them."""
+
+MOST_VALUES = 1_000_000
+"""The same in values, of which Parquet holds each but once."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
         told = {SCHEMA_KEY: stats.schema.json(), _VERSION_KEY: stats.spark.version}
         rows = stats.rows.sort_by("file_path").replace_schema_metadata(told)
         pq.write_table(rows, file)
+        os.chmod(file, place.mode)
         return replace(stats, rows=pq.ParquetFile(file).read())
     except (OSError, pa.ArrowException):
         with contextlib.suppress(OSError):
@@ -96,13 +101,19 @@ def read_local(spark: SparkSession, folder: str) -> LocalStats | None:
         return None
     try:
         names = sorted(name for name in os.listdir(place.path) if name[0] not in "._")
-        if sum(os.stat(f"{place.path}/{name}").st_size for name in names) > MOST_BYTES:
-            return None
         files = [pq.ParquetFile(f"{place.path}/{name}") for name in names]
         told = {(file.metadata.metadata or {}).get(SCHEMA_KEY.encode(), b"") for file in files}
         if len(told) != 1 or not all(str(file.metadata.created_by).startswith(_ARROW) for file in files):
             return None
+        if _are_large([file.metadata for file in files]):
+            return None
         rows = pa.concat_tables([file.read() for file in files]).replace_schema_metadata(None)
         return LocalStats(spark, rows, StructType.fromJson(json.loads(told.pop())))
-    except (OSError, ValueError, TypeError, pa.ArrowException):
+    except Exception:  # whatever is wrong with them
         return None
+
+
+def _are_large(footers: Sequence[pq.FileMetaData]) -> bool:
+    groups = [footer.row_group(number) for footer in footers for number in range(footer.num_row_groups)]
+    values = sum(footer.num_rows * footer.num_columns for footer in footers)
+    return bool(values > MOST_VALUES or sum(group.total_byte_size for group in groups) > MOST_BYTES)

@@ -5,6 +5,8 @@ Over Spark Connect there is no such client in this process: nothing is listed an
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.disk import on_disk
+from dbt_zorder.disk import Place, on_disk
 from dbt_zorder.jvm import class_named
 from dbt_zorder.sql import glob_escape
 
@@ -141,12 +143,15 @@ def move(spark: SparkSession, source: str, target: str) -> bool:
 
 def write_text(spark: SparkSession, path: str, text: str) -> None:
     """Write a file of UTF-8 text that is either there as a whole or not there."""
-    here = on_disk(spark, path)
-    if here is not None:
-        _write_here(Path(here.path), text)
-        return
     beside = f"{path}._writing"
     system, file = _open(spark, beside)
+    here = on_disk(spark, path)
+    if here is not None:
+        system.mkdirs(file.getParent())
+        # the JVM may have another disk, or spell a name in other bytes
+        if os.path.isdir(os.path.dirname(here.path)):
+            _write_here(here, text)
+            return
     stream = system.create(file, True)
     try:
         stream.write(bytearray(text.encode()))
@@ -156,14 +161,19 @@ def write_text(spark: SparkSession, path: str, text: str) -> None:
     move(spark, beside, path)
 
 
-def _write_here(file: Path, text: str) -> None:
+def _write_here(place: Place, text: str) -> None:
     """Do the same on this machine's own disk, where Hadoop starts a program for the rights of each file it makes."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f"{file.name}._writing")
-    beside.write_bytes(text.encode())
-    # the checksum that Hadoop wrote beside an older file would contradict the new one
-    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-    beside.replace(file)
+    file = Path(place.path)
+    beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}._writing")
+    try:
+        beside.write_bytes(text.encode())
+        beside.chmod(place.mode)
+        # the checksum that Hadoop wrote beside an older file would contradict the new one
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+        beside.replace(file)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def read_text(spark: SparkSession, path: str) -> str:

@@ -58,8 +58,8 @@ def publish(
 ) -> None:
     """Make ``table`` an external Parquet table of this definition at ``location``, whatever it was before.
 
-    Where only the location changes this is ``ALTER TABLE ... SET LOCATION``; else the whole entry is replaced. Both are
-    one call to the catalog. Nothing at the former location is touched.
+    Where only the location changes, the entry is moved: by one call to the catalog, or by ``ALTER TABLE ... SET
+    LOCATION``, whose first call does it. Else the whole entry is replaced. Nothing at the former location is touched.
 
     Args:
         spark: the session.

@@ -17,10 +17,13 @@ def test_a_path_on_this_disk_is_told_as_it_is_and_as_hadoop_writes_it(
     assert found is not None
     assert found.path == f"{tmp_path}/a b%20"
     assert found.uri == f"file:{tmp_path}/a%20b%2520"
+    assert found.mode == 0o644, "by Hadoop's own mask"
 
 
 def test_what_lies_elsewhere_does_not(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dbt_zorder.disk._OWN", {"another"})
     assert on_disk(spark, str(tmp_path)) is None
+    for place in ("s3a://bucket/x", "hdfs://host/x", "pfile:/x"):
+        assert on_disk(spark, place) is None
     remote: Any = object()
     assert on_disk(remote, str(tmp_path)) is None

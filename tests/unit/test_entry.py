@@ -5,12 +5,41 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType, UserDefinedType
 
 from dbt_zorder import catalog, entry
 from dbt_zorder.catalog import TableName, column_facts, describe
 from dbt_zorder.entry import entry_of, move_entry
 from dbt_zorder.table.swap import Definition, publish
 from tests.support import settings
+
+
+class PairType(UserDefinedType):
+    """A type of a user's own."""
+
+    @classmethod
+    def sqlType(cls) -> ArrayType:  # noqa: N802
+        return ArrayType(IntegerType())
+
+    @classmethod
+    def module(cls) -> str:
+        return __name__
+
+    def serialize(self, obj: Any) -> list[int]:
+        return list(obj)
+
+    def deserialize(self, datum: list[int]) -> Any:
+        return Pair(*datum)
+
+
+class Pair(tuple[int, int]):
+    """A value of it."""
+
+    __UDT__ = PairType()
+
+    def __new__(cls, one: int, two: int) -> Pair:
+        return super().__new__(cls, (one, two))
+
 
 WIDE = ", ".join(f"f{number}: INT" for number in range(40))
 TABLES = {
@@ -70,9 +99,22 @@ def test_what_another_catalog_answers_for_is_asked_by_sql(
     assert here is not None
     with settings(spark, {"spark.sql.catalog.spark_catalog": "org.example.Another"}):
         assert entry_of(spark, database, "entry_other") is None
+    # SQL takes the first part of a name for a catalog's where there is one of that name
+    with settings(spark, {f"spark.sql.catalog.{database}": "org.example.Another"}):
+        assert entry_of(spark, database, "entry_other") is None
+        assert not move_entry(spark, database, "entry_other", "/there")
+    with settings(spark, {"spark.sql.statistics.size.autoUpdate.enabled": "true"}):
+        assert not move_entry(spark, database, "entry_other", "/there")
     monkeypatch.setattr(entry, "_CATALOG", "another_than_the_current")
     assert entry_of(spark, database, "entry_other") is None
     assert describe(spark, TableName(database, "entry_other")) == here
+
+
+def test_types_that_users_define_are_described_by_sql(spark: SparkSession, database: str) -> None:
+    frame = spark.createDataFrame([(Pair(1, 2),)], StructType([StructField("p", PairType())]))
+    frame.write.saveAsTable(f"{database}.entry_points", format="parquet")
+    assert entry_of(spark, database, "entry_points") is None
+    assert describe(spark, TableName(database, "entry_points")) is not None
 
 
 def test_over_connect_sql_is_asked(database: str) -> None:
@@ -110,6 +152,8 @@ def test_an_entry_is_moved_as_sql_moves_it(
             info = describe(spark, table)
             assert info is not None
             assert info.location == f"file:{tmp_path}/{name}"
+            if not partitioned:
+                assert info.statistics.startswith(f"{sizes[name]} bytes")
             facts.append((by_sql, info, sorted(spark.sql(f"SHOW TBLPROPERTIES {table.sql}").collect())))
     assert [fact[1:] for fact in facts if fact[0]] == [fact[1:] for fact in facts if not fact[0]]
 

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.stats import listing
 from dbt_zorder.stats.listing import data_files, listed_files, local_file, lost_files
+from tests.support import settings
 
 
 @pytest.fixture
@@ -103,4 +104,16 @@ def test_elsewhere_spark_lists(
     spark: SparkSession, tmp_path: Path, files: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "on_disk", lambda *_: None)
+    monkeypatch.setattr(listing, "_walked", lambda *_: pytest.fail("walked"))
     assert data_files(spark, str(tmp_path)) == files
+
+
+@pytest.mark.parametrize("key", ["spark.sql.files.ignoredPathSegmentRegex", "mapreduce.input.pathFilter.class"])
+def test_where_spark_is_told_what_to_pass_over_it_lists(
+    spark: SparkSession, tmp_path: Path, files: dict[str, int], monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setattr(listing, "_walked", lambda *_: {})
+    monkeypatch.setattr(listing, "listed_files", lambda *_: spark.createDataFrame([("told", 1)]))
+    assert data_files(spark, str(tmp_path)) == {}
+    with settings(spark, {key: "[.]x"}):
+        assert data_files(spark, str(tmp_path)) == {"told": 1}

@@ -47,6 +47,7 @@ def test_a_file_that_arrow_writes_reads_as_one_that_spark_writes(
         assert isinstance(told, LocalStats)
         write_stats(stats.frame(), by_spark)
         (file,) = Path(stats_path(by_arrow)).iterdir()
+        assert file.stat().st_mode & 0o777 == 0o644
         assert "arrow" in pq.read_metadata(file).created_by
         read = read_stats(spark, by_arrow)
         assert read.schema == read_stats(spark, by_spark).schema == stats.schema == told.schema
@@ -157,6 +158,11 @@ def _without_schema(spark: SparkSession, stats: LocalStats, folder: Path) -> Non
     pq.write_table(stats.rows, folder / "s.parquet")
 
 
+def _odd_schema(spark: SparkSession, stats: LocalStats, folder: Path) -> None:
+    next(folder.iterdir()).unlink()
+    pq.write_table(stats.rows.replace_schema_metadata({local.SCHEMA_KEY: "{}"}), folder / "s.parquet")
+
+
 def _garbage(spark: SparkSession, stats: LocalStats, folder: Path) -> None:
     next(folder.iterdir()).write_bytes(b"x" * 500)
 
@@ -165,7 +171,7 @@ def _gone(spark: SparkSession, stats: LocalStats, folder: Path) -> None:
     next(folder.iterdir()).unlink()
 
 
-@pytest.mark.parametrize("spoil", [_by_spark, _of_others, _without_schema, _garbage, _gone])
+@pytest.mark.parametrize("spoil", [_by_spark, _of_others, _without_schema, _odd_schema, _garbage, _gone])
 def test_what_is_not_arrows_alone_is_left_to_spark(
     spark: SparkSession, tmp_path: Path, spoil: Callable[[SparkSession, LocalStats, Path], None]
 ) -> None:
@@ -181,7 +187,11 @@ def test_large_stats_and_none_are_left_to_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_stats(stats_of(spark, tmp_path / "t"), str(tmp_path / "t"))
+    for bound in ("MOST_BYTES", "MOST_VALUES"):
+        assert read_local(spark, stats_path(str(tmp_path / "t"))) is not None
+        with monkeypatch.context() as patched:
+            patched.setattr(local, bound, 100)
+            assert read_local(spark, stats_path(str(tmp_path / "t"))) is None
     monkeypatch.setattr(local, "MOST_BYTES", 100)
-    assert read_local(spark, stats_path(str(tmp_path / "t"))) is None
     assert isinstance(known_stats(spark, str(tmp_path / "t")), DataFrame)
     assert read_local(spark, str(tmp_path / "never")) is None

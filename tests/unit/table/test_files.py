@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -72,12 +74,40 @@ def test_a_text_takes_the_place_of_the_one_before(
     assert (tmp_path / "a [1] %20" / "ü" / "note").read_text() == ""
 
 
-def test_a_text_that_cannot_be_written_leaves_the_one_before(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_text_that_cannot_be_written_leaves_the_one_before(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_text(spark, f"{tmp_path}/note", "kept")
-    (tmp_path / "note._writing").mkdir()
-    with pytest.raises(OSError, match="directory"):
+
+    def full(path: Path, content: bytes) -> int:
+        with path.open("wb") as opened:
+            opened.write(content[:1])
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="no space"):
         write_text(spark, f"{tmp_path}/note", "new")
     assert read_text(spark, f"{tmp_path}/note") == "kept"
+    assert [file.name for file in tmp_path.iterdir()] == ["note"]
+
+
+def test_two_writers_of_one_text_do_not_meet(spark: SparkSession, tmp_path: Path) -> None:
+    texts = ["a" * 5000, "b" * 5000]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: write_text(spark, f"{tmp_path}/note", texts[number % 2]), range(80)))
+        assert read_text(spark, f"{tmp_path}/note") in texts
+    assert [file.name for file in tmp_path.iterdir()] == ["note"]
+    assert (tmp_path / "note").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_disk_that_only_the_jvm_sees_is_written_to_by_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os.path, "isdir", lambda _: False)
+    write_text(spark, f"{tmp_path}/new/note", "told")
+    monkeypatch.setattr(module, "_write_here", lambda *_: pytest.fail("written here"))
+    write_text(spark, f"{tmp_path}/new/note", "told again")
+    assert read_text(spark, f"{tmp_path}/new/note") == "told again"
 
 
 class Refusing:

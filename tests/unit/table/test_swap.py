@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from dbt_zorder.catalog import TableName, describe, properties
+from dbt_zorder.entry import move_entry
 from dbt_zorder.errors import BuildError
 from dbt_zorder.table import swap
 from dbt_zorder.table.own_properties import own_properties
@@ -176,6 +177,29 @@ def test_a_catalog_that_refuses_leaves_the_table(
     ):
         publish(spark, table, write(V2, "SELECT 2 AS a"), str(tmp_path / V2))
     assert content(spark, table) == [(1,)]
+
+
+@pytest.mark.parametrize("carried_out", [True, False])
+def test_what_is_not_moved_in_one_call_is_moved_by_sql(
+    spark: SparkSession, table: TableName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, carried_out: bool
+) -> None:
+    """The call may have been carried out and only its reply lost: to do it twice is to do it once."""
+    places = [f"{tmp_path}/v20240101T00000000{number}-0000000{number}" for number in range(3)]
+    for number, place in enumerate(places):
+        spark.range(number + 1).write.parquet(place)
+    definition = Definition(spark.range(1).schema)
+    publish(spark, table, definition, places[0])
+    said = []
+
+    def lost(*args: Any) -> bool:
+        said.append(move_entry(*args) if carried_out else None)
+        return False
+
+    monkeypatch.setattr(swap, "move_entry", lost)
+    for number in (1, 2):
+        publish(spark, table, definition, places[number])
+        assert spark.table(table.sql).count() == number + 1
+    assert said == [True if carried_out else None] * 2
 
 
 def test_a_refused_stats_relation_is_not_taken_for_a_moved_one(
