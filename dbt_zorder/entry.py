@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.jvm import class_named
+from dbt_zorder.jvm import class_named, table_identifier
 from dbt_zorder.settings import is_on
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -59,7 +59,7 @@ def entry_of(spark: SparkSession, schema: str, identifier: str) -> Entry | None:
     try:
         if jvm is None or not _is_sparks_own(spark, schema):
             return None
-        found = _entry(spark, jvm, schema, identifier)
+        found = _catalog(spark).getTableRawMetadata(table_identifier(jvm, schema, identifier))
         told = found.schema().json()
         if _PYTHONS_OWN in told:  # all of those have one name here
             return None
@@ -86,8 +86,8 @@ def move_entry(spark: SparkSession, schema: str, identifier: str, location: str)
     try:
         if jvm is None or not _is_sparks_own(spark, schema) or is_on(spark, _MEASURES):
             return False
-        catalog = spark._jsparkSession.sessionState().catalog()
-        found = _entry(spark, jvm, schema, identifier)
+        catalog = _catalog(spark)
+        found = catalog.getTableRawMetadata(table_identifier(jvm, schema, identifier))
         kept = catalog.externalCatalog().unwrapped().client().getTable(schema.lower(), identifier.lower())
         if _STATISTICS in kept.properties().mkString("\n"):
             return False
@@ -101,10 +101,8 @@ def move_entry(spark: SparkSession, schema: str, identifier: str, location: str)
     return True
 
 
-def _entry(spark: SparkSession, jvm: Any, schema: str, identifier: str) -> Any:
-    name = class_named(jvm, "org.apache.spark.sql.catalyst.TableIdentifier")
-    found = name(identifier, class_named(jvm, "scala.Some")(schema))
-    return spark._jsparkSession.sessionState().catalog().getTableRawMetadata(found)
+def _catalog(spark: SparkSession) -> Any:
+    return spark._jsparkSession.sessionState().catalog()
 
 
 def _is_sparks_own(spark: SparkSession, schema: str) -> bool:

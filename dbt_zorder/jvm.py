@@ -16,3 +16,9 @@ def class_named(jvm: Any, name: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part)
     return found
+
+
+def table_identifier(jvm: Any, schema: str, identifier: str) -> Any:
+    """Return a table's name as Spark's own catalog and Delta's log take it."""
+    schema_of = class_named(jvm, "scala.Some")(schema)
+    return class_named(jvm, "org.apache.spark.sql.catalyst.TableIdentifier")(identifier, schema_of)

@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.jvm import table_identifier
 from dbt_zorder.sql import glob_escape, type_ddl
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -80,7 +81,7 @@ def _stored(schema: StructType, path: tuple[str, ...]) -> tuple[str, ...]:
 def _log(spark: SparkSession, table: TableName) -> tuple[Any, Any]:
     """Return a table's log and the snapshot of its latest version, of Delta's own classes."""
     jvm: Any = spark._jvm
-    name = jvm.org.apache.spark.sql.catalyst.TableIdentifier(table.identifier, jvm.scala.Option.apply(table.schema))
+    name = table_identifier(jvm, table.schema, table.identifier)
     found = jvm.org.apache.spark.sql.delta.DeltaLog.forTableWithSnapshot(spark._jsparkSession, name)
     return found._1(), found._2()
 
