@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
@@ -43,8 +42,8 @@ def data_files(spark: SparkSession, location: str) -> dict[str, int]:
     Raises:
         AnalysisException: there is no such folder.
     """
-    place = on_disk(spark, location) if _hides_as_usual(spark) else None
-    found = None if place is None else _walked(place)
+    place = on_disk(spark, location)
+    found = _walked(place) if place is not None and _hides_as_usual(spark) else None
     return found if found is not None else {row[0]: row[1] for row in listed_files(spark, location).collect()}
 
 
@@ -54,23 +53,23 @@ def _walked(place: Place) -> dict[str, int] | None:
     try:
         for folder, folders, files in os.walk(place.path, onerror=_raise, followlinks=True):
             folders[:] = [name for name in folders if not _is_hidden(name) or name.startswith(_METADATA)]
-            for name in files:
-                size = 0 if _is_hidden(name) else os.stat(f"{folder}/{name}").st_size
-                path = f"{folder}/{name}"[len(place.path) :]
-                if size and not path.isascii():
+            for file in (f"{folder}/{name}" for name in files if not _is_hidden(name)):
+                size = os.stat(file).st_size
+                if not size:
+                    continue
+                path = file[len(place.path) :]
+                if not path.isascii():
                     return None
-                if size:
-                    found[place.uri + quote(path, safe=_PLAIN)] = size
+                found[place.uri + quote(path, safe=_PLAIN)] = size
     except OSError:
         return None
     return found
 
 
 def _hides_as_usual(spark: SparkSession) -> bool:
-    """Tell whether Spark has been told nothing of which names it is to pass over."""
-    usual = spark.conf.get(_HIDDEN, _USUAL) == _USUAL and spark.conf.get(_FILTER, None) is None
-    context: Any = getattr(spark, "_jsc", None)
-    return usual and context is not None and context.hadoopConfiguration().get(_FILTER) is None
+    """Tell whether Spark, which runs in this process, has been told nothing of which names it is to pass over."""
+    filters = (spark.conf.get(_FILTER, None), spark._jsc.hadoopConfiguration().get(_FILTER))
+    return filters == (None, None) and spark.conf.get(_HIDDEN, _USUAL) == _USUAL
 
 
 def _is_hidden(name: str) -> bool:

@@ -21,7 +21,6 @@ from dbt_zorder.layout.sizing import SPLIT_ABOVE, measured_row, parse_size
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.local import read_local
-from dbt_zorder.stats.schema import STATS_DIRECTORY
 from dbt_zorder.stats.store import read_stats, stats_path, write_stats
 from dbt_zorder.table import journal
 from dbt_zorder.table.analyze import analyzed, measure_again
@@ -224,11 +223,13 @@ def _plan(
 ) -> journal.Plan:
     touched = {path.rpartition("/")[0] for path in adds}
     removes = sorted(path for path in before if path.rpartition("/")[0] in touched) if overwrite else []
-    stats_folder = f"{entry.version_path.rstrip('/')}/{STATS_DIRECTORY}"
-    old_stats = [name for name in list_files(spark, stats_folder) if name.endswith(".parquet")]
+    old_stats = _stats_files(spark, entry.version_path)
     replaced = _merge_stats(spark, entry, set(removes)) if removes or len(old_stats) >= _MOST_STATS_FILES else False
-    new_stats = [name for name in list_files(spark, f"{entry.path}/{STATS_DIRECTORY}") if name.endswith(".parquet")]
-    return journal.Plan(adds, removes, new_stats, old_stats if replaced else [])
+    return journal.Plan(adds, removes, _stats_files(spark, entry.path), old_stats if replaced else [])
+
+
+def _stats_files(spark: SparkSession, location: str) -> list[str]:
+    return [name for name in list_files(spark, stats_path(location)) if name.endswith(".parquet")]
 
 
 def _merge_stats(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:
