@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.soundness.judge import settings
 from tests.soundness.world import World, make_world
+from tests.support import settings
 
 
 @pytest.fixture(scope="session", autouse=True)

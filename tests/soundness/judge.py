@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.soundness.world import World
+from tests.support import settings
 
 BATCH = 100
 FAST = {
@@ -34,21 +34,6 @@ AS_WRITTEN = {
 def module(name: str) -> Any:
     """Return a module of the package as it is now: the mutation run replaces them."""
     return importlib.import_module(f"dbt_zorder.pruning.{name}")
-
-
-@contextlib.contextmanager
-def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
-    old = {key: spark.conf.get(key, None) for key in values}
-    for key, value in values.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, was in old.items():
-            if was is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, was)
 
 
 @dataclass

@@ -98,10 +98,11 @@ class Suite:
 
     def __init__(self, spark: SparkSession) -> None:
         from tests.soundness.grammar import Grammar
-        from tests.soundness.judge import AS_WRITTEN, FAST, ask, settings
+        from tests.soundness.judge import AS_WRITTEN, FAST, ask
         from tests.soundness.test_t1_exhaustive import Model
         from tests.soundness.test_t3_adversarial import _kinds
         from tests.soundness.world import make_world
+        from tests.support import settings
 
         self.spark = spark
         with settings(spark, FAST):
@@ -124,7 +125,8 @@ class Suite:
 
     def hunt(self) -> str:
         """Return what was found wrong, or an empty string."""
-        from tests.soundness.judge import AS_WRITTEN, FAST, judge, settings
+        from tests.soundness.judge import AS_WRITTEN, FAST, judge
+        from tests.support import settings
 
         with settings(self.spark, FAST | AS_WRITTEN):
             checks: tuple[Callable[[], list[str]], ...] = (

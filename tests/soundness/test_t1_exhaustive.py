@@ -15,7 +15,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.stats.schema import stats_schema
-from tests.soundness.judge import FAST, module, settings
+from tests.soundness.judge import FAST, module
+from tests.support import settings
 
 ALPHABET = ["NULL", "double('-0.0')", "1.0D", "2.0D", "3.0D", "double('NaN')"]
 LITERALS = ["0.0D", "1.0D", "2.0D", "2.5", "3", "double('NaN')", "NULL"]

@@ -14,8 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.soundness.grammar import Grammar
-from tests.soundness.judge import AS_WRITTEN, Verdict, ask, judge, settings, shrink, understand
+from tests.soundness.judge import AS_WRITTEN, Verdict, ask, judge, shrink, understand
 from tests.soundness.world import World, make_world
+from tests.support import settings
 
 SEED = int(os.environ.get("SEED") or random.SystemRandom().randrange(10**6))
 COUNT = int(os.environ.get("SOAK") or 2_000)

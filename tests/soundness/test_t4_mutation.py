@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from tests.soundness import mutants, mutate
-from tests.soundness.judge import settings
+from tests.support import settings
 
 
 def test_share_of_mutants_is_killed(spark: SparkSession) -> None:

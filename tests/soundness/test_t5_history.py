@@ -20,7 +20,7 @@ from dbt_zorder.pruning import scan
 from dbt_zorder.stats import collect
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.store import stats_path, write_stats
-from tests.soundness.judge import settings
+from tests.support import settings
 
 NOT_OURS = {
     8: "there is one translator, and every test goes through it in a real query; an error in it is a full read (test_ansi)",

@@ -8,9 +8,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tests.soundness.grammar import Grammar
-from tests.soundness.judge import FAST, ask, judge, settings, understand
+from tests.soundness.judge import FAST, ask, judge, understand
 from tests.soundness.test_t1_exhaustive import Model
 from tests.soundness.world import World
+from tests.support import settings
 
 BASELINE = json.loads((Path(__file__).parent / "effect_baseline.json").read_text())
 
