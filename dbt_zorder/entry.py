@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.jvm import class_named, table_identifier
+from dbt_zorder.jvm import class_named, jvm_of, table_identifier
 from dbt_zorder.settings import is_on
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -55,7 +55,7 @@ def entry_of(spark: SparkSession, schema: str, identifier: str) -> Entry | None:
     It is asked over Spark Connect, where a format or another catalog answers to the name, and of a table whose columns
     the catalog does not know.
     """
-    jvm: Any = getattr(spark, "_jvm", None)
+    jvm = jvm_of(spark)
     try:
         if jvm is None or not _is_sparks_own(spark, schema):
             return None
@@ -82,7 +82,7 @@ def move_entry(spark: SparkSession, schema: str, identifier: str, location: str)
     Returns:
         False where SQL is to do it; it can in any case: to do this twice is to do it once.
     """
-    jvm: Any = getattr(spark, "_jvm", None)
+    jvm = jvm_of(spark)
     try:
         if jvm is None or not _is_sparks_own(spark, schema) or is_on(spark, _MEASURES):
             return False

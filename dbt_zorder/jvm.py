@@ -5,6 +5,22 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from pyspark.sql import SparkSession
+
+
+def jvm_of(spark: SparkSession) -> Any:
+    """Return the JVM behind a session, None where it is not in this process.
+
+    Spark's own classes, and those of the formats, go by the settings of the session that is active in the thread that
+    calls them. One that has run nothing but SQL, as those of dbt, has none active, and they would go by defaults: so
+    this session is made the active one, as PySpark's ``createDataFrame`` does.
+    """
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is not None:
+        session: Any = spark._jsparkSession
+        session.setActiveSession(session)
+    return jvm
+
 
 @lru_cache(maxsize=16)
 def class_named(jvm: Any, name: str) -> Any:

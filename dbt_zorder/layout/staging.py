@@ -8,11 +8,11 @@ import re
 import threading
 import uuid
 from collections.abc import Iterator
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from dbt_zorder.jvm import jvm_of
 from dbt_zorder.settings import settings
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -86,7 +86,7 @@ def _physical_plan(df: DataFrame) -> str:
     Over Spark Connect, where the JVM cannot be asked, it is got by SQL.
     """
     spark = df.sparkSession
-    jvm: Any = getattr(spark, "_jvm", None)
+    jvm = jvm_of(spark)
     if jvm is not None:
         with _EXPLAINING, settings(spark, _ALL_FIELDS):
             return str(jvm.PythonSQLUtils.explainString(df._jdf.queryExecution(), "simple"))

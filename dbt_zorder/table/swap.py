@@ -7,7 +7,6 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -15,6 +14,7 @@ from pyspark.sql.types import StructType
 from dbt_zorder.catalog import TableInfo, TableName, column_facts, describe
 from dbt_zorder.entry import move_entry
 from dbt_zorder.errors import BuildError, ZorderError
+from dbt_zorder.jvm import jvm_of
 from dbt_zorder.sql import quote_name, quote_string, type_ddl
 from dbt_zorder.table.aside import following_of, take_place
 from dbt_zorder.table.own_properties import are_set, with_record
@@ -171,7 +171,7 @@ def _replace(spark: SparkSession, table: TableName, definition: Definition, loca
 
 def _replace_in_hive(spark: SparkSession, table: TableName, following: TableName) -> bool:
     """Give ``table`` the catalog entry of ``following`` in one metastore call; False if that is not possible here."""
-    jvm: Any = getattr(spark, "_jvm", None)
+    jvm = jvm_of(spark)
     if jvm is None:
         return False
     try:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pyspark.sql import SparkSession
@@ -167,3 +168,10 @@ def test_what_the_user_or_another_thread_keeps_stays_kept(spark: SparkSession) -
     assert not one.storageLevel.useMemory
     assert users.storageLevel.useMemory
     users.unpersist()
+
+
+def test_a_plan_is_seen_whole_in_a_thread_of_dbts(spark: SparkSession, source: str) -> None:
+    """Of one that has no active session Spark would name 25 columns."""
+    df = spark.sql(f"SELECT {SIXTY}, rand() AS r FROM {source}")
+    with ThreadPoolExecutor(1) as dbts:
+        assert dbts.submit(reason_to_stage, df).result() == "function of chance"
