@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName, properties
+from dbt_zorder.catalog import TableName
 from dbt_zorder.formats.writer import LAST_NATIVE, WHOLE, is_whole
-from dbt_zorder.stats.delta_log import delta_version
-from dbt_zorder.stats.iceberg_manifests import iceberg_version
+from dbt_zorder.stats.delta_log import delta_version, last_commits
+from dbt_zorder.stats.iceberg_manifests import iceberg_table, iceberg_version
 from dbt_zorder.table.summary import Summary
+
+_MOST_COMMITS = 100
+"""Files of commits that are opened one by one; behind them Delta reads the whole history faster, by a job."""
 
 
 def version_of(spark: SparkSession, provider: str, table: TableName) -> str:
@@ -37,26 +44,41 @@ def commit_of(spark: SparkSession, table: TableName, token: str) -> tuple[int, i
 
 
 def _last_delta(spark: SparkSession, table: TableName) -> tuple[int, int, int] | None:
-    log = spark.sql(f"DESCRIBE HISTORY {table.sql}")
-    for parameters, note, metrics in log.select("operationParameters", "userMetadata", "operationMetrics").collect():
-        if (parameters or {}).get("zOrderBy", "[]") != "[]" and metrics:  # OPTIMIZE ZORDER BY writes every file anew
+    for commit in _delta_commits(spark, table):
+        metrics = commit.get("operationMetrics")
+        # OPTIMIZE ZORDER BY writes every file anew
+        if metrics and (commit.get("operationParameters") or {}).get("zOrderBy", "[]") != "[]":
             return int(metrics["numAddedFiles"]), 0, int(metrics["numAddedBytes"])
-        if is_whole(note) and metrics:
+        if metrics and is_whole(commit.get("userMetadata")):
             return int(metrics["numFiles"]), int(metrics["numOutputRows"]), int(metrics["numOutputBytes"])
     return None
 
 
+def _delta_commits(spark: SparkSession, table: TableName) -> Iterator[Mapping[str, Any]]:
+    """Return the commits of a table from the last one back: by their files, and by its history where they are many."""
+    commits = last_commits(spark, table)
+    try:
+        yield from islice(commits, _MOST_COMMITS)
+        if next(commits, None) is None:
+            return
+    except LookupError:
+        pass
+    log = spark.sql(f"DESCRIBE HISTORY {table.sql}").select("operationParameters", "userMetadata", "operationMetrics")
+    yield from (row.asDict() for row in log.collect())
+
+
 def _last_iceberg(spark: SparkSession, table: TableName) -> tuple[int, int, int] | None:
-    text = f"SELECT snapshot_id, operation, summary FROM {table.sql}.snapshots ORDER BY committed_at DESC"
-    rows = spark.sql(text).collect()
-    # others, too, rewrite files, but in no order
-    rewritten = any(operation == "replace" for _, operation, _ in rows)
-    native = properties(spark, table).get(LAST_NATIVE) if rewritten else None
-    for snapshot, _, summary in rows:
-        if str(snapshot) == native or summary.get("dbt_zorder") == WHOLE:
+    kept = iceberg_table(spark, table)
+    native = kept.properties().get(LAST_NATIVE)
+    snapshot = kept.currentSnapshot()
+    while snapshot is not None:
+        summary = snapshot.summary()
+        if str(snapshot.snapshotId()) == native or summary.get("dbt_zorder") == WHOLE:
             return (
                 int(summary["total-data-files"]),
                 int(summary["total-records"]),
                 int(summary["total-files-size"]),
             )
+        before = snapshot.parentId()
+        snapshot = None if before is None else kept.snapshot(before)
     return None

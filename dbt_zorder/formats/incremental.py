@@ -26,8 +26,8 @@ from dbt_zorder.errors import ColumnError
 from dbt_zorder.formats.build import build_format, measured
 from dbt_zorder.formats.carry import carried
 from dbt_zorder.formats.history import version_of
-from dbt_zorder.formats.optimize import own_format, rewrite_format
-from dbt_zorder.formats.standing import FormatStanding, file_bytes, known_format, read_format
+from dbt_zorder.formats.optimize import check_format, own_format, rewrite_format
+from dbt_zorder.formats.standing import FormatStanding, behind_append, file_bytes, known_format, read_format
 from dbt_zorder.formats.writer import writer
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
@@ -74,7 +74,7 @@ def increment_format(
         df = _as_kept(query(), request)
         rows = conform(df, schemas(spark, df, request, batch)[1])
         return IncrementReport.of_build(build_format(spark, rows, request, kept=carried(spark, info, rows, request)))
-    info = own_format(spark, request)
+    check_format(info, request)
     spark.sql(f"REFRESH TABLE {request.table.sql}")
     before = version_of(spark, request.file_format, request.table)
     df = _as_kept(query(), request)
@@ -103,8 +103,14 @@ def increment_format(
             made = writer(apply_layout(source, layout), request.table, request)
             made.overwritePartitions() if batch.overwrite else made.append()
 
+        def then() -> FormatStanding:
+            if batch.overwrite:
+                return known_format(spark, request, standing.built)
+            return behind_append(spark, request, standing, before)
+
         with clock.phase("write"):
-            counted, after = _counted(spark, request, standing, write)
+            write()
+            counted, after = _counted(request, standing, then)
     return _after(spark, request, AppendReport(layout.rows, *counted, clock.seconds), batch, how, after)
 
 
@@ -128,11 +134,13 @@ def merge_format(
     own_format(spark, request)
     clock = Clock()
     with clock.phase("write"):
+        standing = known_format(spark, request)
         try:
-            counted, after = _counted(spark, request, known_format(spark, request), lambda: spark.sql(sql).collect())
+            spark.sql(sql).collect()
         except Exception as exc:
             _explain_key(spark.table(request.table.sql), unique_key, exc)
             raise
+        counted, after = _counted(request, standing, lambda: known_format(spark, request, standing.built))
     return _after(spark, request, AppendReport(None, *counted, clock.seconds), batch, how, after)
 
 
@@ -195,15 +203,14 @@ def _batch_spec(
 
 
 def _counted(
-    spark: SparkSession, request: BuildRequest, standing: FormatStanding, write: Callable[[], object]
+    request: BuildRequest, standing: FormatStanding, then: Callable[[], FormatStanding]
 ) -> tuple[tuple[int, int, int], FormatStanding | None]:
-    """Write, and return the number of new files, their bytes, the number of files that are gone, and the table then.
+    """Return the number of new files, their bytes, the number of files that are gone, and the table as it is now.
 
-    Once the rows are in, nothing fails the run any more: it would be run again, and add them twice.
+    The rows are in, so that nothing fails the run any more: it would be run again, and add them twice.
     """
-    write()
     try:
-        found = known_format(spark, request, standing.built)
+        found = then()
     except Exception as exc:
         _LOG.warning("the batch is in %s, but its files could not be counted: %s", request.table, exc)
         return (0, 0, 0), None

@@ -13,6 +13,7 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import LostRowsError
 from dbt_zorder.formats.history import commit_of
 from dbt_zorder.formats.writer import TOKEN
+from dbt_zorder.stats.iceberg_manifests import iceberg_table
 from dbt_zorder.table.files import list_files
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -61,8 +62,8 @@ def _lost_delta(spark: SparkSession, table: TableName, before: str, token: str) 
 def _lost_iceberg(spark: SparkSession, table: TableName, before: str, token: str) -> str:
     """Return where the rows are of commits that a replacement left out, an empty string if there are none."""
     jvm: Any = spark._jvm
-    operations = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table.sql).operations()
-    now = operations.refresh()
+    operations = iceberg_table(spark, table).operations()
+    now = operations.current()
 
     def read(file: str) -> Any:
         return jvm.org.apache.iceberg.TableMetadataParser.read(operations.io().newInputFile(file))

@@ -71,7 +71,15 @@ def own_format(spark: SparkSession, request: BuildRequest) -> TableInfo:
     Raises:
         ZorderError: there is none, or it is of another.
     """
-    info = describe(spark, request.table)
+    return check_format(describe(spark, request.table), request)
+
+
+def check_format(info: TableInfo | None, request: BuildRequest) -> TableInfo:
+    """Find out whether a table is of the model's format, and return what the catalog says of it.
+
+    Raises:
+        ZorderError: there is none, or it is of another.
+    """
     if info is None or info.provider != request.file_format:
         state = "does not exist" if info is None else f"is {info.provider or 'a view'}"
         msg = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.formats.history import last_whole
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from dbt_zorder.stats.delta_log import delta_added
 from dbt_zorder.stats.formats import format_stats
 from dbt_zorder.table.overlap import Overlap, overlap_of
 from dbt_zorder.table.request import BuildRequest
@@ -79,6 +80,27 @@ def known_format(spark: SparkSession, request: BuildRequest, built: Summary | No
     except Exception:  # such figures are not worth failing for
         built = built or last_whole(spark, request.file_format, request.table)
         return FormatStanding(built, [], gather(format_stats(spark, request.file_format, request.table, []), []))
+
+
+def behind_append(spark: SparkSession, request: BuildRequest, standing: FormatStanding, before: str) -> FormatStanding:
+    """Read what a format says of a table to which files were added.
+
+    Args:
+        spark: the session.
+        request: of the model.
+        standing: of the table as it was.
+        before: a version not later than that; if but one commit came upon it, that one alone is read where a log has
+            its files apart.
+
+    Raises:
+        Exception: whatever keeps the format's metadata from being read.
+    """
+    if request.file_format == "delta" and standing.keys:
+        added = delta_added(spark, request.table, [key.column for key in standing.keys], before)
+        if added is not None:
+            rows = gather(added, standing.keys).cast(standing.files.schema)
+            return replace(standing, files=pa.concat_tables([standing.files, rows]))
+    return known_format(spark, request, standing.built)
 
 
 def file_bytes(spec: LayoutSpec, built: Summary, table_bytes: int) -> int:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from dbt_zorder.catalog import TableName, properties
+from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.formats.carry import NOTHING, Carried, set_properties
@@ -17,6 +17,7 @@ from dbt_zorder.layout.keys import Key
 from dbt_zorder.sql import quote_string
 from dbt_zorder.stats.delta_log import has_statistics
 from dbt_zorder.stats.formats import FORMATS
+from dbt_zorder.stats.iceberg_manifests import iceberg_table
 from dbt_zorder.table.request import BuildRequest
 
 WHOLE = "whole"
@@ -232,7 +233,7 @@ def forget_columns(spark: SparkSession, request: BuildRequest, schema: StructTyp
     names = {".".join(leaf.path[:end]) for leaf in _leaves(schema, ()) for end in range(1, len(leaf.path) + 1)}
     stale = [
         name
-        for name in properties(spark, request.table)
+        for name in iceberg_table(spark, request.table).properties()
         for prefix in _BY_COLUMN
         if name.startswith(prefix) and name.removeprefix(prefix) not in names
     ]

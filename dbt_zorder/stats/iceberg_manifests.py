@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.jvm import class_named, jvm_of
 from dbt_zorder.sql import quote_name, type_ddl
 
 
@@ -30,8 +32,19 @@ def iceberg_stats(spark: SparkSession, table: TableName, columns: Sequence[Resol
 
 def iceberg_version(spark: SparkSession, table: TableName) -> str:
     """Return the id of the current snapshot of a table, an empty string if it has none."""
-    rows = spark.sql(f"SELECT snapshot_id FROM {table.sql}.refs WHERE name = 'main'").collect()
-    return str(rows[0][0]) if rows else ""
+    snapshot = iceberg_table(spark, table).currentSnapshot()
+    return "" if snapshot is None else str(snapshot.snapshotId())
+
+
+def iceberg_table(spark: SparkSession, table: TableName) -> Any:
+    """Return a table as Iceberg's own library has it, by its newest metadata.
+
+    What it says costs a call, where a query of the metadata tables costs a job.
+    """
+    library = class_named(jvm_of(spark), "org.apache.iceberg.spark.Spark3Util")
+    found = library.loadIcebergTable(spark._jsparkSession, table.sql)
+    found.refresh()
+    return found
 
 
 def _bounds(column: ResolvedColumn, is_kept: bool) -> str:

@@ -12,7 +12,9 @@ from dbt_zorder.columns import resolve_all
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.formats import standing as module
 from dbt_zorder.formats.build import build_format
-from dbt_zorder.formats.standing import known_format, read_format
+from dbt_zorder.formats.history import version_of
+from dbt_zorder.formats.standing import behind_append, known_format, read_format
+from dbt_zorder.stats.delta_log import delta_added
 from dbt_zorder.stats.formats import format_stats
 from tests.formats.tables import request, rows
 
@@ -65,3 +67,21 @@ def test_bounds_of_times_enclose_their_microseconds(spark: SparkSession, table: 
     bounds, value = stats.collect()[0]["columns"], kept.collect()[0]
     for name in ("ts", "n"):
         assert bounds[name].min_value <= value[name] <= bounds[name].max_value
+
+
+@pytest.mark.parametrize("commits", [1, 2])
+def test_behind_an_append_a_table_is_known_as_if_it_were_read_anew(
+    spark: SparkSession, table: TableName, file_format: str, commits: int
+) -> None:
+    wanted = request(table, file_format)
+    build_format(spark, rows(spark, 0, 4_000), wanted)
+    standing, before = known_format(spark, wanted), version_of(spark, file_format, table)
+    for first in range(4_000, 4_000 + commits * 100, 100):
+        rows(spark, first, first + 100).coalesce(1).writeTo(table.sql).append()
+    if file_format == "delta":  # by its last commit alone, unless another one came in between
+        added = delta_added(spark, table, [key.column for key in standing.keys], before)
+        assert (added is not None) is (commits == 1)
+    found, anew = behind_append(spark, wanted, standing, before), known_format(spark, wanted)
+    assert len(found.bytes_of) == 16 + commits
+    assert found.bytes_of == anew.bytes_of
+    assert found.overlap(wanted.spec) == anew.overlap(wanted.spec)

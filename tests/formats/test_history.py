@@ -1,0 +1,59 @@
+"""What the log of a format says of a table's version and of its last whole layout."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName
+from dbt_zorder.formats import history
+from dbt_zorder.formats.build import build_format
+from dbt_zorder.formats.history import last_whole, version_of
+from tests.formats.tables import request, rows
+
+
+@pytest.mark.parametrize("files", [100, 1, 0])
+def test_the_last_whole_layout_is_found_however_many_commits_came_upon_it(
+    spark: SparkSession, table: TableName, file_format: str, files: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of Delta's commits so many are read by their files, and all by the history behind them."""
+    monkeypatch.setattr(history, "_MOST_COMMITS", files)
+    spark.sql(f"CREATE TABLE {table.sql} (id LONG) USING {file_format}")
+    assert last_whole(spark, file_format, table).files == 0
+    wanted = request(table, file_format, files=4)
+    report = build_format(spark, rows(spark, 0, 1_000), wanted)
+    for first in (1_000, 1_100):
+        rows(spark, first, first + 100).coalesce(1).writeTo(table.sql).append()
+    spark.sql(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('team' = 'us')")
+    found = last_whole(spark, file_format, table)
+    assert (found.files, found.rows, found.bytes) == (4, 1_000, report.summary.bytes)
+
+
+def test_a_version_is_that_of_the_last_commit_by_whomever(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    build_format(spark, rows(spark, 0, 100), request(table, file_format, files=2))
+    before = version_of(spark, file_format, table)
+    rows(spark.newSession(), 100, 200).writeTo(table.sql).append()
+    found = version_of(spark, file_format, table)
+    if file_format == "delta":
+        assert int(found) == int(before) + 1
+    else:
+        told = spark.sql(f"SELECT snapshot_id FROM {table.sql}.refs WHERE name = 'main'").collect()
+        assert found == str(told[0][0]) != before
+
+
+def test_a_table_that_was_set_back_is_laid_out_as_it_was_then(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    if file_format != "iceberg":
+        pytest.skip("Delta's RESTORE is a commit upon the others")
+    wanted = request(table, file_format, files=4)
+    build_format(spark, rows(spark, 0, 1_000), wanted)
+    first = version_of(spark, file_format, table)
+    rows(spark, 1_000, 1_100).writeTo(table.sql).append()
+    build_format(spark, rows(spark, 0, 2_000), wanted)
+    assert last_whole(spark, file_format, table).rows == 2_000
+    spark.sql(f"CALL spark_catalog.system.set_current_snapshot('{table}', {first})").collect()
+    assert version_of(spark, file_format, table) == first
+    assert last_whole(spark, file_format, table).rows == 1_000
