@@ -81,7 +81,7 @@ class Contender(ABC):
         return self.spark.read.parquet(str(source))
 
     def clear(self) -> None:  # noqa: B027
-        """Remove a table that cannot be replaced in place; not measured."""
+        """Remove a table that all contenders of its format create anew; not measured."""
 
     @abstractmethod
     def write(self, source: Path) -> None:
@@ -169,6 +169,11 @@ class Ours(Contender):
         return BuildRequest(
             table, spec, properties=properties, keep_versions=0, grace_hours=0, file_format=self.file_format
         )
+
+    def clear(self) -> None:
+        """Drop the table, as the others of its format do; a Parquet table is replaced, as their folders are."""
+        if self.file_format in FORMATS:
+            self.spark.sql(f"DROP TABLE IF EXISTS {self.request.table.sql}")
 
     def write(self, source: Path) -> None:
         """Build."""
