@@ -5,6 +5,7 @@ import errno
 import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,25 @@ def test_folders_that_hold_a_file_are_found_with_its_time(spark: SparkSession, t
     assert folders_with(spark, str(root), "note") == {"one": when, "three": when}
     assert folders_with(spark, str(root), "note*") == {}
     assert folders_with(spark, str(tmp_path / "never"), "note") == {}
+
+
+@pytest.mark.parametrize("odd", ["", "ü"])
+def test_a_folder_is_listed_here_as_hadoop_lists_it(
+    spark: SparkSession, tmp_path: Path, odd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("b", "a%20", ".hidden", f"x{odd}"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "note").write_text("x")
+    for name in ("data", ".data.crc", "_SUCCESS"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "linked").symlink_to(tmp_path / "b")
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    asked = (list_folders, list_files, partial(folders_with, name="note"))
+    quick = [one(spark, str(tmp_path)) for one in asked]
+    assert (module._entries_here(spark, str(tmp_path)) is None) is bool(odd)
+    monkeypatch.setattr(module, "on_disk", nowhere)
+    (tmp_path / "gone").unlink()  # Hadoop's client cannot list a folder with one
+    assert quick == [one(spark, str(tmp_path)) for one in asked]
 
 
 def test_empty_is_empty_or_missing(spark: SparkSession, tmp_path: Path) -> None:
