@@ -9,6 +9,7 @@ from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -22,7 +23,7 @@ from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.layout import Layout, OrderGrid
 from dbt_zorder.layout.linear import order_sql
-from dbt_zorder.layout.sample import Sample, draw, rows_wanted_of
+from dbt_zorder.layout.sample import Sample, draw, fetch_keys, rows_wanted_of, wanted_rows
 from dbt_zorder.layout.sizing import (
     SPLIT_ABOVE,
     auto_size,
@@ -176,8 +177,8 @@ def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
     """Count and sample a query, and grow the forest that cuts its output into files.
 
     The query runs twice here: once to count rows (metadata only, for a plain scan of Parquet) and once for the sample,
-    which reads the key columns alone. Besides, its first rows are read where nothing else tells how large a row is, or
-    how long the text of the keys.
+    which reads the key columns alone; where they are few, once for both. Besides, its first rows are read where nothing
+    else tells how large a row is, or how long the text of the keys.
 
     Raises:
         ColumnError, ConfigError: as ``keys_for``.
@@ -186,16 +187,20 @@ def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
     sensitive = case_sensitive(df.sparkSession)
     partition_columns = [resolve(name, df.schema, sensitive=sensitive).sql for name in spec.partition_by]
     hashed = partition_hash(partition_columns) if partition_columns else None
-    hashes, counts = _count(df, hashed)
+    curve = curve_of(spec.curve, spec.encoding, len(keys))
+    sampled = sampled_keys(curve, keys)
+    fetched = fetch_keys(df, sampled, hashed)
+    hashes, counts = _count(df, hashed, fetched)
     rows = int(counts.sum())
     files, row_bytes = _files(df, spec, keys, counts)
     tasks = bundles(files, counts, row_bytes) if partition_columns else None
-    curve = curve_of(spec.curve, spec.encoding, len(keys))
     # a curve's own key orders rows inside a file, and needs no cells
     page_rows = spec.page_rows or _page_rows(df.sparkSession)
     levels = 0 if curve is not None else order_levels(rows, sum(files), page_rows)
-    wanted = rows_wanted_of(df, keys, sum(files), cells=sum(files) << levels)
-    sample = draw(df, sampled_keys(curve, keys), wanted, rows, spec.seed, hashed, hashes)
+    cells = sum(files) << levels
+    # what is fetched already weighs no more by being long
+    wanted = rows_wanted_of(df, keys, sum(files), cells) if fetched is None else wanted_rows(sum(files), keys, cells)
+    sample = draw(df, sampled, wanted, rows, spec.seed, hashed, hashes, fetched)
     if curve is not None:
         forest, layout = lay_out(curve, sample, keys, files, spec.weights, partition_columns, hashes, rows)
         return Plan(replace(layout, task_of_file=tasks), forest, sample)
@@ -249,9 +254,14 @@ def _page_rows(spark: SparkSession) -> int:
     return parse_page_rows(given) or _PAGE_ROWS
 
 
-def _count(df: DataFrame, hashed: str | None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    if hashed is None:
-        return np.zeros(1, dtype=np.int64), np.asarray([df.count()], dtype=np.int64)
+def _count(
+    df: DataFrame, hashed: str | None, fetched: pa.Table | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    if fetched is not None and fetched.num_rows and hashed is not None:
+        return np.unique(fetched["p"].to_numpy(), return_counts=True)
+    if fetched is not None or hashed is None:
+        rows = df.count() if fetched is None else fetched.num_rows
+        return np.zeros(1, dtype=np.int64), np.asarray([rows], dtype=np.int64)
     found = df.groupBy(f.expr(hashed).alias("p")).count().collect()
     pairs = sorted((int(row[0]), int(row[1])) for row in found) or [(0, 0)]
     return np.asarray([pair[0] for pair in pairs]), np.asarray([pair[1] for pair in pairs])

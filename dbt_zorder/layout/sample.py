@@ -18,6 +18,7 @@ from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.curve.ranks import Ranks
 from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key
 from dbt_zorder.layout.literals import KeyValue, shortest_separator
+from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes, fetch_few
 
 ROWS_PER_FILE = 300
 """With m sampled rows a file its share of rows has a relative error of 1/sqrt(m): 6%, and the fullest of 1,000 files
@@ -32,6 +33,8 @@ MOST_BYTES = 256 << 20
 _SHORT_TEXT = 64
 """Bytes that a key of text is taken for, where none is known to be longer."""
 _FIRST_ROWS = 1_000
+_SEED_BITS = (1 << 64) - 1
+"""NumPy takes no negative seed."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,25 @@ def wanted_rows(files: int, keys: Sequence[Key], cells: int = 0, text_bytes: int
         cells: of the tree.
         text_bytes: that a key of text takes.
     """
-    width = sum(text_bytes if key.carrier in TEXT else 16 for key in keys)
-    return min(max(LEAST_ROWS, ROWS_PER_FILE * files, ROWS_PER_CELL * cells), MOST_BYTES // width)
+    return min(max(LEAST_ROWS, ROWS_PER_FILE * files, ROWS_PER_CELL * cells), MOST_BYTES // _width(keys, text_bytes))
+
+
+def _width(keys: Sequence[Key], text_bytes: int) -> int:
+    return sum(text_bytes if key.carrier in TEXT else 16 for key in keys)
+
+
+def fetch_keys(df: DataFrame, keys: Sequence[Key], partition_hash: str | None) -> pa.Table | None:
+    """Return the keys of all rows, and behind them the hash of each row's partition; None unless they are few.
+
+    Args:
+        df: the query.
+        keys: what is sampled.
+        partition_hash: SQL text of a row's partition as a 64-bit hash, None if the table has no partitions.
+    """
+    size = estimated_bytes(df)
+    if size is None or size > SMALL_BYTES:
+        return None
+    return fetch_few(_narrowed(df, keys, partition_hash), _width(keys, SAMPLE_BYTES))
 
 
 def draw(
@@ -96,6 +116,7 @@ def draw(
     seed: int,
     partition_hash: str | None,
     known_hashes: npt.NDArray[np.int64],
+    fetched: pa.Table | None = None,
 ) -> Sample:
     """Sample about ``rows`` of the ``total_rows`` rows of ``df``: reads the key columns and nothing else.
 
@@ -104,14 +125,15 @@ def draw(
     Args:
         partition_hash: SQL text of a row's partition as a 64-bit hash, None if the table has no partitions.
         known_hashes: the hashes of all partitions, sorted; the position there is the partition's number.
+        fetched: the keys of all rows, see ``fetch_keys``, where there are few.
     """
-    columns = [f.expr(key.sampled).alias(f"k{number}") for number, key in enumerate(keys)]
-    if partition_hash is not None:
-        columns.append(f.expr(partition_hash).alias("p"))
-    narrow = df.select(*columns)
-    if rows < total_rows:
-        narrow = narrow.sample(fraction=min(1.0, rows / total_rows), seed=seed)
-    table = collect_arrow(narrow)
+    if fetched is not None:
+        table = _some(fetched, rows, seed)
+    else:
+        narrow = _narrowed(df, keys, partition_hash)
+        if rows < total_rows:
+            narrow = narrow.sample(fraction=min(1.0, rows / total_rows), seed=seed)
+        table = collect_arrow(narrow)
     ranked = [_rank(table.column(number)) for number in range(len(keys))]
     ranks = np.stack([ranks for ranks, _ in ranked], axis=1) if table.num_rows else np.zeros((0, len(keys)), np.int32)
     if partition_hash is None:
@@ -120,6 +142,21 @@ def draw(
         hashes = table.column(len(keys)).to_numpy()
         partitions = np.minimum(np.searchsorted(known_hashes, hashes), len(known_hashes) - 1).astype(np.int32)
     return Sample(ranks, partitions, [distinct for _, distinct in ranked])
+
+
+def _narrowed(df: DataFrame, keys: Sequence[Key], partition_hash: str | None) -> DataFrame:
+    columns = [f.expr(key.sampled).alias(f"k{number}") for number, key in enumerate(keys)]
+    if partition_hash is not None:
+        columns.append(f.expr(partition_hash).alias("p"))
+    return df.select(*columns)
+
+
+def _some(table: pa.Table, rows: int, seed: int) -> pa.Table:
+    """Return ``rows`` of the rows, in their order: all of them if they are no more."""
+    if rows >= table.num_rows:
+        return table
+    chosen = np.random.default_rng(seed & _SEED_BITS).choice(table.num_rows, rows, replace=False, shuffle=False)
+    return table.take(pa.array(np.sort(chosen)))
 
 
 def _rank(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], pa.Array]:

@@ -18,6 +18,7 @@ from dbt_zorder.layout.groups import count_cells, in_one_file, regroup
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.sizing import SPLIT_ABOVE, measured_row, parse_size
+from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.local import read_local
@@ -185,12 +186,14 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
         # small files tell too much of a row, never too little: what is one file by them, is one
         most_bytes = row_bytes or (table_bytes / table_rows if table_rows else 0.0)
         rows = None
-        if most_bytes and not tree.layout.partition_columns:
+        # what Spark takes for more than a file is likely cut, and its cells tell its rows as well
+        cut = SPLIT_ABOVE * target < (estimated_bytes(df) or 0) <= SMALL_BYTES
+        if most_bytes and not cut and not tree.layout.partition_columns:
             # most batches are smaller than a file, and their count is often but metadata
             rows = df.count()
             if rows * most_bytes <= SPLIT_ABOVE * target:
                 return in_one_file(tree.layout, rows)
-        counts = count_cells(df, tree.layout, rows) if most_bytes else None
+        counts = count_cells(df, tree.layout, rows, small=cut) if most_bytes else None
         if counts is not None and (row_bytes or counts.sum() * most_bytes <= SPLIT_ABOVE * target):
             layout = regroup(tree.layout, counts, target / most_bytes)
             if layout is not None:

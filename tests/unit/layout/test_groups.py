@@ -48,6 +48,9 @@ def test_a_batch_goes_through_the_tree_of_its_table(spark: SparkSession) -> None
     assert counts is not None
     assert fetched is not None
     assert counts.tolist() == fetched.tolist()
+    uncounted = count_cells(batch, layout, small=True)
+    assert uncounted is not None
+    assert uncounted.tolist() == fetched.tolist()
     assert fetched.dtype == np.int64
     assert counts.sum() == 4000
     found = regroup(layout, counts, 1000.0)

@@ -9,6 +9,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.small import SMALL_BYTES
 from dbt_zorder.table import append as module
 from dbt_zorder.table import journal
 from dbt_zorder.table.append import append
@@ -60,8 +61,12 @@ def test_the_relation_over_the_stats_is_put_right_by_a_batch(spark: SparkSession
     assert tuple(stats_rows(spark, table)[0]) == (5, 5, 450 if state == "dropped" else 550)
 
 
-def test_a_large_batch_lines_up_with_the_boxes(spark: SparkSession, table: TableName) -> None:
+@pytest.mark.parametrize("small", [SMALL_BYTES, -1])
+def test_a_large_batch_lines_up_with_the_boxes(
+    spark: SparkSession, table: TableName, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wanted = made(spark, table, rows(0, 4000), files=8)
+    monkeypatch.setattr(module, "SMALL_BYTES", small)
     report = append(spark, spark.sql(rows(4000, 8000)), wanted)
     assert report.rows == 4000
     assert 4 <= report.files <= 12
