@@ -105,7 +105,7 @@ def fetch_keys(df: DataFrame, keys: Sequence[Key], partition_hash: str | None) -
     size = estimated_bytes(df)
     if size is None or size > SMALL_BYTES:
         return None
-    return fetch_few(_narrowed(df, keys, partition_hash), _width(keys, SAMPLE_BYTES))
+    return fetch_few(_narrowed(df, keys, partition_hash), _width(keys, _SHORT_TEXT))
 
 
 def draw(

@@ -17,7 +17,7 @@ from dbt_zorder.jvm import jvm_of
 SMALL_BYTES = 32 << 20
 """By Spark's own estimate of a query: above it, a count and a sample take no longer."""
 
-_MOST_BYTES = 32 << 20
+_MOST_BYTES = 64 << 20
 """What one Spark partition may send, as files may hold many more rows than their bytes tell."""
 
 _ROW_IN_PARTITION = (1 << 33) - 1
@@ -40,7 +40,7 @@ def fetch_few(df: DataFrame, row_bytes: int) -> pa.Table | None:
 
     Args:
         df: the query: what is needed of each row, and no more.
-        row_bytes: that a row of it takes at most.
+        row_bytes: that a row of it is taken for.
     """
     most = _MOST_BYTES // row_bytes
     number = "_zorder_number"

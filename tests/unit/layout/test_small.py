@@ -65,6 +65,13 @@ def test_keys_that_are_fetched_take_one_job(
     assert len(spark.sparkContext.statusTracker().getJobIdsForGroup(group)) == jobs
 
 
+def test_keys_of_text_are_not_taken_for_many_by_how_long_they_might_be(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT string(id) AS a, string(-id) AS b, string(id * 3) AS c FROM range(200000)")
+    fetched = fetch_keys(frame, keys(frame, "a", "b", "c"), None)
+    assert fetched is not None
+    assert fetched.num_rows == 200_000
+
+
 def test_a_part_of_what_was_fetched_is_drawn_by_the_seed(spark: SparkSession) -> None:
     frame = spark.range(20_000)
     by = keys(frame, "id")
