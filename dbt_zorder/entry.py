@@ -55,8 +55,8 @@ def entry_of(spark: SparkSession, schema: str, identifier: str) -> Entry | None:
     It is asked over Spark Connect, where a format or another catalog answers to the name, and of a table whose columns
     the catalog does not know.
     """
-    jvm = jvm_of(spark)
     try:
+        jvm = jvm_of(spark)
         if jvm is None or not _is_sparks_own(spark, schema):
             return None
         found = _catalog(spark).getTableRawMetadata(table_identifier(jvm, schema, identifier))
@@ -82,8 +82,8 @@ def move_entry(spark: SparkSession, schema: str, identifier: str, location: str)
     Returns:
         False where SQL is to do it; it can in any case: to do this twice is to do it once.
     """
-    jvm = jvm_of(spark)
     try:
+        jvm = jvm_of(spark)
         if jvm is None or not _is_sparks_own(spark, schema) or is_on(spark, _MEASURES):
             return False
         catalog = _catalog(spark)

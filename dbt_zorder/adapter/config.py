@@ -43,7 +43,7 @@ KEYS = tuple(name for name in ZorderConfig.__dataclass_fields__ if name.startswi
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """The checked settings of one model. Attributes are the configs without their prefix; see README.md."""
+    """The checked settings of one model. Attributes are the configs without their prefix; see docs/models.md."""
 
     by: tuple[str, ...]
     curve: str

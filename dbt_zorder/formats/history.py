@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName
-from dbt_zorder.formats.writer import LAST_NATIVE, WHOLE, is_whole
+from dbt_zorder.formats.writer import LAST_NATIVE, NOTE, WHOLE, is_whole
 from dbt_zorder.stats.delta_log import delta_version, last_commits
 from dbt_zorder.stats.iceberg_manifests import iceberg_table, iceberg_version
 from dbt_zorder.table.summary import Summary
 
-_MOST_COMMITS = 100
-"""Files of commits that are opened one by one; behind them Delta reads the whole history faster, by a job."""
+_LOG = logging.getLogger("dbt_zorder")
+
+_MOST_COMMITS = 20
+"""So many are looked at one by one, a millisecond each on a local disk; those behind them are asked by one job."""
 
 
 def version_of(spark: SparkSession, provider: str, table: TableName) -> str:
@@ -61,8 +65,8 @@ def _delta_commits(spark: SparkSession, table: TableName) -> Iterator[Mapping[st
         yield from islice(commits, _MOST_COMMITS)
         if next(commits, None) is None:
             return
-    except LookupError:
-        pass
+    except (LookupError, ValueError) as exc:
+        _LOG.debug("the history of %s is asked by a job: %s", table, exc)
     log = spark.sql(f"DESCRIBE HISTORY {table.sql}").select("operationParameters", "userMetadata", "operationMetrics")
     yield from (row.asDict() for row in log.collect())
 
@@ -70,15 +74,33 @@ def _delta_commits(spark: SparkSession, table: TableName) -> Iterator[Mapping[st
 def _last_iceberg(spark: SparkSession, table: TableName) -> tuple[int, int, int] | None:
     kept = iceberg_table(spark, table)
     native = kept.properties().get(LAST_NATIVE)
-    snapshot = kept.currentSnapshot()
-    while snapshot is not None:
-        summary = snapshot.summary()
-        if str(snapshot.snapshotId()) == native or summary.get("dbt_zorder") == WHOLE:
+    for snapshot, summary in _iceberg_commits(spark, table, kept):
+        if str(snapshot) == native or summary.get(NOTE) == WHOLE:
             return (
                 int(summary["total-data-files"]),
                 int(summary["total-records"]),
                 int(summary["total-files-size"]),
             )
-        before = snapshot.parentId()
-        snapshot = None if before is None else kept.snapshot(before)
     return None
+
+
+def _iceberg_commits(spark: SparkSession, table: TableName, kept: Any) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """Return the snapshots that a table came from and their summaries, from the last one back.
+
+    Behind some, and where one of them has expired, these are all that are kept, on whatever branch.
+    """
+    snapshot, oldest = kept.currentSnapshot(), None
+    if snapshot is None:
+        return
+    for _ in range(_MOST_COMMITS):
+        yield snapshot.snapshotId(), snapshot.summary()
+        oldest, before = snapshot.timestampMillis(), snapshot.parentId()
+        if before is None:
+            return
+        snapshot = kept.snapshot(before)
+        if snapshot is None:
+            break
+    older = spark.table(f"{table.sql}.snapshots")
+    if oldest is not None:
+        older = older.where(f.col("committed_at") < f.timestamp_millis(f.lit(oldest)))
+    yield from map(tuple, older.orderBy(f.desc("committed_at")).select("snapshot_id", "summary").collect())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,8 @@ from dbt_zorder.table.overlap import Overlap, overlap_of
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.summary import Summary, add_up_format, gather, rows_by_folder, total_of
 from dbt_zorder.table.tree import Tree, target_bytes
+
+_LOG = logging.getLogger("dbt_zorder")
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,13 @@ def behind_append(spark: SparkSession, request: BuildRequest, standing: FormatSt
         Exception: whatever keeps the format's metadata from being read.
     """
     if request.file_format == "delta" and standing.keys:
-        added = delta_added(spark, request.table, [key.column for key in standing.keys], before)
-        if added is not None:
-            rows = gather(added, standing.keys).cast(standing.files.schema)
-            return replace(standing, files=pa.concat_tables([standing.files, rows]))
+        try:
+            added = delta_added(spark, request.table, [key.column for key in standing.keys], before)
+            if added is not None:
+                rows = gather(added, standing.keys).cast(standing.files.schema)
+                return replace(standing, files=pa.concat_tables([standing.files, rows]))
+        except Exception as exc:
+            _LOG.debug("all files of %s are asked for, not those of the last commit: %s", request.table, exc)
     return known_format(spark, request, standing.built)
 
 

@@ -30,7 +30,8 @@ LAST_NATIVE = "dbt_zorder.last-native-layout"
 """Property of an Iceberg table: the snapshot that its own command last laid out, which takes no note of ours."""
 
 _CATALOG = "spark.sql.catalog.spark_catalog"
-_NOTE = "dbt_zorder"
+NOTE = "dbt_zorder"
+"""Under what a commit says so."""
 _DELTA_STATS = "delta.dataSkippingStatsColumns"
 _DELTA_INDEXED = "delta.dataSkippingNumIndexedCols"
 _DELTA_DEFAULT = 32
@@ -58,15 +59,15 @@ def options(request: BuildRequest, *, whole: bool, token: str = "") -> dict[str,
     """
     found = {**request.options, **_OPTIONS[request.file_format]}
     if whole and request.file_format == "delta":
-        found["userMetadata"] = json.dumps({_NOTE: WHOLE, "token": token})
+        found["userMetadata"] = json.dumps({NOTE: WHOLE, "token": token})
     elif whole:
-        found |= {f"snapshot-property.{_NOTE}": WHOLE, f"snapshot-property.{TOKEN}": token}
+        found |= {f"snapshot-property.{NOTE}": WHOLE, f"snapshot-property.{TOKEN}": token}
     return found
 
 
 def is_whole(note: str | None) -> bool:
     """Tell whether the note of a Delta commit is that of a whole layout."""
-    return note is not None and f'"{_NOTE}": "{WHOLE}"' in note
+    return note is not None and f'"{NOTE}": "{WHOLE}"' in note
 
 
 def writer(

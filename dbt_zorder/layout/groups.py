@@ -21,7 +21,6 @@ from dbt_zorder.layout.small import fetch_few
 _TOO_COARSE = 3.0
 """A group of more files' worth of rows than this means that the tree cannot tell the batch's rows apart."""
 
-_CELL_BYTES = 4
 _MOST_FETCHED = 1 << 22
 """Rows of whose cells 16 MB come to the driver."""
 
@@ -82,7 +81,7 @@ def count_cells(
     if not layout.partition_columns and rows is not None and rows <= _MOST_FETCHED:
         cells = collect_arrow(steps.select(names.node))
     elif not layout.partition_columns and small:
-        cells = fetch_few(steps.select(names.node), _CELL_BYTES)
+        cells = fetch_few(df, steps.select(names.node), _MOST_FETCHED)
     if cells is not None:
         return np.bincount(cells.column(0).to_numpy(), minlength=1 << len(layout.levels))
     by = [names.node, *([names.partition] if layout.partition_columns else [])]

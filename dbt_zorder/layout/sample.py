@@ -105,7 +105,7 @@ def fetch_keys(df: DataFrame, keys: Sequence[Key], partition_hash: str | None) -
     size = estimated_bytes(df)
     if size is None or size > SMALL_BYTES:
         return None
-    return fetch_few(_narrowed(df, keys, partition_hash), _width(keys, _SHORT_TEXT))
+    return fetch_few(df, _narrowed(df, keys, partition_hash), MOST_BYTES // _width(keys, SAMPLE_BYTES))
 
 
 def draw(
@@ -155,7 +155,7 @@ def _some(table: pa.Table, rows: int, seed: int) -> pa.Table:
     """Return ``rows`` of the rows, in their order: all of them if they are no more."""
     if rows >= table.num_rows:
         return table
-    chosen = np.random.default_rng(seed & _SEED_BITS).choice(table.num_rows, rows, replace=False, shuffle=False)
+    chosen = np.random.default_rng(int(seed) & _SEED_BITS).choice(table.num_rows, rows, replace=False, shuffle=False)
     return table.take(pa.array(np.sort(chosen)))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
@@ -17,16 +18,16 @@ from dbt_zorder.jvm import jvm_of
 SMALL_BYTES = 32 << 20
 """By Spark's own estimate of a query: above it, a count and a sample take no longer."""
 
-_MOST_BYTES = 64 << 20
-"""What one Spark partition may send, as files may hold many more rows than their bytes tell."""
-
 _ROW_IN_PARTITION = (1 << 33) - 1
 """These bits of ``monotonically_increasing_id`` number the rows of a Spark partition."""
 
+_NUMBER = "_zorder_number"
+
 
 def estimated_bytes(df: DataFrame) -> int | None:
-    """Return how large Spark takes a query's result to be: for a scan, and a filter on it, the bytes of its files.
+    """Return how large Spark takes a query's result to be.
 
+    A scan, filtered or not, is taken for the bytes of its files, and some of its columns for their share by width.
     None over Spark Connect, where it cannot be asked.
     """
     if jvm_of(df.sparkSession) is None:
@@ -35,17 +36,25 @@ def estimated_bytes(df: DataFrame) -> int | None:
     return int(str(stats.sizeInBytes()))
 
 
-def fetch_few(df: DataFrame, row_bytes: int) -> pa.Table | None:
-    """Return all rows of a query that is taken to be small; None if there are too many of them after all.
+def fetch_few(df: DataFrame, narrow: DataFrame, most_rows: int) -> pa.Table | None:
+    """Return what is needed of each row of a query that is taken to be small; None if they are too many after all.
+
+    Files may hold many more rows than their bytes tell, so no Spark partition sends more than its share of the most.
 
     Args:
-        df: the query: what is needed of each row, and no more.
-        row_bytes: that a row of it is taken for.
+        df: the query.
+        narrow: what is needed of its rows, made of them by projections alone.
+        most_rows: that may come to the driver.
     """
-    most = _MOST_BYTES // row_bytes
-    number = "_zorder_number"
-    numbered = df.select("*", f.monotonically_increasing_id().alias(number))
-    # a limit would send all rows to one task first
-    few = numbered.where(f.col(number).bitwiseAND(_ROW_IN_PARTITION) < most).drop(number)
-    table = collect_arrow(few)
-    return table if table.num_rows < most else None
+    share = most_rows // max(1, _partitions(df))
+    if not share:
+        return None
+    row = f.monotonically_increasing_id().bitwiseAND(_ROW_IN_PARTITION)
+    numbered = narrow.select("*", row.alias(_NUMBER)).where(f.col(_NUMBER) < share)  # a limit would shuffle the rows
+    table = collect_arrow(numbered.withColumn(_NUMBER, f.col(_NUMBER) == share - 1))
+    return None if pc.any(table[_NUMBER]).as_py() else table.drop_columns([_NUMBER])
+
+
+def _partitions(df: DataFrame) -> int:
+    """Return in how many Spark partitions the rows of a query come; of a staged one, that keeps them."""
+    return int(df._jdf.queryExecution().toRdd().getNumPartitions())

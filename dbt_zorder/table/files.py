@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
@@ -28,7 +28,7 @@ def list_folders(spark: SparkSession, path: str) -> list[str]:
     """Return the names of the folders in ``path``; none if it does not exist."""
     here = _entries_here(spark, path)
     if here is not None:
-        return sorted(entry.name for entry in here if entry.is_dir())
+        return sorted(entry.name for entry in here if entry.is_folder)
     system, folder = _open(spark, path)
     if not system.exists(folder):
         return []
@@ -113,7 +113,14 @@ def _written_here(path: str) -> datetime | None:
         return None
 
 
-def _entries_here(spark: SparkSession, path: str) -> list[os.DirEntry[str]] | None:
+class _Entry(NamedTuple):
+    name: str
+    path: str
+    is_folder: bool
+    is_file: bool
+
+
+def _entries_here(spark: SparkSession, path: str) -> list[_Entry] | None:
     """Return what is in a folder on this machine's own disk, where a call of Hadoop's takes five for each entry.
 
     None if it is elsewhere, is not there, or has names that the JVM may spell in other bytes.
@@ -124,7 +131,11 @@ def _entries_here(spark: SparkSession, path: str) -> list[os.DirEntry[str]] | No
     try:
         with os.scandir(place.path) as found:
             # Hadoop hides the checksums that it keeps beside files
-            entries = [entry for entry in found if not (entry.name.startswith(".") and entry.name.endswith(".crc"))]
+            entries = [
+                _Entry(one.name, one.path, one.is_dir(), one.is_file())
+                for one in found
+                if not (one.name.startswith(".") and one.name.endswith(".crc"))
+            ]
     except OSError:  # Hadoop says why
         return None
     return entries if all(entry.name.isascii() for entry in entries) else None
@@ -140,7 +151,7 @@ def list_files(spark: SparkSession, path: str) -> list[str]:
     """Return the names of the files in ``path``, not of its folders; none if it does not exist."""
     here = _entries_here(spark, path)
     if here is not None:
-        return sorted(entry.name for entry in here if entry.is_file())
+        return sorted(entry.name for entry in here if entry.is_file)
     system, folder = _open(spark, path)
     if not system.exists(folder):
         return []

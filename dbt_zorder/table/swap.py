@@ -171,10 +171,10 @@ def _replace(spark: SparkSession, table: TableName, definition: Definition, loca
 
 def _replace_in_hive(spark: SparkSession, table: TableName, following: TableName) -> bool:
     """Give ``table`` the catalog entry of ``following`` in one metastore call; False if that is not possible here."""
-    jvm = jvm_of(spark)
-    if jvm is None:
-        return False
     try:
+        jvm = jvm_of(spark)
+        if jvm is None:
+            return False
         catalog = spark._jsparkSession.sharedState().externalCatalog().unwrapped()
         client = catalog.client()
         entry = client.getTable(following.schema, following.identifier)

@@ -9,15 +9,16 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.formats import history
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.history import last_whole, version_of
+from dbt_zorder.stats.delta_log import last_commits
 from tests.formats.tables import request, rows
 
 
-@pytest.mark.parametrize("files", [100, 1, 0])
+@pytest.mark.parametrize("commits", [20, 1, 0])
 def test_the_last_whole_layout_is_found_however_many_commits_came_upon_it(
-    spark: SparkSession, table: TableName, file_format: str, files: int, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, table: TableName, file_format: str, commits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of Delta's commits so many are read by their files, and all by the history behind them."""
-    monkeypatch.setattr(history, "_MOST_COMMITS", files)
+    """So many commits are looked at one by one, and those behind them are asked by a job."""
+    monkeypatch.setattr(history, "_MOST_COMMITS", commits)
     spark.sql(f"CREATE TABLE {table.sql} (id LONG) USING {file_format}")
     assert last_whole(spark, file_format, table).files == 0
     wanted = request(table, file_format, files=4)
@@ -27,6 +28,24 @@ def test_the_last_whole_layout_is_found_however_many_commits_came_upon_it(
     spark.sql(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('team' = 'us')")
     found = last_whole(spark, file_format, table)
     assert (found.files, found.rows, found.bytes) == (4, 1_000, report.summary.bytes)
+    if file_format == "delta" and commits == 20:
+        assert next(last_commits(spark, table))["operation"] == "SET TBLPROPERTIES", "else all was asked by the job"
+
+
+def test_the_last_whole_layout_is_found_behind_a_commit_that_has_expired(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    if file_format != "iceberg":
+        pytest.skip("Delta keeps its log in one piece")
+    build_format(spark, rows(spark, 0, 1_000), request(table, file_format, files=4))
+    rows(spark, 1_000, 1_100).writeTo(table.sql).append()
+    gone = version_of(spark, file_format, table)
+    rows(spark, 1_100, 1_200).writeTo(table.sql).append()
+    spark.sql(
+        f"CALL spark_catalog.system.expire_snapshots(table => '{table}', snapshot_ids => ARRAY({gone}))"
+    ).collect()
+    assert gone not in [str(row[0]) for row in spark.sql(f"SELECT snapshot_id FROM {table.sql}.snapshots").collect()]
+    assert last_whole(spark, file_format, table).rows == 1_000
 
 
 def test_a_version_is_that_of_the_last_commit_by_whomever(

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.layout import small
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.sample import draw, fetch_keys
@@ -24,15 +27,26 @@ def test_an_estimate_of_a_scan_is_the_bytes_of_its_files(spark: SparkSession, tm
 
 def test_few_rows_are_fetched_and_many_are_not(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = spark.range(0, 100, 1, 4)
-    fetched = small.fetch_few(rows, 8)
+    fetched = small.fetch_few(rows, rows, 1000)
     assert fetched is not None
     assert fetched.column_names == ["id"]
     assert sorted(fetched["id"].to_pylist()) == list(range(100))
-    monkeypatch.setattr(small, "_MOST_BYTES", 800)
-    assert small.fetch_few(rows.limit(99), 8) is not None
-    assert small.fetch_few(rows, 8) is None
-    monkeypatch.setattr(small, "_MOST_BYTES", 8 * 24)
-    assert small.fetch_few(rows, 8) is None, "each of the four tasks has cut one row"
+    sent = []
+
+    def noted(df: DataFrame) -> pa.Table:
+        sent.append(table := collect_arrow(df))
+        return table
+
+    monkeypatch.setattr(small, "collect_arrow", noted)
+    assert small.fetch_few(rows, rows, 4 * 26) is not None
+    assert small.fetch_few(rows, rows, 4 * 25 + 3) is None, "whether that was all cannot be told"
+    assert small.fetch_few(rows, rows, 4 * 7) is None
+    assert [table.num_rows for table in sent] == [100, 100, 28], "no task sends more than its share"
+    assert small.fetch_few(rows, rows, 3) is None
+    assert len(sent) == 3
+    assert small.fetch_few(rows.where("false"), rows.where("false"), 4) is not None
+    one_sided = rows.where("id < 25")
+    assert small.fetch_few(one_sided, one_sided, 99) is None
 
 
 @pytest.mark.parametrize("where", ["true", "false"])
@@ -65,19 +79,13 @@ def test_keys_that_are_fetched_take_one_job(
     assert len(spark.sparkContext.statusTracker().getJobIdsForGroup(group)) == jobs
 
 
-def test_keys_of_text_are_not_taken_for_many_by_how_long_they_might_be(spark: SparkSession) -> None:
-    frame = spark.sql("SELECT string(id) AS a, string(-id) AS b, string(id * 3) AS c FROM range(200000)")
-    fetched = fetch_keys(frame, keys(frame, "a", "b", "c"), None)
-    assert fetched is not None
-    assert fetched.num_rows == 200_000
-
-
 def test_a_part_of_what_was_fetched_is_drawn_by_the_seed(spark: SparkSession) -> None:
     frame = spark.range(20_000)
     by = keys(frame, "id")
     fetched = fetch_keys(frame, by, None)
     assert fetched is not None
-    one, again, other = (draw(frame, by, 1000, 20_000, seed, None, ONE, fetched) for seed in (-3, -3, 4))
+    seeds: list[Any] = [-3, np.int64(-3), 4]
+    one, again, other = (draw(frame, by, 1000, 20_000, seed, None, ONE, fetched) for seed in seeds)
     assert one.distinct[0].equals(again.distinct[0])
     assert not one.distinct[0].equals(other.distinct[0])
     assert len(one.ranks) == 1000

@@ -9,6 +9,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.groups import count_cells
 from dbt_zorder.layout.small import SMALL_BYTES
 from dbt_zorder.table import append as module
 from dbt_zorder.table import journal
@@ -67,11 +68,19 @@ def test_a_large_batch_lines_up_with_the_boxes(
 ) -> None:
     wanted = made(spark, table, rows(0, 4000), files=8)
     monkeypatch.setattr(module, "SMALL_BYTES", small)
+    cut = []
+
+    def noted(*args: Any, small: bool) -> Any:
+        cut.append(small)
+        return count_cells(*args, small=small)
+
+    monkeypatch.setattr(module, "count_cells", noted)
     report = append(spark, spark.sql(rows(4000, 8000)), wanted)
     assert report.rows == 4000
     assert 4 <= report.files <= 12
     found = current_summary(spark, table)
     assert found.point_query_files["a"] < 0.75 * found.files
+    assert cut == [small > 0]
     assert_sound(spark, table)
 
 

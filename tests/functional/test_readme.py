@@ -1,0 +1,36 @@
+"""The five minutes of README.md, with the very models and commands that it shows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+MODELS = dict(re.findall(r"```sql\n-- models/(\w+\.sql)\n(.*?)```", README, re.DOTALL))
+COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"^dbt .*", README, re.MULTILINE)]
+
+
+class TestReadme:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return MODELS
+
+    def test_its_models_and_commands_do_what_it_says(self, project: Any, capsys: pytest.CaptureFixture[str]) -> None:
+        assert sorted(MODELS) == ["one_customer.sql", "orders.sql"]
+        (run, explain) = COMMANDS
+        orders, _ = run_dbt(run)
+        assert orders.adapter_response["files_written"] == 16
+        assert max(orders.adapter_response["point_query_files"].values()) < 5
+        where = "customer_id = 42 and ordered_at >= date'2024-07-01'"
+        assert where in MODELS["one_customer.sql"]
+        (wanted,) = project.run_sql(f"select count(*) from orders where {where}", fetch="one")
+        (found,) = project.run_sql(f"select count_if({where}) from one_customer", fetch="one")
+        assert found == wanted > 0
+        capsys.readouterr()
+        run_dbt(explain)
+        assert "4 of 16 files" in capsys.readouterr().out
