@@ -54,8 +54,8 @@ def test_columns_may_be_called_as_a_statement_begins(spark: SparkSession, table:
     spark.sql(f"CREATE TABLE {name} USING parquet AS SELECT /*+ repartition(3, id) */ id, {columns} FROM range(1000)")
     rebuild_stats(spark, TableName(*name.split(".")), NAMES)
     for column in NAMES:
-        for predicate in (f"{column} IS NOT NULL", f"{column} <= 1 and id < 500", column + "=1 or " + column + " = 0"):
-            assert scan(spark, name, predicate).count() == spark.table(name).where(predicate).count()
+        for predicate in (f"{column} <= 1 and id < 500", column + "=1 or " + column + " = 0"):
+            assert sorted(row.id for row in scan(spark, name, predicate).collect()) == [0, 1]
         assert explain(spark, name, f"{column} < 0").files_read == (3 if column in NOT_PARSED else 0)
 
 
