@@ -42,9 +42,16 @@ def regroup(layout: Layout, counts: npt.NDArray[np.int64], file_rows: float) -> 
     return _grouped(layout, groups, int(counts.sum()))
 
 
-def in_one_file(layout: Layout, rows: int) -> Layout:
-    """Return what ``regroup`` comes to for a batch that fits one file, which need not be counted by cells."""
-    return _grouped(layout, np.zeros(max(1, len(layout.partition_hashes)) << len(layout.levels), dtype=np.int32), rows)
+def in_one_file(layout: Layout, rows: int, levels: int) -> Layout:
+    """Return the layout that sends a batch into one file, which need not be counted by cells.
+
+    Args:
+        layout: of the table, which is not partitioned.
+        rows: of the batch.
+        levels: so many of the tree's tell the order of the rows, unless a curve does.
+    """
+    kept = [] if layout.curve is not None else layout.levels[:levels]
+    return _grouped(replace(layout, levels=kept), np.zeros(1 << len(kept), dtype=np.int32), rows)
 
 
 def _grouped(layout: Layout, groups: npt.NDArray[np.int32], rows: int) -> Layout:

@@ -195,7 +195,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
     files, row_bytes = _files(df, spec, keys, counts)
     tasks = bundles(files, counts, row_bytes) if partition_columns else None
     # a curve's own key orders rows inside a file, and needs no cells
-    page_rows = spec.page_rows or _page_rows(df.sparkSession)
+    page_rows = page_rows_of(df.sparkSession, spec)
     levels = 0 if curve is not None else order_levels(rows, sum(files), page_rows)
     cells = sum(files) << levels
     # what is fetched already weighs no more by being long
@@ -219,9 +219,13 @@ def order_levels(rows: int, files: int, page_rows: int = _PAGE_ROWS) -> int:
         files: of the table.
         page_rows: rows of a Parquet page at most.
     """
-    cells = int(rows / files / page_rows * _CELLS_A_PAGE)
     fewest = min(_FEWEST_LEVELS, levels_within(_FEWEST_CELLS, files))
-    return min(_ORDER_LEVELS, max(fewest, cells.bit_length()), levels_within(_MOST_CELLS, files))
+    return min(_ORDER_LEVELS, max(fewest, page_levels(rows / files, page_rows)), levels_within(_MOST_CELLS, files))
+
+
+def page_levels(rows: float, page_rows: int) -> int:
+    """Return how often the rows of a file are cut until a page holds a few cells; none where all of it is but a few."""
+    return int(rows / page_rows * _CELLS_A_PAGE).bit_length()
 
 
 def bundles(files: Sequence[int], counts: npt.NDArray[np.int64], row_bytes: float) -> npt.NDArray[np.int32] | None:
@@ -248,8 +252,10 @@ def parse_page_rows(text: str) -> int | None:
     return found if 0 < found <= _MOST_COUNT else None
 
 
-def _page_rows(spark: SparkSession) -> int:
-    """Return the rows of a page that the session's Parquet writer is limited to."""
+def page_rows_of(spark: SparkSession, spec: LayoutSpec) -> int:
+    """Return the rows of a page that the Parquet writer is limited to, by the model or else by the session."""
+    if spec.page_rows:
+        return spec.page_rows
     given = spark.conf.get(PAGE_ROWS_OPTION, None) or spark.conf.get(f"spark.hadoop.{PAGE_ROWS_OPTION}", None) or ""
     return parse_page_rows(given) or _PAGE_ROWS
 

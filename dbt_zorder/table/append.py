@@ -16,7 +16,7 @@ from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.groups import count_cells, in_one_file, regroup
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.layout.plan import page_levels, page_rows_of, plan_layout
 from dbt_zorder.layout.sizing import SPLIT_ABOVE, measured_row, parse_size
 from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes
 from dbt_zorder.layout.staging import staged
@@ -192,7 +192,8 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
             # most batches are smaller than a file, and their count is often but metadata
             rows = df.count()
             if rows * most_bytes <= SPLIT_ABOVE * target:
-                return in_one_file(tree.layout, rows)
+                levels = page_levels(rows, page_rows_of(df.sparkSession, request.spec))
+                return in_one_file(tree.layout, rows, levels)
         counts = count_cells(df, tree.layout, rows, small=cut) if most_bytes else None
         if counts is not None and (row_bytes or counts.sum() * most_bytes <= SPLIT_ABOVE * target):
             layout = regroup(tree.layout, counts, target / most_bytes)

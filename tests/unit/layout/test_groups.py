@@ -67,7 +67,23 @@ def test_a_batch_goes_through_the_tree_of_its_table(spark: SparkSession, monkeyp
     one = regroup(layout, counts, 10_000.0)
     assert one is not None
     assert one.files == 1
-    assert repr(in_one_file(layout, 4000)) == repr(one)
+    assert repr(in_one_file(layout, 4000, 99)) == repr(one)
+
+
+@pytest.mark.parametrize(("levels", "cells"), [(0, 1), (1, 2), (3, 8), (99, None)])
+@pytest.mark.parametrize("curve", ["zorder", "hilbert", "linear"])
+def test_a_batch_of_one_file_is_ordered_by_as_many_levels_as_it_needs(
+    spark: SparkSession, levels: int, cells: int | None, curve: str
+) -> None:
+    layout = plan_layout(spark.sql(QUERY.format(8000)), LayoutSpec(by=["a", "b"], files=8, curve=curve))
+    batch = spark.sql(QUERY.format(500))
+    (part,) = [rows for rows in apply_layout(batch, in_one_file(layout, 500, levels)).rdd.glom().collect() if rows]
+    assert sorted(part) == sorted(batch.collect())
+    if curve == "zorder" and cells is not None:
+        assert in_one_file(layout, 500, levels).first_file.tolist() == [0] * cells
+        first, last = part[: len(part) // 4], part[-len(part) // 4 :]
+        spread = [{(row.a > 500, row.b > 500) for row in rows} for rows in (first, last)]
+        assert spread[0].isdisjoint(spread[1]) is (levels > 1), "the ends of the file are other corners of the space"
 
 
 def test_a_tree_that_is_too_coarse_says_so(spark: SparkSession) -> None:
