@@ -8,6 +8,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from dbt_zorder.jvm import has_jvm
+
 
 def collect_arrow(df: DataFrame) -> pa.Table:
     """Return all rows of a small DataFrame as one Arrow table, by the way that the installed PySpark has."""
@@ -39,7 +41,7 @@ def first_rows(df: DataFrame, count: int) -> DataFrame:
 
 def takes_arrow(spark: SparkSession) -> bool:
     """Tell whether a session can make a DataFrame of an Arrow table: not PySpark 3.5 over Spark Connect."""
-    return hasattr(DataFrame, "toArrow") or getattr(spark, "_jvm", None) is not None
+    return hasattr(DataFrame, "toArrow") or has_jvm(spark)
 
 
 def frame_of(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:

@@ -8,6 +8,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 
+def has_jvm(spark: SparkSession) -> bool:
+    """Tell whether a session's JVM is in this process: not over Spark Connect."""
+    return getattr(spark, "_jvm", None) is not None
+
+
 def jvm_of(spark: SparkSession) -> Any:
     """Return the JVM behind a session, None where it is not in this process.
 

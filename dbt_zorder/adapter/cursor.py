@@ -12,6 +12,7 @@ from pyspark.sql import Row, SparkSession
 
 from dbt_zorder.adapter.scope import SCOPES
 from dbt_zorder.adapter.spark_errors import told
+from dbt_zorder.jvm import has_jvm
 
 
 class SessionHandle(SessionConnectionWrapper):
@@ -22,7 +23,7 @@ class SessionHandle(SessionConnectionWrapper):
         self._opened = session
         self._cancelled = False
         self._tag = f"dbt-{uuid.uuid4().hex}"
-        self._is_remote = getattr(session, "_jvm", None) is None
+        self._is_remote = not has_jvm(session)
         (session.addTag if self._is_remote else session.sparkContext.addJobTag)(self._tag)  # of this thread's jobs
 
     @property

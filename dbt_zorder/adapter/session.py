@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.adapter.java import check_java, collector
 from dbt_zorder.adapter.remote import connect, shown
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.jvm import has_jvm
 
 SESSION_DIRECTORY = ".spark_zorder"
 """Folder of the dbt project that holds the embedded metastore and warehouse."""
@@ -129,7 +130,7 @@ def _check_kind(remote: str | None, here: SparkSession | None) -> None:
     Raises:
         SessionError: there is one of the other kind.
     """
-    if remote is not None and here is not None and getattr(here, "_jvm", None) is not None:
+    if remote is not None and here is not None and has_jvm(here):
         kind = "in which Spark itself runs"
     elif remote is None and _opened:
         kind = f"of Spark Connect, {shown(str(next(iter(_opened))))}"

@@ -13,6 +13,7 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.formats.carry import NOTHING, Carried, set_properties
+from dbt_zorder.jvm import has_jvm
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.sql import quote_string
 from dbt_zorder.stats.delta_log import has_statistics
@@ -134,7 +135,7 @@ def check_session(spark: SparkSession, request: BuildRequest) -> None:
             f"'zorder_formats: [{request.file_format}]', or the format's own settings in server_side_parameters."
         )
         raise ConfigError(msg)
-    if getattr(spark, "_jvm", None) is None:
+    if not has_jvm(spark):
         msg = (
             f"file_format '{request.file_format}' with zorder_by needs a session in dbt's own process, and this one is "
             "Spark Connect's: leave out one of the two, or set zorder_skip: true."

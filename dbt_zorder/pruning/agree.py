@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
+import typing
 from collections.abc import Iterable
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType
+from pyspark.sql.types import BooleanType, DataType, DateType, IntegerType, LongType
 
 from dbt_zorder.columns import leaf_names
 from dbt_zorder.errors import ColumnError, PredicateError, did_you_mean
+from dbt_zorder.jvm import has_jvm, jvm_of
 from dbt_zorder.pruning.constants import cast_types, compared_constants
 from dbt_zorder.pruning.stats_source import first_line
-from dbt_zorder.pruning.tree import Node, to_sql
+from dbt_zorder.pruning.tree import Literal, Negative, Node, to_sql
 
+_INTEGER_DIGITS, _LONG_DIGITS = 9, 18
+"""So many digits always fit; a number of ten is one or the other."""
+
+_DATE = re.compile(r"DATE *'[^']*'", re.IGNORECASE)
 _UNRESOLVED = re.compile(r"with name (.+?) cannot be resolved")
 
 
@@ -26,18 +32,32 @@ def filtered(frame: DataFrame, predicate: str) -> DataFrame:
         PredicateError: Spark refuses the predicate for any other reason.
     """
     try:
-        result = frame.where(predicate)
-        result.schema  # noqa: B018 - over Spark Connect the analysis happens here
+        return analysed(frame.where(predicate))
     except (AnalysisException, ParseException) as exc:
         raise _explained(frame, predicate, exc) from exc
-    return result
 
 
-def agrees(frame: DataFrame, accepted: DataFrame, tree: Node) -> bool:
+def analysed(frame: DataFrame) -> DataFrame:
+    """Return a DataFrame that Spark has analysed: it has at once, but over Spark Connect not before it is asked."""
+    if not has_jvm(frame.sparkSession):
+        frame.schema  # noqa: B018
+    return frame
+
+
+def agrees(frame: DataFrame, accepted: DataFrame, tree: Node, predicate: str = "") -> bool:
     """Tell whether Spark finds the tree, written with all its parentheses, to be the predicate in ``accepted``.
 
-    This catches every difference between sqlglot's grammar and Spark's: precedence, escapes, comments, literals.
+    This catches every difference between sqlglot's grammar and Spark's: precedence, escapes, comments, literals. Where
+    names are written as the schema writes them, Spark's parser makes the same of both texts, which takes no analysis.
+
+    Args:
+        frame: the table.
+        accepted: the table filtered by ``predicate``.
+        tree: what was made of it.
+        predicate: the user's own text, if it may be compared as such.
     """
+    if predicate and _parse_alike(frame, predicate, to_sql(tree)):
+        return True
     for is_not_null in (True, False):
         try:
             if accepted.sameSemantics(frame.where(to_sql(tree, is_not_null=is_not_null))):
@@ -47,13 +67,42 @@ def agrees(frame: DataFrame, accepted: DataFrame, tree: Node) -> bool:
     return False
 
 
+def _parse_alike(frame: DataFrame, one: str, other: str) -> bool:
+    try:
+        if jvm_of(frame.sparkSession) is None:
+            return False
+        session: typing.Any = frame.sparkSession._jsparkSession
+        parser = session.sessionState().sqlParser()
+        return bool(parser.parseExpression(one).equals(parser.parseExpression(other)))
+    except Exception:  # another version of Spark, or none in this process
+        return False
+
+
 def types_of(spark: SparkSession, tree: Node) -> dict[str, DataType]:
-    """Return Spark's type of every constant that is compared, and of every type that something is cast to."""
-    constants = list(dict.fromkeys(["TRUE", *(to_sql(node) for node in compared_constants(tree))]))
-    casts = sorted(cast_types(tree))
-    return dict(
-        zip([*constants, *casts], _types(spark, [*constants, *(f"CAST(NULL AS {c})" for c in casts)]), strict=True)
-    )
+    """Return Spark's type of every constant that is compared, and of every type that something is cast to.
+
+    Spark is asked for all but literals that have one type whatever the session's settings are.
+    """
+    constants = {"TRUE": Literal("TRUE"), **{to_sql(node): node for node in compared_constants(tree)}}
+    plain = {sql: _plain_type(node) for sql, node in constants.items()}
+    found = {sql: kind for sql, kind in plain.items() if kind is not None}
+    asked = {sql: sql for sql in constants if sql not in found}
+    asked.update({kind: f"CAST(NULL AS {kind})" for kind in sorted(cast_types(tree))})
+    return {**found, **dict(zip(asked, _types(spark, asked.values()), strict=True))} if asked else found
+
+
+def _plain_type(node: Node) -> DataType | None:
+    """Return the type of a literal of which every version of Spark makes the same; None if Spark is to be asked."""
+    if isinstance(node, Negative):
+        return _plain_type(node.child) if isinstance(node.child, Literal) and node.child.sql.isdecimal() else None
+    if not isinstance(node, Literal):
+        return None
+    if node.sql.isascii() and node.sql.isdecimal():
+        digits = len(node.sql)
+        return IntegerType() if digits <= _INTEGER_DIGITS else LongType() if 10 < digits <= _LONG_DIGITS else None
+    if node.sql in ("TRUE", "FALSE"):
+        return BooleanType()
+    return DateType() if _DATE.fullmatch(node.sql) else None
 
 
 def _types(spark: SparkSession, expressions: Iterable[str]) -> list[DataType]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.functions import expr
@@ -16,6 +17,14 @@ from dbt_zorder.pruning.tree import Column
 
 KEPT_AT_MOST = 1_000
 """Paths of kept files that are worth having."""
+
+_OUT = "(copies = 1 AND NOT f.keep AND file_path IS NOT NULL AND coalesce(f.file_size, -1) >= 0)"
+"""Of rows by path, those that are excluded; never NULL."""
+
+_NAMED_AT_MOST = 32
+"""Sets of columns of one table's held stats, for which the stats by their short names are kept."""
+
+_named: WeakKeyDictionary[DataFrame, dict[tuple[Column, ...], DataFrame]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,26 @@ def with_names(frame: DataFrame, names: StatsNames) -> DataFrame:
     return frame.selectExpr("file_path", "file_size", "row_count", *of_columns)
 
 
+def _asked(stats: Stats, names: StatsNames) -> DataFrame:
+    """Return the same; of stats in memory it is kept for the next predicate."""
+    assert stats.frame is not None
+    if not stats.is_local:
+        return with_names(stats.frame, names)
+    kept = _named.setdefault(stats.frame, {})
+    columns = tuple(names.aliases)
+    if columns not in kept:
+        if len(kept) >= _NAMED_AT_MOST:
+            kept.clear()
+        kept[columns] = with_names(stats.frame, names)
+    return kept[columns]
+
+
+def sql_of(stats: Stats, condition: Atom | Unknown | All | Any, names: StatsNames) -> list[str]:
+    """Return the SQL by which :func:`decide` asks."""
+    of_files = [keep_sql(condition, names), *map(names.soundness, names.aliases)]
+    return of_files if stats.is_local else [*of_files, *_by_path_sql(0), *_totals_sql(0, True)]
+
+
 def decide(stats: Stats, condition: Atom | Unknown | All | Any, names: StatsNames, *, each: bool = False) -> Decision:
     """Evaluate ``condition`` for every file.
 
@@ -66,44 +95,47 @@ def decide(stats: Stats, condition: Atom | Unknown | All | Any, names: StatsName
         names: the names that the condition uses.
         each: count for each atom how many files it excludes by itself.
     """
-    assert stats.frame is not None
     atoms = list(leaves(condition)) if each else []
     counts = [f"NOT {keep_sql(atom, names)} AS atom{number}" for number, atom in enumerate(atoms)]
     keep = f"{keep_sql(condition, names)} AS keep"
-    judged = with_names(stats.frame, names).selectExpr("file_path", "file_size", "row_count", keep, *counts)
+    judged = _asked(stats, names).selectExpr("file_path", "file_size", "row_count", keep, *counts)
     if stats.is_local:
         return _add_up(judged.collect(), len(atoms), each)
     # One partition: a stats table is small, and grouping it then needs no exchange.
-    by_path, out = _by_path(judged.coalesce(1), len(atoms))
-    totals = by_path.selectExpr(
-        "count(*)",
-        "coalesce(sum(f.row_count), 0)",
-        "coalesce(sum(f.file_size), 0)",
-        f"count_if(NOT {out})",
-        f"coalesce(sum(f.row_count) FILTER (WHERE NOT {out}), 0)",
-        f"coalesce(sum(f.file_size) FILTER (WHERE NOT {out}), 0)",
-        "count_if(copies > 1)",
-        # As two arrays in one row: a hundred thousand rows would take seconds to reach Python.
-        f"collect_list(file_path) FILTER (WHERE {out})",
-        f"collect_list(f.file_size) FILTER (WHERE {out})",
-        "collect_list(struct(file_path, f.file_size, f.row_count)) FILTER (WHERE file_path IS NOT NULL)"
-        if each
-        else "array()",
-        f"if(count_if(NOT {out}) <= {KEPT_AT_MOST}, collect_list(file_path) FILTER (WHERE NOT {out}), array())",
-        *(f"count_if(copies = 1 AND f.atom{number})" for number in range(len(atoms))),
-    )
+    by_path = judged.coalesce(1).groupBy("file_path").agg(*map(expr, _by_path_sql(len(atoms))))
+    totals = by_path.selectExpr(*_totals_sql(len(atoms), each))
     row = totals.collect()[0]
-    # A NULL in a FILTER or a size that is missing would shorten one list: `out` is never NULL and tests both.
+    # A NULL in a FILTER or a size that is missing would shorten one list: `_OUT` is never NULL and tests both.
     excluded = list(zip(row[7], row[8], strict=True))
     known = [(path, size, rows) for path, size, rows in row[9]]
     return Decision(row[0], row[1], row[2], row[3], row[4], row[5], excluded, list(row[11:]), row[6], known, row[10])
 
 
-def _by_path(judged: DataFrame, atoms: int) -> tuple[DataFrame, str]:
-    """Return the judged rows by path, and the test of those that are excluded."""
+def _by_path_sql(atoms: int) -> list[str]:
+    """Return what is asked of the judged rows of a path."""
     fields = ", ".join(["file_size", "row_count", "keep", *(f"atom{number}" for number in range(atoms))])
-    by_path = judged.groupBy("file_path").agg(expr("count(*) AS copies"), expr(f"first(struct({fields})) AS f"))
-    return by_path, "(copies = 1 AND NOT f.keep AND file_path IS NOT NULL AND coalesce(f.file_size, -1) >= 0)"
+    return ["count(*) AS copies", f"first(struct({fields})) AS f"]
+
+
+def _totals_sql(atoms: int, each: bool) -> list[str]:
+    """Return what is asked of all paths."""
+    return [
+        "count(*)",
+        "coalesce(sum(f.row_count), 0)",
+        "coalesce(sum(f.file_size), 0)",
+        f"count_if(NOT {_OUT})",
+        f"coalesce(sum(f.row_count) FILTER (WHERE NOT {_OUT}), 0)",
+        f"coalesce(sum(f.file_size) FILTER (WHERE NOT {_OUT}), 0)",
+        "count_if(copies > 1)",
+        # As two arrays in one row: a hundred thousand rows would take seconds to reach Python.
+        f"collect_list(file_path) FILTER (WHERE {_OUT})",
+        f"collect_list(f.file_size) FILTER (WHERE {_OUT})",
+        "collect_list(struct(file_path, f.file_size, f.row_count)) FILTER (WHERE file_path IS NOT NULL)"
+        if each
+        else "array()",
+        f"if(count_if(NOT {_OUT}) <= {KEPT_AT_MOST}, collect_list(file_path) FILTER (WHERE NOT {_OUT}), array())",
+        *(f"count_if(copies = 1 AND f.atom{number})" for number in range(atoms)),
+    ]
 
 
 def _add_up(judged: Sequence[Row], atoms: int, each: bool) -> Decision:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
-from dbt_zorder.pruning.constants import CHANCE, PLACES, REPEATABLE
+from dbt_zorder.pruning.constants import CHANCE, PLACES
 from dbt_zorder.pruning.parse import Expr
 
 OWN = frozenset(
     {
-        "aggregate", "array", "array_except", "coalesce", "concat", "date_add", "date_format", "date_sub", "endswith",
-        "get", "if", "length", "lpad", "sort_array", "split", "startswith", "substring", "timestamp_millis", "trunc",
-        "typeof", "year",
+        "aggregate", "array", "array_except", "coalesce", "collect_list", "concat", "count", "count_if", "date_add",
+        "date_format", "date_sub", "endswith", "first", "get", "if", "length", "lpad", "sort_array", "split",
+        "startswith", "struct", "substring", "sum", "timestamp_millis", "trunc", "typeof", "year",
     }
 )  # fmt: skip
 """Functions in the SQL that pruning itself writes."""
 
+_CALL = re.compile(r"\b([a-z_]+)\(")
 _SPARKS_OWN = "org.apache.spark.sql.catalyst.expressions."
+
+_found: dict[tuple[Any, str], Any] = {}
+"""By JVM and name: what a session's catalog gives for a function of Spark's own, one object for all sessions."""
 
 
 def called(tree: Expr) -> list[str]:
@@ -45,19 +51,30 @@ def of_chance(accepted: DataFrame, names: Iterable[str]) -> str | None:
     return None if certain else "Spark says that it is not deterministic"
 
 
+def own_calls(sql: Iterable[str]) -> frozenset[str]:
+    """Return which functions of ``OWN`` texts of pruning's own call; a literal that looks like a call counts as one."""
+    return OWN.intersection(name for text in sql for name in _CALL.findall(text))
+
+
 def hidden(spark: SparkSession, names: Iterable[str]) -> frozenset[str]:
     """Return which of some names of Spark's functions mean another one in this session, by ``spark.udf.register``."""
-    asked = set(names) & REPEATABLE
     try:
         catalog = spark._jsparkSession.sessionState().catalog()
-    except Exception:  # Spark Connect: each name is a call of the server, so only those that the predicate has
-        return frozenset(name for name in asked if not _described_as_sparks_own(spark, name))
-    found = []
-    for name in asked | OWN:
-        entry = catalog.lookupBuiltinOrTempFunction(name)
-        if entry.isEmpty() or not str(entry.get().getClassName()).startswith(_SPARKS_OWN):
-            found.append(name)
-    return frozenset(found)
+    except Exception:  # Spark Connect
+        return frozenset(name for name in names if not _described_as_sparks_own(spark, name))
+    return frozenset(name for name in names if not _is_sparks_own(spark, catalog, name))
+
+
+def _is_sparks_own(spark: SparkSession, catalog: Any, name: str) -> bool:
+    entry = catalog.lookupBuiltinOrTempFunction(name)
+    key = (spark._jvm, name)
+    known = _found.get(key)
+    if known is not None and known.equals(entry):
+        return True
+    own = not entry.isEmpty() and str(entry.get().getClassName()).startswith(_SPARKS_OWN)
+    if own:
+        _found[key] = entry
+    return own
 
 
 def _described_as_sparks_own(spark: SparkSession, name: str) -> bool:

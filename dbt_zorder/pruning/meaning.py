@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
+from dbt_zorder.jvm import has_jvm
 from dbt_zorder.settings import DATETIME_TO_STRING, ESCAPED_LITERALS
 from dbt_zorder.sql import quote_string
 
@@ -45,6 +46,11 @@ def settings_of(spark: SparkSession) -> Settings:
     return tuple(spark.conf.get(key, None) for key in _KEYS)
 
 
+def was_on(settings: Settings, key: str) -> bool:
+    """Tell whether one of the settings was on."""
+    return str(settings[_KEYS.index(key)]).lower() == "true"
+
+
 def pinned(spark: SparkSession, exclusion: str, settings: Settings, *, zoned: bool) -> str:
     """Return the filter for files that were chosen under some settings; under any others it leaves none out.
 
@@ -68,7 +74,7 @@ def _answers_of(spark: SparkSession, settings: Settings, zoned: bool) -> Answers
     if found is None:
         found = _asked(spark, zoned)
         # servers of Spark Connect may be of different versions, and another thread may have set something meanwhile
-        if getattr(spark, "_jvm", None) is not None and settings_of(spark) == settings:
+        if has_jvm(spark) and settings_of(spark) == settings:
             _answers[key] = found
     return found
 

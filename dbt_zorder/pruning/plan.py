@@ -9,12 +9,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.columns import case_sensitive
 from dbt_zorder.errors import ZorderError
-from dbt_zorder.pruning.agree import agrees, filtered, types_of
+from dbt_zorder.pruning.agree import agrees, analysed, filtered, types_of
 from dbt_zorder.pruning.condition import All, Any, Atom, Unknown, can_exclude, leaves
-from dbt_zorder.pruning.decide import Decision, decide, stats_names
+from dbt_zorder.pruning.constants import REPEATABLE
+from dbt_zorder.pruning.decide import Decision, decide, sql_of, stats_names
 from dbt_zorder.pruning.exclusion import exclude, worthwhile
-from dbt_zorder.pruning.functions import OWN, called, hidden, of_chance
-from dbt_zorder.pruning.meaning import Settings, pinned, settings_of
+from dbt_zorder.pruning.functions import called, hidden, of_chance, own_calls
+from dbt_zorder.pruning.meaning import PROBES, ZONE_SQL, Settings, pinned, settings_of, was_on
 from dbt_zorder.pruning.moments import of_zone
 from dbt_zorder.pruning.names import Names
 from dbt_zorder.pruning.parse import comment_continues, holds_query, parse
@@ -30,6 +31,7 @@ from dbt_zorder.stats.formats import FORMATS
 
 log = logging.getLogger("dbt_zorder")
 _METADATA = "_metadata"
+_HIDES = "this session has a function {}() of its own, which hides Spark's"
 _said: set[tuple[str, str]] = set()
 
 
@@ -94,11 +96,10 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
         chance = of_chance(accepted, calls)
         if chance:
             return _full(plan, chance)
-        not_sparks = hidden(spark, calls)
-        if not_sparks & OWN:
-            return _full(plan, f"this session has a function {min(not_sparks & OWN)}() of its own, which hides Spark's")
-        names = Names(frame.schema, case_sensitive(spark), facts.qualifiers, not_sparks)
-        plan = _pruned(spark, plan, read(parsed, names), meant, each)
+        names = Names(
+            frame.schema, case_sensitive(spark), facts.qualifiers, hidden(spark, REPEATABLE.intersection(calls))
+        )
+        plan = _pruned(spark, plan, read(parsed, names), predicate, meant, each)
         if plan.exclusion is not None and settings_of(spark) != meant:
             return _full(_with(plan, exclusion=None, pruned=None), "another thread changed Spark's settings meanwhile")
         return plan
@@ -108,8 +109,8 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
         return _full(plan, f"pruning failed: {first_line(exc)}")
 
 
-def _pruned(spark: SparkSession, plan: Plan, tree: Node, meant: Settings, each: bool) -> Plan:
-    if is_on(spark, ESCAPED_LITERALS):
+def _pruned(spark: SparkSession, plan: Plan, tree: Node, predicate: str, meant: Settings, each: bool) -> Plan:
+    if was_on(meant, ESCAPED_LITERALS):
         return _full(plan, f"{ESCAPED_LITERALS} is on, so strings are not what they look like")
     if any(name.lower() == _METADATA for name in plan.table.columns):
         return _full(plan, "the table has a column named _metadata, which hides Spark's own")
@@ -121,12 +122,12 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, meant: Settings, each: 
     stats = read_stats(spark, plan.facts, tree.columns())
     if stats.frame is None:
         return _full(plan, stats.reason)
-    if not agrees(plan.table, plan.accepted, tree):
+    if not agrees(plan.table, plan.accepted, tree, predicate):
         return _full(plan, "Spark does not confirm that the predicate was understood")
     covered = stats.covered(tree)
     set_aside = {} if plan.skipped_by else _set_aside(spark, covered, plan.facts)
     names = stats_names([column for column in covered if column not in set_aside])
-    rules = Rules(is_on(spark, DATETIME_TO_STRING))
+    rules = Rules(was_on(meant, DATETIME_TO_STRING))
     types = types_of(spark, tree)
     translator = Translator(names, types, rules, set_aside=set_aside)
     condition = translator.translate(tree)
@@ -136,6 +137,10 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, meant: Settings, each: 
         return _full(
             plan, f"{unknown.text}: {unknown.reason}" if unknown else "nothing in the predicate excludes a file"
         )
+    ours = own_calls([*sql_of(stats, condition, names), *PROBES, ZONE_SQL])
+    not_sparks = hidden(spark, ours)
+    if not_sparks:
+        return _full(plan, _HIDES.format(min(not_sparks)))
     try:
         decision = decide(stats, condition, names, each=each)
     except Exception:  # most likely a cast that fails under ANSI for one file's value: ask without those
@@ -149,9 +154,11 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, meant: Settings, each: 
     sql = pinned(spark, exclusion.sql, meant, zoned=of_zone(tree)) if exclusion.sql else None
     plan = _with(plan, condition=condition, decision=replace(decision, excluded=exclusion.files), exclusion=sql)
     if sql is not None:
-        pruned = plan.accepted.where(sql)
+        not_sparks = hidden(spark, own_calls([sql]) - ours)
+        if not_sparks:
+            return _full(_with(plan, decision=_all_kept(decision), exclusion=None), _HIDES.format(min(not_sparks)))
         # Where the table is no bare relation, as with CHAR columns, `_metadata` does not resolve: find that out here.
-        pruned.schema  # noqa: B018
+        pruned = analysed(plan.accepted.where(sql))
         plan = _with(plan, pruned=pruned)
     left = len(decision.excluded) - len(exclusion.files)
     if left:

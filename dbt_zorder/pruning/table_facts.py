@@ -15,6 +15,11 @@ from dbt_zorder.sql import quote_name
 NOT_DESCRIBED = "NOT DESCRIBED"
 """Kind of what Spark reads, and the catalog does not tell of."""
 
+_ENTRIES_AT_MOST = 256
+
+_entries: dict[tuple[Any, str], tuple[Any, TableFacts]] = {}
+"""By JVM and quoted name: the catalog's entry of a relation that was looked at, and what it said."""
+
 
 @dataclass(frozen=True)
 class TableFacts:
@@ -56,8 +61,9 @@ def facts_of(spark: SparkSession, table: str, frame: DataFrame) -> TableFacts:
     They are those of the relation that Spark will read, so they stay true where the catalog has moved on. Where this
     process cannot look at it (over Spark Connect), or it is no plain relation (a view), the catalog is asked.
     """
+    sql = quoted(table)
     try:
-        facts = _of_relation(quoted(table), spark._jvm, frame._jdf)
+        facts = _known(sql, spark._jvm, frame._jdf) or _of_relation(sql, spark._jvm, frame._jdf)
     except Exception:  # another version of Spark, or none in this process
         facts = None
     if facts is not None:
@@ -65,7 +71,19 @@ def facts_of(spark: SparkSession, table: str, frame: DataFrame) -> TableFacts:
     try:
         return describe(spark, table)
     except Exception:  # a path that was read as a table, or no right to describe it: nothing is known, and all is read
-        return TableFacts(quoted(table), kind=NOT_DESCRIBED)
+        return TableFacts(sql, kind=NOT_DESCRIBED)
+
+
+def _known(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
+    """Return what was found for the same entry of the catalog before: one question in place of twenty."""
+    held = _entries.get((jvm, sql))
+    if held is None:
+        return None
+    try:
+        same = held[0].equals(jdf.queryExecution().analyzed().child().catalogTable())
+    except Exception:  # it is no plain relation any more
+        return None
+    return held[1] if same else None
 
 
 def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
@@ -81,7 +99,13 @@ def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
     names = (identifier.catalog().get(), identifier.database().get(), identifier.table())
     parts = found.partitionColumnNames()
     partitions = tuple(str(parts.apply(number)) for number in range(parts.size()))
-    return TableFacts(sql, location, found.provider().get().lower(), found.tableType().name(), _ends(names), partitions)
+    facts = TableFacts(
+        sql, location, found.provider().get().lower(), found.tableType().name(), _ends(names), partitions
+    )
+    if len(_entries) >= _ENTRIES_AT_MOST:
+        _entries.clear()
+    _entries[jvm, sql] = (relation.catalogTable(), facts)
+    return facts
 
 
 def _ends(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from pyspark.sql import SparkSession
 
 from dbt_zorder.disk import Place, on_disk
-from dbt_zorder.jvm import class_named
+from dbt_zorder.jvm import class_named, has_jvm
 from dbt_zorder.sql import glob_escape
 
 
 def has_client(spark: SparkSession) -> bool:
     """Tell whether this session can list and delete folders."""
-    return getattr(spark, "_jvm", None) is not None and getattr(spark, "_jsc", None) is not None
+    return has_jvm(spark) and getattr(spark, "_jsc", None) is not None
 
 
 def list_folders(spark: SparkSession, path: str) -> list[str]:

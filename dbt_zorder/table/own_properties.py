@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, properties
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.jvm import has_jvm
 from dbt_zorder.settings import REDACTED
 
 _RECORD = "dbt_zorder.tblproperties"
@@ -85,7 +86,7 @@ def _revealed(spark: SparkSession, table: TableName) -> dict[str, str]:
     """Return the properties of a table, with the values that Spark hides where its catalog can be asked for them."""
     has = dict(properties(spark, table))
     hidden = [name for name, value in has.items() if value == _HIDDEN]
-    if hidden and getattr(spark, "_jvm", None) is not None:
+    if hidden and has_jvm(spark):
         try:
             catalog: Any = spark._jsparkSession.sharedState().externalCatalog()
             entry = catalog.getTable(table.schema, table.identifier).properties()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -75,6 +76,37 @@ def test_the_facts_are_those_of_what_will_be_read(spark: SparkSession, tables: N
     spark.sql(f"ALTER TABLE facts.moves SET LOCATION '{tmp_path}/new'")
     assert facts_of(spark, "facts.moves", frame).location.endswith("/old")
     assert facts_of(spark, "facts.moves", spark.table("facts.moves")).location.endswith("/new")
+
+
+def test_what_an_entry_says_is_asked_once(spark: SparkSession, tables: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def facts() -> table_facts.TableFacts:
+        return facts_of(spark, "facts.twice", spark.table("facts.twice"))
+
+    asked = []
+    real = table_facts._of_relation
+
+    def counted(sql: str, jvm: Any, jdf: Any) -> table_facts.TableFacts | None:
+        asked.append(sql)
+        return real(sql, jvm, jdf)
+
+    monkeypatch.setattr(table_facts, "_of_relation", counted)
+    spark.sql("CREATE TABLE facts.twice USING parquet AS SELECT id FROM range(9)")
+    first = facts()
+    assert (facts(), len(asked)) == (first, 1)
+    spark.sql("ALTER TABLE facts.twice RENAME TO facts.thrice")
+    spark.sql("CREATE TABLE facts.twice USING orc AS SELECT id FROM range(9)")
+    assert (facts().provider, len(asked)) == ("orc", 2)
+    spark.sql("DROP TABLE facts.twice")
+    spark.sql("CREATE VIEW facts.twice AS SELECT * FROM facts.thrice")
+    assert facts().kind == "VIEW"
+    spark.sql("DROP VIEW facts.twice")
+    # the same name in another schema
+    spark.sql("USE facts")
+    managed = facts_of(spark, "managed", spark.table("managed"))
+    spark.sql("USE default")
+    spark.sql("CREATE TABLE default.managed USING parquet AS SELECT id FROM range(9)")
+    assert facts_of(spark, "managed", spark.table("managed")).location != managed.location
+    spark.sql("DROP TABLE default.managed")
 
 
 def test_without_a_way_to_the_jvm_the_catalog_is_asked(spark: SparkSession, tables: None) -> None:
