@@ -7,6 +7,7 @@ are its pipeline. What clusters in one step has no second.
 from __future__ import annotations
 
 import re
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from urllib.parse import unquote, urlparse
 
 from pyspark.sql import DataFrame, SparkSession
 
-from bench.datasets import DATA, ordered
+from bench.datasets import DATA, fresh, ordered
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format
@@ -25,6 +26,7 @@ from dbt_zorder.stats.formats import FORMATS, format_stats
 from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import build
 from dbt_zorder.table.incremental import increment
+from dbt_zorder.table.remove import drop_table
 from dbt_zorder.table.request import BuildRequest
 
 SCHEMA = "bench"
@@ -44,11 +46,13 @@ class Task:
         keys: columns to cluster by.
         files: how many files the table is to have.
         session: Spark's; a contender that has none does not ask for it.
+        turn: of the pipelines. Each has the columns in another order and draws another sample, see ``fresh``.
     """
 
     keys: list[str]
     files: int
     session: SparkSession | None = None
+    turn: int = 0
 
     @property
     def batch_files(self) -> int:
@@ -64,11 +68,18 @@ class Contender(ABC):
         task: what to do.
         name: for tables and plots.
         size: bytes of a file, for those that are told a size instead of a number: what ``write`` wrote, shared out.
+        excess: how many times as large that is told, by what the runs before have made of it.
     """
 
     task: Task
     name: str
     size: int = field(default=0, init=False)
+    excess: float = field(default=1.0, init=False)
+
+    @property
+    def told(self) -> int:
+        """The size that is told."""
+        return int(self.size * self.excess)
 
     @property
     def spark(self) -> SparkSession:
@@ -78,10 +89,15 @@ class Contender(ABC):
 
     def rows(self, source: Path) -> DataFrame:
         """Return rows that came."""
-        return self.spark.read.parquet(str(source))
+        return fresh(self.spark.read.parquet(str(source)), self.task.turn)
 
-    def clear(self) -> None:  # noqa: B027
-        """Remove a table that all contenders of its format create anew; not measured."""
+    @abstractmethod
+    def clear(self) -> None:
+        """Remove the table, which all contenders create anew; not measured."""
+
+    def learn(self) -> None:
+        """After a run: where more files came of the size that was told, tell a larger one from now on."""
+        self.excess *= max(1.0, len(self.paths()) / self.task.files)
 
     @abstractmethod
     def write(self, source: Path) -> None:
@@ -124,8 +140,13 @@ class Folder(Contender):
         """Its name."""
         return table_of(self.name)
 
+    def clear(self) -> None:
+        """Drop the table and its files."""
+        self.spark.sql(f"DROP TABLE IF EXISTS {self.table.sql}")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     def write(self, source: Path) -> None:
-        """Replace the table, as CREATE TABLE AS SELECT does."""
+        """Create the table, as CREATE TABLE AS SELECT does."""
         writer = self.laid_out(self.rows(source), self.task.files).write.mode("overwrite")
         writer.option("path", str(self.folder)).saveAsTable(self.table.sql)
 
@@ -163,7 +184,7 @@ class Ours(Contender):
     @property
     def request(self) -> BuildRequest:
         """What a model says."""
-        spec = LayoutSpec(by=self.task.keys, files=self.task.files)
+        spec = LayoutSpec(by=self.task.keys, files=self.task.files, seed=self.task.turn)
         table = TableName(SCHEMA, f"ours_{self.file_format}")
         properties = SNAPPY if self.file_format == "iceberg" else {}
         return BuildRequest(
@@ -171,9 +192,11 @@ class Ours(Contender):
         )
 
     def clear(self) -> None:
-        """Drop the table, as the others of its format do; a Parquet table is replaced, as their folders are."""
+        """Drop the table."""
         if self.file_format in FORMATS:
             self.spark.sql(f"DROP TABLE IF EXISTS {self.request.table.sql}")
+        else:
+            drop_table(self.spark, self.request.table)
 
     def write(self, source: Path) -> None:
         """Build."""
@@ -181,8 +204,8 @@ class Ours(Contender):
         make(self.spark, self.rows(source), self.request)
 
     def again(self) -> None:
-        """Run as an incremental model that finds nothing new."""
-        self._increment(self.spark.table(self.request.table.sql).limit(0))
+        """Run as an incremental model whose filter finds nothing new."""
+        self._increment(self.spark.table(self.request.table.sql).where(f"{self.task.keys[0]} IS NULL"))
 
     def add(self, source: Path) -> None:
         """Run as an incremental model."""

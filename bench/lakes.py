@@ -106,7 +106,7 @@ class Lake(FormatTable):
         self.again()
 
     def _told(self) -> dict[str, str]:
-        return {key: value.format(size=self.size) for key, value in self.settings.items()}
+        return {key: value.format(size=self.told) for key, value in self.settings.items()}
 
     def _optimize(self) -> None:
         by = "" if self.liquid else f" ZORDER BY ({', '.join(self.task.keys)})"
@@ -134,14 +134,10 @@ class Hudi(Contender):
     Attributes:
         curve: ``z-order`` or ``hilbert``.
         method: how it makes a curve of the keys: ``direct`` of their bits, ``sample`` of their ranks in a sample.
-        excess: how many times the wanted number of files it made when it was told their size: its writer goes by what
-            it has in memory, before encoding and compression. The next run is told a size that is larger by the root of
-            that: both the number of its groups and that of the files in one go by the size.
     """
 
     curve: str = "z-order"
     method: str = "direct"
-    excess: float = field(default=1.0, init=False)
 
     @property
     def folder(self) -> str:
@@ -149,9 +145,15 @@ class Hudi(Contender):
         return str(OUTPUT / f"hudi_{self.curve}_{self.method}")
 
     def clear(self) -> None:
-        """Learn from the run before."""
-        if Path(self.folder).exists():
-            self.excess *= max(1.0, len(self.paths()) / self.task.files) ** 0.5
+        """Delete the table."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def learn(self) -> None:
+        """Tell a size that is larger by a root: both the number of its groups and of the files in one go by it.
+
+        Its writer goes by what it has in memory, before encoding and compression.
+        """
+        self.excess *= max(1.0, len(self.paths()) / self.task.files) ** 0.5
 
     def write(self, source: Path) -> None:
         """Write all rows."""
@@ -161,9 +163,10 @@ class Hudi(Contender):
         """Plan a clustering and carry it out."""
         told = {
             "hoodie.layout.optimize.curve.build.method": self.method,
-            "hoodie.clustering.plan.strategy.target.file.max.bytes": str(int(self.size * self.excess)),
+            "hoodie.clustering.plan.strategy.target.file.max.bytes": str(self.told),
             "hoodie.clustering.plan.strategy.small.file.limit": str(1 << 40),
             "hoodie.clustering.plan.strategy.max.bytes.per.group": str(1 << 40),
+            "hoodie.parquet.compression.codec": "snappy",
         }
         listed = ",".join(f"{key}={value}" for key, value in told.items())
         self.spark.sql(
@@ -190,6 +193,7 @@ class Hudi(Contender):
     def _insert(self, source: Path, mode: str) -> None:
         made = self.rows(source).write.format("hudi").mode(mode)
         made = made.option("hoodie.table.name", Path(self.folder).name.replace("-", "_"))
+        made = made.option("hoodie.parquet.compression.codec", "snappy")  # Spark's own; its default is gzip
         made.option("hoodie.datasource.write.operation", "bulk_insert").save(self.folder)
 
 
@@ -211,7 +215,7 @@ class DeltaRs(Contender):
 
     def lay_out(self) -> None:
         """Z-order all files."""
-        DeltaTable(self.folder).optimize.z_order(self.task.keys, target_size=self.size, writer_properties=_LIKE_SPARK)
+        DeltaTable(self.folder).optimize.z_order(self.task.keys, target_size=self.told, writer_properties=_LIKE_SPARK)
 
     def add(self, source: Path) -> None:
         """Append, then z-order all files."""

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import os
+import random
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
+Item = TypeVar("Item")
 SETTINGS = {"spark.sql.ansi.enabled": "false", "spark.ui.liveUpdate.period": "0ms"}
 """Of sessions that are measured: Spark keeps what tasks have read up to date at once, not ten times a second."""
+
+
+def shuffled(items: Iterable[Item], turn: int) -> list[Item]:
+    """Return all items in the order of a turn."""
+    listed = list(items)
+    return random.Random(turn).sample(listed, len(listed))
 
 
 @dataclass(frozen=True)
@@ -83,12 +91,13 @@ class Meter:
     def in_turn(self, runs: Mapping[str, Callable[[], object]], repeats: int, warmups: int = 1) -> dict[str, Cost]:
         """Run all functions in turn, ``warmups + repeats`` times; return the median cost of each.
 
-        In turn, so that a machine that slows down slows all of them down.
+        In turn, so that a machine that slows down slows all of them down, and each turn in another order, so that a
+        session that is still getting faster serves none more than another.
         """
         costs: dict[str, list[Cost]] = {name: [] for name in runs}
         for turn in range(warmups + repeats):
-            for name, run in runs.items():
-                cost = self.measure(run)
+            for name in shuffled(runs, turn):
+                cost = self.measure(runs[name])
                 if turn >= warmups:
                     costs[name].append(cost)
         return {name: Cost.median(found) for name, found in costs.items()}

@@ -2,8 +2,10 @@
 
 Every session runs in a process of its own, one after the other, with ORDER BY as the contender that all share: each
 ratio is to ORDER BY in the same session. The same rows, the same Spark and codec; who is told a size of a file instead
-of a number is told a sixteenth of what it has written. A pipeline is run once to warm up and then some times in turn; a
-second run and an append are run once. What other sessions gave for the same scale and number of files is kept.
+of a number is told a sixteenth of what it has written, and a larger one where more files came of it. A pipeline is run
+once to warm up and then some times in turn, each turn with the contenders and the columns in another order; a second
+run and an append are run once, after an append of a thousand rows. What other sessions gave for the same scale and
+number of files is kept.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from rich.console import Console
 
 from bench.contenders import ORDER, OUTPUT, SCHEMA, Contender, Folder, Task
 from bench.figures import figures_beside, keep_figures
-from bench.measure import SETTINGS, Cost, Meter, ProcessMeter
+from bench.measure import SETTINGS, Cost, Meter, ProcessMeter, shuffled
 from bench.peers_report import report
 from bench.roster import HUDI, SESSIONS, contenders
 from bench.skipping import Blocks
@@ -39,8 +41,11 @@ RESULTS = Path(__file__).parent / "results"
 QUERIES = 300
 """Queries of each kind that are counted by the files' own ranges."""
 
-TIMED = 6
+TIMED = 10
 """Point queries of each column that are run and timed."""
+
+WARM = 4
+"""Point queries of each column that are run before those."""
 
 Line = dict[str, Any]
 
@@ -83,11 +88,13 @@ class Race:
         """Let all build the table in turn, once to warm up, and keep the medians of both steps."""
         found: dict[str, list[tuple[Cost, Cost]]] = {one.name: [] for one in field}
         for turn in range(repeats + 1):
-            for one in field:
+            self.task.turn = turn
+            for one in shuffled(field, turn):
                 one.clear()
                 wrote = self.meter.measure(partial(one.write, self.source.rows))
                 one.size = sum(path.stat().st_size for path in one.paths()) // self.task.files
                 laid_out = self.meter.measure(one.lay_out)
+                one.learn()
                 if turn:
                     found[one.name].append((wrote, laid_out))
         for one in field:
@@ -116,34 +123,43 @@ class Race:
             self.note(one.name, "pages", len(blocks.starts["pages"]))
 
     def queries(self, field: Sequence[Contender], wheres: Mapping[str, Sequence[str]]) -> None:
-        """Run point queries by all in turn; their counts must be equal."""
-        for key, asked in wheres.items():
-            ways = {(one.name, way): count for one in field for way, count in one.ways_to_ask().items()}
-            seconds: dict[tuple[str, str], list[float]] = {place: [] for place in ways}
-            rows = 0
-            for number, where in enumerate(asked):
+        """Count the rows of point queries by all, each filter in another order; their counts must be equal.
+
+        Each asks twice, and the second time counts: code that Spark has compiled for one contender serves others whose
+        plans are alike, so the first time would tell of the order.
+        """
+        ways = {(one.name, way): count for one in field for way, count in one.ways_to_ask().items()}
+        seconds: dict[tuple[str, str, str], list[float]] = {(*way, key): [] for way in ways for key in wheres}
+        rows = dict.fromkeys(wheres, 0)
+        for number, filters in enumerate(zip(*wheres.values(), strict=True)):
+            for key, where in zip(wheres, filters, strict=True):
                 counts = set()
-                for place, count in ways.items():
+                for way in shuffled(ways, number):
+                    counts.add(ways[way](where))
                     started = time.monotonic()
-                    counts.add(count(where))
-                    if number:  # the first one warms up
-                        seconds[place].append(time.monotonic() - started)
+                    counts.add(ways[way](where))
+                    if number >= WARM:
+                        seconds[(*way, key)].append(time.monotonic() - started)
                 if len(counts) != 1:
                     msg = f"The contenders differ in how many rows have {where}: {counts}"
                     raise AssertionError(msg)
-                rows += counts.pop()
-            self.note("", "query_rows", rows, key)
-            for (name, measure), found in seconds.items():
-                self.note(name, f"{measure}_seconds", _median(found), key)
+                rows[key] += counts.pop()
+        for key in wheres:
+            self.note("", "query_rows", rows[key], key)
+        for (name, measure, key), found in seconds.items():
+            self.note(name, f"{measure}_seconds", _median(found), key)
 
-    def later(self, one: Contender) -> None:
-        """Run again without new rows, then with a tenth more of them."""
-        before = set(one.paths())
-        if type(one).lay_out is not Contender.lay_out or type(one).again is not Contender.again:
-            self.costs(one.name, "again", [self.meter.measure(one.again)])
-            self.note(one.name, "again_new_files", len(set(one.paths()) - before))
-        self.costs(one.name, "append", [self.meter.measure(lambda: one.add(self.source.batch))])
-        self.reads(one, "_after_append")
+    def later(self, field: Sequence[Contender]) -> None:
+        """Append a few rows to warm up; run again without new rows, then with a tenth more of them."""
+        for one in shuffled(field, 1):
+            one.add(self.source.few)
+        for one in shuffled(field, 2):
+            before = set(one.paths())
+            if type(one).lay_out is not Contender.lay_out or type(one).again is not Contender.again:
+                self.costs(one.name, "again", [self.meter.measure(one.again)])
+                self.note(one.name, "again_new_files", len(set(one.paths()) - before))
+            self.costs(one.name, "append", [self.meter.measure(partial(one.add, self.source.batch))])
+            self.reads(one, "_after_append")
 
 
 def run(session: str, data: str, scale: float, files: int, repeats: int, without: Sequence[str] = ()) -> list[Line]:
@@ -162,10 +178,8 @@ def run(session: str, data: str, scale: float, files: int, repeats: int, without
     race.build(field, repeats)
     for one in field:
         race.reads(one)
-    race.queries(field, rows.wheres(TIMED + 1))
-    for one in field:
-        if type(one) is not Folder:  # a copy has no order to keep
-            race.later(one)
+    race.queries(field, rows.wheres(WARM + TIMED))
+    race.later([one for one in field if type(one) is not Folder])  # a copy has no order to keep
     return race.lines
 
 

@@ -51,6 +51,11 @@ class Source:
         """Folder of a tenth of them."""
         return self.rows.with_name("batch")
 
+    @property
+    def few(self) -> Path:
+        """Folder of a thousand of these."""
+        return self.rows.with_name("few")
+
     def wheres(self, count: int) -> dict[str, list[str]]:
         """Return by key the filters of some point queries, for values of rows drawn by a seed."""
         found = {}
@@ -72,19 +77,20 @@ KEYS = {
 def source(name: str, scale: float) -> Source:
     """Return a set, made in a process of its own if it is not there yet."""
     found = Source(name, scale, KEYS[name])
-    if not (found.batch / "_SUCCESS").exists():
+    if not (found.few / "_SUCCESS").exists():
         subprocess.run([sys.executable, "-m", "bench.sources", name, str(scale)], check=True)
     return found
 
 
 def make(spark: SparkSession, found: Source) -> None:
-    """Write a set and its batch."""
+    """Write a set, its batch and a few rows of that."""
     if found.name == "lineitem":
         _lineitem(found)
     else:
         _MAKERS[found.name](spark, int(10 * MILLION * found.scale)).write.mode("overwrite").parquet(str(found.rows))
     rows = spark.read.parquet(str(found.rows))
     rows.where(BATCH).write.mode("overwrite").parquet(str(found.batch))
+    spark.read.parquet(str(found.batch)).limit(1000).coalesce(1).write.mode("overwrite").parquet(str(found.few))
 
 
 def zipf(spark: SparkSession, rows: int) -> DataFrame:
