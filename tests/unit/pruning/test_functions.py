@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder.errors import PredicateError
 from dbt_zorder.pruning import exclusion, explain, plan, scan
 from dbt_zorder.pruning.constants import REPEATABLE
 from dbt_zorder.pruning.functions import OWN, _described_as_sparks_own, called, hidden, own_calls
@@ -59,11 +60,15 @@ def test_what_pruning_calls_is_asked_for(
 
     monkeypatch.setattr(plan, "own_calls", recorded)
     monkeypatch.setattr(exclusion, "LIST_UP_TO", list_up_to)
-    of_users = set()
+    of_users, refused = set(), []
     for predicate, _ in PRUNED:
         parsed = parse(predicate)
         of_users |= set() if parsed is None else set(called(parsed))
-        explain(spark, table, predicate)
+        try:
+            explain(spark, table, predicate)
+        except PredicateError:
+            refused.append(predicate)
+    assert refused in ([], ["d = '2024-02-01'::date"]), "Spark 3.5 has no such casts; all else it takes as later ones do"
     found = {name.lower() for text in texts for name in re.findall(r"(\w+)\s*\(", _TEXT.sub("''", text))}
     numbers = {name for name in found if name.isdigit()}
     assert found - numbers - _WORDS - of_users - {"decimal"} <= OWN
