@@ -22,6 +22,7 @@ from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout, OrderGrid
 from dbt_zorder.layout.linear import order_sql
 from dbt_zorder.layout.literals import KeyValue, key_literal
+from dbt_zorder.layout.runs import in_runs
 
 MOST_FILES = 256
 """Of a tree that is written as decisions: they are sent to each task."""
@@ -51,7 +52,7 @@ def decidable(df: DataFrame, layout: Layout) -> bool:
 def apply_decisions(df: DataFrame, layout: Layout) -> DataFrame:
     """Do what ``apply_layout`` does with a layout that is ``decidable``."""
     placed = df.repartition(layout.tasks, f.expr(_file_sql(df, layout)))
-    order = order_sql(layout.keys) if layout.grid is None else [_grid_sql(layout.keys, layout.grid)]
+    order = order_sql(layout.keys) if layout.grid is None else [_place_sql(layout, layout.grid)]
     return placed.sortWithinPartitions(*map(f.expr, order))
 
 
@@ -79,8 +80,14 @@ def _file_sql(df: DataFrame, layout: Layout) -> str:
     return below(0, 0)
 
 
+def _place_sql(layout: Layout, grid: OrderGrid) -> str:
+    """Return SQL text of what orders rows inside their file."""
+    bits = sum(max(codes) for codes in grid.codes).bit_length()
+    return in_runs(f"({_grid_sql(layout.keys, grid)})", bits, layout.keys, layout.runs)
+
+
 def _grid_sql(keys: Sequence[Key], grid: OrderGrid) -> str:
-    """Return SQL text of a row's place inside its file."""
+    """Return SQL text of a row's cell inside its file."""
 
     def among(key: Key, boundaries: Sequence[KeyValue], codes: Sequence[int]) -> str:
         if not boundaries:

@@ -29,11 +29,13 @@ from dbt_zorder.layout.hashing import row_hash
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.linear import order_sql
 from dbt_zorder.layout.literals import key_array
+from dbt_zorder.layout.runs import in_runs
 
 _MOST_USES = 4
 _MOST_USES_WIDE = 32
 """Of a step within one projection, below and above the number of fields where Spark stops to generate whole stages."""
 _WIDE = 95
+_NODE_BITS = 31
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
     placed = steps.repartition(layout.tasks, f.expr(_slot(layout, names, df)))
     order = [f.expr(column) for column in layout.partition_columns]
     if curve is None:
-        order.append(f.col(names.node))
+        order.append(f.expr(in_runs(names.node, _NODE_BITS, layout.keys, layout.runs)))
     elif curve.curve == "linear":
         order += [f.expr(sql) for sql in order_sql(layout.keys)]
     else:

@@ -15,6 +15,7 @@ from dbt_zorder.layout.curve_key import CurveKey
 from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.literals import KeyValue, key_array
+from dbt_zorder.layout.runs import Run
 from dbt_zorder.layout.sample import Sample
 
 LevelCuts = Mapping[int, Sequence[KeyValue | None]]
@@ -62,6 +63,7 @@ class Layout:
         task_of_file: shape (files,): the Spark partition that writes each file, where several are written by one;
             None if each file has a partition of its own.
         grid: what rows inside a file are ordered by in place of the levels below it, where it serves as well.
+        runs: by which the rows of one cell are sorted, see ``run_columns``.
     """
 
     keys: Sequence[Key]
@@ -76,6 +78,7 @@ class Layout:
     curve: CurveKey | None = None
     task_of_file: npt.NDArray[np.int32] | None = None
     grid: OrderGrid | None = None
+    runs: Sequence[Run] = ()
 
     @property
     def tasks(self) -> int:

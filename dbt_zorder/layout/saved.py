@@ -20,6 +20,7 @@ from dbt_zorder.layout.curve_key import CurveKey
 from dbt_zorder.layout.keys import TEXT, Key, key_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.literals import KeyValue
+from dbt_zorder.layout.runs import Run
 
 FORMAT = 2
 """Of the JSON; a layout of another format is not read, and the batch is laid out by itself."""
@@ -44,6 +45,7 @@ def layout_to_json(layout: Layout) -> Json:
         "partition_hashes": layout.partition_hashes.tolist(),
         "rows": layout.rows,
         "curve": _curve_to_json(layout.curve, layout.keys),
+        "runs": [[run.key, run.unit] for run in layout.runs],
     }
 
 
@@ -77,6 +79,7 @@ def layout_from_json(found: Mapping[str, Any] | None, schema: StructType) -> Lay
         partition_hashes=np.asarray(found["partition_hashes"], dtype=np.int64),
         rows=found["rows"],
         curve=curve,
+        runs=[Run(*run) for run in found.get("runs", ())],  # versions of before have none
     )
 
 

@@ -68,7 +68,7 @@ def test_what_pruning_calls_is_asked_for(
             explain(spark, table, predicate)
         except PredicateError:
             refused.append(predicate)
-    assert refused in ([], ["d = '2024-02-01'::date"]), "Spark 3.5 has no such casts; all else it takes as later ones do"
+    assert refused in ([], ["d = '2024-02-01'::date"]), "Spark 3.5 has no such casts, and takes all else"
     found = {name.lower() for text in texts for name in re.findall(r"(\w+)\s*\(", _TEXT.sub("''", text))}
     numbers = {name for name in found if name.isdigit()}
     assert found - numbers - _WORDS - of_users - {"decimal"} <= OWN
