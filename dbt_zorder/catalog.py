@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.entry import Entry, entry_of
+from dbt_zorder.entry import Entry, entry_of, is_absent
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.sql import quote_name
 
@@ -83,6 +83,8 @@ def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
     """Return what the catalog says of a table or view, None if there is none by that name."""
     found = entry_of(spark, table.schema, table.identifier)
     if found is None:
+        if is_absent(spark, table.schema, table.identifier):
+            return None
         try:
             found = _entry_by_sql(spark, table)
         except AnalysisException:

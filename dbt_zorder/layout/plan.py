@@ -14,9 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.columns import case_sensitive, resolve, resolve_all
-from dbt_zorder.curve.forest import Forest, descend, grow, levels_within
+from dbt_zorder.curve.forest import Forest, grow, levels_within
 from dbt_zorder.curve.grid import Grid, fit_grid
-from dbt_zorder.curve.runs import run_columns
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.curve_plan import check_curve, curve_of, lay_out, sampled_keys
 from dbt_zorder.layout.decisions import boundaries_allowed
@@ -24,7 +23,7 @@ from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.layout import Layout, OrderGrid
 from dbt_zorder.layout.linear import order_sql
-from dbt_zorder.layout.runs import Run
+from dbt_zorder.layout.runs import runs_of
 from dbt_zorder.layout.sample import Sample, draw, fetch_keys, rows_wanted_of, wanted_rows
 from dbt_zorder.layout.sizing import (
     SPLIT_ABOVE,
@@ -208,8 +207,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
         return Plan(replace(layout, task_of_file=tasks), forest, sample)
     forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights)
     layout = Layout.of(forest, sample, keys, partition_columns, hashes, rows)
-    columns = run_columns(descend(forest, sample.ranks, sample.partitions), sample.ranks, rows)
-    runs = [Run.of(column, keys[column].carrier, sample.distinct[column]) for column in columns]
+    runs = runs_of(forest, sample, keys, rows)
     grid = fit_grid(forest, sample.ranks, rows / forest.files / page_rows, boundaries_allowed(df, layout))
     order = OrderGrid.of(grid, sample, keys) if grid is not None else None
     return Plan(replace(layout, task_of_file=tasks, grid=order, runs=runs), forest, sample, grid)

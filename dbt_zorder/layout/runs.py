@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from dbt_zorder.curve.forest import Forest, descend
 from dbt_zorder.curve.morton import LONG_BITS
+from dbt_zorder.curve.runs import run_columns
 from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.sample import Sample
 
 _MOST_BITS, _FEWEST_BITS = 16, 4
 """Of a column: a cell has some thousand rows, and more bits would be more passes of Spark's radix sort."""
@@ -38,6 +41,22 @@ class Run:
         values = distinct.to_numpy(zero_copy_only=False).astype(np.int64).view(np.uint64)
         unit = int(np.gcd.reduce(np.diff(values)))  # unsigned, so that no difference is too large
         return cls(key, unit if unit <= _MOST_UNIT else 0)
+
+
+def runs_of(forest: Forest, sample: Sample, keys: Sequence[Key], rows: int) -> list[Run]:
+    """Return by what the rows of one cell of a table are sorted, see ``run_columns``.
+
+    Args:
+        forest: of the table.
+        sample: that it was grown over.
+        keys: of the clustering columns.
+        rows: of the table.
+    """
+    columns: tuple[int, ...] = ()
+    # what hardly repeats in a whole table does not in its cells, for which the sample goes down the tree once more
+    if run_columns(np.zeros(len(sample.ranks), dtype=np.int64), sample.ranks, rows):
+        columns = run_columns(descend(forest, sample.ranks, sample.partitions), sample.ranks, rows)
+    return [Run.of(column, keys[column].carrier, sample.distinct[column]) for column in columns]
 
 
 def in_runs(place: str, place_bits: int, keys: Sequence[Key], runs: Sequence[Run]) -> str:

@@ -9,7 +9,7 @@ from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType, U
 
 from dbt_zorder import catalog, entry
 from dbt_zorder.catalog import TableName, column_facts, describe
-from dbt_zorder.entry import entry_of, move_entry
+from dbt_zorder.entry import entry_of, is_absent, move_entry
 from dbt_zorder.table.swap import Definition, publish
 from tests.support import settings
 
@@ -110,6 +110,28 @@ def test_what_another_catalog_answers_for_is_asked_by_sql(
     assert describe(spark, TableName(database, "entry_other")) == here
 
 
+def test_that_there_is_no_table_is_known_without_sql(
+    spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark.sql(f"CREATE TABLE {database}.Entry_There (a INT) USING parquet")
+    spark.sql(f"CREATE VIEW {database}.entry_seen AS SELECT 1 AS one")
+    spark.range(1).createOrReplaceGlobalTempView("entry_shared")
+    for schema, name in [(database, "entry_there"), (database, "entry_seen"), ("global_temp", "entry_shared")]:
+        assert not is_absent(spark, schema, name)
+        assert describe(spark, TableName(schema, name)) is not None
+    with settings(spark, {f"spark.sql.catalog.{database}": "org.example.Another"}):
+        assert not is_absent(spark, database, "entry_nowhere")
+
+    def refuse(*_: object) -> None:
+        msg = "SQL was asked"
+        raise AssertionError(msg)
+
+    monkeypatch.setattr(catalog, "described", refuse)
+    for schema, name in [(database, "entry_nowhere"), ("no_such_schema", "t")]:
+        assert is_absent(spark, schema, name)
+        assert describe(spark, TableName(schema, name)) is None
+
+
 def test_types_that_users_define_are_described_by_sql(spark: SparkSession, database: str) -> None:
     frame = spark.createDataFrame([(Pair(1, 2),)], StructType([StructField("p", PairType())]))
     frame.write.saveAsTable(f"{database}.entry_points", format="parquet")
@@ -120,6 +142,7 @@ def test_types_that_users_define_are_described_by_sql(spark: SparkSession, datab
 def test_over_connect_sql_is_asked(database: str) -> None:
     remote: Any = object()
     assert entry_of(remote, database, "t") is None
+    assert not is_absent(remote, database, "t")
     assert not move_entry(remote, database, "t", "/there")
 
 
