@@ -18,12 +18,16 @@ from dbt_zorder.curve.forest import Forest, descend
 from dbt_zorder.curve.morton import LONG_BITS, spread
 from dbt_zorder.curve.ranks import Mass, Ranks, cumulative_mass
 
-BOUNDARIES = (62, 126, 254)
+BOUNDARIES = (14, 30, 62, 126, 254)
 """Of all columns together: as few as serve."""
 
 _AS_GOOD = 1.15
 _EACH_AS_GOOD = 1.25
 """Pages that a grid may read, as a ratio to the tree's: by queries of all columns together, and of each."""
+
+
+_HARDLY_CUT = 1.5
+"""Pages of a file up to which there is next to nothing that the order of its rows could spare."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ def fit_grid(forest: Forest, ranks: Ranks, pages: float, most: int = BOUNDARIES[
     below = list(forest.cuts[forest.file_levels :])
     wanted = [np.concatenate([level[column] for level in below] or [[]]) for column in range(ranks.shape[1])]
     wanted = [np.sort(cuts[cuts > 0]).astype(np.int64) for cuts in wanted]
+    if pages <= _HARDLY_CUT:
+        return _grid(wanted, BOUNDARIES[0])
     cell = descend(forest, ranks, np.zeros(len(ranks), dtype=np.int32))
     file = cell >> len(below)
     mass = [cumulative_mass(ranks[:, column]) for column in range(ranks.shape[1])]

@@ -26,6 +26,8 @@ from dbt_zorder.layout.runs import in_runs
 
 MOST_FILES = 256
 """Of a tree that is written as decisions: they are sent to each task."""
+AS_A_DESCENT = 30
+"""Decisions that take as long to compile as the descent's own steps."""
 VALUES_A_DECISION = 150_000
 """So many values that are not copied save what it takes to compile one decision, some 4 ms (docs/decisions/010)."""
 
@@ -38,7 +40,7 @@ def boundaries_allowed(df: DataFrame, layout: Layout) -> int:
     # where a hash parts rows, it reads all of their columns
     hashed = columns * int((layout.file_count > 1).sum())
     # each column of the descent's projections, of which decisions need none, takes as long to compile as a decision
-    return columns + layout.rows * columns // VALUES_A_DECISION - layout.files - hashed
+    return AS_A_DESCENT + columns + layout.rows * columns // VALUES_A_DECISION - layout.files - hashed
 
 
 def decidable(df: DataFrame, layout: Layout) -> bool:

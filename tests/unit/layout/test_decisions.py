@@ -136,12 +136,21 @@ def test_a_small_table_does_not_pay_for_what_is_compiled_anew_unless_it_is_wide(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame = spark.sql(MIXED)
-    spec = LayoutSpec(by=["s", "a"], files=8)
+    spec = LayoutSpec(by=["s", "a"], files=40)
     layout = plan_layout(frame, spec)
-    assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (True, 9 + 9 * 4000 - 8)
+    assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (True, 30 + 9 + 9 * 4000 - 40)
     monkeypatch.setattr("dbt_zorder.layout.decisions.VALUES_A_DECISION", 9 * 1000)
     layout = plan_layout(frame, spec)
-    assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (False, 9 + 4 - 8)
+    assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (False, 30 + 9 + 4 - 40)
     wide = frame.select("*", *(f.lit(number).alias(f"c{number}") for number in range(71)))
     layout = plan_layout(wide, spec)
-    assert (decidable(wide, layout), boundaries_allowed(wide, layout)) == (True, 80 + 35 - 8)
+    assert (decidable(wide, layout), boundaries_allowed(wide, layout)) == (True, 30 + 80 + 35 - 40)
+
+
+def test_few_files_are_decided_however_small_the_table(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dbt_zorder.layout.decisions.VALUES_A_DECISION", 150_000)
+    frame = spark.sql(MIXED).select("id", "s", "a")
+    plan = make_plan(frame, LayoutSpec(by=["s", "a"], files=16))
+    assert plan.grid is not None
+    assert sum(map(len, plan.grid.cuts)) <= 14
+    assert not decidable(frame, plan_layout(frame, LayoutSpec(by=["s", "a"], files=20)))

@@ -67,6 +67,7 @@ def test_equal_rows_lie_together_in_their_cell(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, types: list[str], values_a_decision: int
 ) -> None:
     monkeypatch.setattr("dbt_zorder.layout.decisions.VALUES_A_DECISION", values_a_decision)
+    monkeypatch.setattr("dbt_zorder.layout.decisions.AS_A_DESCENT", 0)
     # keys that go together read whole cells of a grid, which then is not taken
     monkeypatch.setattr("dbt_zorder.curve.grid._AS_GOOD", 100.0)
     monkeypatch.setattr("dbt_zorder.curve.grid._EACH_AS_GOOD", 100.0)
