@@ -205,7 +205,9 @@ class Ours(Contender):
 
     def again(self) -> None:
         """Run as an incremental model whose filter finds nothing new."""
-        self._increment(self.spark.table(self.request.table.sql).where(f"{self.task.keys[0]} IS NULL"))
+        key = self.task.keys[0]
+        rows = self.spark.table(self.request.table.sql)
+        self._increment(rows.where(f"{key} > (SELECT max({key}) FROM {self.request.table.sql})"))
 
     def add(self, source: Path) -> None:
         """Run as an incremental model."""

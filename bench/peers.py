@@ -28,7 +28,7 @@ from rich.console import Console
 
 from bench.contenders import ORDER, OUTPUT, SCHEMA, Contender, Folder, Task
 from bench.figures import figures_beside, keep_figures
-from bench.measure import SETTINGS, Cost, Meter, ProcessMeter, shuffled
+from bench.measure import SETTINGS, Cost, Meter, ProcessMeter, in_order_of
 from bench.peers_report import report
 from bench.roster import HUDI, SESSIONS, contenders
 from bench.skipping import Blocks
@@ -89,7 +89,7 @@ class Race:
         found: dict[str, list[tuple[Cost, Cost]]] = {one.name: [] for one in field}
         for turn in range(repeats + 1):
             self.task.turn = turn
-            for one in shuffled(field, turn):
+            for one in in_order_of(turn, field):
                 one.clear()
                 wrote = self.meter.measure(partial(one.write, self.source.rows))
                 one.size = sum(path.stat().st_size for path in one.paths()) // self.task.files
@@ -134,7 +134,7 @@ class Race:
         for number, filters in enumerate(zip(*wheres.values(), strict=True)):
             for key, where in zip(wheres, filters, strict=True):
                 counts = set()
-                for way in shuffled(ways, number):
+                for way in in_order_of(number, ways):
                     counts.add(ways[way](where))
                     started = time.monotonic()
                     counts.add(ways[way](where))
@@ -151,9 +151,9 @@ class Race:
 
     def later(self, field: Sequence[Contender]) -> None:
         """Append a few rows to warm up; run again without new rows, then with a tenth more of them."""
-        for one in shuffled(field, 1):
+        for one in in_order_of(1, field):
             one.add(self.source.few)
-        for one in shuffled(field, 2):
+        for one in in_order_of(2, field):
             before = set(one.paths())
             if type(one).lay_out is not Contender.lay_out or type(one).again is not Contender.again:
                 self.costs(one.name, "again", [self.meter.measure(one.again)])

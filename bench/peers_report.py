@@ -51,7 +51,7 @@ NOTE = (
     "are those whose min and max allow its values, means of 300; the least is F^(1/2) of F files for two keys. "
     "Delta Lake and Iceberg read these alone, and so does our helper, by which our Parquet table is asked; plain SQL "
     "opens every file of a Parquet table, ORDER BY's among them, and skips inside. Query seconds are those "
-    "of count(*) by ten point queries on each key, beside ORDER BY's on the same key."
+    "of count(*) by ten point queries on each key, each asked for the second time, beside ORDER BY's on the same key."
 )
 
 

@@ -73,11 +73,12 @@ def _asked(stats: Stats, names: StatsNames) -> DataFrame:
         return with_names(stats.frame, names)
     kept = _named.setdefault(stats.frame, {})
     columns = tuple(names.aliases)
-    if columns not in kept:
+    found = kept.get(columns)
+    if found is None:
         if len(kept) >= _NAMED_AT_MOST:
             kept.clear()
-        kept[columns] = with_names(stats.frame, names)
-    return kept[columns]
+        found = kept[columns] = with_names(stats.frame, names)
+    return found
 
 
 def sql_of(stats: Stats, condition: Atom | Unknown | All | Any, names: StatsNames) -> list[str]:
