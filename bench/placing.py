@@ -42,12 +42,17 @@ CASES = (
     (0.1, 150, 2, 16),
     (0.1, 150, 8, 16),
     (0.05, 300, 4, 16),
+    (1.0, 9, 2, 16),
+    (1.0, 9, 2, 60),
     (0.3, 9, 2, 16),
+    (0.3, 9, 2, 60),
+    (0.1, 9, 2, 4),
+    (0.02, 9, 2, 4),
     (0.03, 60, 4, 16),
     (0.02, 150, 2, 16),
     (0.01, 300, 4, 16),
 )
-"""Million rows, columns, keys and files: many rows, then some 15 million values, then 2 to 3."""
+"""Million rows, columns, keys and files: many rows, then some 15 million values, then fewer."""
 
 
 def planned(df: DataFrame, spec: plan.LayoutSpec, *, decide: bool) -> Layout:

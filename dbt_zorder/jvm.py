@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +27,28 @@ def jvm_of(spark: SparkSession) -> Any:
         session: Any = spark._jsparkSession
         session.setActiveSession(session)
     return jvm
+
+
+@contextlib.contextmanager
+def active(spark: SparkSession) -> Iterator[None]:
+    """Let a session be the active one of this thread in the JVM for as long as the block runs; not over Spark Connect.
+
+    PySpark 3.5 reads an expression that is given as text by the settings of whichever session is active, or by defaults
+    where none is, and not by those of the DataFrame that it is for.
+    """
+    if not has_jvm(spark):
+        yield
+        return
+    session: Any = spark._jsparkSession
+    before = session.getActiveSession()
+    session.setActiveSession(session)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            session.setActiveSession(before.get())
+        else:
+            session.clearActiveSession()
 
 
 @lru_cache(maxsize=16)

@@ -14,8 +14,9 @@ from dbt_zorder.curve.runs import run_columns
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.sample import Sample
 
-_MOST_BITS, _FEWEST_BITS = 16, 4
-"""Of a column: a cell has some thousand rows, and more bits would be more passes of Spark's radix sort."""
+_MOST_BITS, _FEWEST_BITS = 16, 8
+"""Of a column: a cell has some thousand rows. More bits would be more passes of Spark's radix sort, fewer would mix
+values."""
 
 _MOST_UNIT = (1 << 63) - 1
 
@@ -69,11 +70,12 @@ def in_runs(place: str, place_bits: int, keys: Sequence[Key], runs: Sequence[Run
         place: SQL text of an integer, 0 or more.
         place_bits: that it takes at most.
         keys: of the clustering columns.
-        runs: what is to lie in runs, first things first.
+        runs: what is to lie in runs, first things first; the last are left out where they have no place.
     """
-    bits = min(_MOST_BITS, (LONG_BITS - place_bits) // max(1, len(runs)))
-    if not runs or bits < _FEWEST_BITS:
+    runs = runs[: (LONG_BITS - place_bits) // _FEWEST_BITS]
+    if not runs:
         return place
+    bits = min(_MOST_BITS, (LONG_BITS - place_bits) // len(runs))
     behind = [bits * (len(runs) - number) for number in range(len(runs) + 1)]
     parts = [f"shiftleft(CAST({place} AS BIGINT), {behind[0]})"]
     for run, shift in zip(runs, behind[1:], strict=True):

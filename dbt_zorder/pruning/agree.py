@@ -98,7 +98,7 @@ def _plain_type(node: Node) -> DataType | None:
     if not isinstance(node, Literal):
         return None
     if node.sql.isascii() and node.sql.isdecimal():
-        digits = len(node.sql)
+        digits = len(node.sql.lstrip("0"))
         return IntegerType() if digits <= _INTEGER_DIGITS else LongType() if 10 < digits <= _LONG_DIGITS else None
     if node.sql in ("TRUE", "FALSE"):
         return BooleanType()

@@ -32,7 +32,13 @@ PROBES = {
 }
 """Tests of what a predicate's text means, and the setting that each depends on; none of them ever fails."""
 
-_KEYS = tuple(dict.fromkeys([*PROBES.values(), "spark.sql.session.timeZone", "spark.sql.legacy.timeParserPolicy"]))
+_OTHERS = (
+    "spark.sql.session.timeZone",
+    "spark.sql.legacy.timeParserPolicy",
+    "spark.sql.caseSensitive",
+    "spark.sql.ansi.doubleQuotedIdentifiers",
+)
+_KEYS = tuple(dict.fromkeys([*PROBES.values(), *_OTHERS]))
 _WORDS = {True: "TRUE", False: "FALSE", None: "NULL"}
 
 Answers = tuple[Sequence[bool | None], str | None]

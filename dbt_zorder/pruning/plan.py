@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.columns import case_sensitive
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.jvm import active
 from dbt_zorder.pruning.agree import agrees, analysed, filtered, types_of
 from dbt_zorder.pruning.condition import All, Any, Atom, Unknown, can_exclude, leaves
 from dbt_zorder.pruning.constants import REPEATABLE
@@ -76,6 +77,11 @@ def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | N
         PredicateError, ColumnError: the predicate is wrong. Nothing else is ever raised by pruning itself; an unknown
             table is Spark's own error.
     """
+    with active(spark):
+        return _plan(spark, table, predicate, alias, each)
+
+
+def _plan(spark: SparkSession, table: str, predicate: str, alias: str | None, each: bool) -> Plan:
     parsed = parse(predicate)
     frame = spark.table(quoted(table))
     facts = facts_of(spark, table, frame)

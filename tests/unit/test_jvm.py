@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.jvm import class_named, jvm_of
+from dbt_zorder.jvm import active, class_named, jvm_of
 from tests.support import settings
 
 
@@ -26,3 +27,26 @@ def test_classes_go_by_the_sessions_settings_in_any_thread(spark: SparkSession) 
 
 def test_there_is_none_behind_another_server() -> None:
     assert jvm_of(object()) is None  # type: ignore[arg-type]
+
+
+def test_a_session_is_active_for_a_while(spark: SparkSession) -> None:
+    def now() -> Any:
+        found = spark._jsparkSession.getActiveSession()
+        return found.get() if found.isDefined() else None
+
+    other = spark.newSession()
+
+    def in_a_thread() -> None:
+        assert now() is None
+        with active(other):
+            assert now().equals(other._jsparkSession)
+            with active(spark):
+                assert now().equals(spark._jsparkSession)
+            assert now().equals(other._jsparkSession)
+        assert now() is None
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(in_a_thread).result()
+    remote: Any = object()
+    with active(remote):
+        pass

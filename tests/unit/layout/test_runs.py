@@ -119,7 +119,7 @@ def test_a_layout_that_was_saved_before_there_were_runs_has_none(spark: SparkSes
 def test_one_integer_holds_both(spark: SparkSession) -> None:
     df = spark.range(100).selectExpr("id AS place", "id % 7 AS a", "string(id % 3) AS b")
     keys: list[Key] = list(plan_layout(df, LayoutSpec(by=["a", "b"], files=1)).keys)
-    for bits, runs in [(7, [Run(0), Run(1)]), (31, [Run(0, 1), Run(1)]), (54, [Run(1), Run(0, 3)]), (31, [Run(1)])]:
+    for bits, runs in [(7, [Run(0), Run(1)]), (31, [Run(0, 1), Run(1)]), (47, [Run(1), Run(0, 3)]), (31, [Run(1)])]:
         sql = in_runs("place", bits, keys, runs)
         rows = df.selectExpr("place", f"{sql} AS key").collect()
         assert df.selectExpr(sql).dtypes[0][1] == "bigint"
@@ -127,6 +127,7 @@ def test_one_integer_holds_both(spark: SparkSession) -> None:
         assert all(0 <= row.key < 1 << 63 for row in rows)
     assert in_runs("place", 31, keys, []) == "place"
     assert in_runs("place", 60, keys, [Run(0)]) == "place"
+    assert in_runs("place", 48, keys, [Run(0), Run(1)]) == in_runs("place", 48, keys, [Run(0)])
 
 
 def test_the_unit_of_whole_numbers() -> None:

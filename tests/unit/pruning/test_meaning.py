@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -44,6 +46,23 @@ def test_files_chosen_under_some_settings_are_not_left_out_under_others(
         wanted = sorted(spark.table(name).where(predicate).collect())
         assert wanted != there
         assert sorted(spark.sql(f"SELECT * FROM {text}").collect()) == wanted
+
+
+def test_a_predicate_is_read_by_the_settings_of_its_own_session(spark: SparkSession, table: str) -> None:
+    """Also where another session is active, and in a thread where none is, as in those of dbt."""
+    other = spark.newSession()
+    other.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
+    for predicate in (
+        "ts >= timestamp '2023-12-01 00:00:00' and ts < timestamp '2023-12-03 00:00:00'",
+        "ts < '2023-12-01 12:00:00'",
+    ):
+        for session in (other, spark):
+            wanted = sorted(session.sql(f"SELECT * FROM {table} WHERE {predicate}").collect())
+            with ThreadPoolExecutor(1) as pool:
+                in_a_thread = pool.submit(lambda *asked: sorted(scan(*asked).collect()), session, table, predicate)
+                assert in_a_thread.result() == wanted
+            assert sorted(scan(session, table, predicate).collect()) == wanted
+            assert files_read(scan(session, table, predicate)) < files_read(session.table(table))
 
 
 def test_tests_of_settings_are_done_before_files_are_listed(spark: SparkSession, table: str) -> None:
