@@ -221,8 +221,10 @@ def main() -> None:
         path = arguments.out / f"peers_{data}{'_hudi' if arguments.sessions == ['hudi'] else ''}.csv"
         how = {"scale": f"{arguments.scale:g}", "files": str(arguments.files)}
         beside = figures_beside(path, ["session"], [[session] for session in arguments.sessions])
-        # without an ORDER BY of its own, as delta-rs, a session is compared with the first one of the same run
-        based = {line["session"] for line in beside if line["contender"] == ORDER}
+        # without an ORDER BY of its own, as delta-rs, a session is compared with the first one: it goes where that does
+        based = {
+            line["session"] for line in beside if line["contender"] == ORDER or SESSIONS[0] not in arguments.sessions
+        }
         lines: list[Line] = [line for line in beside if line["session"] in based and how.items() <= line.items()]
         for session in arguments.sessions:
             part = OUTPUT / f"{session}.json"
