@@ -20,7 +20,7 @@ SETTINGS = {"spark.sql.ansi.enabled": "false", "spark.ui.liveUpdate.period": "0m
 def in_order_of(turn: int, items: Iterable[Item]) -> list[Item]:
     """Return all items in the order of a turn: each begins with another one, and every other one goes backwards.
 
-    So none stands before another more often than behind it, which orders that are drawn do not give for a few turns.
+    So over some turns all stand first and last; orders that were drawn had the same one first in each of three.
     """
     listed = list(items)
     first = turn % max(1, len(listed))

@@ -33,7 +33,6 @@ _PYTHONS_OWN = '"type":"udt"'
 _CATALOG = "spark_catalog"
 """Name of the one that every session has; a format that takes it over has a setting of its own for it."""
 
-
 _GLOBAL_VIEWS = "global_temp"
 """Schema of temporary views, which are in no catalog."""
 

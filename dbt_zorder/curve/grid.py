@@ -25,7 +25,6 @@ _AS_GOOD = 1.15
 _EACH_AS_GOOD = 1.25
 """Pages that a grid may read, as a ratio to the tree's: by queries of all columns together, and of each."""
 
-
 _HARDLY_CUT = 1.5
 """Pages of a file up to which there is next to nothing that the order of its rows could spare."""
 

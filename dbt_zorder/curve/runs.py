@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dbt_zorder.curve.ranks import Ranks
 
-MOST_RUNS = 3
+_MOST_RUNS = 3
 """Columns to sort by: behind them, rows that are still alike are few."""
 
 _LEAST_RUN = 4.0
@@ -31,7 +31,7 @@ def run_columns(cell: npt.NDArray[np.int64], ranks: Ranks, rows: int) -> tuple[i
     """
     chosen: list[int] = []
     group = cell
-    while len(chosen) < min(MOST_RUNS, ranks.shape[1]):
+    while len(chosen) < min(_MOST_RUNS, ranks.shape[1]):
         left = [column for column in range(ranks.shape[1]) if column not in chosen]
         within = [np.unique(_pairs(group, ranks[:, column]), return_inverse=True)[1] for column in left]
         lengths = [_mean_size(groups, rows) for groups in within]
