@@ -27,7 +27,8 @@ from dbt_zorder.layout import cluster
 from dbt_zorder.layout.curve_key import CurveKey
 from dbt_zorder.layout.curve_plan import lay_out
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.plan import PAGE_ROWS_OPTION, LayoutSpec, keys_for
+from dbt_zorder.layout.pages import PAGE_ROWS_OPTION
+from dbt_zorder.layout.plan import LayoutSpec, keys_for
 from dbt_zorder.layout.sample import draw, wanted_rows
 
 OUTPUT = DATA / "curves"

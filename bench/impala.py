@@ -22,7 +22,7 @@ from bench.skipping import Blocks
 from bench.sources import source
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.layout import cluster
-from dbt_zorder.layout.plan import PAGE_ROWS_OPTION
+from dbt_zorder.layout.pages import PAGE_ROWS_OPTION
 
 RESULTS = Path(__file__).parent / "results"
 OUTPUT = DATA / "impala"

@@ -25,7 +25,7 @@ from dbt_zorder.curve.slots import slots
 from dbt_zorder.curve.tables import int_table
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import order_levels
+from dbt_zorder.layout.pages import order_levels
 from dbt_zorder.layout.sample import Sample, wanted_rows
 from dbt_zorder.layout.sizing import auto_size
 

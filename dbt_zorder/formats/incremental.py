@@ -6,6 +6,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -92,25 +93,18 @@ def increment_format(
         df = _as_kept(query(), request)
     rows = conform(df, schema)
     clock = Clock()
-    with staged(rows) as source:
+    with staged(rows) as held:
         with clock.phase("sample"):
-            standing = known_format(spark, request)
-            layout = plan_layout(source, _batch_spec(spark, request, rows, info, batch, standing))
-        if layout.rows == 0 and not batch.overwrite:
-            return _after(spark, request, AppendReport(0, 0, 0, 0, clock.seconds), batch, how, standing)
-
-        def write() -> None:
-            made = writer(apply_layout(source, layout), request.table, request)
-            made.overwritePartitions() if batch.overwrite else made.append()
-
-        def then() -> FormatStanding:
-            if batch.overwrite:
-                return known_format(spark, request, standing.built)
-            return behind_append(spark, request, standing, before)
-
+            standing, layout = None, None
+            if batch.overwrite or held.count_kept() != 0:
+                standing = known_format(spark, request)
+                layout = plan_layout(held.rows, _batch_spec(spark, request, rows, info, batch, standing))
+        if layout is None or standing is None or not (layout.rows or batch.overwrite):
+            return IncrementReport(AppendReport(0, 0, 0, 0, clock.seconds), None, None, before)
         with clock.phase("write"):
-            write()
-            counted, after = _counted(request, standing, then)
+            made = writer(apply_layout(held.rows, layout), request.table, request)
+            made.overwritePartitions() if batch.overwrite else made.append()
+            counted, after = _counted(request, standing, partial(_read_again, spark, request, standing, before, batch))
     return _after(spark, request, AppendReport(layout.rows, *counted, clock.seconds), batch, how, after)
 
 
@@ -200,6 +194,15 @@ def _batch_spec(
     if not batch.overwrite:
         spec = replace(spec, files=None, file_size=file_bytes(spec, built, built.bytes))
     return measured(spark, spec, rows, info, request, standing.files)
+
+
+def _read_again(
+    spark: SparkSession, request: BuildRequest, standing: FormatStanding, before: str, batch: Batch
+) -> FormatStanding:
+    """Read what a format says of a table once a batch is in."""
+    if batch.overwrite:
+        return known_format(spark, request, standing.built)
+    return behind_append(spark, request, standing, before)
 
 
 def _counted(

@@ -10,11 +10,11 @@ from numbers import Integral
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from dbt_zorder.columns import case_sensitive, resolve, resolve_all
-from dbt_zorder.curve.forest import Forest, grow, levels_within
+from dbt_zorder.curve.forest import Forest, grow
 from dbt_zorder.curve.grid import Grid, fit_grid
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.curve_plan import check_curve, curve_of, lay_out, sampled_keys
@@ -23,6 +23,7 @@ from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.layout import Layout, OrderGrid
 from dbt_zorder.layout.linear import order_sql
+from dbt_zorder.layout.pages import order_levels, page_rows_of
 from dbt_zorder.layout.runs import runs_of
 from dbt_zorder.layout.sample import Sample, draw, fetch_keys, rows_wanted_of, wanted_rows
 from dbt_zorder.layout.sizing import (
@@ -34,25 +35,13 @@ from dbt_zorder.layout.sizing import (
     probe_row_bytes,
     widest_row,
 )
+from dbt_zorder.layout.small import greatest_bytes
 
 MOST_COLUMNS = 8
 MOST_FILES = 1_000_000
 """Of one layout: as many as a petabyte takes of 1 GB. Beyond, a driver runs out of memory without a word."""
 _MOST_COUNT = (1 << 31) - 1
 _SEEDS = 1 << 63
-_ORDER_LEVELS = 12
-_FEWEST_LEVELS = 4
-_FEWEST_CELLS = 1 << 10
-"""So often a file is cut though it is but one page, while there are so many cells in all: large batches that come later
-are shared out by them. Beyond, cuts that no reader needs would be sent to every task."""
-_PAGE_ROWS = 20_000
-"""Rows of a Parquet page at most, where nobody has said otherwise: parquet-java's own default."""
-PAGE_ROWS_OPTION = "parquet.page.row.count.limit"
-"""Where the limit is set: as an option of the write, or in the session."""
-_CELLS_A_PAGE = 2.5
-"""Cells are cut until a page holds so many of them at least: what is finer serves no reader."""
-_MOST_CELLS = 1 << 15
-"""Cells of the last level in all: they are literals in the plan, and growing them takes time on the driver."""
 _BUNDLE_BYTES = 8 << 20
 _BUNDLE_FILES = 64
 """What one Spark partition may write of partitions that are smaller than a file: more would be sorted again by Spark,
@@ -196,7 +185,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
     files, row_bytes = _files(df, spec, keys, counts)
     tasks = bundles(files, counts, row_bytes) if partition_columns else None
     # a curve's own key orders rows inside a file, and needs no cells
-    page_rows = page_rows_of(df.sparkSession, spec)
+    page_rows = page_rows_of(df.sparkSession, spec.page_rows)
     levels = 0 if curve is not None else order_levels(rows, sum(files), page_rows)
     cells = sum(files) << levels
     # what is fetched already weighs no more by being long
@@ -211,23 +200,6 @@ def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
     grid = fit_grid(forest, sample.ranks, rows / forest.files / page_rows, boundaries_allowed(df, layout))
     order = OrderGrid.of(grid, sample, keys) if grid is not None else None
     return Plan(replace(layout, task_of_file=tasks, grid=order, runs=runs), forest, sample, grid)
-
-
-def order_levels(rows: int, files: int, page_rows: int = _PAGE_ROWS) -> int:
-    """Return how often a file is cut to order the rows inside it.
-
-    Args:
-        rows: of the table.
-        files: of the table.
-        page_rows: rows of a Parquet page at most.
-    """
-    fewest = min(_FEWEST_LEVELS, levels_within(_FEWEST_CELLS, files))
-    return min(_ORDER_LEVELS, max(fewest, page_levels(rows / files, page_rows)), levels_within(_MOST_CELLS, files))
-
-
-def page_levels(rows: float, page_rows: int) -> int:
-    """Return how often the rows of a file are cut until a page holds a few cells; none where all of it is but a few."""
-    return int(rows / page_rows * _CELLS_A_PAGE).bit_length()
 
 
 def bundles(files: Sequence[int], counts: npt.NDArray[np.int64], row_bytes: float) -> npt.NDArray[np.int32] | None:
@@ -245,21 +217,6 @@ def bundles(files: Sequence[int], counts: npt.NDArray[np.int64], row_bytes: floa
             bundled, size = bundled + 1, size + here
     found = np.asarray(task_of_file, dtype=np.int32)
     return found if found[-1] + 1 < len(found) else None
-
-
-def parse_page_rows(text: str) -> int | None:
-    """Return the limit that a text of the option states, None if it is not a positive whole number of 32 bits."""
-    digits = text.strip()
-    found = int(digits) if digits.isdecimal() and len(digits) < 20 else 0
-    return found if 0 < found <= _MOST_COUNT else None
-
-
-def page_rows_of(spark: SparkSession, spec: LayoutSpec) -> int:
-    """Return the rows of a page that the Parquet writer is limited to, by the model or else by the session."""
-    if spec.page_rows:
-        return spec.page_rows
-    given = spark.conf.get(PAGE_ROWS_OPTION, None) or spark.conf.get(f"spark.hadoop.{PAGE_ROWS_OPTION}", None) or ""
-    return parse_page_rows(given) or _PAGE_ROWS
 
 
 def _count(
@@ -301,6 +258,11 @@ def _wanted_files(
     row_bytes = spec.row_bytes or guessed_row(df.schema)
     most, least_target = max(1, int(counts.max())), target or auto_size(0)
     if spec.row_bytes is None and most * widest_row(df.schema) >= least_target:
-        row_bytes = probe_row_bytes(df, order_sql(keys), SPLIT_ABOVE * least_target / most, spec.compression)
+        one_file = SPLIT_ABOVE * least_target
+        greatest = greatest_bytes(df) if target is None else None
+        if greatest is not None and greatest < one_file:
+            row_bytes = min(row_bytes, greatest / max(1, rows))
+        else:
+            row_bytes = probe_row_bytes(df, order_sql(keys), one_file / most, spec.compression)
     target = target or auto_size(rows * row_bytes)
     return [max(1, min(files_for(int(count), row_bytes, target), int(count))) for count in counts], row_bytes

@@ -5,6 +5,7 @@ A job takes some 50 to 100 ms, however little it reads, and the keys of 300,000 
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pyarrow as pa
@@ -15,8 +16,13 @@ from pyspark.sql import functions as f
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.jvm import jvm_of
 
+_LOG = logging.getLogger("dbt_zorder")
+
 SMALL_BYTES = 32 << 20
 """By Spark's own estimate of a query: above it, a count and a sample take no longer."""
+
+_SLACK = 6
+"""So many times as large may files become by another order of their rows, or in another format."""
 
 _ROW_IN_PARTITION = (1 << 33) - 1
 """These bits of ``monotonically_increasing_id`` number the rows of a Spark partition."""
@@ -34,6 +40,25 @@ def estimated_bytes(df: DataFrame) -> int | None:
         return None
     stats: Any = df._jdf.queryExecution().optimizedPlan().stats()
     return int(str(stats.sizeInBytes()))
+
+
+def greatest_bytes(df: DataFrame) -> int | None:
+    """Return bytes that the result of a query hardly reaches in Parquet; None where its files do not tell.
+
+    They do where every column comes as it is in them. What the catalog says of their size may be of long ago.
+    """
+    if jvm_of(df.sparkSession) is None:
+        return None
+    try:
+        plan: Any = df._jdf.queryExecution().optimizedPlan()
+        leaves = plan.collectLeaves()
+        files = leaves.head()
+        listed = str(files.relation().location().getClass().getName()).endswith(".InMemoryFileIndex")
+        if listed and leaves.size() == 1 and plan.outputSet().subsetOf(files.outputSet()):
+            return _SLACK * int(files.relation().sizeInBytes())
+    except Exception as exc:  # no scan of files, or none of Spark's own
+        _LOG.debug("what is read does not tell how large it is: %s", str(exc).partition("\n")[0])
+    return None
 
 
 def fetch_few(df: DataFrame, narrow: DataFrame, most_rows: int) -> pa.Table | None:

@@ -16,7 +16,8 @@ from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.groups import count_cells, in_one_file, regroup
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import page_levels, page_rows_of, plan_layout
+from dbt_zorder.layout.pages import page_levels, page_rows_of
+from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.sizing import SPLIT_ABOVE, measured_row, parse_size
 from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes
 from dbt_zorder.layout.staging import staged
@@ -92,12 +93,14 @@ def append(
     assert info is not None
     statistics = analyzed(spark, request.table, info)
     clock = Clock()
-    with staged(without_null_partitions(df, request)) as source:
+    with staged(without_null_partitions(df, request)) as held:
+        source = held.rows
         with clock.phase("sample"):
             before = list_data(spark, info.location) if before is None else before
             standing = standing or known_standing(spark, info.location, df.schema, request.spec)
-            layout = place(source, request, standing, fresh=overwrite)
-        if layout.rows == 0:
+            rows = held.count_kept()
+            layout = None if rows == 0 else place(source, request, standing, fresh=overwrite, rows=rows)
+        if layout is None or layout.rows == 0:
             return AppendReport(0, 0, 0, 0, clock.seconds, standing)
         entry = journal.open_entry(spark, info.location)
         try:
@@ -165,7 +168,7 @@ def complete(
         _LOG.warning("the stats relation of %s could not be registered anew: %s", request.table, exc)
 
 
-def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool) -> Layout:
+def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, rows: int | None = None) -> Layout:
     """Return where the rows of a batch go: through the version's tree if that can tell them apart.
 
     Args:
@@ -173,6 +176,7 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
         request: of the model.
         standing: of the version.
         fresh: the batch makes whole partitions, which are best laid out by themselves.
+        rows: of the batch, if they are counted already.
     """
     tree = standing.tree
     table_bytes, table_rows = standing.size
@@ -185,14 +189,13 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
     if tree is not None and tree.layout is not None:
         # small files tell too much of a row, never too little: what is one file by them, is one
         most_bytes = row_bytes or (table_bytes / table_rows if table_rows else 0.0)
-        rows = None
         # what Spark takes for more than a file is likely cut, and its cells tell its rows as well
-        cut = SPLIT_ABOVE * target < (estimated_bytes(df) or 0) <= SMALL_BYTES
+        cut = rows is None and SPLIT_ABOVE * target < (estimated_bytes(df) or 0) <= SMALL_BYTES
         if most_bytes and not cut and not tree.layout.partition_columns:
             # most batches are smaller than a file, and their count is often but metadata
-            rows = df.count()
+            rows = df.count() if rows is None else rows
             if rows * most_bytes <= SPLIT_ABOVE * target:
-                levels = page_levels(rows, page_rows_of(df.sparkSession, request.spec))
+                levels = page_levels(rows, page_rows_of(df.sparkSession, request.spec.page_rows))
                 return in_one_file(tree.layout, rows, levels)
         counts = count_cells(df, tree.layout, rows, small=cut) if most_bytes else None
         if counts is not None and (row_bytes or counts.sum() * most_bytes <= SPLIT_ABOVE * target):

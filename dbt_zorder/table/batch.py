@@ -51,7 +51,7 @@ class IncrementReport:
     Attributes:
         appended: what the batch did; None if the table was built anew with it.
         built: the build, if there was one: with the batch, or after it because it was due.
-        table: figures of the table now; None if it has no stats.
+        table: figures of the table now; None if it has no stats, or where a format was not asked, as no rows came.
         version: that is served now.
     """
 
@@ -139,7 +139,8 @@ def rows_after(
     if not batch.overwrite:
         yield kept.unionAll(rows)
         return
-    with staged(rows) as rows:
+    with staged(rows) as held:
+        rows = held.rows
         sensitive = case_sensitive(spark)
         columns = resolve_all(request.spec.partition_by, schema, sensitive=sensitive)
         empty_is_null = request.file_format != "iceberg"

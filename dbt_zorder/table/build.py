@@ -101,7 +101,8 @@ def build(
     path = f"{root}/{version}"
     clock = Clock()
     try:
-        with staged(without_null_partitions(df, request)) as source:
+        with staged(without_null_partitions(df, request)) as held:
+            source = held.rows
             with clock.phase("sample"):
                 write_marker(spark, path, _marker(spark, request, definition, root, version, base))
                 spec = request.spec

@@ -5,6 +5,7 @@ Over Spark Connect there is no such client in this process: nothing is listed an
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from collections.abc import Sequence
@@ -227,6 +228,10 @@ def read_text(spark: SparkSession, path: str) -> str:
     Raises:
         Py4JJavaError: there is none.
     """
+    here = on_disk(spark, path)
+    if here is not None:
+        with contextlib.suppress(OSError):  # the JVM says what is wrong, or it spells a name in other bytes
+            return Path(here.path).read_bytes().decode()
     system, file = _open(spark, path)
     stream = system.open(file)
     try:

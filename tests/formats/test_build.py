@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder import catalog
 from dbt_zorder.catalog import TableName, describe, properties, schema_location
 from dbt_zorder.columns import resolve_all
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError
@@ -152,6 +153,21 @@ def test_location_root_is_where_the_table_lies(
     build_format(spark, rows(spark, 0, 100), request(table, file_format, location_root=str(tmp_path)))
     assert list((tmp_path / table.identifier).rglob("*.parquet"))
     assert same_rows(spark.table(table.sql), rows(spark, 0, 100))
+
+
+def test_that_there_is_no_table_is_known_as_well_as_can_be(
+    spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_format(spark, rows(spark, 0, 10), request(table, file_format))
+    assert describe(spark, table) is not None
+    nowhere = TableName(table.schema, "nowhere")
+    if file_format == "delta":  # whose tables are all in Spark's own catalog
+
+        def fail(*_: object) -> None:
+            raise AssertionError
+
+        monkeypatch.setattr(catalog, "described", fail)
+    assert describe(spark, nowhere) is None
 
 
 def test_properties_that_keep_no_statistics_are_an_error(

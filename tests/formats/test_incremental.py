@@ -15,11 +15,11 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import BuildError, LostRowsError, SchemaChangeError, ZorderError
-from dbt_zorder.formats import build, optimize, writer
+from dbt_zorder.formats import build, incremental, optimize, writer
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format, merge_format
 from dbt_zorder.formats.optimize import optimize_format, rewrite_format
-from dbt_zorder.formats.standing import read_format
+from dbt_zorder.formats.standing import FormatStanding, read_format
 from dbt_zorder.table.batch import Batch
 from tests.formats.tables import request, rows
 from tests.support import same_rows, unique
@@ -44,6 +44,26 @@ def test_small_batches_are_files_of_their_own_until_a_new_layout_pays(
     third = increment_format(spark, lambda: rows(spark, 0, 0), wanted, Batch(), "auto")
     assert third.built is None
     assert third.version == second.version
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_run_that_finds_nothing_new_asks_for_no_figures(
+    spark: SparkSession, table: TableName, file_format: str, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format)
+    built = build_format(spark, rows(spark, 0, 1_000), wanted)
+    newest = f"id > (SELECT max(id) FROM {table.sql})" if kept else "id > 999"
+    if kept:
+
+        def fail(*_: object) -> FormatStanding:
+            raise AssertionError
+
+        monkeypatch.setattr(incremental, "known_format", fail)
+    report = increment_format(spark, lambda: rows(spark, 0, 1_000).where(newest), wanted, Batch(), "auto")
+    assert report.appended is not None
+    assert (report.appended.rows, report.appended.files) == (0, 0)
+    assert (report.built, report.table, report.version) == (None, None, built.version)
+    assert "sample" in report.appended.seconds
 
 
 def test_only_partitions_with_new_rows_are_replaced(spark: SparkSession, table: TableName, file_format: str) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from pyspark.sql import functions as f
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import LayoutSpec, bundles, keys_for, order_levels, plan_layout
+from dbt_zorder.layout.plan import LayoutSpec, bundles, keys_for, plan_layout
 from tests.support import settings
 
 
@@ -119,6 +120,26 @@ def test_short_text_in_few_rows_is_not_measured(spark: SparkSession, monkeypatch
     assert layout(frame, files=3).files == 3
 
 
+def test_what_is_far_below_a_file_by_its_source_is_not_measured(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark.sql("SELECT id, string(id) AS s, string(id) AS t FROM range(900000)").write.parquet(f"{tmp_path}/rows")
+    frame = spark.read.parquet(f"{tmp_path}/rows")
+    found = layout(frame, by=["id", "s"])
+    measured = []
+
+    def noted(*_: object) -> float:
+        measured.append(True)
+        return 400.0
+
+    monkeypatch.setattr("dbt_zorder.layout.plan.probe_row_bytes", noted)
+    assert layout(frame, by=["id", "s"]).files == found.files == 1
+    assert not measured
+    assert layout(frame, by=["id", "s"], file_size="128MB").files == 3, "whoever names a size has it measured"
+    assert layout(frame.selectExpr("id", "concat(s, t) AS s"), by=["id", "s"]).files == 3
+    assert len(measured) == 2
+
+
 @pytest.mark.parametrize("weight", [10**400, -(10**400), float("inf"), float("nan"), True])
 def test_a_weight_that_is_no_finite_number_is_an_error(frame: DataFrame, weight: float) -> None:
     with pytest.raises(ConfigError, match="'weights' must be 2 positive numbers"):
@@ -157,30 +178,6 @@ def test_thousands_of_partitions_are_a_few_tasks(spark: SparkSession) -> None:
     assert (found.files, found.tasks) == (5000, 79)
     rows = apply_layout(frame, found).select("p", f.spark_partition_id().alias("task")).distinct().collect()
     assert len(rows) == 5000, "a partition is in one task alone"
-
-
-@pytest.mark.parametrize(
-    ("rows", "files", "levels"),
-    [
-        (10, 1, 4),
-        (625_000, 1, 7),
-        (10_000_000, 16, 7),
-        (3_000_000, 1, 9),
-        (10**9, 10_000, 1),
-        (3_000_000, 64, 4),
-        (3_000_000, 500, 1),
-        (3_000_000, 2_000, 0),
-        (10**9, 1, 12),
-        (0, 1, 4),
-    ],
-)
-def test_the_levels_inside_a_file_go_with_its_rows(rows: int, files: int, levels: int) -> None:
-    assert order_levels(rows, files) == levels
-
-
-@pytest.mark.parametrize(("page_rows", "levels"), [(165, 11), (1_000, 9), (10**6, 4), (1, 11)])
-def test_the_levels_inside_a_file_go_with_its_pages(page_rows: int, levels: int) -> None:
-    assert order_levels(3_000_000, 16, page_rows) == levels
 
 
 @pytest.mark.parametrize("name", ["parquet.page.row.count.limit", "spark.hadoop.parquet.page.row.count.limit"])

@@ -25,6 +25,32 @@ def test_an_estimate_of_a_scan_is_the_bytes_of_its_files(spark: SparkSession, tm
     assert (small.estimated_bytes(scan.crossJoin(scan.toDF("other"))) or 0) > 100 * size
 
 
+def test_files_tell_how_large_a_table_of_their_columns_may_become(
+    spark: SparkSession, database: str, tmp_path: Path
+) -> None:
+    spark.sql("SELECT id, string(id) AS s FROM range(5000)").write.parquet(f"{tmp_path}/rows")
+    scan = spark.read.parquet(f"{tmp_path}/rows")
+    size = small.estimated_bytes(scan)
+    assert size
+    assert small.greatest_bytes(scan) == 6 * size
+    assert small.greatest_bytes(scan.where("id > 7").select("s", "id")) == 6 * size
+    for other in (
+        scan.selectExpr("id", "repeat(s, 1000) AS s"),
+        scan.unionAll(scan),
+        scan.crossJoin(scan.toDF("i", "t")),
+        spark.range(9),
+        spark.sql("SELECT 1 AS id"),
+    ):
+        assert small.greatest_bytes(other) is None
+    spark.sql(f"CREATE TABLE {database}.files_tell USING parquet LOCATION '{tmp_path}/rows'")
+    table = f"{database}.files_tell"
+    assert small.greatest_bytes(spark.table(table)) == 6 * size
+    scan.write.mode("append").parquet(f"{tmp_path}/rows")
+    spark.catalog.refreshTable(table)
+    assert (small.greatest_bytes(spark.table(table)) or 0) > 11 * size, "whatever the catalog still says"
+    assert (small.estimated_bytes(spark.table(table)) or 0) < 2 * size
+
+
 def test_few_rows_are_fetched_and_many_are_not(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = spark.range(0, 100, 1, 4)
     fetched = small.fetch_few(rows, rows, 1000)

@@ -137,8 +137,9 @@ def test_what_is_kept_is_let_go_also_after_a_failure(spark: SparkSession) -> Non
     frame = spark.range(10).groupBy("id").count()
 
     def use_and_fail() -> None:
-        with staged(frame) as kept:
-            assert kept.is_cached
+        with staged(frame) as held:
+            assert held.is_kept
+            assert held.rows.is_cached
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -147,8 +148,23 @@ def test_what_is_kept_is_let_go_also_after_a_failure(spark: SparkSession) -> Non
 
 
 def test_a_plain_scan_is_not_kept(spark: SparkSession, source: str) -> None:
-    with staged(spark.table(source)) as kept:
-        assert not kept.is_cached
+    with staged(spark.table(source)) as held:
+        assert not held.is_kept
+        assert not held.rows.is_cached
+        assert held.count_kept() is None
+
+
+def test_the_filter_of_an_incremental_model_is_told_without_planning(
+    spark: SparkSession, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> str:
+        raise AssertionError
+
+    monkeypatch.setattr("dbt_zorder.layout.staging._physical_plan", fail)
+    assert (
+        reason_to_stage(spark.sql(f"SELECT * FROM {source} WHERE id > (SELECT max(id) FROM {source})")) == "aggregate"
+    )
+    assert reason_to_stage(spark.sql(f"SELECT {SIXTY} FROM {source} JOIN {source} USING (id)")) == "join"
 
 
 def test_looking_at_a_plan_leaves_no_view(spark: SparkSession) -> None:
@@ -162,10 +178,10 @@ def test_what_the_user_or_another_thread_keeps_stays_kept(spark: SparkSession) -
     users = spark.sql(query).persist()
     with staged(spark.sql(query)) as one:
         with staged(spark.sql(query)) as other:
-            assert other.count() == 3
-        assert one.storageLevel.useMemory
-        assert one.count() == 3
-    assert not one.storageLevel.useMemory
+            assert other.count_kept() == 3
+        assert one.rows.storageLevel.useMemory
+        assert one.count_kept() == 3
+    assert not one.rows.storageLevel.useMemory
     assert users.storageLevel.useMemory
     users.unpersist()
 
