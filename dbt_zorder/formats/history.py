@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -19,7 +18,7 @@ from dbt_zorder.table.summary import Summary
 _LOG = logging.getLogger("dbt_zorder")
 
 _MOST_COMMITS = 20
-"""So many are looked at one by one, a millisecond each on a local disk; those behind them are asked by one job."""
+"""Of Iceberg so many are looked at one by one, as its library holds them; those behind them are asked by one job."""
 
 
 def version_of(spark: SparkSession, provider: str, table: TableName) -> str:
@@ -60,11 +59,9 @@ def _last_delta(spark: SparkSession, table: TableName) -> tuple[int, int, int] |
 
 def _delta_commits(spark: SparkSession, table: TableName) -> Iterator[Mapping[str, Any]]:
     """Return the commits of a table from the last one back: by their files, and by its history where they are many."""
-    commits = last_commits(spark, table)
     try:
-        yield from islice(commits, _MOST_COMMITS)
-        if next(commits, None) is None:
-            return
+        yield from last_commits(spark, table)
+        return
     except (LookupError, ValueError) as exc:
         _LOG.debug("the history of %s is asked by a job: %s", table, exc)
     log = spark.sql(f"DESCRIBE HISTORY {table.sql}").select("operationParameters", "userMetadata", "operationMetrics")

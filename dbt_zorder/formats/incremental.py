@@ -100,7 +100,8 @@ def increment_format(
                 standing = known_format(spark, request)
                 layout = plan_layout(held.rows, _batch_spec(spark, request, rows, info, batch, standing))
         if layout is None or standing is None or not (layout.rows or batch.overwrite):
-            return IncrementReport(AppendReport(0, 0, 0, 0, clock.seconds), None, None, before)
+            version = version_of(spark, request.file_format, request.table) if added else before
+            return IncrementReport(AppendReport(0, 0, 0, 0, clock.seconds), None, None, version)
         with clock.phase("write"):
             made = writer(apply_layout(held.rows, layout), request.table, request)
             made.overwritePartitions() if batch.overwrite else made.append()

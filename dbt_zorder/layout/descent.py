@@ -76,7 +76,12 @@ def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
     placed = steps.repartition(layout.tasks, f.expr(_slot(layout, names, df)))
     order = [f.expr(column) for column in layout.partition_columns]
     if curve is None:
-        order.append(f.expr(in_runs(names.node, _NODE_BITS, layout.keys, layout.runs)))
+        place = in_runs(names.node, _NODE_BITS, layout.keys, layout.runs)
+        if layout.runs and order:
+            # behind another column Spark sorts by comparing, and would reckon the place anew at each comparison
+            placed = placed.withColumn(names.node, f.expr(place))
+            place = names.node
+        order.append(f.expr(place))
     elif curve.curve == "linear":
         order += [f.expr(sql) for sql in order_sql(layout.keys)]
     else:

@@ -39,6 +39,20 @@ def page_levels(rows: float, page_rows: int) -> int:
     return int(rows / page_rows * _CELLS_A_PAGE).bit_length()
 
 
+def batch_levels(rows: int, page_rows: int, keys: int) -> int:
+    """Return how many levels of a table's tree order the rows of a batch that is one file.
+
+    Batches are often of the newest rows alone, which lie behind all cuts of their time: what these levels would part,
+    as many more of the other columns do.
+
+    Args:
+        rows: of the batch.
+        page_rows: rows of a Parquet page at most.
+        keys: number of clustering columns.
+    """
+    return page_levels(rows, page_rows) * keys // max(1, keys - 1)
+
+
 def parse_page_rows(text: str) -> int | None:
     """Return the limit that a text of the option states, None if it is not a positive whole number of 32 bits."""
     digits = text.strip()

@@ -31,6 +31,7 @@ from dbt_zorder.layout.sizing import (
     auto_size,
     files_for,
     guessed_row,
+    numbers_row,
     parse_size,
     probe_row_bytes,
     widest_row,
@@ -260,7 +261,8 @@ def _wanted_files(
     if spec.row_bytes is None and most * widest_row(df.schema) >= least_target:
         one_file = SPLIT_ABOVE * least_target
         greatest = greatest_bytes(df) if target is None else None
-        if greatest is not None and greatest < one_file:
+        # numbers that another writer packed more closely than Spark does tell too little
+        if greatest is not None and rows * numbers_row(df.schema) / 2 <= greatest < one_file:
             row_bytes = min(row_bytes, greatest / max(1, rows))
         else:
             row_bytes = probe_row_bytes(df, order_sql(keys), one_file / most, spec.compression)

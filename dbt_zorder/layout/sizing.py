@@ -121,6 +121,11 @@ def widest_row(schema: t.StructType) -> float:
     return _width(schema, _UNBOUNDED)
 
 
+def numbers_row(schema: t.StructType) -> float:
+    """Return the bytes that one row's numbers, times and flags take as they are."""
+    return _width(schema, 0.0)
+
+
 def probe_row_bytes(
     df: DataFrame, sort_by: Sequence[str], negligible: float = 0.0, compression: str | None = None
 ) -> float:

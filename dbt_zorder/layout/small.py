@@ -24,6 +24,9 @@ SMALL_BYTES = 32 << 20
 _SLACK = 6
 """So many times as large may files become by another order of their rows, or in another format."""
 
+_ROW_BY_ROW = {"Project", "Filter"}
+"""What gives a row at most for each that it gets."""
+
 _ROW_IN_PARTITION = (1 << 33) - 1
 """These bits of ``monotonically_increasing_id`` number the rows of a Spark partition."""
 
@@ -51,10 +54,11 @@ def greatest_bytes(df: DataFrame) -> int | None:
         return None
     try:
         plan: Any = df._jdf.queryExecution().optimizedPlan()
-        leaves = plan.collectLeaves()
-        files = leaves.head()
+        files = plan
+        while files.nodeName() in _ROW_BY_ROW:
+            files = files.children().head()
         listed = str(files.relation().location().getClass().getName()).endswith(".InMemoryFileIndex")
-        if listed and leaves.size() == 1 and plan.outputSet().subsetOf(files.outputSet()):
+        if listed and plan.outputSet().subsetOf(files.outputSet()):
             return _SLACK * int(files.relation().sizeInBytes())
     except Exception as exc:  # no scan of files, or none of Spark's own
         _LOG.debug("what is read does not tell how large it is: %s", str(exc).partition("\n")[0])

@@ -61,7 +61,7 @@ def hidden(spark: SparkSession, names: Iterable[str]) -> frozenset[str]:
     try:
         catalog = spark._jsparkSession.sessionState().catalog()
     except Exception:  # Spark Connect
-        return frozenset(name for name in names if not _described_as_sparks_own(spark, name))
+        return frozenset(name for name in _not_listed(spark, names) if not _described_as_sparks_own(spark, name))
     return frozenset(name for name in names if not _is_sparks_own(spark, catalog, name))
 
 
@@ -75,6 +75,23 @@ def _is_sparks_own(spark: SparkSession, catalog: Any, name: str) -> bool:
     if own:
         _found[key] = entry
     return own
+
+
+def _not_listed(spark: SparkSession, names: Iterable[str]) -> frozenset[str]:
+    """Return those of some names that a list of the session's functions does not give for Spark's own alone.
+
+    The list of all takes one call, where each that is described takes one of its own.
+    """
+    asked = frozenset(names)
+    if not asked:
+        return asked
+    try:
+        listed = spark.catalog.listFunctions(pattern="|".join(sorted(asked)))
+    except Exception:  # a server that does not know patterns
+        return asked
+    sparks = {one.name.lower() for one in listed if not one.namespace and one.className.startswith(_SPARKS_OWN)}
+    others = {one.name.lower() for one in listed if one.namespace or not one.className.startswith(_SPARKS_OWN)}
+    return asked - (sparks - others)
 
 
 def _described_as_sparks_own(spark: SparkSession, name: str) -> bool:

@@ -24,10 +24,16 @@ from pyspark.sql.types import (
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.disk import on_disk
 from dbt_zorder.jvm import class_named, jvm_of, table_identifier
 from dbt_zorder.sql import glob_escape, type_ddl
 
 _LOG = logging.getLogger("dbt_zorder")
+
+_MOST_COMMITS = 20
+"""So many are looked at one by one, a millisecond each on a local disk; those behind them are asked by one job."""
+_MOST_COMMITS_AFAR = 3
+"""The same where each takes a request to a store."""
 
 
 def delta_stats(spark: SparkSession, table: TableName, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame:
@@ -58,10 +64,15 @@ def last_commits(spark: SparkSession, table: TableName) -> Iterator[Mapping[str,
     """Return what the commits of a table say of themselves, as their files have it, from the last one back.
 
     Raises:
-        LookupError: one does not say so at once, or its file is gone or has another name.
+        LookupError: one does not say so at once, its file is gone or has another name, or it lies so far back that a
+            job over all of them is faster.
     """
     commits = _Commits(spark, *_log(spark, table))
+    most = _MOST_COMMITS if commits.are_near else _MOST_COMMITS_AFAR
     for version in range(commits.latest, -1, -1):
+        if version == commits.latest - most:
+            msg = f"{table} has more than {most} commits"
+            raise LookupError(msg)
         line = commits.first_line(version)
         if not line.startswith('{"commitInfo":'):
             msg = f"version {version} of {table} does not begin with who made it"
@@ -132,6 +143,11 @@ class _Commits:
         self.latest = int(snapshot.version())
         self._spark = spark
         self._log = log
+
+    @property
+    def are_near(self) -> bool:
+        """Tell whether they lie on this machine's disk."""
+        return on_disk(self._spark, self._log.logPath().toString()) is not None
 
     @cached_property
     def _settings(self) -> Any:

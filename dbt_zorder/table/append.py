@@ -16,7 +16,7 @@ from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.groups import count_cells, in_one_file, regroup
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.pages import page_levels, page_rows_of
+from dbt_zorder.layout.pages import batch_levels, page_levels, page_rows_of
 from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.sizing import SPLIT_ABOVE, measured_row, parse_size
 from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes
@@ -191,13 +191,15 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
         most_bytes = row_bytes or (table_bytes / table_rows if table_rows else 0.0)
         # what Spark takes for more than a file is likely cut, and its cells tell its rows as well
         cut = rows is None and SPLIT_ABOVE * target < (estimated_bytes(df) or 0) <= SMALL_BYTES
+        alone = False
         if most_bytes and not cut and not tree.layout.partition_columns:
             # most batches are smaller than a file, and their count is often but metadata
             rows = df.count() if rows is None else rows
-            if rows * most_bytes <= SPLIT_ABOVE * target:
-                levels = page_levels(rows, page_rows_of(df.sparkSession, request.spec.page_rows))
-                return in_one_file(tree.layout, rows, levels)
-        counts = count_cells(df, tree.layout, rows, small=cut) if most_bytes else None
+            alone = rows * most_bytes <= SPLIT_ABOVE * target
+            page_rows = page_rows_of(df.sparkSession, request.spec.page_rows)
+            if alone and _orders(tree.layout, page_levels(rows, page_rows)):
+                return in_one_file(tree.layout, rows, batch_levels(rows, page_rows, len(tree.layout.keys)))
+        counts = count_cells(df, tree.layout, rows, small=cut) if most_bytes and not alone else None
         if counts is not None and (row_bytes or counts.sum() * most_bytes <= SPLIT_ABOVE * target):
             layout = regroup(tree.layout, counts, target / most_bytes)
             if layout is not None:
@@ -205,6 +207,11 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
         # clustered by what the version is clustered by, also if the model says otherwise by now
         spec = replace(spec, by=[key.column.sql for key in tree.layout.keys], weights=None)
     return plan_layout(df, replace(spec, files=None, file_size=target))
+
+
+def _orders(layout: Layout, levels: int) -> bool:
+    """Tell whether a table's order has so many levels, but for one: that of a table that was small once may not."""
+    return layout.curve is not None or levels <= len(layout.levels) + 1
 
 
 def _stage_stats(

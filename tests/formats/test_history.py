@@ -9,6 +9,7 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.formats import history
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.history import last_whole, version_of
+from dbt_zorder.stats import delta_log
 from dbt_zorder.stats.delta_log import last_commits
 from tests.formats.tables import request, rows
 
@@ -19,6 +20,7 @@ def test_the_last_whole_layout_is_found_however_many_commits_came_upon_it(
 ) -> None:
     """So many commits are looked at one by one, and those behind them are asked by a job."""
     monkeypatch.setattr(history, "_MOST_COMMITS", commits)
+    monkeypatch.setattr(delta_log, "_MOST_COMMITS", commits)
     spark.sql(f"CREATE TABLE {table.sql} (id LONG) USING {file_format}")
     assert last_whole(spark, file_format, table).files == 0
     wanted = request(table, file_format, files=4)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.layout.pages import order_levels, page_levels, page_rows_of, parse_page_rows
+from dbt_zorder.layout.pages import batch_levels, order_levels, page_levels, page_rows_of, parse_page_rows
 from tests.support import settings
 
 
@@ -33,6 +33,12 @@ def test_the_levels_inside_a_file_go_with_its_pages(page_rows: int, levels: int)
 
 def test_what_is_less_than_a_page_is_not_cut() -> None:
     assert [page_levels(rows, 20_000) for rows in (0, 7_999, 8_000, 20_000, 10**6)] == [0, 0, 1, 2, 7]
+
+
+@pytest.mark.parametrize(("keys", "levels"), [(1, 7), (2, 14), (3, 10), (8, 8)])
+def test_a_batch_of_the_newest_rows_is_cut_as_often_by_the_other_columns(keys: int, levels: int) -> None:
+    assert batch_levels(10**6, 20_000, keys) == levels
+    assert batch_levels(7_999, 20_000, keys) == 0
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -138,6 +140,23 @@ def test_what_is_far_below_a_file_by_its_source_is_not_measured(
     assert layout(frame, by=["id", "s"], file_size="128MB").files == 3, "whoever names a size has it measured"
     assert layout(frame.selectExpr("id", "concat(s, t) AS s"), by=["id", "s"]).files == 3
     assert len(measured) == 2
+
+
+def test_numbers_that_another_writer_packed_are_measured(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = pa.table({"id": pa.array(range(1_000_000), pa.int64()), "s": ["x"] * 1_000_000})
+    packed = {"use_dictionary": ["s"], "column_encoding": {"id": "DELTA_BINARY_PACKED"}}
+    pq.write_table(ids, f"{tmp_path}/packed.parquet", **packed)
+    measured = []
+
+    def noted(*_: object) -> float:
+        measured.append(True)
+        return 8.0
+
+    monkeypatch.setattr("dbt_zorder.layout.plan.probe_row_bytes", noted)
+    layout(spark.read.parquet(f"{tmp_path}/packed.parquet"))
+    assert measured
 
 
 @pytest.mark.parametrize("weight", [10**400, -(10**400), float("inf"), float("nan"), True])

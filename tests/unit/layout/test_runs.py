@@ -91,6 +91,23 @@ def test_the_order_of_cells_stays(spark: SparkSession) -> None:
     assert with_runs == without  # the files
 
 
+def test_behind_a_partition_column_the_place_is_reckoned_once_a_row(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    df = lines(spark).selectExpr("*", "id % 2 AS p")
+    layout = plan_layout(df, LayoutSpec(by=["whole", "text"], files=2, partition_by=["p"]))
+    assert layout.runs
+    clustered = apply_layout(df, layout)
+    clustered.explain()
+    (order,) = [line for line in capsys.readouterr().out.splitlines() if "Sort [" in line]
+    assert "hash(" not in order
+    assert "__zorder_node" in order
+    found = [[row for row in rows if row.p == 1] for rows in clustered.rdd.glom().collect()]
+    rows = next(rows for rows in found if rows)
+    runs = 1 + sum((a.whole, a.text) != (b.whole, b.text) for a, b in itertools.pairwise(rows))
+    assert runs < len(rows) / 3
+
+
 def test_rows_that_differ_are_left_in_the_order_they_came_in(spark: SparkSession) -> None:
     df = spark.sql("SELECT id, id % 97 AS a, sha1(string(id)) AS b FROM range(4000)").coalesce(1)
     assert plan_layout(df, LayoutSpec(by=["a", "b"], files=4)).runs == []

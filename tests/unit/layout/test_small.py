@@ -36,6 +36,7 @@ def test_files_tell_how_large_a_table_of_their_columns_may_become(
     assert small.greatest_bytes(scan.where("id > 7").select("s", "id")) == 6 * size
     for other in (
         scan.selectExpr("id", "repeat(s, 1000) AS s"),
+        scan.selectExpr("id", "s", "explode(sequence(1, id % 100)) AS n").where("n > 1").select("id", "s"),
         scan.unionAll(scan),
         scan.crossJoin(scan.toDF("i", "t")),
         spark.range(9),

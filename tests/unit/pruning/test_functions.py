@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.errors import PredicateError
 from dbt_zorder.pruning import exclusion, explain, plan, scan
 from dbt_zorder.pruning.constants import REPEATABLE
-from dbt_zorder.pruning.functions import OWN, _described_as_sparks_own, called, hidden, own_calls
+from dbt_zorder.pruning.functions import OWN, _described_as_sparks_own, _not_listed, called, hidden, own_calls
 from dbt_zorder.pruning.parse import parse
 from tests.unit.pruning.test_scan import PRUNED
 
@@ -27,6 +27,7 @@ def test_all_that_is_taken_for_sparks_own_is_its_own(spark: SparkSession) -> Non
     for _ in range(2):  # by name, then by the object that was found for it
         assert hidden(spark, REPEATABLE | OWN) == frozenset()
     assert [name for name in sorted(REPEATABLE | OWN) if not _described_as_sparks_own(spark, name)] == []
+    assert _not_listed(spark, REPEATABLE | OWN) == frozenset(), "each that is not in the list takes a call of its own"
 
 
 def test_a_function_of_the_session_is_found(spark: SparkSession) -> None:
@@ -38,6 +39,9 @@ def test_a_function_of_the_session_is_found(spark: SparkSession) -> None:
     assert hidden(spark, ["upper", "lower"]) == frozenset()
     assert hidden(session, ["upper", "lower"]) == {"upper"}
     assert hidden(session, ["lower"]) == frozenset()
+    assert _not_listed(session, ["upper", "lower"]) == {"upper"}
+    assert _not_listed(session, []) == frozenset()
+    assert _not_listed(session, ["nowhere"]) == {"nowhere"}
     assert not _described_as_sparks_own(session, "upper")
     assert _described_as_sparks_own(session, "lower")
 

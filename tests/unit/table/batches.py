@@ -26,7 +26,11 @@ def rows(first: int, end: int, parts: str = "id % 3") -> str:
 
 def request(table: TableName, *, files: int | None = 4, partition_by: Sequence[str] = (), **more: Any) -> BuildRequest:
     spec = LayoutSpec(
-        by=more.pop("by", ("a", "s")), files=files, partition_by=partition_by, file_size=more.pop("file_size", "auto")
+        by=more.pop("by", ("a", "s")),
+        files=files,
+        partition_by=partition_by,
+        file_size=more.pop("file_size", "auto"),
+        page_rows=more.pop("page_rows", None),
     )
     return BuildRequest(table, spec, stats_columns=("id",), **more)
 
