@@ -22,6 +22,11 @@ def is_on(spark: SparkSession, key: str) -> bool:
     return str(spark.conf.get(key, "false")).lower() == "true"
 
 
+def open_files(spark: SparkSession) -> int:
+    """Return how many files a task keeps open that writes partitions as they come; at 0 Spark sorts by them first."""
+    return int(spark.conf.get("spark.sql.maxConcurrentOutputFileWriters", "0") or 0)
+
+
 @contextlib.contextmanager
 def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
     """Set session settings while the block runs, and put back what was there."""

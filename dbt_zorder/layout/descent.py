@@ -61,11 +61,18 @@ class Names:
         return [self.partition, self.node, self.curve]
 
 
-def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
+def apply_layout(df: DataFrame, layout: Layout, open_files: int = 0) -> DataFrame:
     """Send every row of ``df`` to its file's partition, sorted along the curve inside it.
 
     The result has the columns of ``df``, and one Spark partition a file, or for several files that are small partitions
     of the table. Spark neither coalesces nor splits them, since their number is explicit.
+
+    Args:
+        df: the rows.
+        layout: of them.
+        open_files: so many files a task of the write keeps open, of as many partitions of the table. Where that is
+            enough, rows need not come partition by partition: they are sorted by one integer, which Spark does by its
+            digits, where it compares rows by two columns (6 M rows: 12.8 s beside 17).
     """
     if decidable(df, layout):
         return apply_decisions(df, layout)
@@ -74,14 +81,11 @@ def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
     curve = layout.curve
     # an expression and no column: what is shuffled stays as small as can be
     placed = steps.repartition(layout.tasks, f.expr(_slot(layout, names, df)))
-    order = [f.expr(column) for column in layout.partition_columns]
+    order = [] if open_files >= _together(layout) else [f.expr(column) for column in layout.partition_columns]
     if curve is None:
-        place = in_runs(names.node, _NODE_BITS, layout.keys, layout.runs)
-        if layout.runs and order:
-            # behind another column Spark sorts by comparing, and would reckon the place anew at each comparison
-            placed = placed.withColumn(names.node, f.expr(place))
-            place = names.node
-        order.append(f.expr(place))
+        # to compare rows by their runs, behind another column, takes longer than runs are worth
+        runs = layout.runs if not order else ()
+        order.append(f.expr(in_runs(names.node, _NODE_BITS, layout.keys, runs)))
     elif curve.curve == "linear":
         order += [f.expr(sql) for sql in order_sql(layout.keys)]
     else:
@@ -89,6 +93,11 @@ def apply_layout(df: DataFrame, layout: Layout) -> DataFrame:
             placed = add_curve(placed, curve, layout.keys, names.curve, _most_uses(df))
         order.append(f.col(names.curve))
     return placed.sortWithinPartitions(*order).drop(*names.all)
+
+
+def _together(layout: Layout) -> int:
+    """Return how many files one Spark partition is written to at most."""
+    return 1 if layout.task_of_file is None else int(np.bincount(layout.task_of_file).max(initial=1))
 
 
 def add_node(df: DataFrame, layout: Layout, names: Names) -> DataFrame:

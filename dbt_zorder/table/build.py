@@ -21,6 +21,7 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.sizing import measured_row, parse_size
 from dbt_zorder.layout.staging import staged
+from dbt_zorder.settings import open_files
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.stats.store import known_sizes, known_stats, stats_path, write_stats
@@ -158,7 +159,7 @@ def warn_of_many(layout: Layout, table: TableName) -> None:
 
 def write_data(df: DataFrame, layout: Layout, request: BuildRequest, path: str) -> None:
     """Write the clustered rows to ``path``: one file a Spark partition."""
-    write_rows(apply_layout(df, layout), request, path)
+    write_rows(apply_layout(df, layout, open_files(df.sparkSession)), request, path)
 
 
 def write_rows(clustered: DataFrame, request: BuildRequest, path: str) -> None:

@@ -14,6 +14,7 @@ from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.sizing import parse_size
+from dbt_zorder.settings import open_files
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.table.files import delete_path, has_client
 from dbt_zorder.table.listing import list_data
@@ -51,7 +52,8 @@ def sized_layout(
         return layout
     folder = f"{path}/{PILOT_DIRECTORY}"
     try:
-        write(apply_layout(df.filter(" OR ".join(f"({box})" for box in boxes)), layout), folder)
+        few = df.filter(" OR ".join(f"({box})" for box in boxes))
+        write(apply_layout(few, layout, open_files(df.sparkSession)), folder)
         total = sum(list_data(df.sparkSession, folder).values())
         rows = df.sparkSession.read.parquet(glob_escape(folder)).count()
     finally:

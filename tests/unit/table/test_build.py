@@ -59,6 +59,29 @@ def test_a_first_build_makes_the_table_and_its_stats(spark: SparkSession, table:
     assert [row[0] for row in stats.select("version").distinct().collect()] == [report.version]
 
 
+@pytest.mark.parametrize("open_files", [0, 2, 100])
+@pytest.mark.parametrize("files", [1, 2])
+def test_rows_keep_their_order_in_the_files_of_partitions(
+    spark: SparkSession, table: TableName, open_files: int, files: int
+) -> None:
+    """Whether Spark keeps the files of all partitions open, or some of them, or asks for the rows by partition."""
+    query = (
+        "SELECT pmod(hash(id), 100000) AS a, id AS s, if(id % 9 = 0, NULL, concat('p', id % 9)) AS p FROM range(9000)"
+    )
+    wanted = replace(
+        request(table, files=files), spec=LayoutSpec(["a", "s"], files, partition_by=["p"], curve="linear")
+    )
+    with settings(spark, {"spark.sql.maxConcurrentOutputFileWriters": str(open_files)}):
+        report = build(spark, spark.sql(query), wanted)
+    assert same_rows(spark.table(table.sql).select("a", "s", "p"), spark.sql(query))
+    assert report.summary.files == 9 * files
+    info = describe(spark, table)
+    assert info is not None
+    for file in Path(info.location.removeprefix("file:")).glob("p=*/*.parquet"):
+        values = pq.read_table(file, partitioning=None)["a"].to_pylist()
+        assert values == sorted(values)
+
+
 def test_a_rebuild_serves_the_new_rows_and_keeps_the_version_before(spark: SparkSession, table: TableName) -> None:
     first = run(spark, table)
     second = run(spark, table, QUERY.replace("500", "700"))
@@ -234,7 +257,7 @@ def test_rows_that_go_missing_stop_the_build(
     spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(spark, table)
-    monkeypatch.setattr(module, "apply_layout", lambda df, layout: apply(df.where("id > 0"), layout))
+    monkeypatch.setattr(module, "apply_layout", lambda df, *how: apply(df.where("id > 0"), *how))
     with pytest.raises(BuildError, match=r"500 rows .* the files hold 499"):
         run(spark, table)
     assert spark.table(table.sql).count() == 500
