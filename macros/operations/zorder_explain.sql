@@ -1,6 +1,6 @@
 {#- Show what a pruned read of a model reads, and what each part of the predicate excludes:
 
-    dbt run-operation zorder_explain --args '{model: flights, where: "tailnum = ''N14228''"}' -#}
+    dbt run-operation zorder_explain --args "{model: flights, where: \"tailnum in ('N14228', 'N730MQ')\"}" -#}
 {% macro zorder_explain(model, where) %}
   {%- set found = adapter.zorder_explain(zorder_relation(model), where) -%}
   {%- if execute -%}{% do print(found.text) %}{%- endif -%}

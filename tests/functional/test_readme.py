@@ -22,7 +22,7 @@ class TestReadme:
 
     def test_its_models_and_commands_do_what_it_says(self, project: Any, capsys: pytest.CaptureFixture[str]) -> None:
         assert sorted(MODELS) == ["one_customer.sql", "orders.sql"]
-        (run, explain) = COMMANDS
+        (run, explain, explain_texts) = COMMANDS
         orders, _ = run_dbt(run)
         assert orders.adapter_response["files_written"] == 16
         assert max(orders.adapter_response["point_query_files"].values()) < 5
@@ -35,3 +35,7 @@ class TestReadme:
         capsys.readouterr()
         run_dbt(explain)
         assert re.search(r"files\W+4\W+16\W+25.0%", capsys.readouterr().out)
+        run_dbt(explain_texts)
+        shown = capsys.readouterr().out
+        assert "customer_id in (7, 42) and ordered_at >= date'2024-07-01'" in shown
+        assert re.search(r"files\W+[2-6]\W+16", shown)

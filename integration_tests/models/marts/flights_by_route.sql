@@ -1,5 +1,5 @@
 -- short pages, which rows are ordered for: a reader of one route skips most of a file
--- dest has 105 values and origin 3: see the README on columns of few distinct values
+-- dest has 105 values and origin 3: see "How far it can go" in the README
 {{ config(zorder_by=['dest', 'scheduled_at', 'origin'], zorder_files=8, zorder_stats_columns=['carrier'],
     options={'parquet.page.row.count.limit': 2000}) }}
 
