@@ -3,7 +3,7 @@
 {{ config(
     materialized='incremental', incremental_strategy='insert_overwrite', partition_by=['month'],
     on_schema_change='append_new_columns',
-    zorder_by=['tailnum', 'dest'], zorder_weights={'tailnum': 2, 'dest': 1}, zorder_file_size='256KB',
+    zorder_by=['tailnum', 'dest'], zorder_weights={'tailnum': 2, 'dest': 1}, zorder_files=4,
     zorder_bloom=['tailnum']
 ) }}
 
