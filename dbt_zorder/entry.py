@@ -33,7 +33,6 @@ _PYTHONS_OWN = '"type":"udt"'
 _CATALOG = "spark_catalog"
 """Name of the one that every session has; a format that takes it over has a setting of its own for it."""
 
-_BUILT_IN = "builtin"
 _PASSED_ON = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 """Delta's keeps an entry of each table in Spark's own catalog; it says less of a table there than it knows."""
 
@@ -128,15 +127,15 @@ def _catalog(spark: SparkSession) -> Any:
     return spark._jsparkSession.sessionState().catalog()
 
 
-def _is_sparks_own(spark: SparkSession, schema: str, passed_on: str = _BUILT_IN) -> bool:
+def _is_sparks_own(spark: SparkSession, schema: str, *passed_on: str) -> bool:
     """Tell whether that catalog answers to the names of a schema: not where one is named as the schema is.
 
     Args:
         spark: the session.
         schema: of a table.
-        passed_on: class of a catalog that has no tables of its own, and may stand before that one.
+        passed_on: classes of catalogs that have no tables of their own, and may stand before that one.
     """
-    if spark.conf.get(f"spark.sql.catalog.{_CATALOG}", _BUILT_IN) not in (_BUILT_IN, passed_on):
+    if spark.conf.get(f"spark.sql.catalog.{_CATALOG}", "builtin") not in ("builtin", *passed_on):
         return False
     if spark.conf.get(f"spark.sql.catalog.{schema}", None) is not None:
         return False

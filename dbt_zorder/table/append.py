@@ -196,9 +196,9 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
             # most batches are smaller than a file, and their count is often but metadata
             rows = df.count() if rows is None else rows
             alone = rows * most_bytes <= SPLIT_ABOVE * target
-            page_rows = page_rows_of(df.sparkSession, request.spec.page_rows)
-            if alone and _orders(tree.layout, page_levels(rows, page_rows)):
-                return in_one_file(tree.layout, rows, batch_levels(rows, page_rows, len(tree.layout.keys)))
+            whole = _whole(df, tree.layout, rows, request) if alone else None
+            if whole is not None:
+                return whole
         counts = count_cells(df, tree.layout, rows, small=cut) if most_bytes and not alone else None
         if counts is not None and (row_bytes or counts.sum() * most_bytes <= SPLIT_ABOVE * target):
             layout = regroup(tree.layout, counts, target / most_bytes)
@@ -209,9 +209,15 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
     return plan_layout(df, replace(spec, files=None, file_size=target))
 
 
-def _orders(layout: Layout, levels: int) -> bool:
-    """Tell whether a table's order has so many levels, but for one: that of a table that was small once may not."""
-    return layout.curve is not None or levels <= len(layout.levels) + 1
+def _whole(df: DataFrame, layout: Layout, rows: int, request: BuildRequest) -> Layout | None:
+    """Return the layout of a batch that is one file by its table's order; None if that has too few levels for it.
+
+    The tree of a table that was small once may lack them.
+    """
+    page_rows = page_rows_of(df.sparkSession, request.spec.page_rows)
+    if layout.curve is None and page_levels(rows, page_rows) > len(layout.levels) + 1:
+        return None
+    return in_one_file(layout, rows, batch_levels(rows, page_rows, len(layout.keys)))
 
 
 def _stage_stats(
