@@ -31,8 +31,9 @@ from dbt_zorder.formats.optimize import check_format, own_format, rewrite_format
 from dbt_zorder.formats.standing import FormatStanding, behind_append, file_bytes, known_format, read_format
 from dbt_zorder.formats.writer import writer
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.plan import LayoutSpec, plan_layout
-from dbt_zorder.layout.staging import staged
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.layout.staging import Staged, staged
 from dbt_zorder.sql import quote_name, type_ddl
 from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.batch import (
@@ -95,13 +96,11 @@ def increment_format(
     clock = Clock()
     with staged(rows) as held:
         with clock.phase("sample"):
-            standing, layout = None, None
-            if batch.overwrite or held.count_kept() != 0:
-                standing = known_format(spark, request)
-                layout = plan_layout(held.rows, _batch_spec(spark, request, rows, info, batch, standing))
-        if layout is None or standing is None or not (layout.rows or batch.overwrite):
+            placed = _place(spark, held, request, rows, info, batch)
+        if placed is None:
             version = version_of(spark, request.file_format, request.table) if added else before
             return IncrementReport(AppendReport(0, 0, 0, 0, clock.seconds), None, None, version)
+        standing, layout = placed
         with clock.phase("write"):
             made = writer(apply_layout(held.rows, layout), request.table, request)
             made.overwritePartitions() if batch.overwrite else made.append()
@@ -179,22 +178,21 @@ def _widened(kind: DataType) -> DataType:
     return kind
 
 
-def _batch_spec(
-    spark: SparkSession,
-    request: BuildRequest,
-    rows: DataFrame,
-    info: TableInfo,
-    batch: Batch,
-    standing: FormatStanding,
-) -> LayoutSpec:
-    """Return how a batch is laid out: by itself, in files of the size that the table's have.
+def _place(
+    spark: SparkSession, held: Staged, request: BuildRequest, rows: DataFrame, info: TableInfo, batch: Batch
+) -> tuple[FormatStanding, Layout] | None:
+    """Return what there is and how a batch is laid out: by itself, in files of the size that the table's have.
 
-    A batch that replaces partitions makes them as a build would.
+    A batch that replaces partitions makes them as a build would. None if there is nothing to add.
     """
+    if not batch.overwrite and held.count_kept() == 0:
+        return None
+    standing = known_format(spark, request)
     spec, built = request.spec, standing.built
     if not batch.overwrite:
         spec = replace(spec, files=None, file_size=file_bytes(spec, built, built.bytes))
-    return measured(spark, spec, rows, info, request, standing.files)
+    layout = plan_layout(held.rows, measured(spark, spec, rows, info, request, standing.files))
+    return (standing, layout) if layout.rows or batch.overwrite else None
 
 
 def _read_again(

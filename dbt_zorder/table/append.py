@@ -14,12 +14,7 @@ from pyspark.sql import functions as f
 from dbt_zorder.catalog import TableInfo, describe
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve
 from dbt_zorder.errors import BuildError
-from dbt_zorder.layout.groups import count_cells, in_one_file, regroup
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.pages import batch_levels, page_levels, page_rows_of
-from dbt_zorder.layout.plan import plan_layout
-from dbt_zorder.layout.sizing import SPLIT_ABOVE, measured_row, parse_size
-from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.local import read_local
@@ -31,10 +26,10 @@ from dbt_zorder.table.checks import check_base, location_of, verify
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.files import delete_path, list_files
 from dbt_zorder.table.listing import below_uri, check_same_files, list_data
+from dbt_zorder.table.place import place
 from dbt_zorder.table.request import BuildRequest, stats_columns, without_null_partitions
 from dbt_zorder.table.standing import Standing, known_standing
 from dbt_zorder.table.summary import add_up, gather
-from dbt_zorder.table.tree import target_bytes
 from dbt_zorder.table.version import version_of
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -166,58 +161,6 @@ def complete(
         refresh_stats(spark, request.table, info.location)
     except Exception as exc:
         _LOG.warning("the stats relation of %s could not be registered anew: %s", request.table, exc)
-
-
-def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, rows: int | None = None) -> Layout:
-    """Return where the rows of a batch go: through the version's tree if that can tell them apart.
-
-    Args:
-        df: the batch.
-        request: of the model.
-        standing: of the version.
-        fresh: the batch makes whole partitions, which are best laid out by themselves.
-        rows: of the batch, if they are counted already.
-    """
-    tree = standing.tree
-    table_bytes, table_rows = standing.size
-    if fresh:
-        row_bytes = measured_row(standing.files, parse_size(request.spec.file_size))
-        return plan_layout(df, replace(request.spec, row_bytes=row_bytes))
-    target = target_bytes(request.spec, tree, table_bytes)
-    row_bytes = measured_row(standing.files, target)
-    spec = replace(request.spec, row_bytes=row_bytes)
-    if tree is not None and tree.layout is not None:
-        # small files tell too much of a row, never too little: what is one file by them, is one
-        most_bytes = row_bytes or (table_bytes / table_rows if table_rows else 0.0)
-        # what Spark takes for more than a file is likely cut, and its cells tell its rows as well
-        cut = rows is None and SPLIT_ABOVE * target < (estimated_bytes(df) or 0) <= SMALL_BYTES
-        alone = False
-        if most_bytes and not cut and not tree.layout.partition_columns:
-            # most batches are smaller than a file, and their count is often but metadata
-            rows = df.count() if rows is None else rows
-            alone = rows * most_bytes <= SPLIT_ABOVE * target
-            whole = _whole(df, tree.layout, rows, request) if alone else None
-            if whole is not None:
-                return whole
-        counts = count_cells(df, tree.layout, rows, small=cut) if most_bytes and not alone else None
-        if counts is not None and (row_bytes or counts.sum() * most_bytes <= SPLIT_ABOVE * target):
-            layout = regroup(tree.layout, counts, target / most_bytes)
-            if layout is not None:
-                return layout
-        # clustered by what the version is clustered by, also if the model says otherwise by now
-        spec = replace(spec, by=[key.column.sql for key in tree.layout.keys], weights=None)
-    return plan_layout(df, replace(spec, files=None, file_size=target))
-
-
-def _whole(df: DataFrame, layout: Layout, rows: int, request: BuildRequest) -> Layout | None:
-    """Return the layout of a batch that is one file by its table's order; None if that has too few levels for it.
-
-    The tree of a table that was small once may lack them.
-    """
-    page_rows = page_rows_of(df.sparkSession, request.spec.page_rows)
-    if layout.curve is None and page_levels(rows, page_rows) > len(layout.levels) + 1:
-        return None
-    return in_one_file(layout, rows, batch_levels(rows, page_rows, len(layout.keys)))
 
 
 def _stage_stats(

@@ -9,16 +9,11 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError
-from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.groups import count_cells
-from dbt_zorder.layout.small import SMALL_BYTES
 from dbt_zorder.table import append as module
 from dbt_zorder.table import journal
-from dbt_zorder.table.append import append, place
+from dbt_zorder.table.append import append
 from dbt_zorder.table.build import build, stats_table, write_data
 from dbt_zorder.table.optimize import recover
-from dbt_zorder.table.standing import known_standing
-from dbt_zorder.table.summary import current_summary
 from tests.support import checksum, unique
 from tests.unit.table.batches import assert_sound, files, folder, made, rows, same
 
@@ -62,51 +57,6 @@ def test_the_relation_over_the_stats_is_put_right_by_a_batch(spark: SparkSession
         spark.sql(f"ALTER TABLE {stats_table(table).sql} SET LOCATION '{older.location}'")
     append(spark, spark.sql(rows(500, 550)), wanted)
     assert tuple(stats_rows(spark, table)[0]) == (5, 5, 450 if state == "dropped" else 550)
-
-
-@pytest.mark.parametrize("small", [SMALL_BYTES, -1])
-def test_a_large_batch_lines_up_with_the_boxes(
-    spark: SparkSession, table: TableName, small: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wanted = made(spark, table, rows(0, 4000), files=8)
-    monkeypatch.setattr(module, "SMALL_BYTES", small)
-    cut = []
-
-    def noted(*args: Any, small: bool) -> Any:
-        cut.append(small)
-        return count_cells(*args, small=small)
-
-    monkeypatch.setattr(module, "count_cells", noted)
-    report = append(spark, spark.sql(rows(4000, 8000)), wanted)
-    assert report.rows == 4000
-    assert 4 <= report.files <= 12
-    found = current_summary(spark, table)
-    assert found.point_query_files["a"] < 0.75 * found.files
-    assert cut == [small > 0]
-    assert_sound(spark, table)
-
-
-@pytest.mark.parametrize("first", [20, 4000])
-def test_a_batch_that_is_one_file_is_ordered_as_finely_as_it_has_pages(
-    spark: SparkSession, table: TableName, first: int
-) -> None:
-    """It is cut as often as its pages take though it has the newest of one column alone; a tree of few cuts is not."""
-    wanted = made(
-        spark, table, f"SELECT id, id AS a, pmod(hash(id), 1000) AS s FROM range({first})", files=None, page_rows=20
-    )
-    info = describe(spark, table)
-    assert info is not None
-    batch = spark.sql("SELECT id + 9000 AS id, id + 9000 AS a, pmod(hash(id), 1000) AS s FROM range(1000)").coalesce(1)
-    standing = known_standing(spark, info.location, batch.schema, wanted.spec)
-    assert standing.tree is not None
-    assert standing.tree.layout is not None
-    found = place(batch, wanted, standing, fresh=False)
-    assert found.files == 1
-    (rows,) = [rows for rows in apply_layout(batch, found).rdd.glom().collect() if rows]
-    pages = [{row.s for row in rows[start : start + 20]} for start in range(0, 1000, 20)]
-    read = [sum(min(page) <= value <= max(page) for page in pages) for value in range(1000)]
-    # a tree of the table parts them by the other column alone, one of the batch by both
-    assert sum(read) / len(read) < (4 if first == 4000 else 14), "of 50"
 
 
 def test_the_first_rows_of_an_empty_table_are_few_files(spark: SparkSession, table: TableName) -> None:

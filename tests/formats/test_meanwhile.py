@@ -1,0 +1,116 @@
+"""Rows that another writer adds in the midst of a new layout or of a change of columns."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.catalog import TableName
+from dbt_zorder.errors import BuildError, LostRowsError
+from dbt_zorder.formats import build, optimize, writer
+from dbt_zorder.formats.build import build_format
+from dbt_zorder.formats.incremental import increment_format
+from dbt_zorder.formats.optimize import rewrite_format
+from dbt_zorder.table.batch import Batch
+from tests.formats.tables import request, rows
+from tests.support import same_rows, unique
+
+
+@pytest.mark.parametrize("moment", ["while the sample is drawn", "just before the commit"])
+def test_rows_that_come_in_during_a_new_layout_are_kept(
+    spark: SparkSession, table: TableName, file_format: str, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format, files=4)
+    build_format(spark, rows(spark, 0, 500), wanted)
+    begun = threading.Event()
+
+    def add() -> None:
+        begun.set()
+        rows(spark, 500, 510).writeTo(table.sql).append()
+
+    name = "plan_layout" if moment.startswith("while") else "options" if file_format == "delta" else "writer"
+    original = getattr(optimize, name)
+
+    def interrupted(*args: object, **kwargs: object) -> object:
+        found = original(*args, **kwargs)
+        if not begun.is_set():
+            add()
+        return found
+
+    monkeypatch.setattr(optimize, name, interrupted)
+    with pytest.raises(BuildError, match="its rows are kept"):
+        rewrite_format(spark, wanted)
+    assert begun.is_set()
+    monkeypatch.undo()
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 510))
+    rewrite_format(spark, wanted)
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 510))
+
+
+@pytest.mark.parametrize("moment", ["before the commit begins", "while it is written"])
+def test_rows_that_come_in_while_a_column_is_dropped_are_not_lost_without_a_word(
+    spark: SparkSession, table: TableName, file_format: str, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format, files=2)
+    build_format(spark, rows(spark, 0, 100), wanted)
+    whole = writer.create
+
+    def interrupted(clustered: DataFrame, *args: Any, **more: Any) -> None:
+        monkeypatch.setattr(build, "create", whole)
+        if moment.startswith("before"):
+            rows(spark, 500, 510).writeTo(table.sql).append()
+        else:
+            clustered = clustered.where(slowly("id"))
+        whole(clustered, *args, **more)
+
+    begun = threading.Event()
+
+    @f.udf("boolean")
+    def slowly(value: int) -> bool:
+        if value == 0:
+            time.sleep(15)
+        return True
+
+    def meanwhile() -> None:
+        begun.wait()
+        time.sleep(5)
+        rows(spark, 500, 510).writeTo(table.sql).append()
+
+    other = threading.Thread(target=meanwhile)
+    if not moment.startswith("before"):
+        other.start()
+    monkeypatch.setattr(build, "create", interrupted)
+    batch = Batch(on_schema_change="sync_all_columns")
+    begun.set()
+    # Delta refuses a commit beside which another one came in
+    refused = file_format == "delta" and not moment.startswith("before")
+    less = partial(rows(spark, 100, 120).drop, "st")
+    with ThreadPoolExecutor(1) as dbts:
+        ended = dbts.submit(increment_format, spark, less, wanted, batch, "never")
+    with pytest.raises(Exception if refused else LostRowsError) as raised:
+        ended.result()
+    if not moment.startswith("before"):
+        other.join()
+    if refused:
+        assert spark.table(table.sql).count() == 110
+        return
+    # what came in before the query began to read may have been read
+    assert spark.table(table.sql).count() in ((120, 130) if moment.startswith("before") else (120,))
+    if file := re.search(r"of (\S+\.metadata\.json)", str(raised.value)):
+        saved = TableName(table.schema, unique("saved"))
+        arguments = f"table => '{saved}', metadata_file => '{file[1]}'"
+        spark.sql(f"CALL spark_catalog.system.register_table({arguments})").collect()
+        text = f"SELECT * FROM {saved.sql}"
+    else:
+        version = re.search(r"VERSION AS OF \d+", str(raised.value))
+        assert version is not None
+        text = f"SELECT * FROM {table.sql} {version[0]}"
+    assert spark.sql(f"{text} WHERE id >= 500").count() == 10
