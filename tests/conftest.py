@@ -23,6 +23,7 @@ SHARES = {
     "tests/faults/test_interleavings.py": 12,
     "tests/formats/test_build.py": 4,
     "tests/formats/test_incremental.py": 4,
+    "tests/formats/test_meanwhile.py": 2,
     "tests/functional/adapter/test_simple_seed.py": 2,
     "tests/functional/test_changes.py": 4,
     "tests/functional/test_incremental.py": 6,

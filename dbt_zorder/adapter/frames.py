@@ -20,7 +20,9 @@ _PLAIN = {
     "uint16": pa.int32(),
     "uint32": pa.int64(),
     "uint64": pa.decimal128(20),
+    "halffloat": pa.float32(),
 }
+_LISTS = {pa.types.is_list: pa.list_, pa.types.is_large_list: pa.large_list}
 
 
 def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
@@ -54,7 +56,7 @@ def spark_frame(spark: SparkSession, result: Any) -> DataFrame | None:
         return result  # type: ignore[no-any-return]
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(result, pandas.DataFrame):
-        return arrow_frame(spark, pa.Table.from_pandas(result, preserve_index=False).replace_schema_metadata())
+        return arrow_frame(spark, _plain(pa.Table.from_pandas(result, preserve_index=False).replace_schema_metadata()))
     if hasattr(result, "__arrow_c_stream__"):
         return arrow_frame(spark, _plain(pa.table(result)))
     return None
@@ -62,5 +64,16 @@ def spark_frame(spark: SparkSession, result: Any) -> DataFrame | None:
 
 def _plain(table: pa.Table) -> pa.Table:
     """Return a table without types that PySpark does not take: views, as Polars gives them, and unsigned numbers."""
-    fields = [field.with_type(_PLAIN.get(str(field.type), field.type)) for field in table.schema]
-    return table.cast(pa.schema(fields))
+    return table.cast(pa.schema([field.with_type(_taken(field.type)) for field in table.schema]))
+
+
+def _taken(kind: pa.DataType) -> pa.DataType:
+    """Return the type that PySpark takes for values of a type, also inside lists, structs and maps."""
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_taken(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_taken(kind.key_type), _taken(kind.item_type))
+    for is_kind, made in _LISTS.items():
+        if is_kind(kind):
+            return made(kind.value_field.with_type(_taken(kind.value_type)))
+    return _PLAIN.get(str(kind), kind)

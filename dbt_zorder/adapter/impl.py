@@ -69,12 +69,17 @@ class ZorderAdapter(OperationsAdapter):
         with self._at_work_on(model, relation, sql):
             if is_first:
                 check_absent(self.session, request.table)
-            response = ZorderResponse.of(_build(self.session, self.session.sql(sql), request, is_first=is_first))
-        # dbt adds nothing to its cache over what it knows by the name: of a view that is now a table, each further
-        # microbatch would be the first again
+            return ZorderResponse.of(_build(self.session, self.session.sql(sql), request, is_first=is_first))
+
+    @available.parse_none
+    def zorder_remember(self, relation: BaseRelation) -> None:
+        """Let dbt's cache know at a model's end that its name is a table; till then ``is_incremental()`` is as it was.
+
+        dbt itself adds nothing over what it knows by the name: of a view that is now a table, each further microbatch
+        would be the first again.
+        """
         self.cache_dropped(relation)
         self.cache_added(relation)
-        return response
 
     @available.parse_none
     def zorder_seed_build(
@@ -177,7 +182,8 @@ class ZorderAdapter(OperationsAdapter):
 
     def post_model_hook(self, config: Mapping[str, Any], context: Scope) -> None:
         """End a model, also one that failed: what it knew of its table's files is not what the next one knows."""
-        for key in [key for key in self._files_at_compilation() if key[0] == get_ident()]:
+        # a copy of the keys, as other threads compile meanwhile
+        for key in [key for key in list(self._files_at_compilation()) if key[0] == get_ident()]:
             self._files_at_compilation().pop(key, None)
         super().post_model_hook(config, context)
 

@@ -74,9 +74,9 @@ def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
         **user,
     }
     users = settings.get("spark.driver.extraJavaOptions", "")
-    own = [f"-Dderby.stream.error.file={root / 'derby.log'}", collector(users)]
+    own = [_java_option(f"-Dderby.stream.error.file={root / 'derby.log'}"), collector(users)]
     if "-Dlog4j" not in users:
-        own.append(f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}")
+        own.append(_java_option(f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"))
     settings["spark.driver.extraJavaOptions"] = " ".join(filter(None, [*own, users]))
     return settings
 
@@ -218,6 +218,14 @@ def _explained(exc: Exception, directory: str) -> SessionError:
         return SessionError(msg)
     first_line = text.strip().splitlines()[0] if text.strip() else type(exc).__name__
     return SessionError(f"Spark did not start: {first_line}")
+
+
+def _java_option(text: str) -> str:
+    """Return an option of Java as Spark's launcher reads it: it splits them at spaces, and knows quotes."""
+    if not set(text).intersection(" \t\"'\\"):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _driver_memory() -> str:

@@ -40,14 +40,14 @@ from dbt_zorder.table.batch import (
     Batch,
     IncrementReport,
     after_batch,
-    check_kept,
+    naming_left_out,
     rows_after,
     same_partitions,
     schemas,
     table_of,
 )
 from dbt_zorder.table.clock import Clock
-from dbt_zorder.table.request import BuildRequest, check_names
+from dbt_zorder.table.request import BuildRequest, check, check_names
 from dbt_zorder.table.schema_change import add_columns_sql, conform, keeps
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -81,12 +81,13 @@ def increment_format(
     before = version_of(spark, request.file_format, request.table)
     df = _as_kept(query(), request)
     existing, schema = schemas(spark, df, request, batch)
-    if not keeps(existing, schema) or not same_partitions(spark, info, request, schema):
-        # columns go, change their types, or part the table in another way: it is replaced by one of all rows
-        with rows_after(spark, conform(df, schema), schema, request, batch) as rows:
-            kept = carried(spark, info, rows, request)
-            return IncrementReport.of_build(build_format(spark, rows, request, before, kept))
-    check_kept(df, conform(df, schema), request, batch)
+    with naming_left_out(df, schema, request, batch):
+        if not keeps(existing, schema) or not same_partitions(spark, info, request, schema):
+            # columns go, change their types, or part the table in another way: it is replaced by one of all rows
+            with rows_after(spark, conform(df, schema), schema, request, batch) as rows:
+                kept = carried(spark, info, rows, request)
+                return IncrementReport.of_build(build_format(spark, rows, request, before, kept))
+        check(conform(df, schema), request)
     added = schema.fields[len(existing.fields) :]
     if added:
         comments = {column.name.lower(): request.comment_of(column.name) for column in added}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
@@ -19,7 +20,10 @@ from dbt_zorder.sql import quote_string
 from dbt_zorder.stats.delta_log import has_statistics
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.stats.iceberg_manifests import iceberg_table
+from dbt_zorder.table.files import exists
 from dbt_zorder.table.request import BuildRequest
+
+_LOG = logging.getLogger("dbt_zorder")
 
 WHOLE = "whole"
 """What a commit says that laid out all of a table."""
@@ -153,11 +157,21 @@ def table_properties(
     """
     found = dict(request.properties)
     if request.location_root and is_new:  # a table that is there stays where it is
-        found["location"] = f"{request.location_root.rstrip('/')}/{table.identifier}"
+        found["location"] = _place(df.sparkSession, table, request, request.location_root.rstrip("/"))
     if request.comment:
         found["comment"] = request.comment
     kept = _delta_statistics if request.file_format == "delta" else _iceberg_metrics
     return {**found, **kept(df, request, keys)}
+
+
+def _place(spark: SparkSession, table: TableName, request: BuildRequest, root: str) -> str:
+    """Return the folder of a new table: its name's own, also where it is written under another name to be renamed."""
+    place = f"{root}/{request.table.identifier}"
+    if table == request.table or not exists(spark, place):
+        return place
+    beside = f"{root}/{table.identifier}"
+    _LOG.warning("%s is put into %s, since there are other files in %s", request.table, beside, place)
+    return beside
 
 
 def _delta_statistics(df: DataFrame, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName
+from dbt_zorder.settings import is_on
 from dbt_zorder.sql import quote_name
 
 _LOG = logging.getLogger("dbt_zorder")
+_BY_ROWS = ("spark.sql.cbo.enabled", "spark.sql.cbo.planStats.enabled")
+"""With one of them, the planner reckons a table's bytes from the number of its rows."""
 _ROWS = re.compile(r"(\d+) rows")
 
 
@@ -35,12 +38,16 @@ def analyzed(spark: SparkSession, table: TableName, info: TableInfo | None) -> A
     return Analyzed(tuple(columns))
 
 
-def analyze_again(spark: SparkSession, table: TableName, before: Analyzed | None, columns: list[str]) -> None:
+def analyze_again(
+    spark: SparkSession, table: TableName, before: Analyzed | None, columns: list[str], *, partitioned: bool
+) -> None:
     """Compute the statistics that a table had, for those of its columns that are there still.
 
-    They serve the planner alone: that they cannot be computed is a warning, not a failed build.
+    They serve the planner alone: that they cannot be computed is a warning, not a failed build. Of a partitioned table
+    they are computed only where the planner goes by its rows: Spark adds up the bytes of the partitions that the
+    catalog knows, which are none, and would broadcast a table of no bytes. Without statistics it goes by the files.
     """
-    if before is None:
+    if before is None or (partitioned and not any(is_on(spark, key) for key in _BY_ROWS)):
         return
     left = [name for name in before.columns if name in columns]
     clause = f" FOR COLUMNS {', '.join(quote_name(name) for name in left)}" if left else ""
@@ -50,13 +57,15 @@ def analyze_again(spark: SparkSession, table: TableName, before: Analyzed | None
         _LOG.warning("The statistics of %s were lost and could not be computed again: %s", table, exc)
 
 
-def measure_again(spark: SparkSession, table: TableName, before: Analyzed | None, columns: list[str]) -> None:
+def measure_again(
+    spark: SparkSession, table: TableName, before: Analyzed | None, columns: list[str], *, partitioned: bool
+) -> None:
     """Bring the statistics of a table up to date after rows were added: all that it had, or else its bytes alone.
 
-    Bytes that are too few would let the planner broadcast a table that has grown.
+    Bytes that are too few would let the planner broadcast a table that has grown; of a partitioned one there are none.
     """
-    if before is not None:
-        analyze_again(spark, table, before, columns)
+    if before is not None or partitioned:
+        analyze_again(spark, table, before, columns, partitioned=partitioned)
         return
     try:
         spark.sql(f"ANALYZE TABLE {table.sql} COMPUTE STATISTICS NOSCAN")

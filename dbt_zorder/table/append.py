@@ -118,7 +118,7 @@ def append(
             raise
     with clock.phase("swap"):
         complete(spark, request, info, entry, plan)
-        measure_again(spark, request.table, statistics, df.columns)
+        measure_again(spark, request.table, statistics, df.columns, partitioned=bool(info.partition_columns))
     standing = standing.after(files, set(plan.removes))
     return AppendReport(summary.rows, summary.files, summary.bytes, len(plan.removes), clock.seconds, standing)
 

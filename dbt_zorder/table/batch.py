@@ -22,7 +22,7 @@ from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.overlap import Overlap
-from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, check_names
+from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check_names
 from dbt_zorder.table.schema_change import compare, conform, target_schema
 from dbt_zorder.table.summary import Summary
 
@@ -106,16 +106,23 @@ def same_partitions(spark: SparkSession, info: TableInfo, request: BuildRequest,
     return wanted == list(info.partition_columns)
 
 
-def check_kept(df: DataFrame, rows: DataFrame, request: BuildRequest, batch: Batch) -> None:
-    """Do what ``check`` does for the rows of a batch, which may lack columns that its query has.
+@contextlib.contextmanager
+def naming_left_out(df: DataFrame, schema: StructType, request: BuildRequest, batch: Batch) -> Iterator[None]:
+    """Let what is wrong with a column, while the block runs, tell of those that the query has and its table does not.
+
+    Args:
+        df: the query.
+        schema: of the table after the batch.
+        request: of the model.
+        batch: how its rows go in.
 
     Raises:
-        ColumnError, ConfigError: as ``check``; where the table lacks a new column, the message says why.
+        ColumnError: as the block; the message says which columns ``on_schema_change`` leaves out.
     """
     try:
-        check(rows, request)
+        yield
     except ColumnError as exc:
-        left_out = [name for name in df.columns if name.lower() not in {kept.lower() for kept in rows.columns}]
+        left_out = [name for name in df.columns if name.lower() not in {kept.lower() for kept in schema.names}]
         if not left_out:
             raise
         msg = (

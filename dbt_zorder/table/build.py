@@ -140,7 +140,8 @@ def build(
         except Exception as exc:
             # the version is served: a run that fails now would be run again, and add a batch twice
             _LOG.warning("%s is built, but its stats relation could not be registered: %s", request.table, exc)
-        analyze_again(spark, request.table, statistics, definition.schema.names)
+        names, partitioned = definition.schema.names, bool(definition.partition_by)
+        analyze_again(spark, request.table, statistics, names, partitioned=partitioned)
         collected = _collect(spark, base, request, root, version)
     return BuildReport(version, summary, clock.seconds, collected)
 

@@ -19,7 +19,7 @@ from dbt_zorder.table.batch import (
     Batch,
     IncrementReport,
     after_batch,
-    check_kept,
+    naming_left_out,
     rows_after,
     same_partitions,
     schemas,
@@ -30,7 +30,7 @@ from dbt_zorder.table.files import has_client
 from dbt_zorder.table.listing import check_unchanged, list_data
 from dbt_zorder.table.optimize import recover, rewrite
 from dbt_zorder.table.overlap import Overlap, measure, measure_standing
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.request import BuildRequest, check
 from dbt_zorder.table.schema_change import add_columns_sql, conform, keeps
 from dbt_zorder.table.standing import Standing, known_standing
 from dbt_zorder.table.version import Marker, is_anothers, read_marker, version_of, write_marker
@@ -91,17 +91,18 @@ def increment(
     in_place = bool(version_of(info.location)) and has_client(spark) and keeps(existing, schema)
     rows = conform(df, schema)
     marker = read_marker(spark, info.location) if in_place else None
-    # what is moved into the version of another table would be in that one as well
-    if (
-        not in_place
-        or not same_partitions(spark, info, request, schema)
-        or is_anothers(spark, request.table, info.location, marker)
-    ):
-        return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before))
-    standing = known_standing(spark, info.location, schema, request.spec)
-    # the weights are those of the model's columns, which need not be the table's any more
-    spec = replace(request.spec, by=_by(spark, standing, request, schema), weights=None)
-    check_kept(df, rows, replace(request, spec=spec), batch)
+    with naming_left_out(df, schema, request, batch):
+        # what is moved into the version of another table would be in that one as well
+        if (
+            not in_place
+            or not same_partitions(spark, info, request, schema)
+            or is_anothers(spark, request.table, info.location, marker)
+        ):
+            return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before))
+        standing = known_standing(spark, info.location, schema, request.spec)
+        # the weights are those of the model's columns, which need not be the table's any more
+        spec = replace(request.spec, by=_by(spark, standing, request, schema), weights=None)
+        check(rows, replace(request, spec=spec))
     added = schema.fields[len(existing.fields) :]
     if added:
         comments = {column.name.lower(): request.comment_of(column.name) for column in added}

@@ -50,7 +50,8 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
     check_served(spark, table, info, path)
     note_replaced(spark, info.location, target)
     publish_stats(spark, table, path)
-    analyze_again(spark, table, statistics, definition.schema.names)
+    names, partitioned = definition.schema.names, bool(definition.partition_by)
+    analyze_again(spark, table, statistics, names, partitioned=partitioned)
     return current, target
 
 

@@ -27,5 +27,6 @@
 
   {{ run_hooks(post_hooks) }}
 
+  {% do adapter.zorder_remember(target_relation) %}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

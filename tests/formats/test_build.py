@@ -155,6 +155,32 @@ def test_location_root_is_where_the_table_lies(
     assert same_rows(spark.table(table.sql), rows(spark, 0, 100))
 
 
+@pytest.mark.parametrize("taken", [False, True])
+def test_location_root_is_where_it_lies_after_another_kind_of_table(
+    spark: SparkSession,
+    table: TableName,
+    file_format: str,
+    tmp_path: Path,
+    taken: bool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    before = tmp_path / table.identifier
+    if taken:
+        spark.sql(f"CREATE TABLE {table.sql} USING parquet LOCATION '{before}' AS SELECT 1 AS one")
+    else:
+        spark.sql(f"CREATE VIEW {table.sql} AS SELECT 1 AS one")
+    wanted = request(table, file_format, location_root=str(tmp_path))
+    for end in (100, 200):
+        build_format(spark, rows(spark, 0, end), wanted)
+        assert same_rows(spark.table(table.sql), rows(spark, 0, end))
+    info = describe(spark, table)
+    assert info is not None
+    assert info.location.rstrip("/").endswith(f"/{table.identifier}") is not taken
+    assert ("other files" in caplog.text) is taken
+    if taken:
+        assert len(list(before.glob("*.parquet"))) == 1
+
+
 def test_that_there_is_no_table_is_known_as_well_as_can_be(
     spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

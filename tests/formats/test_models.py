@@ -25,6 +25,10 @@ models:
     columns: [{name: a, description: a number}]
     config: {persist_docs: {relation: true, columns: true}}
     data_tests: [zorder_sound]
+  - name: guarded
+    config: {contract: {enforced: true}}
+    columns: [{name: id, data_type: bigint}, {name: a, data_type: int}]
+    constraints: [{type: check, name: positive, expression: id >= 0}]
   - name: batches
     columns: [{name: a, data_tests: [{zorder_clustered: {arguments: {at_most: 0.8}}}]}]
 """
@@ -32,6 +36,10 @@ BATCHES = (
     "{{ config(materialized='incremental', incremental_strategy='append', zorder_by=['a', 's'], zorder_files=4) }} "
     f"select * from ({QUERY}) "
     "{% if is_incremental() %} where id > (select max(id) from {{ this }}) {% endif %}"
+)
+GUARDED = (
+    "{{ config(materialized='incremental', on_schema_change='append_new_columns', zorder_by='a') }} "
+    f"select id, a from ({QUERY})"
 )
 MERGED = (
     "{{ config(materialized='incremental', incremental_strategy='merge', unique_key=var('key', 'id'), "
@@ -72,6 +80,7 @@ class TestFormat:
             "plain.sql": table + QUERY,
             "part.py": PYTHON,
             "batches.sql": BATCHES,
+            "guarded.sql": GUARDED,
             "merged.sql": MERGED,
             "keyed.sql": KEYED,
             "unordered.sql": "{{ config(materialized='table') }} select * from {{ ref('plain') }}",
@@ -96,6 +105,9 @@ class TestFormat:
         assert same_rows(spark.table(name + "part"), source.where("a < 500"))
         assert same_rows(spark.table(name + "reader"), source.where("a = 7"))
         assert spark.table(name + "names").where("size is null").count() == 1
+        if file_format == "delta":  # dbt-spark has no constraints for Iceberg
+            guarded = properties(spark, TableName(project.test_schema, "guarded"))
+            assert guarded["delta.constraints.positive"] == "id >= 0"
         info = describe(spark, TableName(project.test_schema, "plain"))
         assert info is not None
         assert (info.comment, info.columns[1][2]) == ("all of them", "a number")

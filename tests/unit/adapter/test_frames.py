@@ -77,3 +77,23 @@ def test_types_that_polars_gives_are_taken(spark: SparkSession) -> None:
     df = spark_frame(spark, Frame())
     assert df is not None
     assert list(df.collect()[0])[:2] == [255, Decimal(2**64 - 1)]
+
+
+def test_types_that_spark_lacks_are_taken_inside_others_too(spark: SparkSession) -> None:
+    small = pa.array([7, None], pa.uint8())
+    struct = pa.StructArray.from_arrays([small, pa.array([1, 2], pa.float16())], ["u", "h"])
+    table = pa.table({"l": pa.array([[1], []], pa.list_(pa.uint32())), "s": struct, "ll": pa.array([[[2]], None])})
+    table = table.set_column(2, "ll", table["ll"].cast(pa.large_list(pa.large_list(pa.uint16()))))
+    table = table.append_column("m", pa.array([[("k", 1)], []], pa.map_(pa.string(), pa.uint64())))
+    df = spark_frame(spark, table)
+    assert df is not None
+    first, second = (row.asDict(recursive=True) for row in df.collect())
+    assert first == {"l": [1], "s": {"u": 7, "h": 1.0}, "ll": [[2]], "m": {"k": 1}}
+    assert second == {"l": [], "s": {"u": None, "h": 2.0}, "ll": None, "m": {}}
+
+
+def test_unsigned_numbers_of_pandas_are_taken(spark: SparkSession) -> None:
+    pandas = pytest.importorskip("pandas")
+    df = spark_frame(spark, pandas.DataFrame({"u": pandas.Series([1, 2**32 - 1], dtype="uint32")}))
+    assert df is not None
+    assert [row.u for row in df.collect()] == [1, 2**32 - 1]

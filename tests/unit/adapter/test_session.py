@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -36,6 +37,12 @@ def test_layout_settings_are_there_by_default() -> None:
     settings = session_settings({"spark.master": "local[1]"}, "/p")
     assert {key: settings[key] for key in LAYOUT_SETTINGS} == LAYOUT_SETTINGS
     assert settings["spark.master"] == "local[1]"
+
+
+@pytest.mark.parametrize("folder", ["/p/my shop", "/p/it's", '/p/"quoted" \\ back'])
+def test_a_folder_of_any_name_is_one_option_of_java(folder: str) -> None:
+    text = session_settings({}, folder)["spark.driver.extraJavaOptions"]
+    assert shlex.split(text)[0] == f"-Dderby.stream.error.file={folder}/derby.log"
 
 
 def test_java_options_of_the_user_are_added_to() -> None:

@@ -10,7 +10,7 @@ from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.analyze import Analyzed, analyze_again, analyzed
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest
-from tests.support import unique
+from tests.support import settings, unique
 
 
 def make(spark: SparkSession, table: TableName, query: str) -> None:
@@ -36,9 +36,25 @@ def test_statistics_are_there_again_after_a_build(spark: SparkSession, database:
     assert found(spark, table) == Analyzed()
 
 
+@pytest.mark.parametrize("by_rows", [True, False])
+def test_a_partitioned_table_has_statistics_where_the_planner_goes_by_rows(
+    spark: SparkSession, database: str, by_rows: bool
+) -> None:
+    """Else its bytes would be those of the partitions that the catalog knows: none."""
+    table = TableName(database, unique("t"))
+    request = BuildRequest(table, LayoutSpec(by=["a"], files=1, partition_by=["p"]))
+    with settings(spark, {"spark.sql.cbo.enabled": str(by_rows).lower()}):
+        build(spark, spark.sql("SELECT id AS a, id % 2 AS p FROM range(10)"), request)
+        spark.sql(f"ANALYZE TABLE {table.sql} COMPUTE STATISTICS FOR COLUMNS a")
+        build(spark, spark.sql("SELECT id AS a, id % 2 AS p FROM range(20)"), request)
+        assert found(spark, table) == (Analyzed(("a",)) if by_rows else None)
+        size = spark.table(table.sql)._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
+    assert int(str(size)) > 0
+
+
 def test_statistics_that_cannot_be_computed_are_a_warning(
     spark: SparkSession, database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "dbt_zorder"):
-        analyze_again(spark, TableName(database, "never"), Analyzed(), [])
+        analyze_again(spark, TableName(database, "never"), Analyzed(), [], partitioned=False)
     assert "could not be computed again" in caplog.text

@@ -6,7 +6,8 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError, ColumnError
 from dbt_zorder.table.aside import previous_of
-from dbt_zorder.table.batch import Batch, check_kept, rows_after, schemas, table_of
+from dbt_zorder.table.batch import Batch, naming_left_out, rows_after, schemas, table_of
+from dbt_zorder.table.request import check
 from tests.support import unique
 from tests.unit.table.batches import made, request, rows
 
@@ -37,8 +38,13 @@ def test_a_column_that_the_table_lacks_is_said_to_be_left_out(spark: SparkSessio
     df = spark.sql(f"SELECT *, 1 AS extra FROM ({rows(0, 10)})")
     wanted = request(table, by=["extra"])
     assert schemas(spark, df, wanted, Batch())[1].names == spark.table(table.sql).columns
-    with pytest.raises(ColumnError, match=r"does not have the query's new columns \(extra\), which on_schema_change"):
-        check_kept(df, df.drop("extra"), wanted, Batch())
+    kept = df.drop("extra")
+    why = r"no column 'extra'.* does not have the query's new columns \(extra\), which on_schema_change 'ignore' leaves"
+    with pytest.raises(ColumnError, match=why), naming_left_out(df, kept.schema, wanted, Batch()):
+        check(kept, wanted)
+    with pytest.raises(ColumnError) as raised, naming_left_out(df, df.schema, wanted, Batch()):
+        check(kept, wanted)
+    assert "leaves out" not in str(raised.value)
 
 
 def test_rows_after_a_batch_are_those_of_other_partitions_and_its_own(spark: SparkSession, table: TableName) -> None:

@@ -75,7 +75,9 @@ def test_what_is_wrong_is_found_first(spark: SparkSession, table: TableName) -> 
     spark.sql(f"CREATE TABLE {other.sql} USING csv AS {rows(0, 3)}")
     with pytest.raises(ZorderError, match="is a csv table, and the model's file_format is 'parquet', the default: run"):
         go(spark, rows(0, 9), BuildRequest(other, wanted.spec))
-    for more in (replace(wanted, stats_columns=["extra"]), replace(wanted, bloom=["extra"])):
+    by, parted = replace(wanted.spec, by=("extra",)), replace(wanted.spec, partition_by=("extra",))
+    named = (replace(wanted, spec=by), replace(wanted, spec=parted))
+    for more in (replace(wanted, stats_columns=["extra"]), replace(wanted, bloom=["extra"]), *named):
         with pytest.raises(ColumnError, match=r"new columns \(extra\), which on_schema_change 'ignore' leaves out"):
             go(spark, f"SELECT *, 1 AS extra FROM ({rows(0, 9)})", more)
 

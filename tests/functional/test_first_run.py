@@ -1,0 +1,36 @@
+"""What a first run of an incremental model tells those that ask, as hooks do, after its table is built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+from pyspark.sql import SparkSession
+
+HOW = "{{ 'batch' if is_incremental() else 'whole' }}"
+TELL = "insert into {{ this.schema }}.told select '{{ this.identifier }}', '" + HOW + "'"
+TOLD = "create table if not exists {{ target.schema }}.told (model string, how string) using parquet"
+
+
+class TestFirstRun:
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {
+            "on-run-start": TOLD,
+            "models": {"+post-hook": TELL, "+materialized": "incremental"},
+        }
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "clustered.sql": "{{ config(zorder_by='id') }} select id from range(9)",
+            "plain.sql": "{{ config(file_format='parquet') }} select id from range(9)",
+        }
+
+    def test_it_is_incremental_from_the_second_run_on(self, project: Any, spark: SparkSession) -> None:
+        for how in ("whole", "batch"):
+            run_dbt(["run"])
+            told = spark.table(f"{project.test_schema}.told")
+            assert {row.model for row in told.where(f"how = '{how}'").collect()} == {"clustered", "plain"}
+            assert told.count() == (2 if how == "whole" else 4)
