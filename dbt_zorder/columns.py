@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
 from dbt_zorder.errors import ColumnError, did_you_mean
-from dbt_zorder.settings import is_on
+from dbt_zorder.settings import CASE_SENSITIVE, is_on
 from dbt_zorder.sql import quote_name
 
 
@@ -38,7 +38,7 @@ class ResolvedColumn:
 
 def case_sensitive(spark: SparkSession) -> bool:
     """Tell whether this session distinguishes column names by case (``spark.sql.caseSensitive``)."""
-    return is_on(spark, "spark.sql.caseSensitive")
+    return is_on(spark, CASE_SENSITIVE)
 
 
 def leaf_names(schema: StructType, prefix: str = "") -> list[str]:

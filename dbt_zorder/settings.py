@@ -6,9 +6,13 @@ import contextlib
 from collections.abc import Iterator, Mapping
 
 from pyspark.sql import SparkSession
+from pyspark.sql.session import _monkey_patch_RDD
 
 ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
 """With it backslashes in literals are themselves, so what ``sql.quote_string`` writes means something else."""
+
+CASE_SENSITIVE = "spark.sql.caseSensitive"
+"""With it names that differ by case alone are those of different columns, also in files."""
 
 DATETIME_TO_STRING = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
 """With it a date that is compared with a text is compared as a text."""
@@ -41,3 +45,29 @@ def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
                 spark.conf.unset(key)
             else:
                 spark.conf.set(key, old)
+
+
+def set_settings(spark: SparkSession) -> dict[str, str]:
+    """Return the settings that are set in a session, by key."""
+    rows = spark.sql("SET").collect()
+    # a list of settings hides what may be a secret, and a hidden one must not be put back as such
+    return {key: str(spark.conf.get(key, value)) if REDACTED in value else value for key, value in rows}
+
+
+def session_aside(spark: SparkSession, values: Mapping[str, str]) -> SparkSession | None:
+    """Return a session that has this one's settings but for those that are given; None where there cannot be one.
+
+    The two share catalog, cached data and global temporary views, not temporary ones. There is none over Spark Connect.
+    """
+    try:
+        aside = spark.newSession()
+    except Exception:
+        return None
+    theirs = set_settings(aside)
+    for key, value in {**set_settings(spark), **values}.items():
+        if theirs.get(key) != value:
+            with contextlib.suppress(Exception):  # a static one is the same in every session
+                aside.conf.set(key, value)
+    aside.catalog.setCurrentCatalog(spark.catalog.currentCatalog())
+    _monkey_patch_RDD(spark)  # a new session makes itself the one that rdd.toDF() uses
+    return aside

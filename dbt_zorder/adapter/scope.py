@@ -6,12 +6,11 @@ import re
 import threading
 import uuid
 from collections import Counter
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.session import _monkey_patch_RDD
 
-from dbt_zorder.settings import REDACTED
+from dbt_zorder.settings import session_aside, set_settings
 
 _SET = re.compile(
     r"\A(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n)*"
@@ -118,31 +117,9 @@ class Scopes:
 SCOPES = Scopes()
 
 
-def set_settings(spark: SparkSession) -> dict[str, str]:
-    """Return the settings that are set in a session, by key."""
-    rows = spark.sql("SET").collect()
-    # a list of settings hides what may be a secret, and a hidden one must not be put back as such
-    return {key: str(spark.conf.get(key, value)) if REDACTED in value else value for key, value in rows}
-
-
-def run_aside(spark: SparkSession, sql: str, settings: dict[str, str]) -> bool:
-    """Run a statement in a session of its own, which has this one's settings but for those that are given.
-
-    The two share catalog, cached data and global temporary views, not temporary ones. False if there cannot be such a
-    session: over Spark Connect.
-    """
-    try:
-        aside = spark.newSession()
-    except Exception:
-        return False
-    for key, value in {**_changed(set_settings(spark), set_settings(aside)), **settings}.items():
-        with suppress(Exception):  # a static one is the same in every session
-            aside.conf.set(key, value)
-    aside.catalog.setCurrentCatalog(spark.catalog.currentCatalog())
-    _monkey_patch_RDD(spark)  # a new session makes itself the one that rdd.toDF() uses
-    aside.sql(sql)
-    return True
-
-
-def _changed(ours: dict[str, str], theirs: dict[str, str]) -> dict[str, str]:
-    return {key: value for key, value in ours.items() if theirs.get(key) != value}
+def run_aside(spark: SparkSession, sql: str, values: dict[str, str]) -> bool:
+    """Run a statement under other settings than a session's; False if there cannot be such a session beside it."""
+    aside = session_aside(spark, values)
+    if aside is not None:
+        aside.sql(sql)
+    return aside is not None

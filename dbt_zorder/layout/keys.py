@@ -68,15 +68,6 @@ def key_of(column: ResolvedColumn) -> Key:
     return Key(column, *found)
 
 
-def is_ordered(data_type: t.DataType) -> bool:
-    """Tell whether Spark can sort by a type as a whole; see ``key_of`` for structs and arrays that begin with one."""
-    if isinstance(data_type, t.StructType):
-        return all(is_ordered(field.dataType) for field in data_type.fields)
-    if isinstance(data_type, t.ArrayType):
-        return is_ordered(data_type.elementType)
-    return _key("", data_type) is not None
-
-
 def _key(sql: str, data_type: t.DataType) -> tuple[str, str] | None:
     name = data_type.simpleString()
     if isinstance(data_type, _INTEGRAL):

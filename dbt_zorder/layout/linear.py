@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from pyspark.sql import types as t
 
-from dbt_zorder.layout.keys import TEXT, Key, is_ordered
+from dbt_zorder.layout.keys import TEXT, Key
 from dbt_zorder.layout.literals import KeyValue, json_text
+from dbt_zorder.ordering import is_ordered
 from dbt_zorder.sql import constant_array
 
 

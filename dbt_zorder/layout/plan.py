@@ -228,7 +228,8 @@ def _count(
     if fetched is not None or hashed is None:
         rows = df.count() if fetched is None else fetched.num_rows
         return np.zeros(1, dtype=np.int64), np.asarray([rows], dtype=np.int64)
-    found = df.groupBy(f.expr(hashed).alias("p")).count().collect()
+    # each is a file at least: more than there may be need not come to the driver
+    found = df.groupBy(f.expr(hashed).alias("p")).count().limit(MOST_FILES + 1).collect()
     pairs = sorted((int(row[0]), int(row[1])) for row in found) or [(0, 0)]
     return np.asarray([pair[0] for pair in pairs]), np.asarray([pair[1] for pair in pairs])
 

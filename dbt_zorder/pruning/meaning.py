@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from dbt_zorder.jvm import has_jvm
-from dbt_zorder.settings import DATETIME_TO_STRING, ESCAPED_LITERALS
+from dbt_zorder.settings import CASE_SENSITIVE, DATETIME_TO_STRING, ESCAPED_LITERALS
 from dbt_zorder.sql import quote_string
 
 Settings = tuple[str | None, ...]
@@ -27,6 +27,7 @@ PROBES = {
     # as dates or as texts
     "DATE '2024-01-05' < '2024-1-1'": DATETIME_TO_STRING,
     r"length('\\') = 1": ESCAPED_LITERALS,
+    "length('a''b') = 3": "spark.sql.legacy.consecutiveStringLiterals.enabled",
     "typeof(1e0) = 'double'": "spark.sql.legacy.exponentLiteralAsDecimal.enabled",
     "typeof(TIMESTAMP '2024-01-01') = 'timestamp'": "spark.sql.timestampType",
 }
@@ -35,7 +36,7 @@ PROBES = {
 _OTHERS = (
     "spark.sql.session.timeZone",
     "spark.sql.legacy.timeParserPolicy",
-    "spark.sql.caseSensitive",
+    CASE_SENSITIVE,
     "spark.sql.ansi.doubleQuotedIdentifiers",
 )
 _KEYS = tuple(dict.fromkeys([*PROBES.values(), *_OTHERS]))

@@ -13,6 +13,9 @@ from dbt_zorder.pruning.tree import Column
 _CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 """Key of the field metadata under which Spark keeps the declared CHAR or VARCHAR type."""
 
+_EXISTS_DEFAULT = "EXISTS_DEFAULT"
+"""Key of the field metadata under which Spark keeps what rows have that were written before the column was there."""
+
 
 @dataclass(frozen=True)
 class Names:
@@ -75,6 +78,11 @@ def _plain(struct_field: StructField) -> bool:
     if "char(" in declared.replace("varchar(", ""):
         return False
     return not isinstance(struct_field.dataType, StringType) or plain_string(struct_field.dataType)
+
+
+def has_default(column: StructField) -> bool:
+    """Tell whether Spark reads something else than NULL from a file that lacks a column."""
+    return _EXISTS_DEFAULT in (column.metadata or {})
 
 
 def plain_string(data_type: StringType) -> bool:

@@ -52,7 +52,7 @@ def parse(predicate: str) -> Expr | None:
             msg = f"A predicate is one expression, without ';'. Given: {predicate!r}."
             raise PredicateError(msg)
         statements = dialect.parser().parse(in_parentheses(tokens, predicate), predicate)
-    except (SqlglotError, RecursionError):
+    except (SqlglotError, RecursionError, ValueError, OverflowError):  # the last two of a code point that there is not
         return None
     tree: Expr = statements[0] if len(statements) == 1 else None
     if not isinstance(tree, exp.Condition | exp.Paren | exp.Tuple | exp.Query):

@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from dbt_zorder.columns import case_sensitive
 from dbt_zorder.errors import ZorderError
@@ -18,7 +19,7 @@ from dbt_zorder.pruning.exclusion import exclude, worthwhile
 from dbt_zorder.pruning.functions import called, hidden, of_chance, own_calls
 from dbt_zorder.pruning.meaning import PROBES, ZONE_SQL, Settings, pinned, settings_of, was_on
 from dbt_zorder.pruning.moments import of_zone
-from dbt_zorder.pruning.names import Names
+from dbt_zorder.pruning.names import Names, has_default
 from dbt_zorder.pruning.parse import comment_continues, holds_query, parse
 from dbt_zorder.pruning.read import read
 from dbt_zorder.pruning.stats_source import first_line, read_stats
@@ -27,7 +28,7 @@ from dbt_zorder.pruning.translate import Translator
 from dbt_zorder.pruning.tree import Column, Node
 from dbt_zorder.pruning.types import Rules
 from dbt_zorder.settings import DATETIME_TO_STRING, ESCAPED_LITERALS, is_on
-from dbt_zorder.stats.foreign import is_moved
+from dbt_zorder.stats.foreign import FIELD_IDS, goes_by_ids, is_moved
 from dbt_zorder.stats.formats import FORMATS
 
 log = logging.getLogger("dbt_zorder")
@@ -131,7 +132,7 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, predicate: str, meant: 
     if not agrees(plan.table, plan.accepted, tree, predicate):
         return _full(plan, "Spark does not confirm that the predicate was understood")
     covered = stats.covered(tree)
-    set_aside = {} if plan.skipped_by else _set_aside(spark, covered, plan.facts)
+    set_aside = {} if plan.skipped_by else _set_aside(spark, covered, plan.facts, plan.table.schema)
     names = stats_names([column for column in covered if column not in set_aside])
     rules = Rules(was_on(meant, DATETIME_TO_STRING))
     types = types_of(spark, tree)
@@ -179,14 +180,19 @@ def _all_kept(decision: Decision) -> Decision:
     return replace(decision, excluded=(), kept_files=decision.files, kept_rows=decision.rows, kept_bytes=decision.bytes)
 
 
-def _set_aside(spark: SparkSession, columns: list[Column], facts: TableFacts) -> dict[Column, str]:
+def _set_aside(spark: SparkSession, columns: list[Column], facts: TableFacts, schema: StructType) -> dict[Column, str]:
     """Return the columns of which statistics prove nothing to this session, and why."""
     found: dict[Column, str] = {}
+    by_ids = goes_by_ids(spark, schema)
     for column in columns:
         if facts.is_partition(column.path):
             found[column] = f"Spark itself leaves out folders by the partition column '{column.name}'"
         elif is_moved(spark, column.data_type):
             found[column] = "this session is set to move dates or times that it reads to another calendar or time zone"
+        elif by_ids:
+            found[column] = f"{FIELD_IDS} is on, so columns are found by numbers, and statistics by names"
+        elif has_default(schema[column.path[0]]):
+            found[column] = f"'{column.path[0]}' has a default, which Spark reads from files without the column"
     return found
 
 

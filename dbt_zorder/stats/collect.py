@@ -14,10 +14,11 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
 from dbt_zorder.errors import ColumnError, ZorderError
+from dbt_zorder.ordering import is_ordered
 from dbt_zorder.settings import is_on
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.stats.footers import footer_stats
-from dbt_zorder.stats.foreign import without_moved
+from dbt_zorder.stats.foreign import FIELD_IDS, goes_by_ids, without_moved
 from dbt_zorder.stats.local import LocalStats
 
 _IGNORE_CORRUPT = "spark.sql.files.ignoreCorruptFiles"
@@ -33,7 +34,8 @@ def collect(spark: SparkSession, table: str, columns: Sequence[str], version: st
 
     Raises:
         ColumnError: a column is unknown, ambiguous or named twice.
-        ZorderError: this session passes over what it cannot read of a file, so that its rows may be some of them only.
+        ZorderError: this session passes over what it cannot read of a file, so that its rows may be some of them only,
+            or finds columns by numbers, as others do not.
     """
     if is_on(spark, _IGNORE_CORRUPT):
         msg = (
@@ -42,6 +44,12 @@ def collect(spark: SparkSession, table: str, columns: Sequence[str], version: st
         )
         raise ZorderError(msg)
     df = spark.table(table)
+    if goes_by_ids(spark, df.schema):
+        msg = (
+            f"The stats of {table} cannot be collected while {FIELD_IDS} is on: its columns have numbers, by which "
+            "other sessions would not find them. Set it to false in this session."
+        )
+        raise ZorderError(msg)
     return without_moved(row_stats(df, resolve_all(columns, df.schema, sensitive=case_sensitive(spark)), version))
 
 
@@ -79,11 +87,14 @@ def row_stats(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) ->
         metadata.getField("file_path").alias("file_path"), metadata.getField("file_size").alias("file_size"), *values
     )
     measures: list[Column] = [f.count(f.lit(1)).alias("row_count")]
-    for number in range(len(columns)):
+    for number, column in enumerate(columns):
         value = f.col(f"c{number}")
+        nothing = f.lit(None).cast(column.data_type)
+        # one that is not may be z-ordered by all the same, by what it begins with; no file is left out by it
+        ordered = is_ordered(column.data_type)
         measures += [
-            f.min(value).alias(f"min{number}"),
-            f.max(value).alias(f"max{number}"),
+            (f.min(value) if ordered else nothing).alias(f"min{number}"),
+            (f.max(value) if ordered else nothing).alias(f"max{number}"),
             f.count_if(value.isNull()).alias(f"nulls{number}"),
         ]
     by_file = rows.groupBy("file_path", "file_size").agg(*measures)

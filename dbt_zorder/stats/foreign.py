@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, DateType, TimestampType
+from pyspark.sql.types import DataType, DateType, StructType, TimestampType
 
 from dbt_zorder.settings import is_on
 from dbt_zorder.sql import type_ddl
@@ -14,8 +14,18 @@ from dbt_zorder.stats.schema import with_bounds
 INT96_ZONE = "spark.sql.parquet.int96TimestampConversion"
 """With it times of other writers, as Impala, are moved by the session's time zone."""
 
+FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
+"""With it columns that have a number in their table's schema are found by it in a file, and not by their names."""
+
+_ID = "parquet.field.id"
+
 _REBASE = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead")
 """Where one is LEGACY, dates and times of before 1900 are moved to another calendar."""
+
+_ONE_CALENDAR = "DATE '1900-01-03'"
+"""From here on all calendars and zones agree on what a file holds."""
+
+_SHIFT = "INTERVAL '20' DAY"
 
 
 def is_moved(spark: SparkSession, data_type: DataType) -> bool:
@@ -23,6 +33,11 @@ def is_moved(spark: SparkSession, data_type: DataType) -> bool:
     if isinstance(data_type, TimestampType) and is_on(spark, INT96_ZONE):
         return True
     return isinstance(data_type, TimestampType | DateType) and is_legacy(spark, _REBASE)
+
+
+def goes_by_ids(spark: SparkSession, schema: StructType) -> bool:
+    """Tell whether this session finds columns of a table in its files by numbers."""
+    return is_on(spark, FIELD_IDS) and f'"{_ID}":' in schema.json()
 
 
 def without_moved(stats: DataFrame) -> DataFrame:
@@ -39,9 +54,27 @@ def without_moved(stats: DataFrame) -> DataFrame:
     return with_bounds(stats, known) if no_times or rebased else stats
 
 
+def widened(stats: DataFrame) -> DataFrame:
+    """Return stats whose bounds hold by either calendar: a session may be told the other after files are chosen.
+
+    Between the year 800 BC and 1900 the two, and the zones of times, lie less than 20 days apart.
+    """
+
+    def known(kind: DataType | None, low: str, high: str) -> tuple[str, str]:
+        if not isinstance(kind, TimestampType | DateType):
+            return low, high
+        lower = f"if({low} < date_from_unix_date(-1000000), NULL, try_subtract({low}, {_SHIFT}))"
+        return (
+            f"if({low} < {_ONE_CALENDAR}, {lower}, {low})",
+            f"if({high} < {_ONE_CALENDAR}, try_add({high}, {_SHIFT}), {high})",
+        )
+
+    return with_bounds(stats, known)
+
+
 def without_old(kind: DataType | None, low: str) -> str:
     """Return SQL of a lower bound that is NULL where calendars differ; without a bound a file is read."""
-    return f"if({low} < DATE '1900-01-03', NULL, {low})" if isinstance(kind, TimestampType | DateType) else low
+    return f"if({low} < {_ONE_CALENDAR}, NULL, {low})" if isinstance(kind, TimestampType | DateType) else low
 
 
 def is_legacy(spark: SparkSession, keys: Sequence[str]) -> bool:

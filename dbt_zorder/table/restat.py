@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.columns import case_sensitive, resolve_all
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.stats.collect import collect
+from dbt_zorder.stats.foreign import widened
 from dbt_zorder.stats.schema import columns_type
+from dbt_zorder.stats.spelling import without_misspelled
 from dbt_zorder.stats.store import known_stats, write_stats
 from dbt_zorder.table.build import publish_stats
 from dbt_zorder.table.journal import ready_entries
@@ -48,8 +51,14 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
     spark.catalog.refreshTable(table.sql)  # the session may know older files
     if not columns:
         columns = _known_columns(spark, table, info.location)
+    version = version_of(info.location)
+    stats = collect(spark, table.sql, columns, version)
+    if not version:
+        schema = spark.table(table.sql).schema
+        named = resolve_all(columns, schema, sensitive=case_sensitive(spark))
+        stats = without_misspelled(widened(stats), table.sql, named)
     # through memory, because the stats that are there may be read by nobody while they are replaced
-    rows = collect(spark, table.sql, columns, version_of(info.location)).cache()
+    rows = stats.cache()
     try:
         files = rows.count()
         write_stats(rows, info.location)

@@ -17,6 +17,7 @@ from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key, key_of
+from dbt_zorder.ordering import is_ordered
 from dbt_zorder.stats.formats import FORMATS, format_stats
 from dbt_zorder.stats.local import LocalStats
 from dbt_zorder.stats.point_query import point_query_files
@@ -30,7 +31,8 @@ class Summary:
 
     Attributes:
         files, rows, bytes: of the data.
-        point_query_files: by clustering column, the mean number of files that an equality query on it reads.
+        point_query_files: by clustering column, the mean number of files that an equality query on it reads; not of a
+            column without an order, which has no bounds.
     """
 
     files: int
@@ -84,6 +86,7 @@ def add_up(table: pa.Table, keys: Sequence[Key]) -> Summary:
             2,
         )
         for number, key in enumerate(keys)
+        if is_ordered(key.column.data_type)
     }
     return Summary(table.num_rows, sum(rows), sum(table.column("file_size").to_pylist()), touched)
 

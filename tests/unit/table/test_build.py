@@ -13,7 +13,9 @@ from dbt_zorder.errors import BuildError, ColumnError, ConfigError
 from dbt_zorder.layout.descent import apply_layout as apply
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.table import build as module
+from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import BuildReport, build, stats_table, warn_of_many
+from dbt_zorder.table.incremental import increment
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.version import is_version
 from tests.support import checksum, same_rows, settings, unique
@@ -288,6 +290,20 @@ def test_every_type_that_can_be_ordered_is_built(spark: SparkSession, table: Tab
     for by in (("t", "d", "f", "b", "n", "ts", "i", "m"), ("x", "arr", "st.`q r`.z", "c")):
         report = run(spark, table, query, by=by, stats_columns=("st",))
         assert (report.summary.files, report.summary.rows) == (4, 100)
+
+
+@pytest.mark.parametrize("by", ["st", "arr"])
+def test_a_column_that_only_begins_with_an_order_is_built_by(spark: SparkSession, table: TableName, by: str) -> None:
+    struct = "named_struct('x', id % 100, 'm', map(1, id))"
+    for _ in range(2):
+        report = run(spark, table, f"SELECT id, {struct} AS st, array({struct}) AS arr FROM range(500)", by=(by, "id"))
+    assert spark.table(table.sql).count() == report.summary.rows == 500
+    found = spark.table(stats_table(table).sql).select(f"columns.{by}.*")
+    assert {tuple(row) for row in found.collect()} == {(None, None, 0)}
+    assert list(report.summary.point_query_files) == ["id"]
+    batch = spark.sql(f"SELECT id, {struct} AS st, array({struct}) AS arr FROM range(500, 550)")
+    assert increment(spark, batch, request(table, (by,)), Batch()).appended is not None
+    assert spark.table(table.sql).count() == 550
 
 
 def test_text_literals_of_another_kind_are_refused_before_anything_is_done(
