@@ -11,6 +11,9 @@ from pyspark.sql.session import _monkey_patch_RDD
 ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
 """With it backslashes in literals are themselves, so what ``sql.quote_string`` writes means something else."""
 
+ANSI = "spark.sql.ansi.enabled"
+"""With it Spark compares and casts as standard SQL does."""
+
 CASE_SENSITIVE = "spark.sql.caseSensitive"
 """With it names that differ by case alone are those of different columns, also in files."""
 

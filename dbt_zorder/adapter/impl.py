@@ -209,7 +209,8 @@ class ZorderAdapter(OperationsAdapter):
         if not self.zorder_in_session() or not self._is_there(relation):
             # nothing can be looked up without a session, nor before a first run; the line break ends a comment that
             # the predicate may end in
-            return f"(select * from {relation} where ({predicate}\n)){f' as {alias}' if alias else ''}"
+            named = f" as {alias}" if alias else ""
+            return f"(select * from {relation}{named} where ({predicate}\n)){named}"
         with told_of_zorder():
             return pruning.scan_sql(self.session, relation, predicate, alias)
 

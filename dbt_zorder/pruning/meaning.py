@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from dbt_zorder.jvm import has_jvm
-from dbt_zorder.settings import CASE_SENSITIVE, DATETIME_TO_STRING, ESCAPED_LITERALS
+from dbt_zorder.settings import ANSI, CASE_SENSITIVE, DATETIME_TO_STRING, ESCAPED_LITERALS
 from dbt_zorder.sql import quote_string
 
 Settings = tuple[str | None, ...]
@@ -22,8 +22,8 @@ ZONE_SQL = "date_format(timestamp_millis(0L), 'VV')"
 """The id of the time zone in which Spark casts what stands beside this; ``current_timezone()`` is the session's."""
 
 PROBES = {
-    "1 IN ('01')": "spark.sql.ansi.enabled",  # as texts or, under ANSI, as numbers
-    "CAST(16777216 AS FLOAT) = 16777217": "spark.sql.ansi.enabled",  # as floats or, under ANSI, as doubles
+    "1 IN ('01')": ANSI,  # as texts or, under ANSI, as numbers
+    "CAST(16777216 AS FLOAT) = 16777217": ANSI,  # as floats or, under ANSI, as doubles
     # as dates or as texts
     "DATE '2024-01-05' < '2024-1-1'": DATETIME_TO_STRING,
     r"length('\\') = 1": ESCAPED_LITERALS,

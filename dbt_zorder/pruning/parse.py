@@ -75,6 +75,15 @@ def comment_continues(predicate: str) -> bool:
     return "--" in predicate and re.search(r"\\[\r\n]", predicate) is not None
 
 
+def has_double_quotes(predicate: str) -> bool:
+    """Tell whether a text in double quotes is in the predicate: under ANSI a setting makes it the name of a column."""
+    try:
+        tokens = SparkAsWritten().tokenize(predicate)
+    except (SqlglotError, RecursionError):
+        return '"' in predicate
+    return any(token.token_type == TokenType.STRING and predicate[token.start] == '"' for token in tokens)
+
+
 def without_trailing_comment(predicate: str) -> str:
     """Return the text up to the end of its last token, so that nothing behind it falls into a comment.
 

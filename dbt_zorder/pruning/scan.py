@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.pruning.parse import without_trailing_comment
+from dbt_zorder.pruning.parse import has_double_quotes, without_trailing_comment
 from dbt_zorder.pruning.plan import make_plan
 from dbt_zorder.pruning.table_facts import quoted
+from dbt_zorder.settings import ANSI, is_on
 from dbt_zorder.sql import quote_name
 
 
@@ -39,6 +40,8 @@ def scan_sql(spark: SparkSession, relation_sql: str, predicate: str, alias: str 
     """
     plan = make_plan(spark, relation_sql, predicate, alias=alias)
     inside = f" AS {quote_name(alias)}" if alias else ""
-    tests = [plan.exclusion] if plan.exclusion else []
+    # no test in the query itself can tell whether "x" is a text there, as it was here, or a column
+    certain = not (is_on(spark, ANSI) and has_double_quotes(predicate))
+    tests = [plan.exclusion] if plan.exclusion and certain else []
     tests.append(f"({without_trailing_comment(predicate)}\n)")
     return f"(SELECT * FROM {quoted(relation_sql)}{inside} WHERE {' AND '.join(tests)}){inside}"

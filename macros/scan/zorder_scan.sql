@@ -7,6 +7,11 @@
   {%- if execute and not relation.is_cte and (relation.render is not defined or relation.render() == relation | string) -%}
     {{ return(adapter.zorder_scan_sql(relation.render() if relation.render is defined else relation, where, alias)) }}
   {%- endif -%}
-  (select * from {{ relation }} where ({{ where }}
+  {#- what stands before a column in the predicate, stands for the relation here too -#}
+  {%- set inside = alias -%}
+  {%- if alias is none and relation.identifier is defined -%}
+    {%- set inside = adapter.quote(relation.identifier) -%}
+  {%- endif -%}
+  (select * from {{ relation }}{{ ' as ' ~ inside if inside is not none }} where ({{ where }}
   )){{ ' as ' ~ alias if alias is not none }}
 {% endmacro %}

@@ -32,6 +32,8 @@ MODELS = {
     + QUERY.replace("cast(id % 3 as int)", "nullif(cast(id % 3 as int), 0)"),
     "reads.sql": "select * from {{ zorder_scan(ref('as_list'), \"a = 7 and s <> 'k3'\") }}",
     "reads_alias.sql": "select x.a from {{ zorder_scan(ref('as_list'), 'a < 5', alias='x') }}",
+    "reads_qualified.sql": "select x.a from {{ zorder_scan(ref('as_list'), 'x.a < 5', alias='x') }}",
+    "reads_by_name.sql": "select a from {{ zorder_scan(ref('as_list'), 'as_list.a < 5') }}",
     "a_view.sql": "{{ config(materialized='view', zorder_by='a') }} " + QUERY,
     "grows.sql": "{{ config(materialized='incremental', zorder_by='a') }} " + QUERY,
     "cluster_me.sql": "{{ config(materialized='table', zorder_by='`a b`.`c.d`', pre_hook='select 1', "
@@ -164,6 +166,15 @@ class TestZorderBy:
             spark.table(f"{schema}.reads_alias").count()
             == spark.sql(f"select * from {schema}.as_list where a < 5").count()
         )
+
+    @pytest.mark.parametrize("how", [[], ["--empty"]])
+    def test_what_stands_before_a_column_is_known_also_where_dbt_narrows_the_relation(
+        self, built: dict[str, Any], project: Any, spark: SparkSession, how: list[str]
+    ) -> None:
+        run_dbt(["run", "--select", "reads_qualified reads_by_name", *how])
+        wanted = 0 if how else spark.table(f"{project.test_schema}.as_list").where("a < 5").count()
+        for name in ("reads_qualified", "reads_by_name"):
+            assert spark.table(f"{project.test_schema}.{name}").count() == wanted
 
     def test_show_prints_rows(self, built: dict[str, Any], project: Any) -> None:
         _, text = run_dbt_and_capture(["show", "--select", "reads", "--limit", "2"])

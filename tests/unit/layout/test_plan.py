@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.errors import ColumnError, ConfigError
+from dbt_zorder.layout import plan as module
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, bundles, keys_for, plan_layout
@@ -215,3 +216,23 @@ def test_the_rows_of_a_page_may_stand_in_the_session(spark: SparkSession, name: 
         assert levels() == 4, "the writer itself will say what is wrong with it"
     finally:
         spark.conf.unset(name)
+
+
+def test_partitions_that_are_too_many_do_not_all_come_to_the_driver(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    df = spark.range(5_000).selectExpr("id", "id AS g")
+    monkeypatch.setattr(module, "MOST_FILES", 100)
+    monkeypatch.setattr(module, "fetch_keys", lambda *_: None)  # as of a query that is not small
+    collect = type(df).collect
+    seen: list[int] = []
+
+    def counted(frame: DataFrame) -> list[Row]:
+        rows = collect(frame)
+        seen.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(type(df), "collect", counted)
+    with pytest.raises(ConfigError, match="and 100 is the most"):
+        plan_layout(df, LayoutSpec(by=["id"], partition_by=["g"], files=1))
+    assert seen == [101]

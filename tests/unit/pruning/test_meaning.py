@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -26,6 +27,12 @@ ANSI = "spark.sql.ansi.enabled"
             {ANSI: "false", "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "true"},
         ),
         (r"s = 'a\\b'", {}, {"spark.sql.parser.escapedStringLiterals": "true"}),
+        pytest.param(
+            "s = 'a''b'",
+            {},
+            {"spark.sql.legacy.consecutiveStringLiterals.enabled": "true"},
+            marks=pytest.mark.skipif(pyspark.__version__ < "4", reason="two texts side by side are one in 3.5"),
+        ),
     ],
 )
 def test_files_chosen_under_some_settings_are_not_left_out_under_others(
@@ -34,8 +41,9 @@ def test_files_chosen_under_some_settings_are_not_left_out_under_others(
     name = "pruning_unit.settings"
     if not spark.catalog.tableExists(name):
         rows = r"""VALUES (5, 16777216F, DATE'2024-01-05', 'a\\\\b'), (6, 3e8F, DATE'2024-02-05', 'a\\b'),
-            (7, 4e8F, DATE'2024-03-05', 'x') AS v(i, f, day, s)"""
-        spark.sql(f"CREATE TABLE {name} USING parquet AS SELECT /*+ repartition_by_range(3, i) */ * FROM {rows}")
+            (7, 4e8F, DATE'2024-03-05', 'x'), (8, 5e8F, DATE'2024-04-05', 'a\'b'), (9, 6e8F, DATE'2024-05-05', 'ab')
+            AS v(i, f, day, s)"""
+        spark.sql(f"CREATE TABLE {name} USING parquet AS SELECT /*+ repartition_by_range(5, i) */ * FROM {rows}")
         rebuild_stats(spark, TableName(*name.split(".")), ["i", "f", "day", "s"])
     with settings(spark, chosen):
         text = scan_sql(spark, name, predicate)
@@ -46,6 +54,23 @@ def test_files_chosen_under_some_settings_are_not_left_out_under_others(
         wanted = sorted(spark.table(name).where(predicate).collect())
         assert wanted != there
         assert sorted(spark.sql(f"SELECT * FROM {text}").collect()) == wanted
+
+
+def test_a_text_in_double_quotes_may_be_a_column_where_the_query_runs(spark: SparkSession, table: str) -> None:
+    name = "pruning_unit.quoted"
+    if not spark.catalog.tableExists(name):
+        for s, u in (("b", "q"), ("u", "z"), ("w", "w")):
+            spark.sql(f"SELECT '{s}' AS s, '{u}' AS u").coalesce(1).write.mode("append").saveAsTable(name)
+    rebuild_stats(spark, TableName(*name.split(".")), ["s", "u"])
+    predicate = 's = "u"'
+    with settings(spark, {ANSI: "false"}):
+        assert files_read(spark.sql(f"SELECT * FROM {scan_sql(spark, name, predicate)}")) == 1
+    with settings(spark, {ANSI: "true"}):
+        text = scan_sql(spark, name, predicate)
+        assert spark.sql(f"SELECT s FROM {text}").collect() == [("u",)]
+        assert files_read(scan(spark, name, predicate)) == 1
+        with settings(spark, {"spark.sql.ansi.doubleQuotedIdentifiers": "true"}):
+            assert spark.sql(f"SELECT s FROM {text}").collect() == [("w",)]
 
 
 def test_a_predicate_is_read_by_the_settings_of_its_own_session(spark: SparkSession, table: str) -> None:

@@ -92,3 +92,8 @@ def test_strings_that_spark_is_told_to_read_otherwise_are_read_in_full(spark: Sp
         assert spark.sql(f"SELECT * FROM {scan_sql(spark, name, predicate)}").collect() == rows
         assert len(rows) == 1
         assert "escapedStringLiterals" in explain(spark, name, predicate).reason
+
+
+@pytest.mark.parametrize("predicate", [r"s = '\U00110000'", r"s = '\UFFFFFFFF'"])
+def test_a_code_point_that_there_is_not_is_left_to_spark(spark: SparkSession, table: str, predicate: str) -> None:
+    assert scan(spark, table, predicate).count() == spark.table(table).where(predicate).count()
