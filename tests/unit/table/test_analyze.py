@@ -8,9 +8,11 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.analyze import Analyzed, analyze_again, analyzed
+from dbt_zorder.table.append import append
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest
 from tests.support import settings, unique
+from tests.unit.table.batches import made, rows
 
 
 def make(spark: SparkSession, table: TableName, query: str) -> None:
@@ -50,6 +52,19 @@ def test_a_partitioned_table_has_statistics_where_the_planner_goes_by_rows(
         assert found(spark, table) == (Analyzed(("a",)) if by_rows else None)
         size = spark.table(table.sql)._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
     assert int(str(size)) > 0
+
+
+def test_a_partitioned_table_is_not_taken_for_empty_after_a_batch(spark: SparkSession, database: str) -> None:
+    """Spark would broadcast a table of no bytes; the catalog knows none of its partitions to add their bytes up."""
+    table = TableName(database, unique("t"))
+
+    def size() -> int:
+        return int(str(spark.table(table.sql)._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+
+    wanted = made(spark, table, rows(0, 2000), files=1, partition_by=("p",))
+    before = size()
+    append(spark, spark.sql(rows(2000, 2100)), wanted)
+    assert size() > before > 0
 
 
 def test_statistics_that_cannot_be_computed_are_a_warning(

@@ -107,18 +107,6 @@ def test_appending_goes_into_old_partitions_and_new_ones(spark: SparkSession, ta
     assert_sound(spark, table)
 
 
-def test_a_partitioned_table_is_not_taken_for_empty_after_a_batch(spark: SparkSession, table: TableName) -> None:
-    """Spark would broadcast a table of no bytes; the catalog knows none of its partitions to add their bytes up."""
-
-    def size() -> int:
-        return int(str(spark.table(table.sql)._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
-
-    wanted = made(spark, table, rows(0, 2000), files=1, partition_by=("p",))
-    before = size()
-    append(spark, spark.sql(rows(2000, 2100)), wanted)
-    assert size() > before > 0
-
-
 @pytest.mark.parametrize("here", [True, False])
 def test_many_batches_keep_their_stats_in_few_files(
     spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch, here: bool
