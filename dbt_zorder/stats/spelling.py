@@ -9,11 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.columns import ResolvedColumn, case_sensitive
 from dbt_zorder.settings import CASE_SENSITIVE, session_aside, settings
 from dbt_zorder.sql import quote_name, quote_string
@@ -34,6 +32,7 @@ def without_misspelled(stats: DataFrame, table: str, columns: Sequence[ResolvedC
         columns: that they are of.
     """
     spark = stats.sparkSession
+    counts = [f"nulls{number}" for number in range(len(columns))]
     try:
         counted = _nulls_by_the_other(spark, table, columns)
     except Exception as exc:
@@ -41,32 +40,28 @@ def without_misspelled(stats: DataFrame, table: str, columns: Sequence[ResolvedC
             "The stats of %s tell nothing of its columns: with %s=%s, which would have to read the same, it cannot be "
             "read: %s", table, CASE_SENSITIVE, not case_sensitive(spark), str(exc).partition("\n")[0],
         )  # fmt: skip
-        counted = pa.table({"file_path": pa.array([], pa.string())})
-    stats = stats.join(f.broadcast(spark.createDataFrame(counted)), "file_path", "left") if counted.num_rows else stats
+        counted = []
+    others = spark.createDataFrame(counted, f"file_path STRING, {', '.join(f'{name} BIGINT' for name in counts)}")
     fields = []
-    for number, column in enumerate(columns):
+    for name, column in zip(counts, columns, strict=True):
         here = f"columns.{quote_name(column.name)}"
-        alike = f"nulls{number} <=> {here}.null_count" if counted.num_rows else "false"
+        alike = f"{name} <=> {here}.null_count"  # not for a file that the other did not read
         parts = (f"'{part}', if({alike}, {here}.{part}, NULL)" for part in ("min_value", "max_value", "null_count"))
         fields.append(f"{quote_string(column.name)}, named_struct({', '.join(parts)})")
-    kept = [name for name in stats.columns if not name.startswith("nulls")]
-    return stats.withColumn("columns", f.expr(f"named_struct({', '.join(fields)})")).select(*kept)
+    joined = stats.join(f.broadcast(others), "file_path", "left")
+    return joined.withColumn("columns", f.expr(f"named_struct({', '.join(fields)})")).drop(*counts)
 
 
-def _nulls_by_the_other(spark: SparkSession, table: str, columns: Sequence[ResolvedColumn]) -> pa.Table:
+def _nulls_by_the_other(spark: SparkSession, table: str, columns: Sequence[ResolvedColumn]) -> list[Row]:
     """Return path and counts of NULL of each file, by a session that tells names apart in the other way."""
     other = {CASE_SENSITIVE: str(not case_sensitive(spark)).lower()}
     aside = session_aside(spark, other)
     if aside is not None:
-        return _counted(aside, table, columns)
+        return _nulls(aside, table, columns)
     with settings(spark, other):  # over Spark Connect, where each client has a session of its own
-        return _counted(spark, table, columns)
+        return _nulls(spark, table, columns)
 
 
-def _counted(spark: SparkSession, table: str, columns: Sequence[ResolvedColumn]) -> pa.Table:
+def _nulls(spark: SparkSession, table: str, columns: Sequence[ResolvedColumn]) -> list[Row]:
     stats = row_stats(spark.table(table), columns, "")
-    nulls = [
-        f.expr(f"columns.{quote_name(column.name)}.null_count").alias(f"nulls{number}")
-        for number, column in enumerate(columns)
-    ]
-    return collect_arrow(stats.select("file_path", *nulls))
+    return stats.select("file_path", *(f"columns.{quote_name(column.name)}.null_count" for column in columns)).collect()
