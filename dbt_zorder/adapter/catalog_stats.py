@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName
+from dbt_zorder.columns import split_name
 from dbt_zorder.table.summary import Summary, current_summary
 from dbt_zorder.table.version import read_marker, version_of
 
@@ -22,7 +23,8 @@ def table_stats(spark: SparkSession, table: TableName, info: TableInfo) -> dict[
     if not version:
         return {}
     marker = read_marker(spark, info.location)
-    return catalog_stats(version, marker.zorder_by if marker else [], current_summary(spark, table))
+    by = [".".join(split_name(name)) for name in marker.zorder_by] if marker else []
+    return catalog_stats(version, by, current_summary(spark, table))
 
 
 def catalog_stats(version: str, by: Sequence[str], summary: Summary) -> dict[str, Any]:
@@ -30,13 +32,14 @@ def catalog_stats(version: str, by: Sequence[str], summary: Summary) -> dict[str
 
     Args:
         version: name of the version that is served.
-        by: the clustering columns.
+        by: the clustering columns, as their model spells them, without backticks.
         summary: its figures, over all columns with stats.
     """
+    folded = {name.lower() for name in by}
     reads = "; ".join(
         f"{column} {mean:.1f}".removesuffix(".0") + f" of {summary.files}"
         for column, mean in summary.point_query_files.items()
-        if column in by
+        if column.lower() in folded
     )
     facts = [
         ("zorder_by", "Z-order columns", ", ".join(by), "Columns by which rows are laid out in files"),

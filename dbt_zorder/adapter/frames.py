@@ -73,6 +73,10 @@ def _taken(kind: pa.DataType) -> pa.DataType:
         return pa.struct([field.with_type(_taken(field.type)) for field in kind])
     if pa.types.is_map(kind):
         return pa.map_(_taken(kind.key_type), _taken(kind.item_type))
+    if pa.types.is_dictionary(kind):
+        return _taken(kind.value_type)
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(_taken(kind.value_type)))
     for is_kind, made in _LISTS.items():
         if is_kind(kind):
             return made(kind.value_field.with_type(_taken(kind.value_type)))

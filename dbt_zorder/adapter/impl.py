@@ -73,13 +73,13 @@ class ZorderAdapter(OperationsAdapter):
 
     @available.parse_none
     def zorder_remember(self, relation: BaseRelation) -> None:
-        """Let dbt's cache know at a model's end that its name is a table; till then ``is_incremental()`` is as it was.
+        """Let dbt's cache know at a model's end that what was a view is a table; till then it is a first run.
 
-        dbt itself adds nothing over what it knows by the name: of a view that is now a table, each further microbatch
-        would be the first again.
+        dbt itself adds nothing over what it knows by the name: each further microbatch would be the first again.
         """
         self.cache_dropped(relation)
-        self.cache_added(relation)
+        # as dbt marks what a run has made, which it then finds whatever the case of its name
+        self.cache_added(relation.incorporate(dbt_created=True))  # type: ignore[no-untyped-call]
 
     @available.parse_none
     def zorder_seed_build(

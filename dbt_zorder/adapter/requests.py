@@ -15,6 +15,10 @@ from dbt_zorder.sql import quote_name
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.snapshot import default_columns
 
+_KEPT = ("zorder_keep_versions", "zorder_grace_hours", "location_root")
+_AS_SNAPSHOT = {"zorder_skip": None, "zorder_weights": None}
+"""Of a snapshot that dbt-spark has not on Parquet: built by versions, by its key, for which no weights were given."""
+
 
 def build_request(settings: ModelSettings, relation: BaseRelation, model: Mapping[str, Any]) -> BuildRequest:
     """Return what to build for a model; comments go along as its ``persist_docs`` says."""
@@ -55,22 +59,22 @@ def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[
     partitions = {name.lower() for name in _listed(config.get("partition_by"))}
     key = [name for name in _listed(config.get("unique_key")) if name.lower() not in partitions]
     by = default_columns(df, key, columns["dbt_valid_from"])
-    settings = ModelSettings.from_config(model_name(model), {**config, "zorder_by": by, "zorder_skip": None})
+    settings = ModelSettings.from_config(model_name(model), {**config, **_AS_SNAPSHOT, "zorder_by": by})
     assert settings is not None
     return settings
 
 
-def kept_settings(model: Mapping[str, Any]) -> ModelSettings | None:
-    """Return the settings that say how long versions are kept, also of a snapshot that names no ``zorder_by``.
+def kept_settings(model: Mapping[str, Any]) -> ModelSettings:
+    """Return the settings that say where a model's versions lie and how long they are kept, whatever builds it by now.
 
-    None for what is not built by versions.
+    Of the others there is none: a snapshot is built by versions without ``zorder_by``, and a table may have been.
     """
-    config = model["config"]
-    if model["resource_type"] == "snapshot" and not config.get("zorder_by"):
-        # whatever it is clustered by: nothing is built here
-        any_column = {"zorder_by": ["dbt_valid_from"], "zorder_weights": None, "partition_by": None}
-        config = {**config, **any_column, "zorder_skip": None}
-    return ModelSettings.from_config(model_name(model), config)
+    given = {key: model["config"].get(key) for key in _KEPT}
+    settings = ModelSettings.from_config(
+        model_name(model), {"zorder_by": ["any"], **{key: value for key, value in given.items() if value is not None}}
+    )
+    assert settings is not None
+    return settings
 
 
 def _listed(names: list[str] | str | None) -> list[str]:

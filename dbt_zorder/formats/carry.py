@@ -67,8 +67,11 @@ def set_properties(spark: SparkSession, table: TableName, wanted: Mapping[str, s
 
 def _properties(spark: SparkSession, df: DataFrame, table: TableName) -> dict[str, str]:
     found = {}
-    for name, value in properties(spark, table).items():
-        if name.startswith(_ITS_OWN) or REDACTED in value:
+    for name, value in _revealed(spark, table).items():
+        if name.startswith(_ITS_OWN):
+            continue
+        if REDACTED in value:
+            _LOG.warning("%s loses the property %s, whose value Spark hides from this session", table, name)
             continue
         if name.startswith(_CHECK):
             try:
@@ -78,3 +81,12 @@ def _properties(spark: SparkSession, df: DataFrame, table: TableName) -> dict[st
                 continue
         found[name] = value
     return found
+
+
+def _revealed(spark: SparkSession, table: TableName) -> dict[str, str]:
+    """Return the properties of a table, with those that Spark hides in a list as Delta itself tells them."""
+    has = dict(properties(spark, table))
+    if any(REDACTED in value for value in has.values()):
+        told = spark.sql(f"DESCRIBE DETAIL {table.sql}").select("properties").first()
+        has.update((told[0] if told is not None else None) or {})
+    return has

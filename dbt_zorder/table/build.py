@@ -31,6 +31,7 @@ from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, che
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.collect import collect_old, delete_version
 from dbt_zorder.table.files import delete_path, has_client
+from dbt_zorder.table.listing import watch
 from dbt_zorder.table.partitions import let_folders_tell
 from dbt_zorder.table.pilot import sized_layout
 from dbt_zorder.table.replaced import forget_replaced, note_replaced
@@ -98,6 +99,7 @@ def build(
     definition = definition_of(df, request)
     root = root_of(spark, request.table, request.location_root)
     _check_root(root, base, request)
+    unchanged = watch(spark, request.table, base)
     version = new_version()
     path = f"{root}/{version}"
     clock = Clock()
@@ -126,6 +128,7 @@ def build(
             check_version(spark, path, told)
             guard()
             forget_replaced(spark, path)
+            unchanged()
             # nothing between the last look and the swap
             publish(spark, request.table, definition, path, check_base(spark, request.table, base))
             check_served(spark, request.table, base, path)

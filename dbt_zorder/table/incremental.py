@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, TableName
-from dbt_zorder.columns import case_sensitive, resolve_all
+from dbt_zorder.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.append import AppendReport, append
@@ -103,6 +103,7 @@ def increment(
         # the weights are those of the model's columns, which need not be the table's any more
         spec = replace(request.spec, by=_by(spark, standing, request, schema), weights=None)
         check(rows, replace(request, spec=spec))
+    _say_of_stats(spark, standing, request, schema)
     added = schema.fields[len(existing.fields) :]
     if added:
         comments = {column.name.lower(): request.comment_of(column.name) for column in added}
@@ -147,6 +148,19 @@ def _measured(spark: SparkSession, info: TableInfo, request: BuildRequest, repor
     if report.standing is not None and report.standing.files is not None:
         return measure_standing(report.standing, request.spec)
     return measure(spark, request.table, info, request.spec)
+
+
+def _say_of_stats(spark: SparkSession, standing: Standing, request: BuildRequest, schema: StructType) -> None:
+    """Say so if the model names columns that the version has no stats of: all its stats files are of one shape."""
+    sensitive = case_sensitive(spark)
+    wanted = [resolve(name, schema, sensitive=sensitive).name for name in request.stats_columns]
+    unknown = [name for name in wanted if name not in standing.columns]
+    if standing.files is not None and unknown:
+        _LOG.warning(
+            "zorder_stats_columns of %s names %s, which the table has no stats of: they come when it is built anew "
+            "(--full-refresh, zorder_optimize, or by itself when that is due)",
+            request.table, ", ".join(unknown),
+        )  # fmt: skip
 
 
 def _by(spark: SparkSession, standing: Standing, request: BuildRequest, schema: StructType) -> list[str]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import unquote
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.errors import BuildError
 from dbt_zorder.stats.listing import data_files
-from dbt_zorder.table.journal import ready_entries
+from dbt_zorder.table.files import has_client
+from dbt_zorder.table.journal import Entry, ready_entries
+from dbt_zorder.table.version import version_of
+
+_LOG = logging.getLogger("dbt_zorder")
 
 
 def list_data(spark: SparkSession, folder: str) -> Mapping[str, int]:
@@ -44,13 +49,39 @@ def check_unchanged(spark: SparkSession, table: TableName, before: Mapping[str, 
         check_same_files(spark, info.location, before, str(table))
 
 
-def check_same_files(spark: SparkSession, folder: str, before: Mapping[str, int], table: str) -> None:
+def watch(spark: SparkSession, table: TableName, base: TableInfo | None) -> Callable[[], None]:
+    """Return what finds out, before a table's version is replaced, whether another run added to it since this call.
+
+    Nothing is found of a table that is none of ours, nor over Spark Connect, where each batch is a new version.
+    """
+    if base is None or not version_of(base.location) or not has_client(spark):
+        return lambda: None
+    location = base.location
+    try:
+        before = list_data(spark, location)
+    except Exception as exc:  # its folder is gone: whatever is built is better
+        _LOG.debug("the files of %s before this build could not be listed: %s", table, exc)
+        return lambda: None
+    pending = ready_entries(spark, location)
+    return lambda: check_same_files(spark, location, before, str(table), pending)
+
+
+def check_same_files(
+    spark: SparkSession, folder: str, before: Mapping[str, int], table: str, pending: Sequence[Entry] = ()
+) -> None:
     """Find out whether somebody else added or removed files since the listing ``before``, or is about to.
+
+    Args:
+        spark: the session.
+        folder: of the version.
+        before: the listing.
+        table: for messages.
+        pending: entries that were ready then, as a run that died has left them.
 
     Raises:
         BuildError: they did, or their batch is ready in the journal, and so belongs to the table.
     """
-    if ready_entries(spark, folder):
+    if any(entry not in pending for entry in ready_entries(spark, folder)):
         msg = (
             f"Another run has a batch for {table} in its journal that is ready to be moved in; this one is abandoned "
             "and changed nothing. Run it again: that completes the batch first."

@@ -36,6 +36,8 @@
 
   {{ run_hooks(post_hooks) }}
 
-  {% do adapter.zorder_remember(target_relation) %}
+  {%- if old_relation is not none and old_relation.is_view -%}
+    {% do adapter.zorder_remember(target_relation) %}
+  {%- endif -%}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

@@ -19,7 +19,7 @@ def test_an_incremental_run_that_replaces_all_rows_keeps_what_was_altered(
     wanted = request(table, file_format, files=2, properties={"owner_is": "us"})
     spark.sql(f"CREATE TABLE {table.sql} (id LONG NOT NULL, a INT, s STRING, p INT) USING delta")
     for clause in (
-        "SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true', 'mine' = '1')",
+        "SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true', 'mine' = '1', 'source_url' = 'here')",
         "ADD CONSTRAINT few CHECK (a < 5000)",
         "ADD CONSTRAINT known CHECK (s IS NOT NULL)",
     ):
@@ -50,3 +50,6 @@ def test_an_incremental_run_that_replaces_all_rows_keeps_what_was_altered(
     assert same_rows(spark.table(table.sql), other)
     assert constraints() == {"delta.constraints.few"}, "the other was of a column that is gone"
     assert {"mine": "1", "delta.enableChangeDataFeed": "true"}.items() <= properties(spark, table).items()
+    detail = spark.sql(f"DESCRIBE DETAIL {table.sql}").first()
+    assert detail is not None
+    assert detail.properties["source_url"] == "here", "Spark hides it in its own list"

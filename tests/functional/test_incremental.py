@@ -102,10 +102,13 @@ class TestAppend(Incremental):
 
     def test_another_zorder_by_waits_and_says_so(self, project: Any, spark: SparkSession) -> None:
         self.start(project, "zorder_optimize='never'")
-        text = (config("zorder_optimize='never'") + QUERY).replace("['a', 's']", "['id', 's']")
+        text = (config("zorder_optimize='never', zorder_stats_columns='a'") + QUERY).replace(
+            "['a', 's']", "['id', 's']"
+        )
         self.set_model(project, text)
         _, log = run_dbt_and_capture(["run", "--vars", "{first: 300, end: 340}"])
         assert "changed from a, s to id, s" in log
+        assert "zorder_stats_columns" not in log, "a has stats"
         self.check(project, spark, ROWS.format(0, 340))
         args = "{model: m, dry_run: false}"
         _, log = run_dbt_and_capture(["run-operation", "zorder_optimize", "--args", args])

@@ -25,12 +25,13 @@ def test_each_figure_has_all_four_keys() -> None:
 
 def test_they_are_those_of_the_version_that_is_served(spark: SparkSession, database: str) -> None:
     table = TableName(database, unique("figures"))
-    report = build(spark, spark.range(100).toDF("id"), BuildRequest(table, LayoutSpec(by=("id",), files=4)))
+    report = build(spark, spark.range(100).toDF("id"), BuildRequest(table, LayoutSpec(by=("`ID`",), files=4)))
     info = describe(spark, table)
     assert info is not None
     found = table_stats(spark, table, info)
     assert found["stats:zorder_version:value"] == report.version
     assert (found["stats:zorder_files:value"], found["stats:rows:value"]) == (4, 100)
+    assert (found["stats:zorder_by:value"], found["stats:zorder_point_query:value"]) == ("ID", "id 1 of 4")
 
 
 def test_a_table_of_somebody_else_has_none(spark: SparkSession, database: str) -> None:

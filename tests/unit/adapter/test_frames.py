@@ -85,11 +85,13 @@ def test_types_that_spark_lacks_are_taken_inside_others_too(spark: SparkSession)
     table = pa.table({"l": pa.array([[1], []], pa.list_(pa.uint32())), "s": struct, "ll": pa.array([[[2]], None])})
     table = table.set_column(2, "ll", table["ll"].cast(pa.large_list(pa.large_list(pa.uint16()))))
     table = table.append_column("m", pa.array([[("k", 1)], []], pa.map_(pa.string(), pa.uint64())))
+    table = table.append_column("c", pa.array([9, 9], pa.uint8()).dictionary_encode())
+    table = table.append_column("f", pa.array([[1, 2], [3, 4]], pa.list_(pa.uint8(), 2)))
     df = spark_frame(spark, table)
     assert df is not None
     first, second = (row.asDict(recursive=True) for row in df.collect())
-    assert first == {"l": [1], "s": {"u": 7, "h": 1.0}, "ll": [[2]], "m": {"k": 1}}
-    assert second == {"l": [], "s": {"u": None, "h": 2.0}, "ll": None, "m": {}}
+    assert first == {"l": [1], "s": {"u": 7, "h": 1.0}, "ll": [[2]], "m": {"k": 1}, "c": 9, "f": [1, 2]}
+    assert second == {"l": [], "s": {"u": None, "h": 2.0}, "ll": None, "m": {}, "c": 9, "f": [3, 4]}
 
 
 def test_unsigned_numbers_of_pandas_are_taken(spark: SparkSession) -> None:

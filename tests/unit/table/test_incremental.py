@@ -183,3 +183,13 @@ def test_a_renewed_marker_says_of_the_columns_what_the_table_does(spark: SparkSe
     assert marker is not None
     assert StructType.fromJson(json.loads(marker.schema)) == spark.table(table.sql).schema
     assert StructType.fromJson(json.loads(marker.schema))["a"].metadata == {"comment": "ours"}
+
+
+def test_columns_that_the_table_has_no_stats_of_are_a_warning(
+    spark: SparkSession, table: TableName, caplog: pytest.LogCaptureFixture
+) -> None:
+    wanted = made(spark, table, rows(0, 100), by=("a",))
+    go(spark, rows(100, 110), wanted)
+    assert "zorder_stats_columns" not in caplog.text
+    go(spark, rows(110, 120), replace(wanted, stats_columns=("ID", "s")))
+    assert f"zorder_stats_columns of {table} names s, which the table has no stats of" in caplog.text

@@ -1,12 +1,23 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError
+from dbt_zorder.table import build as build_module
+from dbt_zorder.table import journal
+from dbt_zorder.table.append import append
+from dbt_zorder.table.build import build, write_data
+from dbt_zorder.table.journal import ready_entries
 from dbt_zorder.table.listing import below, below_uri, check_same_files, list_data
+from tests.support import unique
+from tests.unit.table.batches import folder as folder_of
+from tests.unit.table.batches import made, rows, same
 
 NAMES = ["a.parquet", "path=1/b.parquet", "p=x%2F ü/q=[y]/c.parquet"]
 
@@ -49,3 +60,48 @@ def test_a_change_is_noticed(spark: SparkSession, folder: Path) -> None:
     (folder / "new.parquet").write_text("x")
     with pytest.raises(BuildError, match=r"added 1 and removed 1 files of d\.t"):
         check_same_files(spark, str(folder), before, "d.t")
+
+
+def test_a_build_gives_up_where_a_batch_comes_in_beside_it(
+    spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table is served from the same place all the while, and the build may not have the batch's rows."""
+    table = TableName(database, unique("watched"))
+    wanted = made(spark, table, rows(0, 100))
+
+    def meanwhile(*args: Any) -> None:
+        write_data(*args)
+        monkeypatch.setattr(build_module, "write_data", write_data)
+        append(spark, spark.sql(rows(100, 120)), wanted)
+
+    monkeypatch.setattr(build_module, "write_data", meanwhile)
+    with pytest.raises(BuildError, match=r"Another run added 1 and removed 0 files"):
+        build(spark, spark.sql(rows(0, 50)), wanted)
+    assert same(spark.table(table.sql), spark.sql(rows(0, 120)))
+    build(spark, spark.sql(rows(0, 50)), wanted)
+    assert spark.table(table.sql).count() == 50
+
+
+@pytest.mark.parametrize("left", ["a ready batch", "no files"])
+def test_what_was_so_before_a_build_is_no_obstacle(
+    spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch, left: str
+) -> None:
+    table = TableName(database, unique("watched"))
+    wanted = made(spark, table, rows(0, 100))
+    if left == "no files":
+        shutil.rmtree(folder_of(spark, table))
+    else:
+        with monkeypatch.context() as patched:
+            patched.setattr(journal, "carry_out", fail)
+            with pytest.raises(BuildError, match="safe in its journal"):
+                append(spark, spark.sql(rows(100, 120)), wanted)
+        info = describe(spark, table)
+        assert info is not None
+        assert ready_entries(spark, info.location)
+    build(spark, spark.sql(rows(0, 50)), wanted)
+    assert spark.table(table.sql).count() == 50
+
+
+def fail(*_: object) -> None:
+    msg = "injected"
+    raise RuntimeError(msg)
