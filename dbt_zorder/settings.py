@@ -17,6 +17,9 @@ ANSI = "spark.sql.ansi.enabled"
 CASE_SENSITIVE = "spark.sql.caseSensitive"
 """With it names that differ by case alone are those of different columns, also in files."""
 
+SESSION_ZONE = "spark.sql.session.timeZone"
+"""By default the zone of the machine."""
+
 DATETIME_TO_STRING = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
 """With it a date that is compared with a text is compared as a text."""
 

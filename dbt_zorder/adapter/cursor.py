@@ -38,6 +38,11 @@ class SessionHandle(SessionConnectionWrapper):
             raise DbtRuntimeError(msg)
         return self._opened
 
+    def fetchmany(self, size: int) -> list[Row]:
+        """Return the first rows of the query, where dbt limits them."""
+        assert isinstance(self._cursor, _SessionCursor)
+        return self._cursor.fetchmany(size)
+
     def cancel(self) -> None:
         """End the Spark jobs of this connection's thread, and let nothing more begin by it.
 
@@ -86,3 +91,8 @@ class _SessionCursor(Cursor):
     def fetchone(self) -> Row | None:
         with told(self._sql):
             return super().fetchone()
+
+    def fetchmany(self, size: int) -> list[Row]:
+        assert self._df is not None
+        with told(self._sql):
+            return self._df.take(size)

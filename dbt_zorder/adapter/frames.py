@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructField, TimestampNTZType
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructField, StructType, TimestampNTZType
 
 from dbt_zorder.sql import quote_name
 
@@ -26,22 +27,30 @@ _LISTS = {pa.types.is_list: pa.list_, pa.types.is_large_list: pa.large_list}
 
 
 def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """Return an Arrow table as a DataFrame; timestamps without a zone are in that of the session."""
-    if int(pyspark.__version__.split(".")[0]) >= 4:
-        return spark.createDataFrame(table)
-    # PySpark 3.5 takes no Arrow table, and pandas, which it does take, need not be installed
-    from pyspark.sql.pandas.types import from_arrow_schema
+    """Return an Arrow table as a DataFrame; timestamps without a zone are in that of the session.
 
-    rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
-    df = spark.createDataFrame(rows, schema, verifySchema=False)
-    # PySpark itself would take the zone of this process for that of the session
-    casts = {field.name: f.col(quote_name(field.name)).cast("timestamp") for field in schema if _is_naive(field)}
+    It is Spark that brings them there, also those that a change of clocks has twice or leaves out: PySpark would refuse
+    these, and zones that only Spark knows.
+    """
+    naive = [field.name for field in table.schema if pa.types.is_timestamp(field.type) and field.type.tz is None]
+    schema = from_arrow_schema(table.schema)
+    fields = [StructField(field.name, TimestampNTZType()) if field.name in naive else field for field in schema.fields]
+    if int(pyspark.__version__.split(".")[0]) >= 4:
+        df = spark.createDataFrame(table, StructType(fields)) if naive else spark.createDataFrame(table)
+    else:
+        # PySpark 3.5 takes no Arrow table, and pandas, which it does take, need not be installed
+        rows = list(zip(*map(_values, table.columns), strict=True))
+        df = spark.createDataFrame(rows, StructType(fields), verifySchema=False)
+    casts = {name: f.col(quote_name(name)).cast("timestamp") for name in naive}
     return df.withColumns(casts) if casts else df
 
 
-def _is_naive(field: StructField) -> bool:
-    return isinstance(field.dataType, TimestampNTZType)
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column as PySpark takes them: a map as a dictionary, not as pairs."""
+    values: list[Any] = column.to_pylist()
+    if pa.types.is_map(column.type):
+        return [None if pairs is None else dict(pairs) for pairs in values]
+    return values
 
 
 def spark_frame(spark: SparkSession, result: Any) -> DataFrame | None:

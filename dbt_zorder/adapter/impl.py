@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import get_ident
@@ -25,6 +26,7 @@ from dbt_zorder.adapter.scope import Scope
 from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format, merge_format
+from dbt_zorder.settings import SESSION_ZONE
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import BuildReport, build
@@ -35,6 +37,10 @@ from dbt_zorder.table.optimize import recover
 from dbt_zorder.table.remove import drop_table, rename_stats
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.snapshot import SnapshotColumns, take_snapshot
+
+_LOG = logging.getLogger("dbt_zorder")
+_OF_UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT", "Z", "+00:00")
+_warned_of_zone: set[tuple[str, str]] = set()
 
 
 class ZorderAdapter(OperationsAdapter):
@@ -116,6 +122,20 @@ class ZorderAdapter(OperationsAdapter):
             before = known if now is not None else None
             report = increment(self.session, self.session.sql(sql), request, how, before)
         return ZorderResponse.of_increment(report)
+
+    @available.parse_none
+    def zorder_warn_of_zone(self, model: str) -> None:
+        """Say so where dbt's batches, which are of UTC, may hold rows of two partitions of the session's zone."""
+        zone = str(self.session.conf.get(SESSION_ZONE)) if self.zorder_in_session() else "UTC"
+        if zone in _OF_UTC or (model, zone) in _warned_of_zone:
+            return
+        _warned_of_zone.add((model, zone))
+        _LOG.warning(
+            "%s: batches of dbt are days or hours of UTC, and this session's time zone is %s. Where partition_by is of "
+            "that zone, as cast(ts as date) is, a batch has rows of two partitions and replaces a part of the one "
+            "before it: rows are lost. Set %s to UTC in server_side_parameters, or part the table by UTC.",
+            model, zone, SESSION_ZONE,
+        )  # fmt: skip
 
     @available.parse_none
     def zorder_merge(

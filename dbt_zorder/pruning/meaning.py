@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from dbt_zorder.jvm import has_jvm
-from dbt_zorder.settings import ANSI, CASE_SENSITIVE, DATETIME_TO_STRING, ESCAPED_LITERALS
+from dbt_zorder.settings import ANSI, CASE_SENSITIVE, DATETIME_TO_STRING, ESCAPED_LITERALS, SESSION_ZONE
 from dbt_zorder.sql import quote_string
 
 Settings = tuple[str | None, ...]
@@ -34,7 +34,7 @@ PROBES = {
 """Tests of what a predicate's text means, and the setting that each depends on; none of them ever fails."""
 
 _OTHERS = (
-    "spark.sql.session.timeZone",
+    SESSION_ZONE,
     "spark.sql.legacy.timeParserPolicy",
     CASE_SENSITIVE,
     "spark.sql.ansi.doubleQuotedIdentifiers",

@@ -23,6 +23,7 @@
 
 {#- A view with its comments. Columns are those of the query, in its own spelling. -#}
 {% macro spark_zorder__create_view_as(relation, sql) -%}
+  {%- set sql = compiled_code if sql is none else sql -%} {#- of the clone of a Python model -#}
   {%- set columns = get_columns_in_query(sql) if config.persist_column_docs() and model.columns else [] -%}
   {%- set described = adapter.zorder_documented(validate_doc_columns(relation, model.columns, columns), columns) if columns else {} %}
   create or replace view {{ relation }}

@@ -32,6 +32,9 @@
       ~ "the grain " ~ config.get('batch_size') ~ ": each batch replaces the partitions that it has rows of."
     ) %}
   {%- endif -%}
+  {%- if strategy == 'microbatch' -%}
+    {% do adapter.zorder_warn_of_zone(model.name) %}
+  {%- endif -%}
   {{ return({
     'strategy': strategy,
     'overwrite': strategy in ['insert_overwrite', 'microbatch'],

@@ -13,7 +13,7 @@ from dbt_zorder.adapter.impl import ZorderAdapter
 from dbt_zorder.table import journal
 from dbt_zorder.table.files import move
 from tests.functional.incremental import QUERY, ROWS, VARS, Incremental, config
-from tests.support import checksum
+from tests.support import checksum, settings
 
 
 class TestAppend(Incremental):
@@ -252,8 +252,13 @@ class TestMicrobatch(Incremental):
         expected = f"select *, cast(at as date) as day from {project.test_schema}.events"
         run_dbt(["run", *window])
         self.check(project, spark, expected)
-        run_dbt(["run", *window])
+        with settings(spark, {"spark.sql.session.timeZone": "UTC"}):
+            _, log = run_dbt_and_capture(["run", *window])
+            assert "batches of dbt are days or hours of UTC" not in log
         self.check(project, spark, expected)
+        with settings(spark, {"spark.sql.session.timeZone": "Europe/Berlin"}):
+            _, log = run_dbt_and_capture(["run", "--select", "m", *window])
+        assert "m: batches of dbt are days or hours of UTC, and this session's time zone is Europe/Berlin" in log
 
     def test_a_view_gives_way_to_all_batches_not_to_the_last(self, project: Any, spark: SparkSession) -> None:
         path = Path(project.project_root) / "models" / "m.sql"

@@ -214,7 +214,7 @@ class TestTypes:
     def test_a_seed_with_zorder_by_is_z_ordered(self, project: Any, spark: SparkSession) -> None:
         (result,) = run_dbt(["seed", "--full-refresh", "--select", "zordered"])
         assert result.adapter_response["files_written"] == 2
-        assert result.message.startswith("zorder: 2 files, point query on id reads 1.3 of 2, day 1 of 2")
+        assert result.message.startswith("zorder: 2 files, point query on id reads 1 of 2, day 1 of 2")
         name = f"{project.test_schema}.zordered"
         assert pruning.explain(spark, name, "day = date'2020-01-02'").files_read == 1
         assert pruning.sound(spark, name, ["id = 1", "day is null"]) == []

@@ -53,3 +53,10 @@ def test_over_spark_connect_what_is_tagged_is_interrupted() -> None:
     handle.close()
     assert [name for name, _ in session.said] == ["addTag", "interruptTag", "removeTag"]
     assert len({tag for _, tag in session.said}) == 1
+
+
+def test_some_rows_are_fetched_where_dbt_limits_them(spark: SparkSession) -> None:
+    handle = SessionHandle(spark)
+    handle.cursor().execute("SELECT id FROM range(9) ORDER BY id")
+    assert handle.fetchmany(2) == [(0,), (1,)]
+    handle.close()

@@ -99,3 +99,24 @@ def test_unsigned_numbers_of_pandas_are_taken(spark: SparkSession) -> None:
     df = spark_frame(spark, pandas.DataFrame({"u": pandas.Series([1, 2**32 - 1], dtype="uint32")}))
     assert df is not None
     assert [row.u for row in df.collect()] == [1, 2**32 - 1]
+
+
+@pytest.mark.parametrize("version", ["4.1.0", "3.5.6"])
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "GMT+02:00"])
+def test_times_of_a_change_of_clocks_are_taken_as_spark_takes_them(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, version: str, zone: str
+) -> None:
+    monkeypatch.setattr(pyspark, "__version__", version)
+    texts = ["2024-10-27 02:30:00", "2024-03-31 02:30:00"]
+    times = [dt.datetime.fromisoformat(text) for text in texts]
+    with settings(spark, {"spark.sql.session.timeZone": zone}):
+        table = pa.table({"at": pa.array(times, pa.timestamp("ns")), "n": [1, 2]})
+        found = arrow_frame(spark, table).orderBy("n").selectExpr("unix_micros(at)").collect()
+        assert found == [spark.sql(f"SELECT unix_micros(TIMESTAMP '{text}')").first() for text in texts]
+
+
+@pytest.mark.parametrize("version", ["4.1.0", "3.5.6"])
+def test_maps_are_kept(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr(pyspark, "__version__", version)
+    table = pa.table({"m": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64()))})
+    assert [row.m for row in arrow_frame(spark, table).collect()] == [{"k": 1}, None]
