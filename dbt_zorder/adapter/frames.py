@@ -23,7 +23,6 @@ _PLAIN = {
     "uint64": pa.decimal128(20),
     "halffloat": pa.float32(),
 }
-_LISTS = {pa.types.is_list: pa.list_, pa.types.is_large_list: pa.large_list}
 
 
 def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
@@ -32,11 +31,13 @@ def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     It is Spark that brings them there, also those that a change of clocks has twice or leaves out: PySpark would refuse
     these, and zones that only Spark knows.
     """
+    takes_arrow = int(pyspark.__version__.split(".")[0]) >= 4
     naive = [field.name for field in table.schema if pa.types.is_timestamp(field.type) and field.type.tz is None]
-    schema = from_arrow_schema(table.schema)
+    # those inside others, too, where PySpark itself would take the zone of this process for that of the session
+    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=not takes_arrow)
     fields = [StructField(field.name, TimestampNTZType()) if field.name in naive else field for field in schema.fields]
-    if int(pyspark.__version__.split(".")[0]) >= 4:
-        df = spark.createDataFrame(table, StructType(fields)) if naive else spark.createDataFrame(table)
+    if takes_arrow:
+        df = spark.createDataFrame(table, StructType(fields))
     else:
         # PySpark 3.5 takes no Arrow table, and pandas, which it does take, need not be installed
         rows = list(zip(*map(_values, table.columns), strict=True))
@@ -84,9 +85,8 @@ def _taken(kind: pa.DataType) -> pa.DataType:
         return pa.map_(_taken(kind.key_type), _taken(kind.item_type))
     if pa.types.is_dictionary(kind):
         return _taken(kind.value_type)
-    if pa.types.is_fixed_size_list(kind):
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(_taken(kind.value_type)))
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return pa.list_(kind.value_field.with_type(_taken(kind.value_type)))
-    for is_kind, made in _LISTS.items():
-        if is_kind(kind):
-            return made(kind.value_field.with_type(_taken(kind.value_type)))
     return _PLAIN.get(str(kind), kind)

@@ -115,6 +115,21 @@ def test_times_of_a_change_of_clocks_are_taken_as_spark_takes_them(
         assert found == [spark.sql(f"SELECT unix_micros(TIMESTAMP '{text}')").first() for text in texts]
 
 
+def test_times_inside_others_are_not_moved_by_the_zone_of_the_process(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pyspark, "__version__", "3.5.6")
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+            df = arrow_frame(spark, pa.table({"l": [[dt.datetime(2020, 1, 2, 3, 4, 5)]]}))
+            assert df.selectExpr("cast(l[0] as string)").collect() == [("2020-01-02 03:04:05",)]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
 @pytest.mark.parametrize("version", ["4.1.0", "3.5.6"])
 def test_maps_are_kept(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     monkeypatch.setattr(pyspark, "__version__", version)
