@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import get_ident
@@ -23,10 +22,10 @@ from dbt_zorder.adapter.progress import progress
 from dbt_zorder.adapter.requests import build_request, snapshot_settings
 from dbt_zorder.adapter.response import ZorderResponse
 from dbt_zorder.adapter.scope import Scope
+from dbt_zorder.adapter.zone import warn_of_zone
 from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format, merge_format
-from dbt_zorder.settings import SESSION_ZONE
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import BuildReport, build
@@ -37,10 +36,6 @@ from dbt_zorder.table.optimize import recover
 from dbt_zorder.table.remove import drop_table, rename_stats
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.snapshot import SnapshotColumns, take_snapshot
-
-_LOG = logging.getLogger("dbt_zorder")
-_OF_UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT", "Z", "+00:00")
-_warned_of_zone: set[tuple[str, str]] = set()
 
 
 class ZorderAdapter(OperationsAdapter):
@@ -126,16 +121,8 @@ class ZorderAdapter(OperationsAdapter):
     @available.parse_none
     def zorder_warn_of_zone(self, model: str) -> None:
         """Say so where dbt's batches, which are of UTC, may hold rows of two partitions of the session's zone."""
-        zone = str(self.session.conf.get(SESSION_ZONE)) if self.zorder_in_session() else "UTC"
-        if zone in _OF_UTC or (model, zone) in _warned_of_zone:
-            return
-        _warned_of_zone.add((model, zone))
-        _LOG.warning(
-            "%s: batches of dbt are days or hours of UTC, and this session's time zone is %s. Where partition_by is of "
-            "that zone, as cast(ts as date) is, a batch has rows of two partitions and replaces a part of the one "
-            "before it: rows are lost. Set %s to UTC in server_side_parameters, or part the table by UTC.",
-            model, zone, SESSION_ZONE,
-        )  # fmt: skip
+        if self.zorder_in_session():
+            warn_of_zone(self.session, model)
 
     @available.parse_none
     def zorder_merge(
@@ -264,7 +251,7 @@ def _build(spark: SparkSession, df: DataFrame, request: BuildRequest, *, is_firs
     """Build a table in the format that it is asked for; with ``is_first`` only where there is none at the swap."""
     if request.file_format in FORMATS:
         return build_format(spark, df, request)
-    return build(spark, df, request, (lambda: check_absent(spark, request.table)) if is_first else lambda: None)
+    return build(spark, df, request, (lambda: check_absent(spark, request.table)) if is_first else None)
 
 
 @contextmanager

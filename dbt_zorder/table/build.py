@@ -72,7 +72,7 @@ class BuildReport:
 
 
 def build(
-    spark: SparkSession, df: DataFrame, request: BuildRequest, guard: Callable[[], None] = lambda: None
+    spark: SparkSession, df: DataFrame, request: BuildRequest, guard: Callable[[], None] | None = None
 ) -> BuildReport:
     """Run a query into a new version of a table and swap it in.
 
@@ -82,7 +82,8 @@ def build(
         spark: the session.
         df: the query.
         request: what to build of it.
-        guard: called just before the swap; what it raises abandons the build.
+        guard: called just before the swap; what it raises abandons the build. By default it finds out whether another
+            run has added rows to the version that is replaced; callers that know its files from before give their own.
 
     Raises:
         ColumnError, ConfigError: the request does not fit the query, or its root lies in a folder that goes with the
@@ -99,7 +100,7 @@ def build(
     definition = definition_of(df, request)
     root = root_of(spark, request.table, request.location_root)
     _check_root(root, base, request)
-    unchanged = watch(spark, request.table, base)
+    guard = guard or watch(spark, request.table, base)
     version = new_version()
     path = f"{root}/{version}"
     clock = Clock()
@@ -128,7 +129,6 @@ def build(
             check_version(spark, path, told)
             guard()
             forget_replaced(spark, path)
-            unchanged()
             # nothing between the last look and the swap
             publish(spark, request.table, definition, path, check_base(spark, request.table, base))
             check_served(spark, request.table, base, path)

@@ -130,7 +130,8 @@ def _build_with(
 ) -> BuildReport:
     """Build a new version of the rows that are there and those of a batch."""
     with rows_after(spark, rows, schema, request, batch) as state:
-        return build(spark, state, request, lambda: check_unchanged(spark, request.table, before))
+        known = None if before is None else lambda: check_unchanged(spark, request.table, before)
+        return build(spark, state, request, known)
 
 
 def _renew_marker(spark: SparkSession, info: TableInfo, marker: Marker | None, schema: StructType) -> None:

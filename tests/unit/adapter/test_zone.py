@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.adapter.zone import warn_of_zone
+from dbt_zorder.settings import SESSION_ZONE
+from tests.support import settings, unique
+
+
+@pytest.mark.parametrize(("zone", "warned"), [("UTC", 0), ("+00:00", 0), ("Europe/Berlin", 1)])
+def test_a_zone_that_is_not_utc_is_a_warning_said_once(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture, zone: str, warned: int
+) -> None:
+    model = unique("m")
+    with settings(spark, {SESSION_ZONE: zone}):
+        for _ in range(2):
+            warn_of_zone(spark, model)
+    assert caplog.text.count(f"{model}: batches of dbt are days or hours of UTC") == warned
