@@ -41,6 +41,7 @@ SHARES = {
     "tests/unit/table/test_append.py": 8,
     "tests/unit/table/test_aside.py": 2,
     "tests/unit/table/test_build.py": 3,
+    "tests/unit/table/test_build_columns.py": 2,
     "tests/unit/table/test_pilot.py": 3,
     "tests/unit/table/test_remove.py": 2,
     "tests/unit/table/test_rollback.py": 2,

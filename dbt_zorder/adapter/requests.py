@@ -70,9 +70,7 @@ def kept_settings(model: Mapping[str, Any]) -> ModelSettings:
     Of the others there is none: a snapshot is built by versions without ``zorder_by``, and a table may have been.
     """
     given = {key: model["config"].get(key) for key in _KEPT}
-    settings = ModelSettings.from_config(
-        model_name(model), {"zorder_by": ["any"], **{key: value for key, value in given.items() if value is not None}}
-    )
+    settings = ModelSettings.from_config(model_name(model), {**given, "zorder_by": ["any"]})
     assert settings is not None
     return settings
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.settings import session_aside, set_settings
+from dbt_zorder.settings import SESSION_ZONE, session_aside, set_settings
 
 _SET = re.compile(
     r"\A(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n)*"
@@ -79,7 +79,7 @@ class Scopes:
         """Put back at the model's end the setting that a statement changes, if it is a SET or RESET of one."""
         found = _SET.match(sql)
         if found is not None:
-            zone = "spark.sql.session.timeZone" if found["zone"] else None
+            zone = SESSION_ZONE if found["zone"] else None
             self._note(spark, zone or (found["key"] or found["reset"]).strip("`"))
 
     def note_changes(self, spark: SparkSession) -> None:

@@ -41,16 +41,25 @@ def columns_type(schema: StructType) -> StructType:
 
 def with_bounds(stats: DataFrame, change: Callable[[DataType | None, str, str], tuple[str, str]]) -> DataFrame:
     """Return stats with other bounds: ``change`` makes them of a column's type and the SQL of both."""
+
+    def changed(field: StructField, low: str, high: str, nulls: str) -> tuple[str, str, str]:
+        kind = field.dataType["max_value"].dataType if isinstance(field.dataType, StructType) else None
+        return *change(kind, low, high), nulls
+
+    return with_measures(stats, changed)
+
+
+def with_measures(stats: DataFrame, change: Callable[[StructField, str, str, str], tuple[str, str, str]]) -> DataFrame:
+    """Return stats with other bounds and counts: ``change`` makes them of a column's field and the SQL of all three."""
     columns = stats.schema["columns"].dataType if "columns" in stats.columns else None
     if not isinstance(columns, StructType):
         return stats
     fields = []
     for field in columns.fields:
         here = f"columns.{quote_name(field.name)}"
-        kind = field.dataType["max_value"].dataType if isinstance(field.dataType, StructType) else None
-        low, high = change(kind, f"{here}.min_value", f"{here}.max_value")
-        counted = f"'min_value', {low}, 'max_value', {high}, 'null_count', {here}.null_count"
-        fields.append(f"{quote_string(field.name)}, named_struct({counted})")
+        low, high, nulls = change(field, f"{here}.min_value", f"{here}.max_value", f"{here}.null_count")
+        measures = f"'min_value', {low}, 'max_value', {high}, 'null_count', {nulls}"
+        fields.append(f"{quote_string(field.name)}, named_struct({measures})")
     return stats.withColumn("columns", f.expr(f"named_struct({', '.join(fields)})"))
 
 

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructField
 
 from dbt_zorder.columns import ResolvedColumn, case_sensitive
 from dbt_zorder.settings import CASE_SENSITIVE, session_aside, settings
-from dbt_zorder.sql import quote_name, quote_string
+from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.collect import row_stats
+from dbt_zorder.stats.schema import with_measures
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -32,7 +34,7 @@ def without_misspelled(stats: DataFrame, table: str, columns: Sequence[ResolvedC
         columns: that they are of.
     """
     spark = stats.sparkSession
-    counts = [f"nulls{number}" for number in range(len(columns))]
+    counts = {column.name: f"nulls{number}" for number, column in enumerate(columns)}
     try:
         counted = _nulls_by_the_other(spark, table, columns)
     except Exception as exc:
@@ -41,15 +43,14 @@ def without_misspelled(stats: DataFrame, table: str, columns: Sequence[ResolvedC
             "read: %s", table, CASE_SENSITIVE, not case_sensitive(spark), str(exc).partition("\n")[0],
         )  # fmt: skip
         counted = []
-    others = spark.createDataFrame(counted, f"file_path STRING, {', '.join(f'{name} BIGINT' for name in counts)}")
-    fields = []
-    for name, column in zip(counts, columns, strict=True):
-        here = f"columns.{quote_name(column.name)}"
-        alike = f"{name} <=> {here}.null_count"  # not for a file that the other did not read
-        parts = (f"'{part}', if({alike}, {here}.{part}, NULL)" for part in ("min_value", "max_value", "null_count"))
-        fields.append(f"{quote_string(column.name)}, named_struct({', '.join(parts)})")
-    joined = stats.join(f.broadcast(others), "file_path", "left")
-    return joined.withColumn("columns", f.expr(f"named_struct({', '.join(fields)})")).drop(*counts)
+
+    def alike(field: StructField, low: str, high: str, nulls: str) -> tuple[str, str, str]:
+        same = f"{counts[field.name]} <=> {nulls}"  # not of a file that the other did not read
+        return f"if({same}, {low}, NULL)", f"if({same}, {high}, NULL)", f"if({same}, {nulls}, NULL)"
+
+    types = ", ".join(f"{name} BIGINT" for name in counts.values())
+    others = spark.createDataFrame(counted, f"file_path STRING, {types}")
+    return with_measures(stats.join(f.broadcast(others), "file_path", "left"), alike).drop(*counts.values())
 
 
 def _nulls_by_the_other(spark: SparkSession, table: str, columns: Sequence[ResolvedColumn]) -> list[Row]:

@@ -13,9 +13,7 @@ from dbt_zorder.errors import BuildError, ColumnError, ConfigError
 from dbt_zorder.layout.descent import apply_layout as apply
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.table import build as module
-from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import BuildReport, build, stats_table, warn_of_many
-from dbt_zorder.table.incremental import increment
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.version import is_version
 from tests.support import checksum, same_rows, settings, unique
@@ -271,39 +269,6 @@ def test_what_is_wrong_with_a_request_is_found_first(spark: SparkSession, table:
         run(spark, table, "SELECT 1 AS a, 2 AS A", by=("a",))
     assert describe(spark, table) is None
     assert versions(spark, table) == []
-
-
-@pytest.mark.parametrize("column", ["a.b", "it's", "sp ace", "ünï 漢", "tick`s", "UPPER", "__zorder_key0"])
-def test_columns_may_be_called_anything(spark: SparkSession, table: TableName, column: str) -> None:
-    quoted = "`" + column.replace("`", "``") + "`"
-    for _ in range(2):
-        report = run(spark, table, f"SELECT id AS {quoted}, 1 AS x FROM range(50)", by=(quoted,))
-    assert spark.table(table.sql).columns == [column, "x"]
-    assert report.summary.point_query_files == {column: 1.0}
-
-
-def test_every_type_that_can_be_ordered_is_built(spark: SparkSession, table: TableName) -> None:
-    query = """SELECT cast(id AS tinyint) t, cast(id AS decimal(38, 5)) d, cast(id AS float) f, id % 2 = 0 b,
-      cast(timestamp_seconds(id) AS timestamp_ntz) n, timestamp_seconds(id) ts, INTERVAL '1' SECOND * id i,
-      INTERVAL '1' MONTH * id m, cast(id AS binary) x, array(id) arr, named_struct('q r', named_struct('z', id)) st,
-      cast(id AS string) COLLATE UTF8_LCASE c, map(id, 1) other FROM range(100)"""
-    for by in (("t", "d", "f", "b", "n", "ts", "i", "m"), ("x", "arr", "st.`q r`.z", "c")):
-        report = run(spark, table, query, by=by, stats_columns=("st",))
-        assert (report.summary.files, report.summary.rows) == (4, 100)
-
-
-@pytest.mark.parametrize("by", ["st", "arr"])
-def test_a_column_that_only_begins_with_an_order_is_built_by(spark: SparkSession, table: TableName, by: str) -> None:
-    struct = "named_struct('x', id % 100, 'm', map(1, id))"
-    for _ in range(2):
-        report = run(spark, table, f"SELECT id, {struct} AS st, array({struct}) AS arr FROM range(500)", by=(by, "id"))
-    assert spark.table(table.sql).count() == report.summary.rows == 500
-    found = spark.table(stats_table(table).sql).select(f"columns.{by}.*")
-    assert {tuple(row) for row in found.collect()} == {(None, None, 0)}
-    assert list(report.summary.point_query_files) == ["id"]
-    batch = spark.sql(f"SELECT id, {struct} AS st, array({struct}) AS arr FROM range(500, 550)")
-    assert increment(spark, batch, request(table, (by,)), Batch()).appended is not None
-    assert spark.table(table.sql).count() == 550
 
 
 def test_text_literals_of_another_kind_are_refused_before_anything_is_done(
