@@ -85,8 +85,6 @@ def _taken(kind: pa.DataType) -> pa.DataType:
         return pa.map_(_taken(kind.key_type), _taken(kind.item_type))
     if pa.types.is_dictionary(kind):
         return _taken(kind.value_type)
-    if pa.types.is_large_list(kind):
-        return pa.large_list(kind.value_field.with_type(_taken(kind.value_type)))
-    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return pa.list_(kind.value_field.with_type(_taken(kind.value_type)))
     return _PLAIN.get(str(kind), kind)
