@@ -18,6 +18,7 @@ from dbt_zorder.formats.optimize import NATIVE
 from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS, idle_setting
 from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, parse_page_rows
 from dbt_zorder.stats.formats import FORMATS
+from dbt_zorder.table.request import IN_MEMORY
 
 
 @dataclass
@@ -35,6 +36,7 @@ class ZorderConfig(SparkConfig):
     zorder_grace_hours: float | None = None
     zorder_stats_columns: list[str] | str | None = None
     zorder_optimize: str | None = None
+    zorder_in_memory: str | int | None = None
     zorder_skip: bool | None = None
 
 
@@ -56,6 +58,7 @@ class ModelSettings:
     grace_hours: float
     stats_columns: tuple[str, ...]
     optimize: str
+    in_memory: int
     partition_by: tuple[str, ...]
     options: Mapping[str, str]
     properties: Mapping[str, str]
@@ -98,6 +101,7 @@ class ModelSettings:
             "grace_hours": reader.read("zorder_grace_hours", values.hours, 24.0),
             "stats_columns": reader.read("zorder_stats_columns", values.column_names, ()),
             "optimize": reader.read("zorder_optimize", values.one_of("auto", "never", NATIVE), "auto"),
+            "in_memory": reader.read("zorder_in_memory", values.memory, IN_MEMORY),
         }
         _check_curve(model, own, by)
         # a mistake is one even where it has no effect; what follows is dbt-spark's business without zorder_by

@@ -50,6 +50,7 @@ def build_request(settings: ModelSettings, relation: BaseRelation, model: Mappin
         keep_versions=settings.keep_versions,
         grace_hours=settings.grace_hours,
         file_format=settings.file_format,
+        in_memory=settings.in_memory,
     )
 
 

@@ -138,6 +138,20 @@ def file_size(value: Any) -> str | int:
     return value  # type: ignore[no-any-return]
 
 
+def memory(value: Any) -> int:
+    """Return bytes of memory, 0 for none of it."""
+    if value == "never" or (value == 0 and not isinstance(value, bool)):
+        return 0
+    try:
+        found = parse_size(value)
+    except ConfigError:
+        found = None
+    if found is None:
+        msg = "it must be 'never', a number of bytes from 1000, or a text like '64MB' or '1GB'."
+        raise ValueError(msg)
+    return found
+
+
 def weights(by: Sequence[str]) -> Callable[[Any], tuple[float, ...]]:
     """Return what reads one positive number a column, in their order."""
 

@@ -131,10 +131,13 @@ def levels_within(cells: int, nodes: int) -> int:
 def descend(forest: Forest, ranks: Ranks, tree_of_row: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     """Return the cell of every row at the last level: the scalar reference of the descent that Spark runs."""
     node = tree_of_row.astype(np.int64)
+    flat = np.ascontiguousarray(ranks).reshape(-1)
+    row = np.arange(len(ranks), dtype=np.int64) * ranks.shape[1]
     for level in forest.cuts:
-        here = level[:, node]
-        right = ((here > 0) & (ranks.T >= here)).any(axis=0)
-        node = 2 * node + right
+        # one column at most cuts a node; no rank reaches the cut of one that is not cut
+        column, cut = level.argmax(axis=0), level.max(axis=0)
+        cut[cut == 0] = np.iinfo(np.int32).max
+        node = 2 * node + (flat[row + column[node]] >= cut[node])
     return node
 
 

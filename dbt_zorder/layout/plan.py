@@ -19,6 +19,7 @@ from dbt_zorder.curve.grid import Grid, fit_grid
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.curve_plan import check_curve, curve_of, lay_out, sampled_keys
 from dbt_zorder.layout.decisions import boundaries_allowed
+from dbt_zorder.layout.fetched import Fetched
 from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.layout import Layout, OrderGrid
@@ -159,17 +160,22 @@ def _check_numbers(spec: LayoutSpec) -> None:
         raise ConfigError(msg)
 
 
-def plan_layout(df: DataFrame, spec: LayoutSpec) -> Layout:
+def plan_layout(df: DataFrame, spec: LayoutSpec, known: Fetched | int | None = None) -> Layout:
     """Count and sample a query, and lay out its output; see ``make_plan``."""
-    return make_plan(df, spec).layout
+    return make_plan(df, spec, known).layout
 
 
-def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
+def make_plan(df: DataFrame, spec: LayoutSpec, known: Fetched | int | None = None) -> Plan:
     """Count and sample a query, and grow the forest that cuts its output into files.
 
     The query runs twice here: once to count rows (metadata only, for a plain scan of Parquet) and once for the sample,
     which reads the key columns alone; where they are few, once for both. Besides, its first rows are read where nothing
     else tells how large a row is, or how long the text of the keys.
+
+    Args:
+        df: the query.
+        spec: what was asked for.
+        known: of the query: all of its rows, fetched with the spec's keys, or how many they are.
 
     Raises:
         ColumnError, ConfigError: as ``keys_for``.
@@ -180,8 +186,8 @@ def make_plan(df: DataFrame, spec: LayoutSpec) -> Plan:
     hashed = partition_hash(partition_columns) if partition_columns else None
     curve = curve_of(spec.curve, spec.encoding, len(keys))
     sampled = sampled_keys(curve, keys)
-    fetched = fetch_keys(df, sampled, hashed)
-    hashes, counts = _count(df, hashed, fetched)
+    fetched = known.keys if isinstance(known, Fetched) else fetch_keys(df, sampled, hashed)
+    hashes, counts = _count(df, hashed, fetched, known if isinstance(known, int) else None)
     rows = int(counts.sum())
     files, row_bytes = _files(df, spec, keys, counts)
     tasks = bundles(files, counts, row_bytes) if partition_columns else None
@@ -221,12 +227,13 @@ def bundles(files: Sequence[int], counts: npt.NDArray[np.int64], row_bytes: floa
 
 
 def _count(
-    df: DataFrame, hashed: str | None, fetched: pa.Table | None
+    df: DataFrame, hashed: str | None, fetched: pa.Table | None, rows: int | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     if fetched is not None and fetched.num_rows and hashed is not None:
         return np.unique(fetched["p"].to_numpy(), return_counts=True)
     if fetched is not None or hashed is None:
-        rows = df.count() if fetched is None else fetched.num_rows
+        if rows is None:
+            rows = df.count() if fetched is None else fetched.num_rows
         return np.zeros(1, dtype=np.int64), np.asarray([rows], dtype=np.int64)
     # each is a file at least: more than there may be need not come to the driver
     found = df.groupBy(f.expr(hashed).alias("p")).count().limit(MOST_FILES + 1).collect()

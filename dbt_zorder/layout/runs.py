@@ -72,15 +72,20 @@ def in_runs(place: str, place_bits: int, keys: Sequence[Key], runs: Sequence[Run
         keys: of the clustering columns.
         runs: what is to lie in runs, first things first; the last are left out where they have no place.
     """
-    runs = runs[: (LONG_BITS - place_bits) // _FEWEST_BITS]
+    runs, bits = room_for(runs, place_bits)
     if not runs:
         return place
-    bits = min(_MOST_BITS, (LONG_BITS - place_bits) // len(runs))
     behind = [bits * (len(runs) - number) for number in range(len(runs) + 1)]
     parts = [f"shiftleft(CAST({place} AS BIGINT), {behind[0]})"]
     for run, shift in zip(runs, behind[1:], strict=True):
         parts.append(f"shiftleft(CAST({_number(keys[run.key], run.unit)} AS BIGINT) & {(1 << bits) - 1}L, {shift})")
     return " + ".join(parts)
+
+
+def room_for(runs: Sequence[Run], place_bits: int) -> tuple[Sequence[Run], int]:
+    """Return the runs that have a place below so many bits of a BIGINT, the first ones, and the bits of each."""
+    kept = runs[: (LONG_BITS - place_bits) // _FEWEST_BITS]
+    return kept, min(_MOST_BITS, (LONG_BITS - place_bits) // max(1, len(kept)))
 
 
 def _number(key: Key, unit: int) -> str:

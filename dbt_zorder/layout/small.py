@@ -27,7 +27,7 @@ _SLACK = 6
 _ROW_BY_ROW = {"Project", "Filter"}
 """What gives a row at most for each that it gets."""
 
-_ROW_IN_PARTITION = (1 << 33) - 1
+ROW_IN_PARTITION = (1 << 33) - 1
 """These bits of ``monotonically_increasing_id`` number the rows of a Spark partition."""
 
 _NUMBER = "_zorder_number"
@@ -75,15 +75,15 @@ def fetch_few(df: DataFrame, narrow: DataFrame, most_rows: int) -> pa.Table | No
         narrow: what is needed of its rows, made of them by projections alone.
         most_rows: that may come to the driver.
     """
-    share = most_rows // max(1, _partitions(df))
+    share = most_rows // max(1, partitions_of(df))
     if not share:
         return None
-    row = f.monotonically_increasing_id().bitwiseAND(_ROW_IN_PARTITION)
+    row = f.monotonically_increasing_id().bitwiseAND(ROW_IN_PARTITION)
     numbered = narrow.select("*", row.alias(_NUMBER)).where(f.col(_NUMBER) < share)  # a limit would shuffle the rows
     table = collect_arrow(numbered.withColumn(_NUMBER, f.col(_NUMBER) == share - 1))
     return None if pc.any(table[_NUMBER]).as_py() else table.drop_columns([_NUMBER])
 
 
-def _partitions(df: DataFrame) -> int:
+def partitions_of(df: DataFrame) -> int:
     """Return in how many Spark partitions the rows of a query come; of a staged one, that keeps them."""
     return int(df._jdf.queryExecution().toRdd().getNumPartitions())

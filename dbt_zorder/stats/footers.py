@@ -23,11 +23,14 @@ from pyspark.sql import types as t
 from dbt_zorder.arrow import takes_arrow
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.stats.listing import data_files, local_file
-from dbt_zorder.stats.local import LocalStats
+from dbt_zorder.stats.local import ARROW, LocalStats
 from dbt_zorder.stats.schema import stats_schema
 
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 """Keys that Spark leaves in the footer of a file whose dates are to be moved to another calendar by its readers."""
+
+_WRITERS = ("parquet-mr version ", f"{ARROW} version ")
+"""Of files that also name a version of Spark: its own writer, and Arrow where we wrote them (``table.arrow_files``)."""
 
 _PHYSICAL = {"BOOLEAN", "INT32", "INT64", "BYTE_ARRAY"}
 """How those types are stored; a decimal of fixed length is of the legacy format."""
@@ -144,8 +147,8 @@ def _open(name: str, size: int) -> pq.FileMetaData:
     if length != footer.serialized_size:
         raise _InexactError
     told = footer.metadata or {}
-    by_spark = b"org.apache.spark.version" in told and str(footer.created_by).startswith("parquet-mr version ")
-    if not by_spark or any(key in told for key in _LEGACY):
+    ours = b"org.apache.spark.version" in told and str(footer.created_by).startswith(_WRITERS)
+    if not ours or any(key in told for key in _LEGACY):
         raise _InexactError
     return footer
 

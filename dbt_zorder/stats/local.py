@@ -22,10 +22,10 @@ from dbt_zorder.disk import on_disk
 SCHEMA_KEY = "org.apache.spark.sql.parquet.row.metadata"
 """Under which Spark's own writer keeps a file's schema, and its readers look for it."""
 
-_VERSION_KEY = "org.apache.spark.version"
+VERSION_KEY = "org.apache.spark.version"
 """With it, and without the keys of another calendar, readers take dates and times for what they say."""
 
-_ARROW = "parquet-cpp-arrow"
+ARROW = "parquet-cpp-arrow"
 """How the name of Arrow's own writer begins."""
 
 MOST_BYTES = 64 << 20
@@ -79,7 +79,7 @@ def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
     except OSError:
         return None
     try:
-        told = {SCHEMA_KEY: stats.schema.json(), _VERSION_KEY: stats.spark.version}
+        told = {SCHEMA_KEY: stats.schema.json(), VERSION_KEY: stats.spark.version}
         rows = stats.rows.sort_by("file_path").replace_schema_metadata(told)
         pq.write_table(rows, file)
         os.chmod(file, place.mode)
@@ -103,7 +103,7 @@ def read_local(spark: SparkSession, folder: str) -> LocalStats | None:
         names = sorted(name for name in os.listdir(place.path) if name[0] not in "._")
         files = [pq.ParquetFile(f"{place.path}/{name}") for name in names]
         told = {(file.metadata.metadata or {}).get(SCHEMA_KEY.encode(), b"") for file in files}
-        if len(told) != 1 or not all(str(file.metadata.created_by).startswith(_ARROW) for file in files):
+        if len(told) != 1 or not all(str(file.metadata.created_by).startswith(ARROW) for file in files):
             return None
         if _are_large([file.metadata for file in files]):
             return None

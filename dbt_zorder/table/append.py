@@ -15,6 +15,7 @@ from dbt_zorder.catalog import TableInfo, describe
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.plan import keys_for
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.local import read_local
@@ -25,6 +26,7 @@ from dbt_zorder.table.build import refresh_stats, write_data
 from dbt_zorder.table.checks import check_base, location_of, verify
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.files import delete_path, list_files
+from dbt_zorder.table.held_rows import hold_rows
 from dbt_zorder.table.listing import below_uri, check_same_files, list_data
 from dbt_zorder.table.place import place
 from dbt_zorder.table.request import BuildRequest, stats_columns, without_null_partitions
@@ -88,19 +90,24 @@ def append(
     assert info is not None
     statistics = analyzed(spark, request.table, info)
     clock = Clock()
-    with staged(without_null_partitions(df, request)) as held:
-        source = held.rows
+    with staged(without_null_partitions(df, request)) as query:
+        source = query.rows
         with clock.phase("sample"):
             before = list_data(spark, info.location) if before is None else before
             standing = standing or known_standing(spark, info.location, df.schema, request.spec)
-            rows = held.count_kept()
-            layout = None if rows == 0 else place(source, request, standing, fresh=overwrite, rows=rows)
+            tree = standing.tree.layout if standing.tree is not None else None
+            keys = keys_for(source, request.spec) if tree is None else tree.keys
+            held, rows = hold_rows(query, request, keys, info.location, tree)
+            rows = query.count_kept() if rows is None else rows
+            layout = None
+            if rows != 0:
+                layout = place(source, request, standing, fresh=overwrite, known=rows if held is None else held.fetched)
         if layout is None or layout.rows == 0:
             return AppendReport(0, 0, 0, 0, clock.seconds, standing)
         entry = journal.open_entry(spark, info.location)
         try:
             with clock.phase("write"):
-                write_data(source, layout, request, entry.data)
+                write_data(source, layout, request, entry.data, held)
             with clock.phase("stats"):
                 files = _stage_stats(spark, entry, df, _columns(df, layout, request, standing), standing)
                 summary = add_up(files, [])

@@ -18,7 +18,7 @@ from dbt_zorder.columns import case_sensitive, resolve_all
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.sizing import measured_row, parse_size
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.settings import open_files
@@ -31,6 +31,7 @@ from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, che
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.collect import collect_old, delete_version
 from dbt_zorder.table.files import delete_path, has_client
+from dbt_zorder.table.held_rows import HeldRows, hold_rows
 from dbt_zorder.table.listing import watch
 from dbt_zorder.table.partitions import let_folders_tell
 from dbt_zorder.table.pilot import sized_layout
@@ -105,19 +106,21 @@ def build(
     path = f"{root}/{version}"
     clock = Clock()
     try:
-        with staged(without_null_partitions(df, request)) as held:
-            source = held.rows
+        with staged(without_null_partitions(df, request)) as query:
+            source = query.rows
             with clock.phase("sample"):
                 write_marker(spark, path, _marker(spark, request, definition, root, version, base))
                 spec = request.spec
+                held, rows = hold_rows(query, request, keys_for(df, spec), path)
                 if base is not None and version_of(base.location):
                     location = base.location
                     spec = with_row_bytes(spec, df, base, lambda: known_sizes(spark, location))
-                layout = plan_layout(source, spec)
-                layout = sized_layout(source, layout, spec, path, lambda rows, to: write_rows(rows, request, to))
+                measured = held.with_row_bytes(spec) if held is not None else spec
+                layout = plan_layout(source, measured, rows if held is None else held.fetched)
+                layout = sized_layout(source, layout, spec, path, lambda df, to: write_rows(df, request, to), held)
                 warn_of_many(layout, request.table)
             with beside_vacuum(spark, request.table, path), clock.phase("write"):
-                write_data(source, layout, request, path)
+                write_data(source, layout, request, path, held)
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):
                 columns = stats_columns(df, layout, request)
                 stats = write_stats(collect_path(spark, path, df.schema, columns, version), path)
@@ -161,8 +164,11 @@ def warn_of_many(layout: Layout, table: TableName) -> None:
         )
 
 
-def write_data(df: DataFrame, layout: Layout, request: BuildRequest, path: str) -> None:
-    """Write the clustered rows to ``path``: one file a Spark partition."""
+def write_data(df: DataFrame, layout: Layout, request: BuildRequest, path: str, held: HeldRows | None = None) -> None:
+    """Write the clustered rows to ``path``: one file a Spark partition, or from here those that are held."""
+    if held is not None:
+        held.write(df.sparkSession, layout, path)
+        return
     write_rows(apply_layout(df, layout, open_files(df.sparkSession)), request, path)
 
 

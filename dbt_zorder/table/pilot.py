@@ -17,6 +17,7 @@ from dbt_zorder.layout.sizing import parse_size
 from dbt_zorder.settings import open_files
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.table.files import delete_path, has_client
+from dbt_zorder.table.held_rows import HeldRows
 from dbt_zorder.table.listing import list_data
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -26,7 +27,12 @@ _FILES = 3
 
 
 def sized_layout(
-    df: DataFrame, layout: Layout, spec: LayoutSpec, path: str, write: Callable[[DataFrame, str], None]
+    df: DataFrame,
+    layout: Layout,
+    spec: LayoutSpec,
+    path: str,
+    write: Callable[[DataFrame, str], None],
+    held: HeldRows | None = None,
 ) -> Layout:
     """Return a layout whose files come out at the size that was asked for.
 
@@ -40,10 +46,14 @@ def sized_layout(
         spec: what was asked for.
         path: folder of the version.
         write: writes rows to a folder as the table's are written.
+        held: the query's rows, if they are: then files are measured in memory.
     """
     target = parse_size(spec.file_size)
     if spec.files is not None or target is None or spec.row_bytes is not None or layout.files < 2:
         return layout
+    if held is not None:
+        row_bytes = held.measured_row(layout, _spread(layout))
+        return layout if row_bytes is None else plan_layout(df, replace(spec, row_bytes=row_bytes), held.fetched)
     if not has_client(df.sparkSession):
         _LOG.debug("files are sized by an estimate, because nothing can be deleted over this connection")
         return layout

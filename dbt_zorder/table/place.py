@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from pyspark.sql import DataFrame
 
+from dbt_zorder.layout.fetched import Fetched
 from dbt_zorder.layout.groups import count_cells, in_one_file, regroup
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.pages import batch_levels, page_levels, page_rows_of
+from dbt_zorder.layout.placing import cells_of
 from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.sizing import SPLIT_ABOVE, measured_row, parse_size
 from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes
@@ -17,7 +20,9 @@ from dbt_zorder.table.standing import Standing
 from dbt_zorder.table.tree import target_bytes
 
 
-def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, rows: int | None = None) -> Layout:
+def place(
+    df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, known: Fetched | int | None = None
+) -> Layout:
     """Return where the rows of a batch go: through the version's tree if that can tell them apart.
 
     Args:
@@ -25,13 +30,15 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
         request: of the model.
         standing: of the version.
         fresh: the batch makes whole partitions, which are best laid out by themselves.
-        rows: of the batch, if they are counted already.
+        known: the batch's rows, fetched with the keys of the tree, or how many they are, as far as that is known.
     """
+    fetched = known if isinstance(known, Fetched) else None
+    rows = known.count if isinstance(known, Fetched) else known
     tree = standing.tree
     table_bytes, table_rows = standing.size
     if fresh:
         row_bytes = measured_row(standing.files, parse_size(request.spec.file_size))
-        return plan_layout(df, replace(request.spec, row_bytes=row_bytes))
+        return plan_layout(df, replace(request.spec, row_bytes=row_bytes), known)
     target = target_bytes(request.spec, tree, table_bytes)
     row_bytes = measured_row(standing.files, target)
     spec = replace(request.spec, row_bytes=row_bytes)
@@ -48,14 +55,18 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
             whole = _whole(df, tree.layout, rows, request) if alone else None
             if whole is not None:
                 return whole
-        counts = count_cells(df, tree.layout, rows, small=cut) if most_bytes and not alone else None
+        counts = None
+        if most_bytes and not alone and fetched is not None:
+            counts = np.bincount(cells_of(fetched.keys, tree.layout), minlength=1 << len(tree.layout.levels))
+        elif most_bytes and not alone:
+            counts = count_cells(df, tree.layout, rows, small=cut)
         if counts is not None and (row_bytes or counts.sum() * most_bytes <= SPLIT_ABOVE * target):
             layout = regroup(tree.layout, counts, target / most_bytes)
             if layout is not None:
                 return layout
         # clustered by what the version is clustered by, also if the model says otherwise by now
         spec = replace(spec, by=[key.column.sql for key in tree.layout.keys], weights=None)
-    return plan_layout(df, replace(spec, files=None, file_size=target))
+    return plan_layout(df, replace(spec, files=None, file_size=target), known)
 
 
 def _whole(df: DataFrame, layout: Layout, rows: int, request: BuildRequest) -> Layout | None:

@@ -16,6 +16,9 @@ from dbt_zorder.table.build import build, stats_table, write_data
 from dbt_zorder.table.optimize import recover
 from tests.support import checksum, unique
 from tests.unit.table.batches import assert_sound, files, folder, made, rows, same
+from tests.unit.table.conftest import lose_a_row
+
+pytestmark = pytest.mark.usefixtures("way")
 
 STRANGE = "if(id % 4 = 0, null, concat('x/', id % 4, ' ü=%{a}#?'))"
 
@@ -192,6 +195,7 @@ def test_rows_that_go_missing_abandon_the_batch(
 ) -> None:
     wanted = made(spark, table, rows(0, 100))
     monkeypatch.setattr(module, "write_data", lambda df, *more: write_data(df.where("id > 100"), *more))
+    lose_a_row(monkeypatch)
     with pytest.raises(BuildError, match=r"50 rows .* the files hold 49"):
         append(spark, spark.sql(rows(100, 150)), wanted)
     assert same(spark.table(table.sql), spark.sql(rows(0, 100)))

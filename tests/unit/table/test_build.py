@@ -17,6 +17,9 @@ from dbt_zorder.table.build import BuildReport, build, stats_table, warn_of_many
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.version import is_version
 from tests.support import checksum, same_rows, settings, unique
+from tests.unit.table.conftest import lose_a_row
+
+pytestmark = pytest.mark.usefixtures("way")
 
 QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s FROM range(500)"
 
@@ -258,6 +261,7 @@ def test_rows_that_go_missing_stop_the_build(
 ) -> None:
     run(spark, table)
     monkeypatch.setattr(module, "apply_layout", lambda df, *how: apply(df.where("id > 0"), *how))
+    lose_a_row(monkeypatch)
     with pytest.raises(BuildError, match=r"500 rows .* the files hold 499"):
         run(spark, table)
     assert spark.table(table.sql).count() == 500

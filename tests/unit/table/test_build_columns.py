@@ -15,6 +15,8 @@ from dbt_zorder.table.incremental import increment
 from dbt_zorder.table.request import BuildRequest
 from tests.support import unique
 
+pytestmark = pytest.mark.usefixtures("way")
+
 
 @pytest.fixture
 def table(database: str) -> TableName:

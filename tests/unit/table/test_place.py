@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ def table(database: str) -> TableName:
 def test_a_large_batch_lines_up_with_the_boxes(
     spark: SparkSession, table: TableName, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = made(spark, table, rows(0, 4000), files=8)
+    wanted = replace(made(spark, table, rows(0, 4000), files=8), in_memory=0)
     monkeypatch.setattr(module, "SMALL_BYTES", small)
     cut = []
 

@@ -1,0 +1,142 @@
+"""Where the rows of a small table go, reckoned here: what ``apply_layout`` does in Spark, over keys in Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt_zorder.curve.forest import Forest, descend
+from dbt_zorder.layout.keys import TEXT, Key
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.literals import KeyValue
+from dbt_zorder.layout.runs import Run, room_for
+
+Rows = npt.NDArray[np.int64]
+"""Numbers of rows."""
+
+
+def placeable(layout: Layout) -> bool:
+    """Tell whether rows can be placed here: by a tree over the columns, in the order of its cells or of one column."""
+    alone = layout.curve is not None and layout.curve.curve == "linear" and not layout.curve.cuts_files
+    return not layout.partition_columns and (layout.curve is None or alone)
+
+
+def cells_of(keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64]:
+    """Return the cell of every row at the last level.
+
+    Args:
+        keys: one column a key, as ``Key.sampled`` gives it.
+        layout: one that is ``placeable``.
+    """
+    cuts = [np.zeros((len(layout.keys), 1 << depth), dtype=np.int32) for depth in range(len(layout.levels))]
+    ranks = np.zeros((keys.num_rows, len(layout.keys)), dtype=np.int32)
+    for number, key in enumerate(layout.keys):
+        values = [level.get(number, []) for level in layout.levels]
+        distinct, places = _ordered([value for level in values for value in level if value is not None], key)
+        if not len(distinct):
+            continue
+        for depth, level in enumerate(values):
+            for node, value in enumerate(level):
+                if value is not None:
+                    cuts[depth][number, node] = places[repr(value)] + 1
+        ranks[:, number] = _at_or_below(keys.column(number).combine_chunks(), distinct)
+    forest = Forest(1, tuple(cuts), layout.file_levels, layout.first_file, layout.file_count, layout.files)
+    return descend(forest, ranks, np.zeros(keys.num_rows, dtype=np.int32))
+
+
+def rows_of_files(keys: pa.Table, layout: Layout) -> list[Rows]:
+    """Return the rows of each file that gets any, in their order there; equal ones as they came.
+
+    Where no column can part the rows of several files, these take equal shares of them in that order.
+    """
+    cells = cells_of(keys, layout)
+    if layout.curve is not None:
+        order = _order_by(keys.column(0).combine_chunks())
+        order = order[np.argsort(cells[order] >> (len(layout.levels) - layout.file_levels), kind="stable")]
+    else:
+        order = np.argsort(_in_runs(cells, keys, layout), kind="stable")
+    box = (cells >> (len(layout.levels) - layout.file_levels))[order]
+    first, count = layout.first_file[box].astype(np.int64), layout.file_count[box]
+    if (layout.file_count > 1).any():
+        starts = np.searchsorted(box, box)
+        first += (np.arange(len(box)) - starts) * count // np.bincount(box)[box]
+    file = np.minimum(first, layout.files - 1)
+    edges = np.flatnonzero(np.diff(file, prepend=-1, append=layout.files))
+    return [order[start:end] for start, end in pairwise(edges.tolist())]
+
+
+def _in_runs(cells: npt.NDArray[np.int64], keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64]:
+    """Return what rows are sorted by: the cell, and below it what puts equal values of a cell next to each other."""
+    kept, bits = room_for(layout.runs, len(layout.levels))
+    for run in kept:
+        cells = (cells << bits) | (_numbers(keys.column(run.key).combine_chunks(), run) & ((1 << bits) - 1))
+    return cells
+
+
+def _numbers(values: pa.Array, run: Run) -> npt.NDArray[np.int64]:
+    if run.unit:
+        return np.asarray(_integers(values) // run.unit)
+    coded = values.dictionary_encode()
+    return np.asarray(pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _ordered(values: Sequence[KeyValue], key: Key) -> tuple[Any, dict[str, int]]:
+    """Return distinct cuts in order, in the form that ``_at_or_below`` takes, and the place of each by its ``repr``."""
+    # by what they are written as: NaN is not equal to itself, and as the greatest number it stands behind all others
+    distinct = sorted({repr(value): value for value in values}.values(), key=lambda value: (value != value, value))
+    places = {repr(value): place for place, value in enumerate(distinct)}
+    if key.carrier in TEXT:
+        return pa.array(distinct, pa.binary()), places
+    if key.carrier.startswith("decimal"):
+        return pa.array(distinct), places
+    return np.asarray(distinct, dtype=np.float64 if key.carrier == "double" else np.int64), places
+
+
+def _at_or_below(values: pa.Array, cuts: Any) -> npt.NDArray[np.int32]:
+    """Return for each value how many of the ordered cuts are at or below it; none are of NULL."""
+    if isinstance(cuts, np.ndarray):
+        plain = _floats(values) if cuts.dtype == np.float64 else _integers(values)
+        found = np.searchsorted(cuts, plain, side="right").astype(np.int32)
+    else:
+        coded = values.dictionary_encode()  # equal values are compared but once
+        of_code: npt.NDArray[np.int32] = np.append(
+            _by_halves(coded.dictionary, cuts.cast(values.type)), np.int32(0)
+        )  # the last is of NULL
+        return np.asarray(of_code[pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)])
+    if values.null_count:
+        found[values.is_null().to_numpy(zero_copy_only=False)] = 0
+    return found
+
+
+def _by_halves(values: pa.Array, cuts: pa.Array) -> npt.NDArray[np.int32]:
+    """Do the same for what NumPy cannot compare: a binary search for all values at once."""
+    found = np.zeros(len(values), dtype=np.int32)
+    for bit in reversed(range(len(cuts).bit_length())):
+        ahead = found + (1 << bit)
+        here = cuts.take(pa.array(np.minimum(ahead, len(cuts)) - 1))
+        above = pc.greater_equal(values, here).to_numpy(zero_copy_only=False)
+        found = np.where((ahead <= len(cuts)) & above, ahead, found).astype(np.int32)
+    return found
+
+
+def _order_by(values: pa.Array) -> Rows:
+    """Return the rows in order of a key, NULL first and NaN last, as Spark sorts."""
+    if pa.types.is_floating(values.type):
+        valid = values.is_valid().to_numpy(zero_copy_only=False)
+        return np.lexsort((_floats(values), valid))
+    order = np.asarray(pc.sort_indices(values).to_numpy(), dtype=np.int64)
+    return np.roll(order, values.null_count)
+
+
+def _integers(values: pa.Array) -> npt.NDArray[np.int64]:
+    return np.asarray(pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _floats(values: pa.Array) -> npt.NDArray[np.float64]:
+    return np.asarray(pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False), dtype=np.float64) + 0.0

@@ -1,0 +1,192 @@
+"""Rows that are held here, written as Parquet files like those of Spark's own writer."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from pyspark.sql import types as t
+
+from dbt_zorder.disk import Place, on_disk
+from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.fetched import Fetched
+from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, page_rows_of
+from dbt_zorder.layout.placing import Rows
+from dbt_zorder.stats.local import SCHEMA_KEY, VERSION_KEY
+
+_CODECS: Mapping[str, tuple[str, int | None, str]] = {
+    "none": ("none", None, ""),
+    "uncompressed": ("none", None, ""),
+    "snappy": ("snappy", None, ".snappy"),
+    "gzip": ("gzip", 6, ".gz"),
+    "zstd": ("zstd", 3, ".zstd"),
+    "lz4_raw": ("lz4", None, ".lz4raw"),
+}
+"""By Spark's name of a codec Arrow's, the level that Spark's writer has, and what stands in the names of files."""
+
+_AS_SPARK: Mapping[str, str] = {
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
+    "spark.sql.sources.commitProtocolClass": (
+        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
+    ),
+}
+"""Settings of a session, and at which value files are written as here."""
+
+_MICROS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+_CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite"
+_GROUP_BYTES = 128 << 20
+"""Of a row group: ``parquet.block.size``."""
+_INDEX_BITS = 8
+_OLD_DAY, _OLD_MICROS = -141_427, -2_208_988_800_000_000
+"""1582-10-15 and the beginning of 1900: before, Spark asks which calendar dates and times are meant by."""
+
+
+@dataclass(frozen=True)
+class ArrowWriter:
+    """How a table's files are written here.
+
+    Attributes:
+        codec: a key of ``_CODECS``.
+        page_rows: rows of a page at most.
+        told: what files say of themselves besides.
+        threads: that write at a time.
+    """
+
+    codec: str
+    page_rows: int
+    told: Mapping[str, str]
+    threads: int
+
+    def write(self, fetched: Fetched, files: Sequence[Rows], place: Place) -> None:
+        """Write each list of rows to a file of its own in a folder; of none at all, one file without rows.
+
+        Raises:
+            BuildError: the disk refused.
+        """
+        job = uuid.uuid4()
+        ending = _CODECS[self.codec][2]
+        parts = [(f"part-{number:05d}-{job}-c000{ending}.parquet", rows) for number, rows in enumerate(files or [None])]
+        try:
+            os.makedirs(place.path, exist_ok=True)
+            with ThreadPoolExecutor(self.threads) as pool:
+                for _ in pool.map(lambda part: self._write_file(fetched, place, *part), parts):
+                    pass
+        except OSError as exc:
+            msg = f"The files at {place.path} could not be written: {exc}"
+            raise BuildError(msg) from exc
+
+    def _write_file(self, fetched: Fetched, place: Place, name: str, rows: Rows | None) -> None:
+        file = f"{place.path}/{name}"
+        self.write_to(file, fetched.rows.take(pa.array(rows)) if rows is not None else fetched.rows[:0])
+        os.chmod(file, place.mode)
+
+    def write_to(self, file: Any, rows: pa.Table) -> None:
+        """Write rows as they are, to a path or an open file."""
+        codec, level, _ = _CODECS[self.codec]
+        groups = max(1, -(-rows.nbytes // _GROUP_BYTES))
+        with pq.ParquetWriter(
+            file,
+            rows.schema,
+            compression=codec,
+            compression_level=level,
+            use_dictionary=[name for name in rows.column_names if _repeats(rows[name][: self.page_rows])],
+            store_schema=False,
+            store_decimal_as_integer=True,
+            write_page_index=True,
+            max_rows_per_page=self.page_rows,
+        ) as writer:
+            writer.add_key_value_metadata(self.told)
+            writer.write_table(rows, row_group_size=max(1, -(-rows.num_rows // groups)))
+
+
+def arrow_writer(spark: SparkSession, schema: t.StructType, options: Mapping[str, str], path: str) -> ArrowWriter | str:
+    """Return what writes files here as Spark would write them; or in a few words why only Spark can.
+
+    Args:
+        spark: the session.
+        schema: of the rows, of types that ``width_of`` knows.
+        options: of Spark's Parquet writer.
+        path: of the folder.
+    """
+    if not _has_page_limit():
+        return f"PyArrow {pa.__version__} writes pages without end"
+    given = {name.lower(): value for name, value in options.items()}
+    codec = str(given.pop("compression", None) or spark.conf.get("spark.sql.parquet.compression.codec")).lower()
+    page_rows = given.pop(PAGE_ROWS_OPTION, None)
+    if codec not in _CODECS:
+        return f"the codec is {codec}"
+    for name, wanted in _wanted_settings(schema).items():
+        if spark.conf.get(name, wanted) != wanted:
+            return f"{name} is {spark.conf.get(name)}"
+    if str(spark.conf.get(_CALENDAR, "CORRECTED")).upper() == "LEGACY":
+        return f"{_CALENDAR} is LEGACY"
+    if any(key.startswith("parquet.") for field in schema.fields for key in field.metadata):
+        return "columns have numbers for Parquet"
+    if on_disk(spark, path) is None:
+        return "it lies elsewhere than on this machine"
+    told = sorted({*given, *_parquet_settings(spark)} - {PAGE_ROWS_OPTION})
+    if told:
+        return f"of Spark's writer alone is {told[0]}"
+    nullable = t.StructType([t.StructField(one.name, one.dataType, True, one.metadata) for one in schema.fields])
+    metadata = {SCHEMA_KEY: nullable.json(), VERSION_KEY: spark.version}
+    rows = page_rows_of(spark, int(page_rows) if page_rows else None)
+    return ArrowWriter(codec, rows, metadata, max(1, spark.sparkContext.defaultParallelism))
+
+
+def are_old(spark: SparkSession, rows: pa.Table) -> bool:
+    """Tell whether rows have dates or times so old that Spark's writer asks which calendar they are meant by."""
+    if str(spark.conf.get(_CALENDAR, "CORRECTED")).upper() == "CORRECTED":
+        return False
+    for column in rows.columns:
+        is_date, is_moment = pa.types.is_date(column.type), pa.types.is_timestamp(column.type) and column.type.tz
+        if is_date or is_moment:
+            least = pc.min(column.cast(pa.int32() if is_date else pa.int64())).as_py()
+            if least is not None and least < (_OLD_DAY if is_date else _OLD_MICROS):
+                return True
+    return False
+
+
+def _wanted_settings(schema: t.StructType) -> dict[str, str]:
+    has_times = any(isinstance(field.dataType, t.TimestampType) for field in schema.fields)
+    return {**_AS_SPARK, **(dict([_MICROS]) if has_times else {})}
+
+
+def _parquet_settings(spark: SparkSession) -> list[str]:
+    """Return names of what the session, or Hadoop, tells Parquet's own writer."""
+    session: Any = spark._jsparkSession
+    prefix = "parquet."
+    return [f"{prefix}{name}" for name in session.sessionState().newHadoopConf().getPropsWithPrefix(prefix)]
+
+
+@lru_cache(maxsize=1)
+def _has_page_limit() -> bool:
+    return "max_rows_per_page" in inspect.signature(pq.ParquetWriter.__init__).parameters
+
+
+def _repeats(page: pa.ChunkedArray) -> bool:
+    """Tell whether a dictionary spares bytes by a column's first page, which is how parquet-java decides."""
+    values = page.combine_chunks().drop_null()
+    if pa.types.is_boolean(values.type) or not len(values):
+        return False
+    distinct = values.unique()
+    bits = max(1, (len(distinct) - 1).bit_length())
+    return _plain_bytes(distinct) + len(values) * bits / _INDEX_BITS < _plain_bytes(values)
+
+
+def _plain_bytes(values: pa.Array) -> int:
+    if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
+        return int(pc.sum(pc.binary_length(values)).as_py() or 0) + 4 * len(values)
+    if pa.types.is_decimal(values.type):
+        return len(values) * (4 if values.type.precision <= 9 else 8 if values.type.precision <= 18 else 16)
+    return int(len(values) * max(4, values.type.bit_width // 8))

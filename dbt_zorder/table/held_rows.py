@@ -1,0 +1,124 @@
+"""Rows of a small query, held in this process: placed here, and written by Arrow as Spark would write them."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from dbt_zorder.disk import on_disk
+from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.fetched import Fetched, count_few, fetch, most_bytes_of, width_of
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.placing import placeable, rows_of_files
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.sizing import SPLIT_ABOVE, auto_size, parse_size
+from dbt_zorder.layout.staging import Staged
+from dbt_zorder.table.arrow_files import ArrowWriter, are_old, arrow_writer
+from dbt_zorder.table.request import BuildRequest
+
+_LOG = logging.getLogger("dbt_zorder")
+
+_TELLING_ROWS = 20_000
+"""Of so many rows, spread over all, the bytes of a row are learned."""
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """All rows of a query, and how they are written.
+
+    Attributes:
+        fetched: the rows.
+        writer: of their files.
+    """
+
+    fetched: Fetched
+    writer: ArrowWriter
+
+    def write(self, spark: SparkSession, layout: Layout, path: str) -> None:
+        """Write the rows to a folder, one file each of the layout's that gets any.
+
+        Raises:
+            BuildError: the disk refused, or the folder lies elsewhere by now.
+        """
+        place = on_disk(spark, path)
+        if place is None:
+            msg = f"The folder {path} cannot be written to from here any more."
+            raise BuildError(msg)
+        self.writer.write(self.fetched, rows_of_files(self.fetched.keys, layout), place)
+
+    def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
+        """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
+        rows = self.fetched.rows
+        if spec.files is not None or spec.row_bytes is not None or not rows.num_rows:
+            return spec
+        one_file = SPLIT_ABOVE * (parse_size(spec.file_size) or auto_size(0))
+        if rows.nbytes < one_file:
+            return replace(spec, row_bytes=rows.nbytes / rows.num_rows)
+        few = np.linspace(0, rows.num_rows - 1, min(_TELLING_ROWS, rows.num_rows)).astype(np.int64)
+        return replace(spec, row_bytes=self._bytes_of(rows.take(pa.array(few))) / len(few))
+
+    def measured_row(self, layout: Layout, files: Sequence[int]) -> float | None:
+        """Return the bytes that a row takes in some files of a layout, None if they have no rows."""
+        found = rows_of_files(self.fetched.keys, layout)
+        chosen = [found[file] for file in files if file < len(found)]
+        rows = sum(map(len, chosen))
+        return sum(self._bytes_of(self.fetched.rows.take(pa.array(one))) for one in chosen) / rows if rows else None
+
+    def _bytes_of(self, rows: pa.Table) -> int:
+        sink = io.BytesIO()
+        self.writer.write_to(sink, rows)
+        return sink.tell()
+
+
+def hold_rows(
+    staged: Staged, request: BuildRequest, keys: Sequence[Key], path: str, layout: Layout | None = None
+) -> tuple[HeldRows | None, int | None]:
+    """Fetch the rows of a query if they are few and can be written from here; return their number too if it is known.
+
+    Args:
+        staged: the query.
+        request: what is made of it.
+        keys: what rows are placed by.
+        path: of the folder, or one beside it.
+        layout: that rows go by, where it is known before.
+    """
+    df = staged.rows
+    spark = df.sparkSession
+    writer = _writer(staged, request, path, layout)
+    if isinstance(writer, str):
+        _LOG.debug("%s is laid out and written by Spark: %s", request.table, writer)
+        return None, None
+    rows = staged.count_kept()
+    most = most_bytes_of(spark, request.in_memory)
+    few, rows = count_few(df, most, rows)
+    if not few or rows == 0:
+        return None, rows
+    fetched = fetch(df, keys, most, rows)
+    if fetched is None or are_old(spark, fetched.rows):
+        return None, rows
+    _LOG.debug("%s is laid out and written here: %s rows, %s bytes", request.table, fetched.count, fetched.rows.nbytes)
+    return HeldRows(fetched, writer), fetched.count
+
+
+def _writer(staged: Staged, request: BuildRequest, path: str, layout: Layout | None) -> ArrowWriter | str:
+    df, spec = staged.rows, request.spec
+    if not request.in_memory:
+        return "zorder_in_memory is never"
+    if spec.partition_by:
+        return "it has partitions"
+    if request.bloom:
+        return "it has bloom filters"
+    if layout is None and len(spec.by) > 1 and (spec.curve, spec.encoding) != ("zorder", "rank"):
+        return "its curve is of Spark's own"
+    if layout is not None and not placeable(layout):
+        return "its tree has partitions, or another curve"
+    if width_of(df.schema) is None:
+        return "it has a type that only Spark writes"
+    return arrow_writer(df.sparkSession, df.schema, request.options, path)

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import glob
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.columns import resolve_all
+from dbt_zorder.disk import on_disk
+from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.fetched import Fetched, fetch
+from dbt_zorder.stats.collect import row_stats
+from dbt_zorder.stats.footers import footer_stats
+from dbt_zorder.table import arrow_files as module
+from dbt_zorder.table.arrow_files import ArrowWriter, are_old, arrow_writer
+from tests.support import same_rows, settings
+from tests.unit.layout.test_keys import TYPES
+
+ALL = """
+    SELECT id, cast(id AS tinyint) ti, cast(id AS smallint) si, cast(id AS int) i, id % 2 = 0 AS flag,
+      cast(id AS float) / 3 AS f, if(id % 7 = 0, double('NaN'), id / 7D) AS d, cast(id * 0.11 AS decimal(9, 2)) AS n9,
+      cast(id * 0.11 AS decimal(18, 4)) AS n18, cast(id * 0.11 AS decimal(38, 6)) AS n38,
+      date_add(DATE'2020-02-28', cast(id AS int)) AS day, timestamp_seconds(id * 1e5) AS ts,
+      cast(timestamp_seconds(id * 1e5) AS timestamp_ntz) AS ntz, if(id % 5 = 0, NULL, concat('é', id)) AS s,
+      unhex(md5(string(id))) AS b, cast(NULL AS string) AS nothing, 'same' AS same
+    FROM range(300)
+"""
+
+
+PROTOCOL = "org.apache.spark.internal.io.HadoopMapReduceCommitProtocol"
+Options = Mapping[str, str]
+
+
+def fetched(frame: DataFrame) -> Fetched:
+    found = fetch(frame, [], 1 << 26)
+    assert found is not None
+    return found
+
+
+def writer_of(
+    spark: SparkSession, frame: DataFrame, path: Path, options: Mapping[str, str] | None = None
+) -> ArrowWriter:
+    found = arrow_writer(spark, frame.schema, options or {}, str(path))
+    assert isinstance(found, ArrowWriter), found
+    return found
+
+
+def write(
+    spark: SparkSession, frame: DataFrame, path: Path, options: Options | None = None, files: int = 2
+) -> list[str]:
+    """Write files here, and the same rows by Spark's own writer beside them; return all."""
+    here, there = path / "here", path / "there"
+    rows = fetched(frame)
+    place = on_disk(spark, str(here))
+    assert place is not None
+    parts = np.array_split(np.arange(rows.count), files)
+    writer_of(spark, frame, here, options).write(rows, parts, place)
+    frame.coalesce(1).write.options(**(options or {})).parquet(str(there))
+    return [*sorted(glob.glob(f"{here}/*.parquet")), *glob.glob(f"{there}/*.parquet")]
+
+
+def test_files_are_like_sparks_own(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.sql(ALL)
+    *ours, theirs = (pq.ParquetFile(file) for file in write(spark, frame, tmp_path, files=1))
+    for file in ours:
+        # but for what a query calls NOT NULL, which no column of a table is
+        fields = [str(list(found.schema_arrow)).replace(" not null", "") for found in (file, theirs)]
+        assert fields[0] == fields[1]
+        for number in range(len(theirs.schema)):
+            one, other = (found.schema.column(number) for found in (file, theirs))
+            assert (one.path, one.physical_type, str(one.logical_type)) == (
+                other.path,
+                other.physical_type,
+                str(other.logical_type),
+            )
+            chunks = [found.metadata.row_group(0).column(number) for found in (file, theirs)]
+            assert chunks[0].compression == chunks[1].compression == "SNAPPY"
+            assert chunks[0].has_offset_index
+            dictionaries = ["DICTIONARY" in str(chunk.encodings) for chunk in chunks]
+            assert dictionaries[0] == dictionaries[1], one.path
+        told, wanted = file.metadata.metadata, theirs.metadata.metadata
+        assert told[b"org.apache.spark.version"] == wanted[b"org.apache.spark.version"]
+        row_metadata = b"org.apache.spark.sql.parquet.row.metadata"
+        nullable = wanted[row_metadata].replace(b'"nullable":false', b'"nullable":true')
+        assert json.loads(told[row_metadata]) == json.loads(nullable)
+    assert same_rows(spark.read.parquet(str(tmp_path / "here")), frame)
+    assert spark.read.parquet(str(tmp_path / "here")).schema.simpleString() == frame.schema.simpleString()
+
+
+CASES = [("UTC", *case) for case in TYPES if "interval" not in case[0] and "<" not in case[0]]
+CASES += [("America/New_York", *case) for case in TYPES if "timestamp" in case[0]]
+
+
+@pytest.mark.parametrize(("zone", "name", "values"), CASES, ids=[" ".join(case[:2]) for case in CASES])
+def test_every_value_comes_back(spark: SparkSession, tmp_path: Path, zone: str, name: str, values: list[str]) -> None:
+    """At the edges of its type, by Spark, with the stats that its rows have."""
+    with settings(spark, {"spark.sql.session.timeZone": zone}):
+        frame = spark.sql(" UNION ALL ".join(f"SELECT CAST({value} AS {name}) AS v" for value in [*values, "NULL"]))
+        write(spark, frame, tmp_path)
+        here = spark.read.parquet(str(tmp_path / "here"))
+        assert same_rows(here, frame)
+        columns = resolve_all(["v"], frame.schema, sensitive=False)
+        told = footer_stats(spark, str(tmp_path / "here"), columns, "v1")
+        assert (told is None) == (name in ("float", "double", "decimal(38,10)", "decimal(38,38)"))
+        if told is not None:
+            assert same_rows(told.frame(), row_stats(here, columns, "v1"))
+
+
+@pytest.mark.parametrize("codec", ["none", "UNCOMPRESSED", "snappy", "gzip", "zstd", "lz4_raw"])
+def test_the_codec_is_the_one_that_was_asked_for(spark: SparkSession, tmp_path: Path, codec: str) -> None:
+    frame = spark.sql(ALL)
+    *ours, theirs = write(spark, frame, tmp_path, {"compression": codec})
+    codecs = [pq.read_metadata(file).row_group(0).column(0).compression for file in (*ours, theirs)]
+    assert len(set(codecs)) == 1
+    # part-00000-<uuid>-c000.zstd.parquet
+    assert {Path(file).name.partition("-c000")[2] for file in (*ours, theirs)} == {
+        Path(theirs).name.partition("-c000")[2]
+    }
+    assert same_rows(spark.read.parquet(str(tmp_path / "here")), frame)
+
+
+@pytest.mark.parametrize("way", ["option", "session"])
+def test_pages_are_as_long_as_was_asked_for(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    limit = {"parquet.page.row.count.limit": "20"}
+    frame = spark.range(300).selectExpr("id", "string(id) AS s")
+    with settings(spark, limit if way == "session" else {}):
+        files = write(spark, frame, tmp_path, limit if way == "option" else {})
+        assert writer_of(spark, frame, tmp_path, limit if way == "option" else {}).page_rows == 20
+    for file in files[:2]:
+        # each of the 8 pages has a size of its own
+        assert pq.read_metadata(file).row_group(0).column(0).total_uncompressed_size > 150 * 8 + 7 * 20
+
+
+def test_no_rows_are_one_file_of_their_columns(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.sql(ALL).where("id < 0")
+    place = on_disk(spark, str(tmp_path / "none"))
+    assert place is not None
+    writer_of(spark, frame, tmp_path).write(fetched(frame), [], place)
+    assert spark.read.parquet(str(tmp_path / "none")).schema.simpleString() == frame.schema.simpleString()
+
+
+@pytest.mark.parametrize(
+    ("options", "conf", "why"),
+    [
+        ({"compression": "lz4"}, {}, "the codec is lz4"),
+        ({"parquet.block.size": "1000000"}, {}, "alone is parquet.block.size"),
+        ({"Parquet.Enable.Dictionary": "false"}, {}, "alone is parquet.enable.dictionary"),
+        ({}, {"parquet.compression.codec.zstd.level": "9"}, "alone is parquet.compression.codec.zstd.level"),
+        ({}, {"spark.sql.parquet.writeLegacyFormat": "true"}, "writeLegacyFormat is true"),
+        ({}, {"spark.sql.parquet.outputTimestampType": "INT96"}, "outputTimestampType is INT96"),
+        ({}, {"spark.sql.parquet.compression.codec": "lz4"}, "the codec is lz4"),
+        ({}, {"spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY"}, "is LEGACY"),
+        (
+            {},
+            {"spark.sql.sources.commitProtocolClass": "org.apache.spark.internal.io.HadoopMapReduceCommitProtocol"},
+            "MapReduceCommitProtocol",
+        ),
+    ],
+)
+def test_what_only_sparks_writer_does_is_left_to_it(
+    spark: SparkSession, tmp_path: Path, options: dict[str, str], conf: dict[str, str], why: str
+) -> None:
+    with settings(spark, conf):
+        found = arrow_writer(spark, spark.sql(ALL).schema, options, str(tmp_path))
+        assert isinstance(found, str)
+        assert found.endswith(why)
+        if "Timestamp" in str(conf):
+            assert isinstance(
+                arrow_writer(spark, spark.sql("SELECT 1 AS a").schema, options, str(tmp_path)), ArrowWriter
+            )
+
+
+def test_tables_elsewhere_and_numbers_of_columns_are_left_to_it_too(spark: SparkSession, tmp_path: Path) -> None:
+    assert "elsewhere" in str(arrow_writer(spark, spark.range(1).schema, {}, "s3a://bucket/t"))
+    numbered = spark.range(1).withMetadata("id", {"parquet.field.id": 7})
+    assert "numbers" in str(arrow_writer(spark, numbered.schema, {}, str(tmp_path)))
+
+
+def test_an_older_arrow_is_not_asked_to_write(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_has_page_limit", lambda: False)
+    assert "PyArrow" in str(arrow_writer(spark, spark.range(1).schema, {}, str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("value", "old"),
+    [
+        ("DATE'1582-10-14'", True),
+        ("DATE'1582-10-15'", False),
+        ("TIMESTAMP'1899-12-31 23:59:59Z'", True),
+        ("TIMESTAMP'1900-01-01 00:00:00Z'", False),
+        ("TIMESTAMP_NTZ'0001-01-01 00:00:00'", False),
+        ("CAST(NULL AS DATE)", False),
+        ("1", False),
+    ],
+)
+def test_dates_of_another_calendar_are_told(spark: SparkSession, value: str, *, old: bool) -> None:
+    rows = fetched(spark.sql(f"SELECT 1 AS a, {value} AS v")).rows
+    for mode, found in (("EXCEPTION", old), ("CORRECTED", False)):
+        with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInWrite": mode}):
+            assert are_old(spark, rows) is found
+
+
+def test_a_disk_that_refuses_is_named(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    frame = spark.range(10)
+    place = on_disk(spark, str(tmp_path / "t"))
+    assert place is not None
+    monkeypatch.setattr(ArrowWriter, "write_to", full)
+    with pytest.raises(BuildError, match=r"t could not be written: .*No space left"):
+        writer_of(spark, frame, tmp_path).write(fetched(frame), [np.arange(10)], place)
+
+
+def test_rights_are_those_of_sparks_files(spark: SparkSession, tmp_path: Path) -> None:
+    *ours, theirs = write(spark, spark.range(10), tmp_path)
+    assert {Path(file).stat().st_mode for file in ours} == {Path(theirs).stat().st_mode}
+    assert Path(ours[0]).parent.stat().st_mode == Path(theirs).parent.stat().st_mode

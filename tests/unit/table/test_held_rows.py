@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from dbt_zorder.layout.staging import staged
+from dbt_zorder.stats.store import read_stats
+from dbt_zorder.table import held_rows as module
+from dbt_zorder.table.append import append
+from dbt_zorder.table.build import build
+from dbt_zorder.table.held_rows import HeldRows, hold_rows
+from dbt_zorder.table.request import BuildRequest
+from tests.support import same_rows, settings, unique
+
+QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s, id % 3 AS p FROM range({})"
+
+
+def held(spark: SparkSession, query: str, path: Path, **more: Any) -> tuple[HeldRows | None, int | None]:
+    df = spark.sql(query)
+    spec = LayoutSpec(**{"by": ["a", "s"], **more.pop("spec", {})})
+    request = BuildRequest(TableName("default", "any"), spec, **more)
+    with staged(df) as rows:
+        return hold_rows(rows, request, keys_for(df, spec), str(path))
+
+
+def test_a_small_query_is_held(spark: SparkSession, tmp_path: Path) -> None:
+    rows, count = held(spark, QUERY.format(500), tmp_path)
+    assert rows is not None
+    assert (rows.fetched.count, count) == (500, 500)
+    kept, count = held(spark, f"SELECT a, s, count(*) AS n FROM ({QUERY.format(500)}) GROUP BY a, s", tmp_path)
+    assert kept is not None
+    assert kept.fetched.count == count
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"in_memory": 0},
+        {"bloom": ["id"]},
+        {"options": {"parquet.block.size": "1000000"}},
+        {"spec": {"partition_by": ["p"]}},
+        {"spec": {"curve": "hilbert"}},
+        {"spec": {"encoding": "bits"}},
+        {"in_memory": 1000},
+    ],
+)
+def test_what_spark_does_better_is_left_to_it(spark: SparkSession, tmp_path: Path, more: dict[str, Any]) -> None:
+    rows, _ = held(spark, QUERY.format(500), tmp_path, **more)
+    assert rows is None
+
+
+def test_a_count_is_not_made_twice(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = f"SELECT id, max(a) AS a, max(s) AS s FROM ({QUERY.format(500)}) GROUP BY id"
+    assert held(spark, query, tmp_path, in_memory=1000) == (None, 500)
+    monkeypatch.setattr(module, "fetch", lambda *_: None)  # of rows that are longer than they were taken for
+    assert held(spark, QUERY.format(500), tmp_path) == (None, None)
+
+
+def test_old_dates_are_written_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInWrite": "EXCEPTION"}):
+        rows, _ = held(spark, f"SELECT *, DATE'1500-01-01' AS day FROM ({QUERY.format(500)})", tmp_path)
+    assert rows is None
+
+
+@pytest.mark.parametrize("by", [["a", "s"], ["a"], ["s", "id", "a"]])
+def test_a_table_is_as_good_as_sparks(spark: SparkSession, database: str, by: list[str]) -> None:
+    """The same rows in as many files, of which a point query reads no more; and batches go into either alike."""
+    found = {}
+    for in_memory in (1 << 28, 0):
+        table = TableName(database, unique("t"))
+        wanted = BuildRequest(table, LayoutSpec(by=by, files=4), stats_columns=["id"], in_memory=in_memory)
+        report = build(spark, spark.sql(QUERY.format(3000)), wanted)
+        added = append(spark, spark.sql(QUERY.format(2000)), wanted)
+        info = describe(spark, table)
+        assert info is not None
+        names = [row[0].rsplit("/", 1)[1] for row in read_stats(spark, info.location).select("file_path").collect()]
+        rows = spark.sql(QUERY.format(3000)).unionAll(spark.sql(QUERY.format(2000)))
+        assert same_rows(spark.table(table.sql), rows)
+        assert read_stats(spark, info.location).selectExpr("sum(row_count)").first() == (5000,)
+        assert all(name.startswith("part-") and name.endswith("-c000.snappy.parquet") for name in names)
+        found[in_memory] = report, added
+    (ours, batch), (sparks, its) = found[1 << 28], found[0]
+    assert (ours.summary.files, ours.summary.rows) == (sparks.summary.files, sparks.summary.rows) == (4, 3000)
+    assert ours.summary.point_query_files == pytest.approx(sparks.summary.point_query_files)
+    assert (batch.rows, batch.files) == (its.rows, its.files)
+    assert 0.5 < ours.summary.bytes / sparks.summary.bytes < 1.5
+
+
+def test_the_same_rows_make_the_same_files(spark: SparkSession, database: str) -> None:
+    contents = []
+    for _ in range(2):
+        table = TableName(database, unique("t"))
+        wanted = BuildRequest(table, LayoutSpec(by=["a", "s"], files=3, seed=7))
+        build(spark, spark.sql(QUERY.format(3000)), wanted)
+        info = describe(spark, table)
+        assert info is not None
+        folder = Path(info.location.removeprefix("file:"))
+        contents.append([file.read_bytes() for file in sorted(folder.glob("part-*.parquet"))])
+    assert len(contents[0]) == 3
+    assert contents[0] == contents[1]
+
+
+def test_a_folder_that_is_elsewhere_by_now_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    from dbt_zorder.errors import BuildError
+
+    rows, _ = held(spark, QUERY.format(5), tmp_path)
+    assert rows is not None
+    with pytest.raises(BuildError, match="cannot be written to from here"):
+        rows.write(spark, None, "s3a://bucket/t")  # type: ignore[arg-type]
