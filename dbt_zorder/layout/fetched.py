@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +20,9 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from dbt_zorder.arrow import collect_arrow
+from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.jvm import class_named, jvm_of
+from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key
 from dbt_zorder.layout.small import ROW_IN_PARTITION, SMALL_BYTES, estimated_bytes, partitions_of
 from dbt_zorder.sql import quote_name
@@ -53,14 +57,17 @@ class Fetched:
     """The rows of a query.
 
     Attributes:
-        rows: with the query's columns, every one of them nullable, in one chunk.
-        keys: one column a key, as ``Key.sampled`` gives it.
-        schema: what Spark calls the columns.
+        rows: with the query's columns but those that part the table, every one of them nullable, in one chunk.
+        keys: one column a key, as ``Key.sampled`` gives it; behind them ``p``, the hash of each row's partition, if the
+            table has any.
+        folders: of the partitions, as Spark names them: ``day=2024-01-01/shop=7``; an empty name if there are none.
+        folder_of: shape (rows,): the number of each row's folder.
     """
 
     rows: pa.Table
     keys: pa.Table
-    schema: t.StructType
+    folders: Sequence[str]
+    folder_of: npt.NDArray[np.int32]
 
     @property
     def count(self) -> int:
@@ -114,8 +121,16 @@ def count_few(df: DataFrame, most_bytes: int, rows: int | None) -> tuple[bool, i
     return rows * width <= most_bytes, rows
 
 
-def fetch(df: DataFrame, keys: Sequence[Key], most_bytes: int, rows: int | None = None) -> Fetched | None:
-    """Return all rows of a query that is taken to be small; None if they are too many, or too long, after all.
+def fetch(
+    df: DataFrame,
+    keys: Sequence[Key],
+    most_bytes: int,
+    rows: int | None = None,
+    partition_by: Sequence[ResolvedColumn] = (),
+) -> Fetched | None:
+    """Return all rows of a query that is taken to be small; None if they are too many or too long after all.
+
+    None also if the name of a partition is no UTF-8.
 
     No Spark partition sends more than its share of rows. Nor does it send long text without end: the farther down a row
     stands, the less text it may have, so that rows of equal length weigh no more than some times what is allowed.
@@ -125,6 +140,7 @@ def fetch(df: DataFrame, keys: Sequence[Key], most_bytes: int, rows: int | None 
         keys: what rows are placed by.
         most_bytes: that rows may weigh here.
         rows: their number, if it is known.
+        partition_by: columns that part the table, each a whole one.
     """
     width = width_of(df.schema)
     assert width
@@ -141,6 +157,9 @@ def fetch(df: DataFrame, keys: Sequence[Key], most_bytes: int, rows: int | None 
     length = " + ".join(f"coalesce(octet_length({name}), 0L)" for name, kind in columns if kind in TEXT) or "0L"
     too_long = f"({length}) * ({number} + 1L) > {budget}L"
     wanted = [f"IF({too_long}, NULL, {name})" if kind in TEXT else name for name, kind in columns]
+    parts = [column.sql for column in partition_by]
+    wanted += [f"CAST({part} AS STRING)" for part in parts]
+    wanted += [partition_hash(parts)] if parts else []
     wanted.append(f"{number} = {share - 1}L OR {too_long}")
     numbered = df.select("*", f.monotonically_increasing_id().bitwiseAND(ROW_IN_PARTITION).alias(number))
     numbered = numbered.where(f.col(number) < share)  # a limit would shuffle the rows
@@ -149,9 +168,37 @@ def fetch(df: DataFrame, keys: Sequence[Key], most_bytes: int, rows: int | None 
         _LOG.debug("rows were fetched in vain, as they are more or longer than what may be held here")
         return None
     found = found.combine_chunks()
-    held = pa.Table.from_arrays(found.columns[:-1], names=df.columns)
-    sampled = [sampled_here(held.column(key.column.name).combine_chunks(), key) for key in keys]
-    return Fetched(held, pa.Table.from_arrays(sampled, names=[f"k{number}" for number in range(len(keys))]), df.schema)
+    by_name = dict(zip(df.columns, found.columns, strict=False))
+    sampled = {f"k{n}": sampled_here(by_name[key.column.name].combine_chunks(), key) for n, key in enumerate(keys)}
+    folders, folder_of = [""], np.zeros(found.num_rows, dtype=np.int32)
+    if parts:
+        sampled["p"] = found.column(len(wanted) - 2)
+        texts = found.columns[len(columns) : len(columns) + len(parts)]
+        try:
+            folders, folder_of = _folders(df.sparkSession, [column.name for column in partition_by], texts)
+        except UnicodeDecodeError:
+            _LOG.debug("a partition is no text, and Spark has a name for it")
+            return None
+    data = {name: column for name, column in by_name.items() if name not in {part.name for part in partition_by}}
+    return Fetched(pa.table(data), pa.table(sampled), folders, folder_of)
+
+
+def _folders(
+    spark: SparkSession, names: Sequence[str], texts: Sequence[pa.ChunkedArray]
+) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """Return the folders of some partitions, and the number of each row's: by their values, of which no two are one."""
+    distinct, codes = [], []
+    for column in texts:
+        coded = column.combine_chunks().dictionary_encode()
+        distinct.append([*coded.dictionary.to_pylist(), None])
+        codes.append(pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False))
+    pairs, folder_of = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+    named = class_named(spark._jvm, "org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils").getPartitionPathString
+    folders = [
+        "/".join(named(name, values[code]) for name, values, code in zip(names, distinct, pair, strict=True))
+        for pair in pairs.tolist()
+    ]
+    return folders, np.asarray(folder_of.reshape(-1), dtype=np.int32)
 
 
 def sampled_here(values: pa.Array, key: Key) -> pa.Array:

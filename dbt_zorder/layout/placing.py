@@ -22,19 +22,19 @@ Rows = npt.NDArray[np.int64]
 
 
 def placeable(layout: Layout) -> bool:
-    """Tell whether rows can be placed here: by a tree over the columns, in the order of its cells or of one column."""
-    alone = layout.curve is not None and layout.curve.curve == "linear" and not layout.curve.cuts_files
-    return not layout.partition_columns and (layout.curve is None or alone)
+    """Tell whether rows can be placed here: by trees over the columns, in the order of their cells or of one column."""
+    return layout.curve is None or (layout.curve.curve == "linear" and not layout.curve.cuts_files)
 
 
 def cells_of(keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64]:
     """Return the cell of every row at the last level.
 
     Args:
-        keys: one column a key, as ``Key.sampled`` gives it.
+        keys: as of ``Fetched``; a row of a partition that the layout does not know counts as of a neighbour's.
         layout: one that is ``placeable``.
     """
-    cuts = [np.zeros((len(layout.keys), 1 << depth), dtype=np.int32) for depth in range(len(layout.levels))]
+    trees = max(1, len(layout.partition_hashes))
+    cuts = [np.zeros((len(layout.keys), trees << depth), dtype=np.int32) for depth in range(len(layout.levels))]
     ranks = np.zeros((keys.num_rows, len(layout.keys)), dtype=np.int32)
     for number, key in enumerate(layout.keys):
         values = [level.get(number, []) for level in layout.levels]
@@ -46,8 +46,11 @@ def cells_of(keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64]:
                 if value is not None:
                     cuts[depth][number, node] = places[repr(value)] + 1
         ranks[:, number] = _at_or_below(keys.column(number).combine_chunks(), distinct)
-    forest = Forest(1, tuple(cuts), layout.file_levels, layout.first_file, layout.file_count, layout.files)
-    return descend(forest, ranks, np.zeros(keys.num_rows, dtype=np.int32))
+    forest = Forest(trees, tuple(cuts), layout.file_levels, layout.first_file, layout.file_count, layout.files)
+    tree = np.zeros(keys.num_rows, dtype=np.int32)
+    if layout.partition_columns:
+        tree = np.minimum(np.searchsorted(layout.partition_hashes, keys["p"].to_numpy()), trees - 1).astype(np.int32)
+    return descend(forest, ranks, tree)
 
 
 def rows_of_files(keys: pa.Table, layout: Layout) -> list[Rows]:
@@ -73,7 +76,7 @@ def rows_of_files(keys: pa.Table, layout: Layout) -> list[Rows]:
 
 def _in_runs(cells: npt.NDArray[np.int64], keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64]:
     """Return what rows are sorted by: the cell, and below it what puts equal values of a cell next to each other."""
-    kept, bits = room_for(layout.runs, len(layout.levels))
+    kept, bits = room_for(layout.runs, int(cells.max(initial=0)).bit_length())
     for run in kept:
         cells = (cells << bits) | (_numbers(keys.column(run.key).combine_chunks(), run) & ((1 << bits) - 1))
     return cells

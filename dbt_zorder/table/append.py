@@ -90,14 +90,14 @@ def append(
     assert info is not None
     statistics = analyzed(spark, request.table, info)
     clock = Clock()
-    with staged(without_null_partitions(df, request)) as query:
+    with staged(without_null_partitions(df, request)) as query, contextlib.ExitStack() as until_written:
         source = query.rows
         with clock.phase("sample"):
             before = list_data(spark, info.location) if before is None else before
             standing = standing or known_standing(spark, info.location, df.schema, request.spec)
             tree = standing.tree.layout if standing.tree is not None else None
             keys = keys_for(source, request.spec) if tree is None else tree.keys
-            held, rows = hold_rows(query, request, keys, info.location, tree)
+            held, rows = until_written.enter_context(hold_rows(query, request, keys, info.location, tree))
             rows = query.count_kept() if rows is None else rows
             layout = None
             if rows != 0:

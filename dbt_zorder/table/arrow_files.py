@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -69,16 +70,25 @@ class ArrowWriter:
     threads: int
 
     def write(self, fetched: Fetched, files: Sequence[Rows], place: Place) -> None:
-        """Write each list of rows to a file of its own in a folder; of none at all, one file without rows.
+        """Write each list of rows to a file of its own, those of each partition in its folder.
+
+        Of no rows at all there is one file, unless the table is parted.
 
         Raises:
             BuildError: the disk refused.
         """
         job = uuid.uuid4()
         ending = _CODECS[self.codec][2]
-        parts = [(f"part-{number:05d}-{job}-c000{ending}.parquet", rows) for number, rows in enumerate(files or [None])]
+        parts: list[tuple[str, Rows | None]] = []
+        for rows in files:
+            for folder, some in by_folder(fetched, rows):
+                # Spark's own two spellings
+                parts.append((f"{folder}part-{len(parts):05d}-{job}{'.' if folder else '-'}c000{ending}.parquet", some))
+        if not parts and fetched.folders:
+            parts.append((f"part-00000-{job}-c000{ending}.parquet", None))
         try:
-            os.makedirs(place.path, exist_ok=True)
+            for folder in {os.path.dirname(f"{place.path}/{name}") for name, _ in parts}:
+                os.makedirs(folder, exist_ok=True)
             with ThreadPoolExecutor(self.threads) as pool:
                 for _ in pool.map(lambda part: self._write_file(fetched, place, *part), parts):
                     pass
@@ -110,12 +120,20 @@ class ArrowWriter:
             writer.write_table(rows, row_group_size=max(1, -(-rows.num_rows // groups)))
 
 
+def by_folder(fetched: Fetched, rows: Rows) -> list[tuple[str, Rows]]:
+    """Return the rows of a file by the folders of their partitions, mostly one, each with a slash behind it."""
+    if fetched.folders == [""]:
+        return [("", rows)]
+    of_row = fetched.folder_of[rows]
+    return [(f"{fetched.folders[number]}/", rows[of_row == number]) for number in np.unique(of_row).tolist()]
+
+
 def arrow_writer(spark: SparkSession, schema: t.StructType, options: Mapping[str, str], path: str) -> ArrowWriter | str:
     """Return what writes files here as Spark would write them; or in a few words why only Spark can.
 
     Args:
         spark: the session.
-        schema: of the rows, of types that ``width_of`` knows.
+        schema: of the rows without their partition columns, of types that ``width_of`` knows.
         options: of Spark's Parquet writer.
         path: of the folder.
     """

@@ -106,12 +106,12 @@ def build(
     path = f"{root}/{version}"
     clock = Clock()
     try:
-        with staged(without_null_partitions(df, request)) as query:
+        with staged(without_null_partitions(df, request)) as query, contextlib.ExitStack() as until_written:
             source = query.rows
             with clock.phase("sample"):
                 write_marker(spark, path, _marker(spark, request, definition, root, version, base))
                 spec = request.spec
-                held, rows = hold_rows(query, request, keys_for(df, spec), path)
+                held, rows = until_written.enter_context(hold_rows(query, request, keys_for(df, spec), path))
                 if base is not None and version_of(base.location):
                     location = base.location
                     spec = with_row_bytes(spec, df, base, lambda: known_sizes(spark, location))

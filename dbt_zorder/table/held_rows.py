@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
+from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
 from dbt_zorder.disk import on_disk
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.fetched import Fetched, count_few, fetch, most_bytes_of, width_of
@@ -22,11 +25,17 @@ from dbt_zorder.layout.sizing import SPLIT_ABOVE, auto_size, parse_size
 from dbt_zorder.layout.staging import Staged
 from dbt_zorder.table.arrow_files import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.room import Room
 
 _LOG = logging.getLogger("dbt_zorder")
 
 _TELLING_ROWS = 20_000
 """Of so many rows, spread over all, the bytes of a row are learned."""
+
+
+_ROOM = Room()
+_UNKNOWN = 4
+"""A part of what may be held, that rows are taken for which nobody has counted: those of small files."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +86,14 @@ class HeldRows:
         return sink.tell()
 
 
+@contextlib.contextmanager
 def hold_rows(
     staged: Staged, request: BuildRequest, keys: Sequence[Key], path: str, layout: Layout | None = None
-) -> tuple[HeldRows | None, int | None]:
-    """Fetch the rows of a query if they are few and can be written from here; return their number too if it is known.
+) -> Iterator[tuple[HeldRows | None, int | None]]:
+    """Fetch the rows of a query if they are few and can be written from here, and hold them while the block runs.
+
+    Gives None for them if they are not, and behind them their number if it is known. Waits until what other threads of
+    this process hold leaves room.
 
     Args:
         staged: the query.
@@ -90,35 +103,45 @@ def hold_rows(
         layout: that rows go by, where it is known before.
     """
     df = staged.rows
-    spark = df.sparkSession
     writer = _writer(staged, request, path, layout)
     if isinstance(writer, str):
         _LOG.debug("%s is laid out and written by Spark: %s", request.table, writer)
-        return None, None
-    rows = staged.count_kept()
-    most = most_bytes_of(spark, request.in_memory)
-    few, rows = count_few(df, most, rows)
+        yield None, None
+        return
+    most = most_bytes_of(df.sparkSession, request.in_memory)
+    few, rows = count_few(df, most, staged.count_kept())
     if not few or rows == 0:
-        return None, rows
-    fetched = fetch(df, keys, most, rows)
-    if fetched is None or are_old(spark, fetched.rows):
-        return None, rows
-    _LOG.debug("%s is laid out and written here: %s rows, %s bytes", request.table, fetched.count, fetched.rows.nbytes)
-    return HeldRows(fetched, writer), fetched.count
+        yield None, rows
+        return
+    with _ROOM.take(rows * (width_of(df.schema) or 0) if rows is not None else most // _UNKNOWN, most):
+        fetched = fetch(df, keys, most, rows, _partitions(staged, request))
+        if fetched is None:
+            yield None, rows
+        elif are_old(df.sparkSession, fetched.rows):
+            yield None, fetched.count
+        else:
+            size = fetched.rows.nbytes
+            _LOG.debug("%s is laid out and written here: %s rows, %s bytes", request.table, fetched.count, size)
+            yield HeldRows(fetched, writer), fetched.count
 
 
 def _writer(staged: Staged, request: BuildRequest, path: str, layout: Layout | None) -> ArrowWriter | str:
     df, spec = staged.rows, request.spec
     if not request.in_memory:
         return "zorder_in_memory is never"
-    if spec.partition_by:
-        return "it has partitions"
     if request.bloom:
         return "it has bloom filters"
     if layout is None and len(spec.by) > 1 and (spec.curve, spec.encoding) != ("zorder", "rank"):
         return "its curve is of Spark's own"
     if layout is not None and not placeable(layout):
-        return "its tree has partitions, or another curve"
+        return "its tree is of another curve"
     if width_of(df.schema) is None:
         return "it has a type that only Spark writes"
-    return arrow_writer(df.sparkSession, df.schema, request.options, path)
+    parts = {column.name for column in _partitions(staged, request)}
+    data = StructType([field for field in df.schema.fields if field.name not in parts])
+    return arrow_writer(df.sparkSession, data, request.options, path)
+
+
+def _partitions(staged: Staged, request: BuildRequest) -> list[ResolvedColumn]:
+    df = staged.rows
+    return resolve_all(request.spec.partition_by, df.schema, sensitive=case_sensitive(df.sparkSession))

@@ -11,6 +11,7 @@ from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.columns import resolve
 from dbt_zorder.layout import fetched as module
 from dbt_zorder.layout.fetched import Fetched, count_few, fetch, most_bytes_of, width_of
+from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from tests.support import settings
@@ -111,3 +112,25 @@ def test_no_rows(spark: SparkSession) -> None:
     found = fetch(frame, keys_for(frame, LayoutSpec(by=["s", "a"])), MOST)
     assert isinstance(found, Fetched)
     assert (found.count, found.keys.num_rows, found.rows.column_names) == (0, 0, ["a", "s"])
+
+
+def test_partitions_have_the_folders_that_spark_gives_them(spark: SparkSession, tmp_path: Path) -> None:
+    values = """
+        ('a/b=c %{}#:?\\'"', DATE'2024-02-29', TIMESTAMP'2024-03-10 02:30:00.5', double('NaN'), X'0041', true, 1.50BD),
+        ('', NULL, NULL, NULL, NULL, NULL, NULL),
+        (NULL, DATE'0001-01-01', TIMESTAMP'1900-01-01', -0.0D, X'', false, 0BD),
+        ('ü ', DATE'9999-12-31', TIMESTAMP'2024-01-01', 1e300D, X'FF', true, -1BD)"""
+    frame = spark.sql(f"SELECT 7 AS `v`, * FROM VALUES {values} AS t(`s p`, day, `Ts`, d, b, flag, n)")
+    for names in (["s p"], ["day", "s p"], ["Ts", "d"], ["flag", "n", "day"]):
+        parts = [resolve(f"`{name}`", frame.schema) for name in names]
+        found = fetch(frame, [], MOST, partition_by=parts)
+        assert found is not None
+        folder = tmp_path / "".join(names)
+        frame.write.partitionBy(*names).parquet(str(folder))
+        written = {str(file.parent.relative_to(folder)) for file in folder.rglob("*.parquet")}
+        assert set(found.folders) == written
+        assert len(found.folder_of) == 4
+        assert found.rows.column_names == [name for name in frame.columns if name not in names]
+        hashes = collect_arrow(frame.select(f.expr(partition_hash([part.sql for part in parts])).alias("p")))
+        assert found.keys["p"].to_pylist() == hashes["p"].to_pylist()
+    assert fetch(frame, [], MOST, partition_by=[resolve("b", frame.schema)]) is None

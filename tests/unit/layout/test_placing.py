@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import BinaryType, LongType
 
 from dbt_zorder.arrow import collect_arrow
-from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.columns import ResolvedColumn, resolve
 from dbt_zorder.layout.descent import Names, add_node
 from dbt_zorder.layout.fetched import Fetched, fetch
 from dbt_zorder.layout.groups import in_one_file
@@ -32,15 +32,16 @@ REPEATED = """
 
 def planned(spark: SparkSession, query: str, spec: LayoutSpec) -> tuple[Layout, Fetched]:
     frame = spark.sql(query).coalesce(1)
-    frame = frame.select(*(name for name in frame.columns if name != "p"))
-    found = fetch(frame, keys_for(frame, spec), 1 << 26)
+    parts = [resolve(name, frame.schema) for name in spec.partition_by]
+    found = fetch(frame, keys_for(frame, spec), 1 << 26, partition_by=parts)
     assert found is not None
     return plan_layout(frame, spec, found), found
 
 
-@pytest.mark.parametrize("by", [COLUMNS[:2], COLUMNS[2:5], COLUMNS[5:], ["d", "a"], ["s", "id"]])
-def test_cells_are_those_that_spark_descends_to(spark: SparkSession, by: list[str]) -> None:
-    layout, found = planned(spark, mixed(3000), LayoutSpec(by=by, files=9))
+@pytest.mark.parametrize("parts", [(), ("p",), ("p", "flag")])
+@pytest.mark.parametrize("by", [COLUMNS[:2], COLUMNS[2:5], COLUMNS[5:7], ["d", "a"], ["s", "id"]])
+def test_cells_are_those_that_spark_descends_to(spark: SparkSession, by: list[str], parts: tuple[str, ...]) -> None:
+    layout, found = planned(spark, mixed(3000), LayoutSpec(by=by, files=9, partition_by=parts))
     # also of cuts that were saved, of which no two NaN are one object
     saved = layout_from_json(layout_to_json(layout), spark.sql(mixed(1)).schema)
     frame = spark.sql(mixed(3000)).coalesce(1)
@@ -112,7 +113,17 @@ def test_no_rows_are_no_files(spark: SparkSession, files: int) -> None:
         assert rows_of_files(none.keys, layout) == []
 
 
-def test_other_curves_and_partitions_are_not_placed_here(spark: SparkSession) -> None:
+def test_the_files_of_partitions_are_their_own(spark: SparkSession) -> None:
+    layout, found = planned(spark, mixed(3000), LayoutSpec(by=["a", "s"], files=3, partition_by=["p"]))
+    files = rows_of_files(found.keys, layout)
+    assert len(files) == layout.files == 12
+    assert sorted(np.concatenate(files).tolist()) == list(range(3000))
+    assert [len(set(found.folder_of[file].tolist())) for file in files] == [1] * 12
+    cells = cells_of(found.keys, layout)
+    assert all((np.diff(cells[file]) >= 0).all() for file in files)
+
+
+def test_other_curves_are_not_placed_here(spark: SparkSession) -> None:
     frame = spark.sql(mixed(50))
     by = ["a", "id"]
     assert placeable(plan_layout(frame, LayoutSpec(by=by)))
@@ -121,7 +132,6 @@ def test_other_curves_and_partitions_are_not_placed_here(spark: SparkSession) ->
         LayoutSpec(by=by, curve="hilbert"),
         LayoutSpec(by=by, curve="linear"),
         LayoutSpec(by=by, encoding="bits"),
-        LayoutSpec(by=by, partition_by=["p"]),
     ):
         assert not placeable(plan_layout(frame, other))
 

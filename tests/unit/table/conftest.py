@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dbt_zorder.layout.placing import Rows
+from dbt_zorder.layout.placing import Rows, rows_of_files
 from dbt_zorder.table import held_rows
 
 
@@ -18,10 +18,9 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def lose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what is written here lack a row."""
-    whole = held_rows.rows_of_files
 
     def lacking(*args: Any) -> list[Rows]:
-        first, *others = whole(*args)
+        first, *others = rows_of_files(*args)
         return [first[1:], *others]
 
     monkeypatch.setattr(held_rows, "rows_of_files", lacking)

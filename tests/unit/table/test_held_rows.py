@@ -24,8 +24,8 @@ def held(spark: SparkSession, query: str, path: Path, **more: Any) -> tuple[Held
     df = spark.sql(query)
     spec = LayoutSpec(**{"by": ["a", "s"], **more.pop("spec", {})})
     request = BuildRequest(TableName("default", "any"), spec, **more)
-    with staged(df) as rows:
-        return hold_rows(rows, request, keys_for(df, spec), str(path))
+    with staged(df) as rows, hold_rows(rows, request, keys_for(df, spec), str(path)) as found:
+        return found
 
 
 def test_a_small_query_is_held(spark: SparkSession, tmp_path: Path) -> None:
@@ -43,7 +43,6 @@ def test_a_small_query_is_held(spark: SparkSession, tmp_path: Path) -> None:
         {"in_memory": 0},
         {"bloom": ["id"]},
         {"options": {"parquet.block.size": "1000000"}},
-        {"spec": {"partition_by": ["p"]}},
         {"spec": {"curve": "hilbert"}},
         {"spec": {"encoding": "bits"}},
         {"in_memory": 1000},
@@ -67,13 +66,18 @@ def test_old_dates_are_written_by_spark(spark: SparkSession, tmp_path: Path) -> 
     assert rows is None
 
 
+@pytest.mark.parametrize("parts", [(), ("p",)])
 @pytest.mark.parametrize("by", [["a", "s"], ["a"], ["s", "id", "a"]])
-def test_a_table_is_as_good_as_sparks(spark: SparkSession, database: str, by: list[str]) -> None:
+def test_a_table_is_as_good_as_sparks(
+    spark: SparkSession, database: str, by: list[str], parts: tuple[str, ...]
+) -> None:
     """The same rows in as many files, of which a point query reads no more; and batches go into either alike."""
     found = {}
     for in_memory in (1 << 28, 0):
         table = TableName(database, unique("t"))
-        wanted = BuildRequest(table, LayoutSpec(by=by, files=4), stats_columns=["id"], in_memory=in_memory)
+        wanted = BuildRequest(
+            table, LayoutSpec(by=by, files=4, partition_by=parts), stats_columns=["id"], in_memory=in_memory
+        )
         report = build(spark, spark.sql(QUERY.format(3000)), wanted)
         added = append(spark, spark.sql(QUERY.format(2000)), wanted)
         info = describe(spark, table)
@@ -82,10 +86,15 @@ def test_a_table_is_as_good_as_sparks(spark: SparkSession, database: str, by: li
         rows = spark.sql(QUERY.format(3000)).unionAll(spark.sql(QUERY.format(2000)))
         assert same_rows(spark.table(table.sql), rows)
         assert read_stats(spark, info.location).selectExpr("sum(row_count)").first() == (5000,)
-        assert all(name.startswith("part-") and name.endswith("-c000.snappy.parquet") for name in names)
+        ending = f"{'.' if parts else '-'}c000.snappy.parquet"
+        assert all(name.startswith("part-") and name.endswith(ending) for name in names)
         found[in_memory] = report, added
     (ours, batch), (sparks, its) = found[1 << 28], found[0]
-    assert (ours.summary.files, ours.summary.rows) == (sparks.summary.files, sparks.summary.rows) == (4, 3000)
+    assert (
+        (ours.summary.files, ours.summary.rows)
+        == (sparks.summary.files, sparks.summary.rows)
+        == (12 if parts else 4, 3000)
+    )
     assert ours.summary.point_query_files == pytest.approx(sparks.summary.point_query_files)
     assert (batch.rows, batch.files) == (its.rows, its.files)
     assert 0.5 < ours.summary.bytes / sparks.summary.bytes < 1.5

@@ -1,0 +1,31 @@
+"""Room in this process's memory, shared by all of dbt's threads: what holds rows waits until there is some."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+
+class Room:
+    """Counts the bytes that are taken."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._taken = 0
+
+    @contextlib.contextmanager
+    def take(self, size: int, most: int) -> Iterator[None]:
+        """Take ``size`` bytes while the block runs, once no more than ``most`` are taken with them, or none without.
+
+        Who takes them asks for no more meanwhile, so nobody waits for who waits.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: not self._taken or self._taken + size <= most)
+            self._taken += size
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._taken -= size
+                self._changed.notify_all()
