@@ -31,10 +31,20 @@ _LOG = logging.getLogger("dbt_zorder")
 
 _SHARE_OF_HEAP = 8
 """What Spark's tasks send stands there more than once on its way: as rows of each task, and as the result of all."""
+_UNKNOWN = 4
+"""A part of what may be held, that rows are taken for which nobody has counted: those of small files."""
+_OFFSET = 4
+"""Bytes that a value of text takes besides itself."""
 _TEXT_WIDTH = 16
-"""Bytes that a value of text is taken for, when rows are counted before they are fetched."""
-_SLACK = 4
-"""So many times as much as was taken for them may rows weigh by long text."""
+"""Bytes that a value of text is taken for, where nobody has measured it."""
+_MOST_TEXTS = 32
+"""Columns of text: with more, whether they are long takes longer to reckon than a shuffle does."""
+_LEAST_WIDTH = 32
+"""Bytes that a row is taken for at least: to place it takes some, whatever it holds."""
+_SLACK = 3
+"""So many times as much as rows are taken for may their text weigh besides, where nobody has measured it."""
+_MOST_FOLDERS = 20_000
+"""Each is named by a call into the JVM."""
 _WIDTHS = {
     "boolean": 1,
     "tinyint": 1,
@@ -58,8 +68,8 @@ class Fetched:
 
     Attributes:
         rows: with the query's columns but those that part the table, every one of them nullable, in one chunk.
-        keys: one column a key, as ``Key.sampled`` gives it; behind them ``p``, the hash of each row's partition, if the
-            table has any.
+        keys: one column a key, as ``Key.expression`` gives it, text as bytes; behind them ``p``, the hash of each row's
+            partition, if the table has any.
         folders: of the partitions, as Spark names them: ``day=2024-01-01/shop=7``; an empty name if there are none.
         folder_of: shape (rows,): the number of each row's folder.
     """
@@ -70,6 +80,15 @@ class Fetched:
     folder_of: npt.NDArray[np.int32]
 
     @property
+    def sampled(self) -> pa.Table:
+        """The keys as ``Key.sampled`` gives them: text is cut, so that no cut between two files is long."""
+        found = self.keys
+        for place, column in enumerate(found.columns):
+            if pa.types.is_binary(column.type) and (pc.max(pc.binary_length(column)).as_py() or 0) > SAMPLE_BYTES:
+                found = found.set_column(place, found.field(place), pc.binary_slice(column, 0, SAMPLE_BYTES))
+        return found
+
+    @property
     def count(self) -> int:
         """Number of rows."""
         return int(self.rows.num_rows)
@@ -78,8 +97,10 @@ class Fetched:
 def width_of(schema: t.StructType) -> int | None:
     """Return the bytes that a row takes in memory, text by a guess; None if it has a type that stays in Spark.
 
-    Nested types do, and all that Parquet has no type of its own for.
+    Nested types do, and all that Parquet has no type of its own for; and rows of many texts.
     """
+    if sum(field.dataType.simpleString() in TEXT for field in schema.fields) > _MOST_TEXTS:
+        return None
     total = 0
     for field in schema.fields:
         if isinstance(field.dataType, t.DecimalType):
@@ -89,7 +110,7 @@ def width_of(schema: t.StructType) -> int | None:
         if width is None or isinstance(field.dataType, t.UserDefinedType):
             return None
         total += width
-    return total
+    return max(_LEAST_WIDTH, total)
 
 
 def most_bytes_of(spark: SparkSession, allowed: int) -> int:
@@ -98,27 +119,43 @@ def most_bytes_of(spark: SparkSession, allowed: int) -> int:
     if jvm is None:
         return 0
     heap = int(class_named(jvm, "java.lang.Runtime").getRuntime().maxMemory())
-    return min(allowed, heap // _SHARE_OF_HEAP)
+    context: Any = spark._jsc
+    result = int(context.sc().conf().getSizeAsBytes("spark.driver.maxResultSize", "1g")) or heap
+    return min(allowed, heap // _SHARE_OF_HEAP, result // (1 + _SLACK))
 
 
-def count_few(df: DataFrame, most_bytes: int, rows: int | None) -> tuple[bool, int | None]:
-    """Tell whether a query has so few rows that they are worth fetching, and their number where it was counted.
+def measure_few(df: DataFrame, most_bytes: int, *, kept: bool, parted: bool) -> tuple[bool, int | None, int]:
+    """Tell whether a query has so few rows that they are worth fetching.
 
     Args:
         df: the query, of types that ``width_of`` knows.
-        most_bytes: that they may weigh here.
-        rows: their number, if it is known.
+        most_bytes: that its rows may weigh here.
+        kept: its result is kept once it has run, so that it is measured here whatever its files tell.
+        parted: the table has partitions, whose rows will be counted by partition, if not here.
+
+    Returns:
+        Whether it has, the number of rows if they were counted, and the bytes that they are expected to take.
     """
     width = width_of(df.schema)
     if not width or not most_bytes:
-        return False, rows
-    if rows is None:
+        return False, None, 0
+    length = f.expr(f"sum(CAST({_text_length(df)} AS BIGINT))")
+    texts = sum(field.dataType.simpleString() in TEXT for field in df.schema.fields)
+    if kept:
+        rows, text = df.agg(f.count(f.lit(1)), length).collect()[0]
+    else:
         estimate = estimated_bytes(df)
         if estimate is not None and estimate <= min(SMALL_BYTES, most_bytes):
-            return True, None
+            return True, None, most_bytes // _UNKNOWN
+        if parted:
+            return False, None, 0
         # of a large scan with a filter nobody knows; the count is needed anyway, and without one it is but metadata
         rows = df.count()
-    return rows * width <= most_bytes, rows
+        if rows * (width - _TEXT_WIDTH * texts) > most_bytes:
+            return False, rows, 0
+        text = df.agg(length).collect()[0][0] if texts else 0
+    size = int(rows * max(_LEAST_WIDTH, width - _TEXT_WIDTH * texts + _OFFSET * texts) + (text or 0))
+    return size <= most_bytes, rows, size
 
 
 def fetch(
@@ -132,52 +169,58 @@ def fetch(
 
     None also if the name of a partition is no UTF-8.
 
-    No Spark partition sends more than its share of rows. Nor does it send long text without end: the farther down a row
-    stands, the less text it may have, so that rows of equal length weigh no more than some times what is allowed.
+    Where nobody has counted them, no Spark partition sends more than its share of rows. Nor does it send long text
+    without end: the farther down a row stands, the less text it may have, so that rows of equal length weigh no more
+    than some times what is allowed.
 
     Args:
         df: the query, of types that ``width_of`` knows.
         keys: what rows are placed by.
         most_bytes: that rows may weigh here.
-        rows: their number, if it is known.
+        rows: their number, if they were measured.
         partition_by: columns that part the table, each a whole one.
     """
     width = width_of(df.schema)
     assert width
-    share, budget = most_bytes // width, _SLACK * most_bytes
+    columns = [(quote_name(field.name), field.dataType.simpleString()) for field in df.schema.fields]
+    wanted, behind, asked = ["*"], [f"CAST({part.sql} AS STRING)" for part in partition_by], df
+    behind += [partition_hash([part.sql for part in partition_by])] if partition_by else []
     if rows is None:
         partitions = max(1, partitions_of(df))
-        share, budget = share // partitions, budget // partitions
-    else:
-        share = rows + 1
-    if not share:
-        return None
-    columns = [(quote_name(field.name), field.dataType.simpleString()) for field in df.schema.fields]
-    number = _free_name(df)
-    length = " + ".join(f"coalesce(octet_length({name}), 0L)" for name, kind in columns if kind in TEXT) or "0L"
-    too_long = f"({length}) * ({number} + 1L) > {budget}L"
-    wanted = [f"IF({too_long}, NULL, {name})" if kind in TEXT else name for name, kind in columns]
-    parts = [column.sql for column in partition_by]
-    wanted += [f"CAST({part} AS STRING)" for part in parts]
-    wanted += [partition_hash(parts)] if parts else []
-    wanted.append(f"{number} = {share - 1}L OR {too_long}")
-    numbered = df.select("*", f.monotonically_increasing_id().bitwiseAND(ROW_IN_PARTITION).alias(number))
-    numbered = numbered.where(f.col(number) < share)  # a limit would shuffle the rows
-    found = collect_arrow(numbered.select(*(f.expr(sql).alias(f"c{place}") for place, sql in enumerate(wanted))))
-    if pc.any(found.column(len(wanted) - 1)).as_py():
+        share, budget = most_bytes // width // partitions, _SLACK * most_bytes // partitions
+        if not share:
+            return None
+        number, too_long = _free_names(df)
+        asked = df.select("*", f.monotonically_increasing_id().bitwiseAND(ROW_IN_PARTITION).alias(number))
+        asked = asked.where(f.col(number) < share)  # a limit would shuffle the rows
+        overflow = f"{number} = {share - 1}L"
+        if any(kind in TEXT for _, kind in columns):
+            # a column, so that it is reckoned once a row, however many columns of text ask for it
+            asked = asked.selectExpr("*", f"({_text_length(df)}) * ({number} + 1L) > {budget}L AS {too_long}")
+            wanted = [f"IF({too_long}, NULL, {name})" if kind in TEXT else name for name, kind in columns]
+            overflow += f" OR {too_long}"
+        behind.append(overflow)
+    if behind:
+        asked = asked.selectExpr(*wanted, *behind)
+    found = collect_arrow(asked.toDF(*(f"c{place}" for place in range(len(asked.columns)))))
+    extras = found.columns[len(found.columns) - len(behind) :]
+    if rows is None and pc.any(extras[-1]).as_py():
         _LOG.debug("rows were fetched in vain, as they are more or longer than what may be held here")
         return None
-    found = found.combine_chunks()
-    by_name = dict(zip(df.columns, found.columns, strict=False))
-    sampled = {f"k{n}": sampled_here(by_name[key.column.name].combine_chunks(), key) for n, key in enumerate(keys)}
+    by_name = {
+        name: _plain_text(column).combine_chunks() for name, column in zip(df.columns, found.columns, strict=False)
+    }
+    sampled = {f"k{n}": key_here(by_name[key.column.name], key) for n, key in enumerate(keys)}
     folders, folder_of = [""], np.zeros(found.num_rows, dtype=np.int32)
-    if parts:
-        sampled["p"] = found.column(len(wanted) - 2)
-        texts = found.columns[len(columns) : len(columns) + len(parts)]
+    if partition_by:
+        texts, sampled["p"] = extras[: len(partition_by)], extras[len(partition_by)].combine_chunks()
         try:
             folders, folder_of = _folders(df.sparkSession, [column.name for column in partition_by], texts)
         except UnicodeDecodeError:
             _LOG.debug("a partition is no text, and Spark has a name for it")
+            return None
+        if not folders and found.num_rows:
+            _LOG.debug("there are more than %d partitions", _MOST_FOLDERS)
             return None
     data = {name: column for name, column in by_name.items() if name not in {part.name for part in partition_by}}
     return Fetched(pa.table(data), pa.table(sampled), folders, folder_of)
@@ -186,13 +229,18 @@ def fetch(
 def _folders(
     spark: SparkSession, names: Sequence[str], texts: Sequence[pa.ChunkedArray]
 ) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """Return the folders of some partitions, and the number of each row's: by their values, of which no two are one."""
+    """Return the folders of some partitions, and the number of each row's: by their values, of which no two are one.
+
+    None at all where they are too many.
+    """
     distinct, codes = [], []
     for column in texts:
         coded = column.combine_chunks().dictionary_encode()
         distinct.append([*coded.dictionary.to_pylist(), None])
         codes.append(pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False))
     pairs, folder_of = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+    if len(pairs) > _MOST_FOLDERS:
+        return [], np.zeros(0, dtype=np.int32)
     named = class_named(spark._jvm, "org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils").getPartitionPathString
     folders = [
         "/".join(named(name, values[code]) for name, values, code in zip(names, distinct, pair, strict=True))
@@ -201,15 +249,10 @@ def _folders(
     return folders, np.asarray(folder_of.reshape(-1), dtype=np.int32)
 
 
-def sampled_here(values: pa.Array, key: Key) -> pa.Array:
-    """Return what ``key.sampled`` is in Spark, of a column of one of the types that ``width_of`` knows."""
+def key_here(values: pa.Array, key: Key) -> pa.Array:
+    """Return what ``key.expression`` is in Spark, text as bytes, of a column of a type that ``width_of`` knows."""
     if key.carrier in TEXT:
-        short = pc.max(pc.binary_length(values)).as_py() or 0
-        return (
-            values.cast(pa.binary())
-            if short <= SAMPLE_BYTES
-            else pc.binary_slice(values.cast(pa.binary()), 0, SAMPLE_BYTES)
-        )
+        return values.cast(pa.binary())
     if key.carrier == "double":
         return values.cast(pa.float64())
     if key.carrier != "bigint":
@@ -217,9 +260,21 @@ def sampled_here(values: pa.Array, key: Key) -> pa.Array:
     return (values.cast(pa.int32()) if pa.types.is_date(values.type) else values).cast(pa.int64())
 
 
-def _free_name(df: DataFrame) -> str:
-    """Return a name that no column of ``df`` has."""
-    name = "_zorder_number"
-    while name in (column.lower() for column in df.columns):
+def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return text as files and keys have it, where a session has long offsets for it."""
+    plain = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(column.type)
+    return column if plain is None else column.cast(plain)
+
+
+def _text_length(df: DataFrame) -> str:
+    """Return SQL text of how many bytes of text a row has."""
+    texts = [quote_name(field.name) for field in df.schema.fields if field.dataType.simpleString() in TEXT]
+    return " + ".join(f"coalesce(octet_length({name}), 0L)" for name in texts) or "0L"
+
+
+def _free_names(df: DataFrame) -> tuple[str, str]:
+    """Return two names that no column of ``df`` has."""
+    name = "_zorder_row"
+    while any(column.lower().startswith(name) for column in df.columns):
         name += "_"
-    return name
+    return f"{name}_number", f"{name}_long"

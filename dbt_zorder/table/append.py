@@ -95,7 +95,8 @@ def append(
         with clock.phase("sample"):
             before = list_data(spark, info.location) if before is None else before
             standing = standing or known_standing(spark, info.location, df.schema, request.spec)
-            tree = standing.tree.layout if standing.tree is not None else None
+            # what makes whole partitions is laid out by itself, by what the model says
+            tree = standing.tree.layout if standing.tree is not None and not overwrite else None
             keys = keys_for(source, request.spec) if tree is None else tree.keys
             held, rows = until_written.enter_context(hold_rows(query, request, keys, info.location, tree))
             rows = query.count_kept() if rows is None else rows
@@ -108,6 +109,8 @@ def append(
         try:
             with clock.phase("write"):
                 write_data(source, layout, request, entry.data, held)
+            with clock.phase("write"):  # a run that was cancelled while it wrote here ends here
+                pass
             with clock.phase("stats"):
                 files = _stage_stats(spark, entry, df, _columns(df, layout, request, standing), standing)
                 summary = add_up(files, [])

@@ -21,7 +21,7 @@ from pyspark.sql import types as t
 from dbt_zorder.disk import Place, on_disk
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.fetched import Fetched
-from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, page_rows_of
+from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, page_rows_of, parse_page_rows
 from dbt_zorder.layout.placing import Rows
 from dbt_zorder.stats.local import SCHEMA_KEY, VERSION_KEY
 
@@ -135,7 +135,7 @@ def arrow_writer(spark: SparkSession, schema: t.StructType, options: Mapping[str
         spark: the session.
         schema: of the rows without their partition columns, of types that ``width_of`` knows.
         options: of Spark's Parquet writer.
-        path: of the folder.
+        path: of a folder that is there, the one that is written to or one beside it.
     """
     if not _has_page_limit():
         return f"PyArrow {pa.__version__} writes pages without end"
@@ -145,26 +145,29 @@ def arrow_writer(spark: SparkSession, schema: t.StructType, options: Mapping[str
     if codec not in _CODECS:
         return f"the codec is {codec}"
     for name, wanted in _wanted_settings(schema).items():
-        if spark.conf.get(name, wanted) != wanted:
+        if spark.conf.get(name) != wanted:
             return f"{name} is {spark.conf.get(name)}"
-    if str(spark.conf.get(_CALENDAR, "CORRECTED")).upper() == "LEGACY":
+    if str(spark.conf.get(_CALENDAR)).upper() == "LEGACY":
         return f"{_CALENDAR} is LEGACY"
     if any(key.startswith("parquet.") for field in schema.fields for key in field.metadata):
         return "columns have numbers for Parquet"
-    if on_disk(spark, path) is None:
+    place = on_disk(spark, path)
+    if place is None or not os.path.isdir(place.path):
         return "it lies elsewhere than on this machine"
-    told = sorted({*given, *_parquet_settings(spark)} - {PAGE_ROWS_OPTION})
+    set_ = _parquet_settings(spark)
+    page_rows = page_rows or set_.pop(PAGE_ROWS_OPTION, None)
+    told = sorted({*given, *set_} - {PAGE_ROWS_OPTION})
     if told:
         return f"of Spark's writer alone is {told[0]}"
     nullable = t.StructType([t.StructField(one.name, one.dataType, True, one.metadata) for one in schema.fields])
     metadata = {SCHEMA_KEY: nullable.json(), VERSION_KEY: spark.version}
-    rows = page_rows_of(spark, int(page_rows) if page_rows else None)
-    return ArrowWriter(codec, rows, metadata, max(1, spark.sparkContext.defaultParallelism))
+    threads = min(spark.sparkContext.defaultParallelism, os.cpu_count() or 1)
+    return ArrowWriter(codec, parse_page_rows(page_rows or "") or page_rows_of(spark), metadata, max(1, threads))
 
 
 def are_old(spark: SparkSession, rows: pa.Table) -> bool:
     """Tell whether rows have dates or times so old that Spark's writer asks which calendar they are meant by."""
-    if str(spark.conf.get(_CALENDAR, "CORRECTED")).upper() == "CORRECTED":
+    if str(spark.conf.get(_CALENDAR)).upper() == "CORRECTED":
         return False
     for column in rows.columns:
         is_date, is_moment = pa.types.is_date(column.type), pa.types.is_timestamp(column.type) and column.type.tz
@@ -180,11 +183,12 @@ def _wanted_settings(schema: t.StructType) -> dict[str, str]:
     return {**_AS_SPARK, **(dict([_MICROS]) if has_times else {})}
 
 
-def _parquet_settings(spark: SparkSession) -> list[str]:
-    """Return names of what the session, or Hadoop, tells Parquet's own writer."""
+def _parquet_settings(spark: SparkSession) -> dict[str, str]:
+    """Return what the session, or Hadoop, tells Parquet's own writer."""
     session: Any = spark._jsparkSession
     prefix = "parquet."
-    return [f"{prefix}{name}" for name in session.sessionState().newHadoopConf().getPropsWithPrefix(prefix)]
+    found = session.sessionState().newHadoopConf().getPropsWithPrefix(prefix)
+    return {f"{prefix}{name}": str(value) for name, value in dict(found).items()}
 
 
 @lru_cache(maxsize=1)

@@ -121,6 +121,8 @@ def build(
                 warn_of_many(layout, request.table)
             with beside_vacuum(spark, request.table, path), clock.phase("write"):
                 write_data(source, layout, request, path, held)
+            with clock.phase("write"):  # a run that was cancelled while it wrote here ends here
+                pass
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):
                 columns = stats_columns(df, layout, request)
                 stats = write_stats(collect_path(spark, path, df.schema, columns, version), path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,7 @@ from pyspark.sql.types import StructType
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
 from dbt_zorder.disk import on_disk
 from dbt_zorder.errors import BuildError
-from dbt_zorder.layout.fetched import Fetched, count_few, fetch, most_bytes_of, width_of
+from dbt_zorder.layout.fetched import Fetched, fetch, measure_few, most_bytes_of, width_of
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.placing import placeable, rows_of_files
@@ -34,8 +35,6 @@ _TELLING_ROWS = 20_000
 
 
 _ROOM = Room()
-_UNKNOWN = 4
-"""A part of what may be held, that rows are taken for which nobody has counted: those of small files."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,8 @@ class HeldRows:
             BuildError: the disk refused, or the folder lies elsewhere by now.
         """
         place = on_disk(spark, path)
-        if place is None:
+        # whoever made the folder did so by Spark's client, which may see another disk, or its name in other bytes
+        if place is None or not os.path.isdir(os.path.dirname(place.path)):
             msg = f"The folder {path} cannot be written to from here any more."
             raise BuildError(msg)
         self.writer.write(self.fetched, rows_of_files(self.fetched.keys, layout), place)
@@ -109,11 +109,11 @@ def hold_rows(
         yield None, None
         return
     most = most_bytes_of(df.sparkSession, request.in_memory)
-    few, rows = count_few(df, most, staged.count_kept())
+    few, rows, size = measure_few(df, most, kept=staged.is_kept, parted=bool(request.spec.partition_by))
     if not few or rows == 0:
         yield None, rows
         return
-    with _ROOM.take(rows * (width_of(df.schema) or 0) if rows is not None else most // _UNKNOWN, most):
+    with _ROOM.take(size, most):
         fetched = fetch(df, keys, most, rows, _partitions(staged, request))
         if fetched is None:
             yield None, rows
@@ -131,7 +131,7 @@ def _writer(staged: Staged, request: BuildRequest, path: str, layout: Layout | N
         return "zorder_in_memory is never"
     if request.bloom:
         return "it has bloom filters"
-    if layout is None and len(spec.by) > 1 and (spec.curve, spec.encoding) != ("zorder", "rank"):
+    if len(spec.by) > 1 and (spec.curve, spec.encoding) != ("zorder", "rank"):
         return "its curve is of Spark's own"
     if layout is not None and not placeable(layout):
         return "its tree is of another curve"

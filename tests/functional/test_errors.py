@@ -101,3 +101,20 @@ class TestCancelled:
         monkeypatch.undo()
         run_dbt(["run"])
         assert spark.table(f"{project.test_schema}.m").inputFiles() != before
+
+    def test_what_was_written_by_then_is_not_served(
+        self, project: Any, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Rows that are written in dbt's own process have no job of Spark that could end."""
+        run_dbt(["run"])
+        before = spark.table(f"{project.test_schema}.m").inputFiles()
+        write = build.write_data
+
+        def write_and_cancel(*args: Any) -> None:
+            write(*args)
+            FACTORY.adapters["spark_zorder"].connections.get_thread_connection().handle.cancel()
+
+        monkeypatch.setattr(build, "write_data", write_and_cancel)
+        (result,) = run_dbt(["run"], expect_pass=False)
+        assert "The run was cancelled" in result.message
+        assert spark.table(f"{project.test_schema}.m").inputFiles() == before

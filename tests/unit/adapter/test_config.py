@@ -60,6 +60,9 @@ def test_dbt_sparks_own_configs_are_taken_over() -> None:
         ("zorder_keep_versions", 0, "keep_versions", 0),
         ("zorder_grace_hours", 0.5, "grace_hours", 0.5),
         ("zorder_optimize", "never", "optimize", "never"),
+        ("zorder_in_memory", "never", "in_memory", 0),
+        ("zorder_in_memory", 0, "in_memory", 0),
+        ("zorder_in_memory", "64MB", "in_memory", 64 << 20),
         (
             "options",
             {"compression": "zstd", "parquet.block.size": 1024},
@@ -119,6 +122,7 @@ def test_right_values_are_taken(key: str, value: Any, attribute: str, wanted: An
         ("zorder_grace_hours", "1h", "a number of hours"),
         ("zorder_grace_hours", float("inf"), "a number of hours, 0 to 1,000,000"),
         ("zorder_grace_hours", 1e12, "a number of hours, 0 to 1,000,000"),
+        *(("zorder_in_memory", value, "'never', a number of bytes") for value in ("auto", -1, True, 5, "much")),
         ("options", "snappy", "a mapping of names to values"),
         ("options", {"parquet.page.row.count.limit": 0}, "'parquet.page.row.count.limit' must be a positive whole"),
         ("options", {"parquet.page.row.count.limit": "1k"}, "must be a positive whole number"),

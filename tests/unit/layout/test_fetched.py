@@ -4,15 +4,16 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.columns import resolve
 from dbt_zorder.layout import fetched as module
-from dbt_zorder.layout.fetched import Fetched, count_few, fetch, most_bytes_of, width_of
+from dbt_zorder.layout.fetched import Fetched, fetch, measure_few, most_bytes_of, width_of
 from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import key_of
+from dbt_zorder.layout.placing import rows_of_files
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from tests.support import settings
 from tests.unit.layout.frames import mixed
@@ -33,8 +34,8 @@ def test_keys_are_what_spark_makes_of_them(spark: SparkSession, zone: str, name:
         found = fetch(frame, [key], MOST)
         assert found is not None
         wanted = collect_arrow(frame.select(f.expr(key.sampled).alias("k0")))
-        assert found.keys.schema.field("k0").type == wanted.schema.field("k0").type
-        assert repr(found.keys["k0"].to_pylist()) == repr(wanted["k0"].to_pylist())
+        assert found.sampled.schema.field("k0").type == wanted.schema.field("k0").type
+        assert repr(found.sampled["k0"].to_pylist()) == repr(wanted["k0"].to_pylist())
         rows = collect_arrow(frame)
         assert found.rows.schema.field("v").type == rows.schema.field("v").type
         assert plain(found.rows["v"]) == plain(rows["v"])
@@ -54,25 +55,23 @@ def test_a_plan_of_fetched_rows_is_that_of_their_keys(spark: SparkSession) -> No
     assert repr(plan_layout(frame, spec, found)) == repr(plan_layout(frame, spec))
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_no_more_is_fetched_than_is_allowed(spark: SparkSession, *, known: bool) -> None:
+def test_no_more_is_fetched_than_is_allowed(spark: SparkSession) -> None:
     frame = spark.range(0, 1000, 1, 4)
-    rows = 1000 if known else None
-    assert fetch(frame, [], 8 * 1100, rows) is not None
-    if not known:
-        assert fetch(frame, [], 8 * 900) is None
-        assert fetch(frame, [], 8) is None
-        uneven = frame.where("id < 10 OR id > 740")
-        assert fetch(uneven, [], 8 * 900) is None, "one partition has more than its share"
+    assert fetch(frame, [], 32 * 1100) is not None
+    assert fetch(frame, [], 32 * 900) is None
+    assert fetch(frame, [], 32 * 900, 1000) is not None, "somebody has measured them"
+    assert fetch(frame, [], 32) is None
+    uneven = frame.where("id < 10 OR id > 740")
+    assert fetch(uneven, [], 32 * 900) is None, "one partition has more than its share"
     long = frame.selectExpr("id", "repeat('x', 1000) AS t")
-    assert fetch(long, [], 24 * 1100, rows) is None
-    assert fetch(long, [], 2_000_000, rows) is not None
+    assert fetch(long, [], 32 * 1100) is None
+    assert fetch(long, [], 2_000_000) is not None
     # one that is long, far behind: the rows before it may have been as long
-    assert fetch(frame.selectExpr("id", "repeat('x', if(id = 999, 9000, 1)) AS t"), [], 24 * 1100, rows) is None
+    assert fetch(frame.selectExpr("id", "repeat('x', if(id = 999, 9000, 1)) AS t"), [], 32 * 1100) is None
 
 
 def test_names_are_those_of_the_query(spark: SparkSession) -> None:
-    names = ["_zorder_number", "a.b", "c`d", "x y", "Ä", "_ZORDER_number_"]
+    names = ["_zorder_row_number", "a.b", "c`d", "x y", "Ä", "_ZORDER_row__long"]
     frame = spark.range(3).select(*(f.col("id").alias(name) for name in names))
     keys = [key_of(resolve(f"`{name.replace('`', '``')}`", frame.schema)) for name in names]
     found = fetch(frame, keys, MOST)
@@ -87,24 +86,61 @@ def test_a_query_is_counted_where_its_files_do_not_tell_that_it_is_small(
 ) -> None:
     spark.range(1000).write.mode("overwrite").parquet(str(tmp_path))
     scan = spark.read.parquet(str(tmp_path))
-    assert count_few(scan, MOST, None) == (True, None)
-    assert count_few(scan, MOST, 1000) == (True, 1000)
-    assert count_few(scan, 7999, 1000) == (False, 1000)
-    assert count_few(scan, 0, None) == (False, None)
+
+    def found(frame: DataFrame, most: int, *, kept: bool = False, parted: bool = False) -> tuple[bool, int | None]:
+        return measure_few(frame, most, kept=kept, parted=parted)[:2]
+
+    assert found(scan, MOST) == (True, None)
+    assert found(scan, MOST, kept=True) == (True, 1000)
+    assert found(scan, 31_999, kept=True) == (False, 1000)
+    assert found(scan, 0) == (False, None)
     monkeypatch.setattr(module, "SMALL_BYTES", 0)
-    assert count_few(scan.where("id < 10"), 100, None) == (True, 10)
-    assert count_few(scan, 100, None) == (False, 1000)
+    assert found(scan.where("id < 10"), 320) == (True, 10)
+    assert found(scan, 320) == (False, 1000)
+    assert found(scan, MOST, parted=True) == (False, None), "its partitions are counted later"
+    text = scan.selectExpr("id", "if(id % 2 = 0, NULL, repeat('x', cast(id AS int))) AS t", "cast(id AS string) AS u")
+    for kept in (True, False):
+        assert found(text, 290_000, kept=kept) == (True, 1000)
+        assert found(text, 280_000, kept=kept) == (False, 1000), "long text is measured"
+    assert measure_few(text, MOST, kept=True, parted=False)[2] == 1000 * 32 + 250_000 + 2890
 
 
 def test_what_arrow_and_spark_do_not_store_alike_stays_there(spark: SparkSession) -> None:
     assert width_of(spark.sql("SELECT 1 AS a, 'x' AS s, 1.5BD AS d, true AS b").schema) == 4 + 16 + 16 + 1
+    assert width_of(spark.sql("SELECT true AS a").schema) == 32, "to place a row takes memory, too"
     for other in ("array(1)", "map(1, 2)", "named_struct('a', 1)", "INTERVAL '1' DAY", "NULL"):
         assert width_of(spark.sql(f"SELECT 1 AS a, {other} AS v").schema) is None
 
 
 def test_the_memory_of_spark_is_a_limit_too(spark: SparkSession) -> None:
     assert most_bytes_of(spark, 1000) == 1000
-    assert 10_000_000 < most_bytes_of(spark, 1 << 60) < 1 << 36
+    assert 10_000_000 < most_bytes_of(spark, 1 << 60) <= 1 << 28, "a quarter of spark.driver.maxResultSize"
+
+
+def test_long_text_is_cut_in_a_sample_alone(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT repeat('x', 300) || id AS s, id FROM range(20) ORDER BY id DESC").coalesce(1)
+    found = fetch(frame, keys_for(frame, LayoutSpec(by=["s"])), MOST)
+    assert found is not None
+    assert found.sampled["k0"].to_pylist() == [b"x" * 256] * 20
+    (rows,) = rows_of_files(found.keys, plan_layout(frame, LayoutSpec(by=["s"]), found))
+    assert found.rows["s"].take(pa.array(rows)).to_pylist() == sorted(found.rows["s"].to_pylist())
+
+
+def test_long_offsets_of_text_are_as_good(spark: SparkSession) -> None:
+    with settings(spark, {"spark.sql.execution.arrow.useLargeVarTypes": "true"}):
+        frame = spark.sql("SELECT string(id) AS s, cast(string(id) AS binary) AS b FROM range(3)")
+        found = fetch(frame, keys_for(frame, LayoutSpec(by=["s", "b"])), MOST)
+    assert found is not None
+    assert found.rows.schema.types == [pa.string(), pa.binary()]
+    assert found.keys.schema.types == [pa.binary()] * 2
+
+
+def test_many_partitions_are_not_named_here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = spark.range(20).selectExpr("id", "id AS p")
+    parts = [resolve("p", frame.schema)]
+    assert fetch(frame, [], MOST, partition_by=parts) is not None
+    monkeypatch.setattr(module, "_MOST_FOLDERS", 19)
+    assert fetch(frame, [], MOST, partition_by=parts) is None
 
 
 def test_no_rows(spark: SparkSession) -> None:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.plan import LayoutSpec, keys_for
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.store import read_stats
@@ -16,6 +19,9 @@ from dbt_zorder.table.build import build
 from dbt_zorder.table.held_rows import HeldRows, hold_rows
 from dbt_zorder.table.request import BuildRequest
 from tests.support import same_rows, settings, unique
+from tests.unit.table.test_arrow_files import needs_page_limit
+
+pytestmark = needs_page_limit
 
 QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s, id % 3 AS p FROM range({})"
 
@@ -38,19 +44,22 @@ def test_a_small_query_is_held(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "more",
+    ("more", "why"),
     [
-        {"in_memory": 0},
-        {"bloom": ["id"]},
-        {"options": {"parquet.block.size": "1000000"}},
-        {"spec": {"curve": "hilbert"}},
-        {"spec": {"encoding": "bits"}},
-        {"in_memory": 1000},
+        ({"in_memory": 0}, "zorder_in_memory is never"),
+        ({"bloom": ["id"]}, "bloom filters"),
+        ({"options": {"parquet.block.size": "1000000"}}, "alone is parquet.block.size"),
+        ({"spec": {"curve": "hilbert"}}, "its curve"),
+        ({"spec": {"encoding": "bits"}}, "its curve"),
     ],
 )
-def test_what_spark_does_better_is_left_to_it(spark: SparkSession, tmp_path: Path, more: dict[str, Any]) -> None:
+def test_what_spark_does_better_is_left_to_it(
+    spark: SparkSession, tmp_path: Path, more: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "dbt_zorder")
     rows, _ = held(spark, QUERY.format(500), tmp_path, **more)
     assert rows is None
+    assert why in caplog.text
 
 
 def test_a_count_is_not_made_twice(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,6 +67,28 @@ def test_a_count_is_not_made_twice(spark: SparkSession, tmp_path: Path, monkeypa
     assert held(spark, query, tmp_path, in_memory=1000) == (None, 500)
     monkeypatch.setattr(module, "fetch", lambda *_: None)  # of rows that are longer than they were taken for
     assert held(spark, QUERY.format(500), tmp_path) == (None, None)
+
+
+@pytest.mark.parametrize("change", ["curve", "zorder_by", "more columns", "fewer columns"])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_batches_go_by_the_table_whatever_the_model_says_by_now(
+    spark: SparkSession, database: str, change: str, *, overwrite: bool
+) -> None:
+    table = TableName(database, unique("t"))
+    parts = ["p"] if overwrite else []
+    wanted = BuildRequest(table, LayoutSpec(by=["a", "s"], files=3, partition_by=parts))
+    build(spark, spark.sql(QUERY.format(3000)), wanted)
+    changes: dict[str, dict[str, Any]] = {
+        "curve": {"curve": "hilbert"},
+        "zorder_by": {"by": ["s", "a"]},
+        "more columns": {"by": ["a", "s", "id"]},
+        "fewer columns": {"by": ["s"]},
+    }
+    spec = replace(wanted.spec, **changes[change])
+    batch = f"SELECT id + 5000 AS id, a, s, p + 2 AS p FROM ({QUERY.format(2000)})"
+    append(spark, spark.sql(batch), replace(wanted, spec=spec), overwrite=overwrite)
+    kept = f"SELECT * FROM ({QUERY.format(3000)})" + (" WHERE p < 2" if overwrite else "")
+    assert same_rows(spark.table(table.sql), spark.sql(f"{kept} UNION ALL {batch}"))
 
 
 def test_old_dates_are_written_by_spark(spark: SparkSession, tmp_path: Path) -> None:
@@ -86,6 +117,8 @@ def test_a_table_is_as_good_as_sparks(
         rows = spark.sql(QUERY.format(3000)).unionAll(spark.sql(QUERY.format(2000)))
         assert same_rows(spark.table(table.sql), rows)
         assert read_stats(spark, info.location).selectExpr("sum(row_count)").first() == (5000,)
+        writers = {pq.read_metadata(file).created_by[:11] for file in folder_of(info.location).rglob("part-*c000*")}
+        assert writers == {"parquet-cpp" if in_memory else "parquet-mr "}
         ending = f"{'.' if parts else '-'}c000.snappy.parquet"
         assert all(name.startswith("part-") and name.endswith(ending) for name in names)
         found[in_memory] = report, added
@@ -108,16 +141,20 @@ def test_the_same_rows_make_the_same_files(spark: SparkSession, database: str) -
         build(spark, spark.sql(QUERY.format(3000)), wanted)
         info = describe(spark, table)
         assert info is not None
-        folder = Path(info.location.removeprefix("file:"))
+        folder = folder_of(info.location)
         contents.append([file.read_bytes() for file in sorted(folder.glob("part-*.parquet"))])
     assert len(contents[0]) == 3
     assert contents[0] == contents[1]
 
 
-def test_a_folder_that_is_elsewhere_by_now_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
-    from dbt_zorder.errors import BuildError
+def folder_of(location: str) -> Path:
+    return Path(location.removeprefix("file:"))
 
+
+def test_a_folder_that_is_elsewhere_by_now_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     rows, _ = held(spark, QUERY.format(5), tmp_path)
     assert rows is not None
     with pytest.raises(BuildError, match="cannot be written to from here"):
         rows.write(spark, None, "s3a://bucket/t")  # type: ignore[arg-type]
+    with pytest.raises(BuildError, match="cannot be written to from here"):
+        rows.write(spark, None, f"{tmp_path}/not/there")  # type: ignore[arg-type]
