@@ -4,8 +4,9 @@ Spark's own writer keeps bounds of whole numbers, decimals of up to 18 digits, d
 booleans, text and binary, and the count of NULL of every leaf (parquet.thrift, ``Statistics``; the order of bounds is
 ``TYPE_ORDER``). They are exact, but for text and binary under ``parquet.statistics.truncate.length``, where they are
 wider. Not so of other types: INT96 has no bounds, and what is said of NaN depends on the writer. Two bounds of more
-than 4,096 bytes together are left out, and dates of a file in the Julian calendar are not what Spark reads back. Where
-one column of one file is not of the exact kind, or another writer wrote it, the rows are read instead.
+than 4,096 bytes together are left out, and dates of a file in the Julian calendar are not what Spark reads back. Arrow's
+writer, by which small tables are written, keeps the same ones as exactly, but for a bound of more than 4,096 bytes by
+itself. Where one column of one file is not of the exact kind, or another writer wrote it, the rows are read instead.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def _bounds_at(footer: pq.FileMetaData, places: Sequence[int]) -> list[_Bounds]:
 
 
 def _open(name: str, size: int) -> pq.FileMetaData:
-    """Return the footer of the file that Spark lists by this name and size, if Spark's own writer wrote it.
+    """Return the footer of the file that Spark lists by this name and size, if Spark's own writer wrote it, or we.
 
     Raises:
         _InexactError: another wrote it.
