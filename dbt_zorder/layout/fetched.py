@@ -1,6 +1,6 @@
 """All rows of a small query, fetched to be laid out here: a shuffle in Spark takes longer than all that is left to do.
 
-Of 337,000 rows of 19 columns, to fetch, place and write them takes a third of the time that Spark takes to sample,
+Of 337,000 rows of 19 columns, to fetch, place and write them takes two thirds of the time that Spark takes to sample,
 shuffle, sort and write them (docs/decisions/012).
 """
 

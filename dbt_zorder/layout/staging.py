@@ -98,7 +98,9 @@ def staged(df: DataFrame) -> Iterator[Staged]:
     """Give ``df`` back, kept in memory and on disk while the block runs if it is expensive to run twice."""
     reason = reason_to_stage(df)
     if reason is None:
-        _LOG.debug("the query is a plain scan: it runs for the count, for the sample and for the write")
+        _LOG.debug(
+            "the query is a plain scan: it is not kept, and may run for the count, for the sample and for the write"
+        )
         yield Staged(df, is_kept=False)
         return
     _LOG.debug("the query holds a %s: its result is kept between the sample and the write", reason)

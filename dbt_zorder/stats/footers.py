@@ -4,9 +4,10 @@ Spark's own writer keeps bounds of whole numbers, decimals of up to 18 digits, d
 booleans, text and binary, and the count of NULL of every leaf (parquet.thrift, ``Statistics``; the order of bounds is
 ``TYPE_ORDER``). They are exact, but for text and binary under ``parquet.statistics.truncate.length``, where they are
 wider. Not so of other types: INT96 has no bounds, and what is said of NaN depends on the writer. Two bounds of more
-than 4,096 bytes together are left out, and dates of a file in the Julian calendar are not what Spark reads back. Arrow's
-writer, by which small tables are written, keeps the same ones as exactly, but for a bound of more than 4,096 bytes by
-itself. Where one column of one file is not of the exact kind, or another writer wrote it, the rows are read instead.
+than 4,096 bytes together are left out, and dates of a file in the Julian calendar are not what Spark reads back. The
+writer of Arrow, by which small tables are written, keeps the same ones as exactly, and leaves out a bound of more than
+4,096 bytes by itself. Where one column of one file is not of the exact kind, or another writer wrote it, the rows are
+read instead.
 """
 
 from __future__ import annotations
