@@ -129,7 +129,7 @@ def levels_within(cells: int, nodes: int) -> int:
 
 
 def descend(forest: Forest, ranks: Ranks, tree_of_row: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return the cell of every row at the last level: the scalar reference of the descent that Spark runs."""
+    """Return the cell of every row at the last level: for rows that are here, and the reference of Spark's descent."""
     node = tree_of_row.astype(np.int64)
     flat = np.ascontiguousarray(ranks).reshape(-1)
     row = np.arange(len(ranks), dtype=np.int64) * ranks.shape[1]

@@ -109,6 +109,8 @@ def append(
         try:
             with clock.phase("write"):
                 write_data(source, layout, request, entry.data, held)
+                held = None
+                until_written.close()
             with clock.phase("write"):  # a run that was cancelled while it wrote here ends here
                 pass
             with clock.phase("stats"):

@@ -125,7 +125,9 @@ def by_folder(fetched: Fetched, rows: Rows) -> list[tuple[str, Rows]]:
     if fetched.folders == [""]:
         return [("", rows)]
     of_row = fetched.folder_of[rows]
-    return [(f"{fetched.folders[number]}/", rows[of_row == number]) for number in np.unique(of_row).tolist()]
+    order = np.argsort(of_row, kind="stable")
+    starts = np.flatnonzero(np.diff(of_row[order], prepend=-1))
+    return [(f"{fetched.folders[of_row[some[0]]]}/", rows[some]) for some in np.split(order, starts[1:])]
 
 
 def arrow_writer(spark: SparkSession, schema: t.StructType, options: Mapping[str, str], path: str) -> ArrowWriter | str:

@@ -118,9 +118,12 @@ def build(
                 measured = held.with_row_bytes(spec) if held is not None else spec
                 layout = plan_layout(source, measured, rows if held is None else held.fetched)
                 layout = sized_layout(source, layout, spec, path, lambda df, to: write_rows(df, request, to), held)
-                warn_of_many(layout, request.table)
+                if held is None:
+                    warn_of_many(layout, request.table)
             with beside_vacuum(spark, request.table, path), clock.phase("write"):
                 write_data(source, layout, request, path, held)
+                held = None
+                until_written.close()
             with clock.phase("write"):  # a run that was cancelled while it wrote here ends here
                 pass
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):

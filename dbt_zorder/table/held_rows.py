@@ -17,7 +17,8 @@ from pyspark.sql.types import StructType
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
 from dbt_zorder.disk import on_disk
 from dbt_zorder.errors import BuildError
-from dbt_zorder.layout.fetched import Fetched, fetch, measure_few, most_bytes_of, width_of
+from dbt_zorder.layout.fetched import Fetched, fetch
+from dbt_zorder.layout.few import MOST_TEXTS, measure_few, most_bytes_of, texts_of, width_of
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.placing import placeable, rows_of_files
@@ -32,7 +33,6 @@ _LOG = logging.getLogger("dbt_zorder")
 
 _TELLING_ROWS = 20_000
 """Of so many rows, spread over all, the bytes of a row are learned."""
-
 
 _ROOM = Room()
 
@@ -103,7 +103,7 @@ def hold_rows(
         layout: that rows go by, where it is known before.
     """
     df = staged.rows
-    writer = _writer(staged, request, path, layout)
+    writer = _writer(staged, request, keys, path, layout)
     if isinstance(writer, str):
         _LOG.debug("%s is laid out and written by Spark: %s", request.table, writer)
         yield None, None
@@ -111,32 +111,46 @@ def hold_rows(
     most = most_bytes_of(df.sparkSession, request.in_memory)
     few, rows, size = measure_few(df, most, kept=staged.is_kept, parted=bool(request.spec.partition_by))
     if not few or rows == 0:
+        _LOG.debug(
+            "%s is laid out and written by Spark: %s rows, at most %d bytes are allowed", request.table, rows, most
+        )
         yield None, rows
         return
-    with _ROOM.take(size, most):
+    with contextlib.ExitStack() as room:
+        correct = room.enter_context(_ROOM.take(size, most))
         fetched = fetch(df, keys, most, rows, _partitions(staged, request))
-        if fetched is None:
-            yield None, rows
-        elif are_old(df.sparkSession, fetched.rows):
-            yield None, fetched.count
-        else:
-            size = fetched.rows.nbytes
-            _LOG.debug("%s is laid out and written here: %s rows, %s bytes", request.table, fetched.count, size)
-            yield HeldRows(fetched, writer), fetched.count
+        held = None
+        if fetched is not None:
+            rows = fetched.count
+            if are_old(df.sparkSession, fetched.rows):
+                _LOG.debug("%s is written by Spark, as it has dates of another calendar", request.table)
+            else:
+                correct(fetched.rows.nbytes)
+                _LOG.debug("%s is laid out and written here: %d rows", request.table, rows)
+                held = HeldRows(fetched, writer)
+        del fetched
+        if held is None:
+            room.close()  # for as long as Spark writes
+        yield held, rows
 
 
-def _writer(staged: Staged, request: BuildRequest, path: str, layout: Layout | None) -> ArrowWriter | str:
+def _writer(
+    staged: Staged, request: BuildRequest, keys: Sequence[Key], path: str, layout: Layout | None
+) -> ArrowWriter | str:
+    """Return what writes the files; or in a few words why Spark is to."""
     df, spec = staged.rows, request.spec
     if not request.in_memory:
         return "zorder_in_memory is never"
     if request.bloom:
         return "it has bloom filters"
-    if len(spec.by) > 1 and (spec.curve, spec.encoding) != ("zorder", "rank"):
+    if len(keys) > 1 and (spec.curve, spec.encoding) != ("zorder", "rank"):
         return "its curve is of Spark's own"
     if layout is not None and not placeable(layout):
         return "its tree is of another curve"
     if width_of(df.schema) is None:
         return "it has a type that only Spark writes"
+    if texts_of(df.schema) > MOST_TEXTS:
+        return f"it has more than {MOST_TEXTS} columns of text"
     parts = {column.name for column in _partitions(staged, request)}
     data = StructType([field for field in df.schema.fields if field.name not in parts])
     return arrow_writer(df.sparkSession, data, request.options, path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 
 class Room:
@@ -15,17 +15,25 @@ class Room:
         self._taken = 0
 
     @contextlib.contextmanager
-    def take(self, size: int, most: int) -> Iterator[None]:
+    def take(self, size: int, most: int) -> Iterator[Callable[[int], None]]:
         """Take ``size`` bytes while the block runs, once no more than ``most`` are taken with them, or none without.
 
-        Who takes them asks for no more meanwhile, so nobody waits for who waits.
+        Gives a function that says how many they are after all, which does not wait. Who takes some asks for no more
+        meanwhile, so nobody waits for who waits.
         """
+        taken = 0
+
+        def correct(actual: int) -> None:
+            nonlocal taken
+            with self._changed:
+                self._taken += actual - taken
+                taken = actual
+                self._changed.notify_all()
+
         with self._changed:
             self._changed.wait_for(lambda: not self._taken or self._taken + size <= most)
-            self._taken += size
+            correct(size)
         try:
-            yield
+            yield correct
         finally:
-            with self._changed:
-                self._taken -= size
-                self._changed.notify_all()
+            correct(0)

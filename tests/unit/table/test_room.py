@@ -51,3 +51,18 @@ def test_what_fails_gives_its_room_back() -> None:
 def _taken(room: Room, size: int) -> bool:
     with room.take(size, 100):
         return True
+
+
+def test_what_turns_out_to_be_more_keeps_others_waiting() -> None:
+    room, found = Room(), []
+    with room.take(10, 100) as correct:
+        correct(90)
+        thread = threading.Thread(target=lambda: found.append(_taken(room, 50)))
+        thread.start()
+        thread.join(0.05)
+        assert thread.is_alive()
+        correct(20)
+        thread.join(10)
+        assert found == [True]
+    with room.take(100, 100):
+        pass
