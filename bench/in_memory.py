@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.contenders import OUTPUT
-from bench.datasets import MILLION, fresh, kept, narrow, ordered, wide
+from bench.datasets import MILLION, fresh, ordered
 from bench.figures import keep_figures
-from bench.kernel_time import NARROW_KEYS, RESULTS, WIDE_KEYS
+from bench.kernel_time import RESULTS, sized
 from bench.measure import SETTINGS, Meter
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName
@@ -78,10 +78,7 @@ def main() -> None:
     lines = []
     for millions, columns, number, files in CASES:
         rows = int(millions * MILLION * arguments.scale)
-        if columns == 9:
-            df, keys = kept(spark, f"narrow_{rows}", partial(narrow, spark, rows)), NARROW_KEYS[:number]
-        else:
-            df, keys = kept(spark, f"wide_{columns}_{rows}", partial(wide, spark, rows, columns)), WIDE_KEYS[:number]
+        df, keys = sized(spark, rows, columns, number)
         ways = {"spark": 0, "here": MOST}
         costs = meter.in_turn(
             {
@@ -93,6 +90,7 @@ def main() -> None:
         for name in made:
             if not drop_table(spark, name):
                 spark.sql(f"DROP TABLE IF EXISTS {name.sql}")
+        made.clear()
         for way, cost in costs.items():
             lines.append(
                 {

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table
 
@@ -29,6 +29,13 @@ OUTPUT = DATA / "output"
 NARROW_KEYS = ["customer_id", "event_ts", "product_id", "sku", "store_id", "score", "price", "quantity"]
 FACT_KEYS = ["c3", "c4", "c2", "c9", "c10", "c11", "c8", "c7"]
 WIDE_KEYS = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"]
+
+
+def sized(spark: SparkSession, rows: int, columns: int, keys: int) -> tuple[DataFrame, list[str]]:
+    """Return a narrow table where nine columns are asked for, else a wide one, and so many of its keys."""
+    if columns == 9:
+        return kept(spark, f"narrow_{rows}", partial(narrow, spark, rows)), NARROW_KEYS[:keys]
+    return kept(spark, f"wide_{columns}_{rows}", partial(wide, spark, rows, columns)), WIDE_KEYS[:keys]
 
 
 def compare(meter: Meter, df: DataFrame, keys: list[str], files: int, repeats: int) -> dict[str, Cost]:

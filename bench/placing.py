@@ -19,9 +19,9 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
 
-from bench.datasets import DATA, MILLION, fresh, kept, narrow, ordered, wide
+from bench.datasets import DATA, MILLION, fresh, ordered
 from bench.figures import keep_figures
-from bench.kernel_time import NARROW_KEYS, RESULTS, WIDE_KEYS
+from bench.kernel_time import RESULTS, sized
 from bench.measure import SETTINGS, Meter
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.curve.grid import BOUNDARIES
@@ -102,10 +102,7 @@ def main() -> None:
 
     for millions, columns, number, files in CASES:
         rows = int(millions * MILLION * arguments.scale)
-        if columns == 9:
-            df, keys = kept(spark, f"narrow_{rows}", partial(narrow, spark, rows)), NARROW_KEYS[:number]
-        else:
-            df, keys = kept(spark, f"wide_{columns}_{rows}", partial(wide, spark, rows, columns)), WIDE_KEYS[:number]
+        df, keys = sized(spark, rows, columns, number)
         decided.clear()
         costs = meter.in_turn(
             {

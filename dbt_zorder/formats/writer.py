@@ -21,7 +21,7 @@ from dbt_zorder.stats.delta_log import has_statistics
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.stats.iceberg_manifests import iceberg_table
 from dbt_zorder.table.files import exists
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.request import BuildRequest, partition_columns
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -118,7 +118,7 @@ def create(
         return
     for name, value in {**kept.properties, **wanted}.items():
         made = made.tableProperty(name, value)
-    partitions = resolve_all(request.spec.partition_by, df.schema, sensitive=case_sensitive(df.sparkSession))
+    partitions = partition_columns(df.sparkSession, df.schema, request)
     if partitions:
         made = made.partitionedBy(*(f.col(column.sql) for column in partitions))
     made.createOrReplace()
@@ -176,8 +176,7 @@ def _place(spark: SparkSession, table: TableName, request: BuildRequest, root: s
 
 def _delta_statistics(df: DataFrame, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
     """Name the columns that Delta keeps statistics of, where its first 32 do not hold all that are z-ordered by."""
-    sensitive = case_sensitive(df.sparkSession)
-    partitions = {column.name for column in resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)}
+    partitions = {column.name for column in partition_columns(df.sparkSession, df.schema, request)}
     leaves = [leaf for leaf in _leaves(df.schema, ()) if leaf.path[0] not in partitions]
     chosen = request.properties.get(_DELTA_STATS)
     if chosen is not None:

@@ -14,15 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.jvm import class_named
-from dbt_zorder.layout.few import SLACK, text_length, width_of
+from dbt_zorder.layout.few import SLACK, text_length, texts_of, width_of
 from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key
-from dbt_zorder.layout.small import ROW_IN_PARTITION, partitions_of
+from dbt_zorder.layout.small import first_numbered, partitions_of
 from dbt_zorder.sql import quote_name
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -87,7 +86,6 @@ def fetch(
     """
     width = width_of(df.schema)
     assert width
-    columns = [(quote_name(field.name), field.dataType.simpleString()) for field in df.schema.fields]
     wanted, behind, asked = ["*"], [f"CAST({part.sql} AS STRING)" for part in partition_by], df
     behind += [partition_hash([part.sql for part in partition_by])] if partition_by else []
     if rows is None:
@@ -96,13 +94,14 @@ def fetch(
         if not share:
             return None
         number, too_long = _free_names(df)
-        asked = df.select("*", f.monotonically_increasing_id().bitwiseAND(ROW_IN_PARTITION).alias(number))
-        asked = asked.where(f.col(number) < share)  # a limit would shuffle the rows
+        asked = first_numbered(df, share, number)
         overflow = f"{number} = {share - 1}L"
-        if any(kind in TEXT for _, kind in columns):
+        texts = texts_of(df.schema)
+        if texts:
             # a column, so that it is reckoned once a row, however many columns of text ask for it
             asked = asked.selectExpr("*", f"({text_length(df)}) * ({number} + 1L) > {budget}L AS {too_long}")
-            wanted = [f"IF({too_long}, NULL, {name})" if kind in TEXT else name for name, kind in columns]
+            quoted = {name: quote_name(name) for name in df.columns}
+            wanted = [f"IF({too_long}, NULL, {sql})" if name in texts else sql for name, sql in quoted.items()]
             overflow += f" OR {too_long}"
         behind.append(overflow)
     if behind:

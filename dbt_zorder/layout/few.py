@@ -63,9 +63,9 @@ def width_of(schema: t.StructType) -> int | None:
     return max(_LEAST_WIDTH, total)
 
 
-def texts_of(schema: t.StructType) -> int:
-    """Return how many columns are text or binary."""
-    return sum(field.dataType.simpleString() in TEXT for field in schema.fields)
+def texts_of(schema: t.StructType) -> list[str]:
+    """Return the names of the columns that are text or binary."""
+    return [field.name for field in schema.fields if field.dataType.simpleString() in TEXT]
 
 
 def most_bytes_of(spark: SparkSession, allowed: int) -> int:
@@ -95,7 +95,7 @@ def measure_few(df: DataFrame, most_bytes: int, *, kept: bool, parted: bool) -> 
     if not width or not most_bytes:
         return False, None, 0
     length = f.expr(f"sum(CAST({text_length(df)} AS BIGINT))")
-    texts = texts_of(df.schema)
+    texts = len(texts_of(df.schema))
     least = max(_LEAST_WIDTH, width - (_TEXT_WIDTH - _OFFSET) * texts)
     if kept:
         rows, text = df.agg(f.count(f.lit(1)), length).collect()[0]
@@ -116,5 +116,4 @@ def measure_few(df: DataFrame, most_bytes: int, *, kept: bool, parted: bool) -> 
 
 def text_length(df: DataFrame) -> str:
     """Return SQL text of how many bytes of text a row has."""
-    texts = [quote_name(field.name) for field in df.schema.fields if field.dataType.simpleString() in TEXT]
-    return " + ".join(f"coalesce(octet_length({name}), 0L)" for name in texts) or "0L"
+    return " + ".join(f"coalesce(octet_length({quote_name(name)}), 0L)" for name in texts_of(df.schema)) or "0L"

@@ -10,11 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.layout.descent import Names, add_node
 from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.placing import cells_of
 from dbt_zorder.layout.sizing import SPLIT_ABOVE
 from dbt_zorder.layout.small import fetch_few
 
@@ -36,7 +38,7 @@ def regroup(layout: Layout, counts: npt.NDArray[np.int64], file_rows: float) -> 
     Returns:
         None if the tree is too coarse for the batch, which is then better laid out by itself.
     """
-    groups, largest = group_cells(counts, max(1, len(layout.partition_hashes)), file_rows)
+    groups, largest = group_cells(counts, layout.trees, file_rows)
     if largest > _TOO_COARSE * file_rows:
         return None
     return _grouped(layout, groups, int(counts.sum()))
@@ -96,10 +98,17 @@ def count_cells(
     known = set(layout.partition_hashes.tolist())
     if layout.partition_columns and any(row[1] not in known for row in grouped):
         return None
-    counts = np.zeros(max(1, len(layout.partition_hashes)) << len(layout.levels), dtype=np.int64)
+    counts = np.zeros(layout.trees << len(layout.levels), dtype=np.int64)
     for row in grouped:
         counts[row[0]] += row[-1]
     return counts
+
+
+def count_held(keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64] | None:
+    """Do what ``count_cells`` does, of the keys of rows that are here, see ``Fetched``."""
+    if layout.partition_columns and not np.isin(keys["p"].to_numpy(), layout.partition_hashes).all():
+        return None
+    return np.bincount(cells_of(keys, layout), minlength=layout.trees << len(layout.levels))
 
 
 def group_cells(counts: npt.NDArray[np.int64], trees: int, file_rows: float) -> tuple[npt.NDArray[np.int32], float]:

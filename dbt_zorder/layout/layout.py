@@ -86,9 +86,14 @@ class Layout:
         return self.files if self.task_of_file is None else int(self.task_of_file[-1]) + 1
 
     @property
+    def trees(self) -> int:
+        """Number of trees: one a partition."""
+        return max(1, len(self.partition_hashes))
+
+    @property
     def reached(self) -> npt.NDArray[np.bool_]:
         """Shape (cells,): whether rows come to a cell of the last file level; a node without a cut sends all left."""
-        here = np.ones(max(1, len(self.partition_hashes)), dtype=np.bool_)
+        here = np.ones(self.trees, dtype=np.bool_)
         for level in self.levels[: self.file_levels]:
             cut = np.zeros(len(here), dtype=np.bool_)
             for values in level.values():

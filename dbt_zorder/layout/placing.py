@@ -33,8 +33,7 @@ def cells_of(keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64]:
         keys: as of ``Fetched``; a row of a partition that the layout does not know counts as of a neighbour's.
         layout: one that is ``placeable``.
     """
-    trees = max(1, len(layout.partition_hashes))
-    cuts = [np.zeros((len(layout.keys), trees << depth), dtype=np.int32) for depth in range(len(layout.levels))]
+    cuts = [np.zeros((len(layout.keys), layout.trees << depth), dtype=np.int32) for depth in range(len(layout.levels))]
     ranks = np.zeros((keys.num_rows, len(layout.keys)), dtype=np.int32)
     for number, key in enumerate(layout.keys):
         values = [level.get(number, []) for level in layout.levels]
@@ -46,10 +45,11 @@ def cells_of(keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64]:
                 if value is not None:
                     cuts[depth][number, node] = places[repr(value)] + 1
         ranks[:, number] = _at_or_below(keys.column(number).combine_chunks(), distinct)
-    forest = Forest(trees, tuple(cuts), layout.file_levels, layout.first_file, layout.file_count, layout.files)
+    forest = Forest(layout.trees, tuple(cuts), layout.file_levels, layout.first_file, layout.file_count, layout.files)
     tree = np.zeros(keys.num_rows, dtype=np.int32)
     if layout.partition_columns:
-        tree = np.minimum(np.searchsorted(layout.partition_hashes, keys["p"].to_numpy()), trees - 1).astype(np.int32)
+        place = np.searchsorted(layout.partition_hashes, keys["p"].to_numpy())
+        tree = np.minimum(place, layout.trees - 1).astype(np.int32)
     return descend(forest, ranks, tree)
 
 
@@ -59,12 +59,13 @@ def rows_of_files(keys: pa.Table, layout: Layout) -> list[Rows]:
     Where no column can part the rows of several files, these take equal shares of them in that order.
     """
     cells = cells_of(keys, layout)
+    box = cells >> (len(layout.levels) - layout.file_levels)
     if layout.curve is not None:
         order = _order_by(keys.column(0).combine_chunks())
-        order = order[np.argsort(cells[order] >> (len(layout.levels) - layout.file_levels), kind="stable")]
+        order = order[np.argsort(box[order], kind="stable")]
     else:
         order = np.argsort(_in_runs(cells, keys, layout), kind="stable")
-    box = (cells >> (len(layout.levels) - layout.file_levels))[order]
+    box = box[order]
     first, count = layout.first_file[box].astype(np.int64), layout.file_count[box]
     if (layout.file_count > 1).any():
         starts = np.searchsorted(box, box)
@@ -108,10 +109,8 @@ def _at_or_below(values: pa.Array, cuts: Any) -> npt.NDArray[np.int32]:
         found = np.searchsorted(cuts, plain, side="right").astype(np.int32)
     else:
         coded = values.dictionary_encode()  # equal values are compared but once
-        of_code: npt.NDArray[np.int32] = np.append(
-            _by_halves(coded.dictionary, cuts.cast(values.type)), np.int32(0)
-        )  # the last is of NULL
-        return np.asarray(of_code[pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)])
+        found = np.append(_by_halves(coded.dictionary, cuts.cast(values.type)), np.int32(0))  # the last is of NULL
+        return np.asarray(found[pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)])
     if values.null_count:
         found[values.is_null().to_numpy(zero_copy_only=False)] = 0
     return found

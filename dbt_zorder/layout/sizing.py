@@ -11,7 +11,7 @@ from numbers import Integral
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
@@ -126,6 +126,16 @@ def numbers_row(schema: t.StructType) -> float:
     return _width(schema, 0.0)
 
 
+def codec_of(spark: SparkSession, told: str | None) -> str:
+    """Return Spark's name of the codec of a write: as the writer is told, or else by the session."""
+    return str(told or spark.conf.get("spark.sql.parquet.compression.codec", "snappy")).lower()
+
+
+def arrow_codec(codec: str) -> str:
+    """Return Arrow's name of a codec of Spark's."""
+    return _CODECS.get(codec, codec)
+
+
 def probe_row_bytes(
     df: DataFrame, sort_by: Sequence[str], negligible: float = 0.0, compression: str | None = None
 ) -> float:
@@ -139,7 +149,7 @@ def probe_row_bytes(
         negligible: a row of so few bytes is not measured more closely.
         compression: codec of the write, None for the session's.
     """
-    codec = str(compression or df.sparkSession.conf.get("spark.sql.parquet.compression.codec", "snappy")).lower()
+    codec = codec_of(df.sparkSession, compression)
     rows: Sequence[int] = (_PROBE_ROWS,)
     if widest_row(df.schema) >= _UNBOUNDED:
         rows = (_FIRST_ROWS, _FEWEST_ROWS)
@@ -158,7 +168,7 @@ def _measured(df: DataFrame, sort_by: Sequence[str], rows: int, codec: str) -> t
     try:
         table = collect_arrow(first_rows(df, rows).coalesce(1).sortWithinPartitions(*map(f.expr, sort_by)))
         sink = io.BytesIO()
-        pq.write_table(table, sink, compression=_CODECS.get(codec, codec))
+        pq.write_table(table, sink, compression=arrow_codec(codec))
     except Exception as exc:  # a type that Arrow cannot carry, or more than the driver takes
         _LOG.debug("%d rows could not be measured: %s", rows, exc)
         return None

@@ -27,7 +27,7 @@ _SLACK = 6
 _ROW_BY_ROW = {"Project", "Filter"}
 """What gives a row at most for each that it gets."""
 
-ROW_IN_PARTITION = (1 << 33) - 1
+_ROW_IN_PARTITION = (1 << 33) - 1
 """These bits of ``monotonically_increasing_id`` number the rows of a Spark partition."""
 
 _NUMBER = "_zorder_number"
@@ -78,10 +78,15 @@ def fetch_few(df: DataFrame, narrow: DataFrame, most_rows: int) -> pa.Table | No
     share = most_rows // max(1, partitions_of(df))
     if not share:
         return None
-    row = f.monotonically_increasing_id().bitwiseAND(ROW_IN_PARTITION)
-    numbered = narrow.select("*", row.alias(_NUMBER)).where(f.col(_NUMBER) < share)  # a limit would shuffle the rows
+    numbered = first_numbered(narrow, share, _NUMBER)
     table = collect_arrow(numbered.withColumn(_NUMBER, f.col(_NUMBER) == share - 1))
     return None if pc.any(table[_NUMBER]).as_py() else table.drop_columns([_NUMBER])
+
+
+def first_numbered(df: DataFrame, share: int, name: str) -> DataFrame:
+    """Return the first rows of each Spark partition, ``share`` of them at most, with their numbers as a column more."""
+    row = f.monotonically_increasing_id().bitwiseAND(_ROW_IN_PARTITION)
+    return df.select("*", row.alias(name)).where(f.col(name) < share)  # a limit would shuffle the rows
 
 
 def partitions_of(df: DataFrame) -> int:

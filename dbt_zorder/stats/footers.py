@@ -25,7 +25,7 @@ from pyspark.sql import types as t
 from dbt_zorder.arrow import takes_arrow
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.stats.listing import data_files, local_file
-from dbt_zorder.stats.local import ARROW, LocalStats
+from dbt_zorder.stats.local import ARROW, VERSION_KEY, LocalStats
 from dbt_zorder.stats.schema import stats_schema
 
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
@@ -149,7 +149,7 @@ def _open(name: str, size: int) -> pq.FileMetaData:
     if length != footer.serialized_size:
         raise _InexactError
     told = footer.metadata or {}
-    ours = b"org.apache.spark.version" in told and str(footer.created_by).startswith(_WRITERS)
+    ours = VERSION_KEY.encode() in told and str(footer.created_by).startswith(_WRITERS)
     if not ours or any(key in told for key in _LEGACY):
         raise _InexactError
     return footer

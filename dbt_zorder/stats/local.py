@@ -61,6 +61,11 @@ class LocalStats:
         return replace(self, rows=self.rows.set_column(0, "file_path", paths))
 
 
+def told_by_spark(spark: SparkSession, schema: StructType) -> dict[str, str]:
+    """Return what Spark's own writer tells of itself and of the columns in the footer of a file."""
+    return {SCHEMA_KEY: schema.json(), VERSION_KEY: spark.version}
+
+
 def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
     """Write stats as one file into a folder that is not there yet, and return them as they lie there.
 
@@ -79,8 +84,7 @@ def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
     except OSError:
         return None
     try:
-        told = {SCHEMA_KEY: stats.schema.json(), VERSION_KEY: stats.spark.version}
-        rows = stats.rows.sort_by("file_path").replace_schema_metadata(told)
+        rows = stats.rows.sort_by("file_path").replace_schema_metadata(told_by_spark(stats.spark, stats.schema))
         pq.write_table(rows, file)
         os.chmod(file, place.mode)
         return replace(stats, rows=pq.ParquetFile(file).read())

@@ -22,15 +22,16 @@ from dbt_zorder.stats.local import read_local
 from dbt_zorder.stats.store import read_stats, stats_path, write_stats
 from dbt_zorder.table import journal
 from dbt_zorder.table.analyze import analyzed, measure_again
-from dbt_zorder.table.build import refresh_stats, write_data
+from dbt_zorder.table.build import write_data
 from dbt_zorder.table.checks import check_base, location_of, verify
-from dbt_zorder.table.clock import Clock
+from dbt_zorder.table.clock import Clock, tell
 from dbt_zorder.table.files import delete_path, list_files
 from dbt_zorder.table.held_rows import hold_rows
 from dbt_zorder.table.listing import below_uri, check_same_files, list_data
 from dbt_zorder.table.place import place
 from dbt_zorder.table.request import BuildRequest, stats_columns, without_null_partitions
 from dbt_zorder.table.standing import Standing, known_standing
+from dbt_zorder.table.stats_relation import refresh_stats
 from dbt_zorder.table.summary import add_up, gather
 from dbt_zorder.table.version import version_of
 
@@ -111,8 +112,7 @@ def append(
                 write_data(source, layout, request, entry.data, held)
                 held = None
                 until_written.close()
-            with clock.phase("write"):  # a run that was cancelled while it wrote here ends here
-                pass
+            tell("write")  # a run that was cancelled while it wrote here ends here
             with clock.phase("stats"):
                 files = _stage_stats(spark, entry, df, _columns(df, layout, request, standing), standing)
                 summary = add_up(files, [])

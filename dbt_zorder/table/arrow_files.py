@@ -23,17 +23,19 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.fetched import Fetched
 from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, page_rows_of, parse_page_rows
 from dbt_zorder.layout.placing import Rows
-from dbt_zorder.stats.local import SCHEMA_KEY, VERSION_KEY
+from dbt_zorder.layout.sizing import arrow_codec, codec_of
+from dbt_zorder.stats.foreign import is_legacy
+from dbt_zorder.stats.local import told_by_spark
 
-_CODECS: Mapping[str, tuple[str, int | None, str]] = {
-    "none": ("none", None, ""),
-    "uncompressed": ("none", None, ""),
-    "snappy": ("snappy", None, ".snappy"),
-    "gzip": ("gzip", 6, ".gz"),
-    "zstd": ("zstd", 3, ".zstd"),
-    "lz4_raw": ("lz4", None, ".lz4raw"),
+_CODECS: Mapping[str, tuple[int | None, str]] = {
+    "none": (None, ""),
+    "uncompressed": (None, ""),
+    "snappy": (None, ".snappy"),
+    "gzip": (6, ".gz"),
+    "zstd": (3, ".zstd"),
+    "lz4_raw": (None, ".lz4raw"),
 }
-"""By Spark's name of a codec Arrow's, the level that Spark's writer has, and what stands in the names of files."""
+"""By Spark's name of a codec the level that Spark's writer has, and what stands in the names of files."""
 
 _AS_SPARK: Mapping[str, str] = {
     "spark.sql.parquet.writeLegacyFormat": "false",
@@ -78,7 +80,7 @@ class ArrowWriter:
             BuildError: the disk refused.
         """
         job = uuid.uuid4()
-        ending = _CODECS[self.codec][2]
+        _, ending = _CODECS[self.codec]
         parts: list[tuple[str, Rows | None]] = []
         for rows in files:
             for folder, some in by_folder(fetched, rows):
@@ -103,12 +105,12 @@ class ArrowWriter:
 
     def write_to(self, file: Any, rows: pa.Table) -> None:
         """Write rows as they are, to a path or an open file."""
-        codec, level, _ = _CODECS[self.codec]
+        level, _ = _CODECS[self.codec]
         groups = max(1, -(-rows.nbytes // _GROUP_BYTES))
         with pq.ParquetWriter(
             file,
             rows.schema,
-            compression=codec,
+            compression=arrow_codec(self.codec),
             compression_level=level,
             use_dictionary=[name for name in rows.column_names if _repeats(rows[name][: self.page_rows])],
             store_schema=False,
@@ -142,14 +144,14 @@ def arrow_writer(spark: SparkSession, schema: t.StructType, options: Mapping[str
     if not _has_page_limit():
         return f"PyArrow {pa.__version__} writes pages without end"
     given = {name.lower(): value for name, value in options.items()}
-    codec = str(given.pop("compression", None) or spark.conf.get("spark.sql.parquet.compression.codec")).lower()
+    codec = codec_of(spark, given.pop("compression", None))
     page_rows = given.pop(PAGE_ROWS_OPTION, None)
     if codec not in _CODECS:
         return f"the codec is {codec}"
     for name, wanted in _wanted_settings(schema).items():
         if spark.conf.get(name) != wanted:
             return f"{name} is {spark.conf.get(name)}"
-    if str(spark.conf.get(_CALENDAR)).upper() == "LEGACY":
+    if is_legacy(spark, (_CALENDAR,)):
         return f"{_CALENDAR} is LEGACY"
     if any(key.startswith("parquet.") for field in schema.fields for key in field.metadata):
         return "columns have numbers for Parquet"
@@ -162,9 +164,9 @@ def arrow_writer(spark: SparkSession, schema: t.StructType, options: Mapping[str
     if told:
         return f"of Spark's writer alone is {told[0]}"
     nullable = t.StructType([t.StructField(one.name, one.dataType, True, one.metadata) for one in schema.fields])
-    metadata = {SCHEMA_KEY: nullable.json(), VERSION_KEY: spark.version}
     threads = min(spark.sparkContext.defaultParallelism, os.cpu_count() or 1)
-    return ArrowWriter(codec, parse_page_rows(page_rows or "") or page_rows_of(spark), metadata, max(1, threads))
+    rows = page_rows_of(spark, parse_page_rows(page_rows or ""))
+    return ArrowWriter(codec, rows, told_by_spark(spark, nullable), max(1, threads))
 
 
 def are_old(spark: SparkSession, rows: pa.Table) -> bool:

@@ -15,14 +15,14 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
-from dbt_zorder.columns import case_sensitive, resolve_all
+from dbt_zorder.columns import case_sensitive
 from dbt_zorder.errors import BuildError, ColumnError, LostRowsError
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.overlap import Overlap
-from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check_names
+from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check_names, partition_columns
 from dbt_zorder.table.schema_change import compare, conform, target_schema
 from dbt_zorder.table.summary import Summary
 
@@ -101,8 +101,7 @@ def schemas(spark: SparkSession, df: DataFrame, request: BuildRequest, batch: Ba
 
 def same_partitions(spark: SparkSession, info: TableInfo, request: BuildRequest, schema: StructType) -> bool:
     """Tell whether a table is parted as its model says by now."""
-    sensitive = case_sensitive(spark)
-    wanted = [column.name for column in resolve_all(request.spec.partition_by, schema, sensitive=sensitive)]
+    wanted = [column.name for column in partition_columns(spark, schema, request)]
     return wanted == list(info.partition_columns)
 
 
@@ -148,8 +147,7 @@ def rows_after(
         return
     with staged(rows) as held:
         rows = held.rows
-        sensitive = case_sensitive(spark)
-        columns = resolve_all(request.spec.partition_by, schema, sensitive=sensitive)
+        columns = partition_columns(spark, schema, request)
         empty_is_null = request.file_format != "iceberg"
         values = [
             f"nullif(nullif({column.sql}, ''), '{NULL_PARTITION}')"

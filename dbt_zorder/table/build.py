@@ -11,10 +11,8 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
-from dbt_zorder.columns import case_sensitive, resolve_all
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.layout import Layout
@@ -23,12 +21,11 @@ from dbt_zorder.layout.sizing import measured_row, parse_size
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.settings import open_files
 from dbt_zorder.stats.collect import collect_path
-from dbt_zorder.stats.schema import STATS_SUFFIX
-from dbt_zorder.stats.store import known_sizes, known_stats, stats_path, write_stats
+from dbt_zorder.stats.store import known_sizes, write_stats
 from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.aside import bring_back, following_of
-from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, check_version, location_of, verify
-from dbt_zorder.table.clock import Clock
+from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, check_version, verify
+from dbt_zorder.table.clock import Clock, tell
 from dbt_zorder.table.collect import collect_old, delete_version
 from dbt_zorder.table.files import delete_path, has_client
 from dbt_zorder.table.held_rows import HeldRows, hold_rows
@@ -41,11 +38,13 @@ from dbt_zorder.table.request import (
     bloom_options,
     check,
     definition_of,
+    partition_columns,
     stats_columns,
     without_null_partitions,
 )
+from dbt_zorder.table.stats_relation import publish_stats
 from dbt_zorder.table.summary import Summary, add_up, gather
-from dbt_zorder.table.swap import Definition, leads_to, publish
+from dbt_zorder.table.swap import Definition, publish
 from dbt_zorder.table.tree import write_tree
 from dbt_zorder.table.version import Marker, new_version, read_marker, root_of, roots_of, version_of, write_marker
 
@@ -124,8 +123,7 @@ def build(
                 write_data(source, layout, request, path, held)
                 held = None
                 until_written.close()
-            with clock.phase("write"):  # a run that was cancelled while it wrote here ends here
-                pass
+            tell("write")  # a run that was cancelled while it wrote here ends here
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):
                 columns = stats_columns(df, layout, request)
                 stats = write_stats(collect_path(spark, path, df.schema, columns, version), path)
@@ -184,39 +182,9 @@ def write_rows(clustered: DataFrame, request: BuildRequest, path: str) -> None:
     writer = writer.option("maxRecordsPerFile", 0).options(**{**request.options, **bloom_options(clustered, request)})
     if request.spec.partition_by:
         # by the names that the query has: Spark would name the folders as they are spelled here
-        sensitive = case_sensitive(clustered.sparkSession)
-        columns = resolve_all(request.spec.partition_by, clustered.schema, sensitive=sensitive)
+        columns = partition_columns(clustered.sparkSession, clustered.schema, request)
         writer = writer.partitionBy(*(column.name for column in columns))
     writer.parquet(path)
-
-
-def publish_stats(spark: SparkSession, table: TableName, path: str, schema: StructType | None = None) -> None:
-    """Register the relation over a version's stats, for people and tests; readers that prune do not need it.
-
-    Where another run has replaced that version meanwhile, it registers its own.
-
-    Args:
-        spark: the session.
-        table: whose stats these are.
-        path: of the version.
-        schema: of its stats, looked for where it is not known.
-    """
-    if version_of(location_of(spark, table)) != version_of(path):
-        return
-    publish(spark, stats_table(table), Definition(schema or known_stats(spark, path).schema), stats_path(path))
-
-
-def refresh_stats(spark: SparkSession, table: TableName, path: str) -> None:
-    """Let the session see that a version has more stats by now; register their relation if it is not there."""
-    if leads_to(spark, stats_table(table), stats_path(path)):
-        spark.catalog.refreshTable(stats_table(table).sql)
-    else:
-        publish_stats(spark, table, path)
-
-
-def stats_table(table: TableName) -> TableName:
-    """Return the name of a table's stats relation."""
-    return TableName(table.schema, table.identifier + STATS_SUFFIX)
 
 
 def _marker(

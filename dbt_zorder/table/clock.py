@@ -19,14 +19,19 @@ class Clock:
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Count the seconds of the block under a name."""
-        listener = _LISTENER.get()
-        if listener is not None:
-            listener(name)
+        tell(name)
         started = time.monotonic()
         try:
             yield
         finally:
             self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)
+
+
+def tell(phase: str) -> None:
+    """Tell whoever listens that a phase begins, or goes on: where the run was cancelled, what listens raises."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(phase)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,6 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
 from dbt_zorder.disk import on_disk
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.fetched import Fetched, fetch
@@ -26,7 +25,7 @@ from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.layout.sizing import SPLIT_ABOVE, auto_size, parse_size
 from dbt_zorder.layout.staging import Staged
 from dbt_zorder.table.arrow_files import ArrowWriter, are_old, arrow_writer
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.request import BuildRequest, partition_columns
 from dbt_zorder.table.room import Room
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -118,7 +117,7 @@ def hold_rows(
         return
     with contextlib.ExitStack() as room:
         correct = room.enter_context(_ROOM.take(size, most))
-        fetched = fetch(df, keys, most, rows, _partitions(staged, request))
+        fetched = fetch(df, keys, most, rows, partition_columns(df.sparkSession, df.schema, request))
         held = None
         if fetched is not None:
             rows = fetched.count
@@ -149,13 +148,8 @@ def _writer(
         return "its tree is of another curve"
     if width_of(df.schema) is None:
         return "it has a type that only Spark writes"
-    if texts_of(df.schema) > MOST_TEXTS:
+    if len(texts_of(df.schema)) > MOST_TEXTS:
         return f"it has more than {MOST_TEXTS} columns of text"
-    parts = {column.name for column in _partitions(staged, request)}
+    parts = {column.name for column in partition_columns(df.sparkSession, df.schema, request)}
     data = StructType([field for field in df.schema.fields if field.name not in parts])
     return arrow_writer(df.sparkSession, data, request.options, path)
-
-
-def _partitions(staged: Staged, request: BuildRequest) -> list[ResolvedColumn]:
-    df = staged.rows
-    return resolve_all(request.spec.partition_by, df.schema, sensitive=case_sensitive(df.sparkSession))

@@ -67,7 +67,7 @@ def measure_standing(standing: Standing, spec: LayoutSpec) -> Overlap:
     assert files is not None
     now = add_up(files, standing.keys)
     built = tree.built if tree is not None else Summary(0, 0, 0, {})
-    trees = 1 if tree is None or tree.layout is None else max(1, len(tree.layout.partition_hashes))
+    trees = 1 if tree is None or tree.layout is None else tree.layout.trees
     return overlap_of(rows_by_folder(files), now, built, trees, target_bytes(spec, tree, now.bytes), spec)
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-import numpy.typing as npt
 from pyspark.sql import DataFrame
 
 from dbt_zorder.layout.fetched import Fetched
-from dbt_zorder.layout.groups import count_cells, in_one_file, regroup
+from dbt_zorder.layout.groups import count_cells, count_held, in_one_file, regroup
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.pages import batch_levels, page_levels, page_rows_of
-from dbt_zorder.layout.placing import cells_of
 from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.sizing import SPLIT_ABOVE, measured_row, parse_size
 from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes
@@ -58,7 +55,7 @@ def place(
                 return whole
         counts = None
         if most_bytes and not alone and fetched is not None:
-            counts = _counts(fetched, tree.layout)
+            counts = count_held(fetched.keys, tree.layout)
         elif most_bytes and not alone:
             counts = count_cells(df, tree.layout, rows, small=cut)
         if counts is not None and (row_bytes or counts.sum() * most_bytes <= SPLIT_ABOVE * target):
@@ -68,14 +65,6 @@ def place(
         # clustered by what the version is clustered by, also if the model says otherwise by now
         spec = replace(spec, by=[key.column.sql for key in tree.layout.keys], weights=None)
     return plan_layout(df, replace(spec, files=None, file_size=target), known)
-
-
-def _counts(fetched: Fetched, layout: Layout) -> npt.NDArray[np.int64] | None:
-    """Do what ``count_cells`` does, of rows that are here."""
-    trees = max(1, len(layout.partition_hashes))
-    if layout.partition_columns and not np.isin(fetched.keys["p"].to_numpy(), layout.partition_hashes).all():
-        return None
-    return np.bincount(cells_of(fetched.keys, layout), minlength=trees << len(layout.levels))
 
 
 def _whole(df: DataFrame, layout: Layout, rows: int, request: BuildRequest) -> Layout | None:

@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe, served_locations
 from dbt_zorder.table.aside import bring_back, following_of
-from dbt_zorder.table.build import stats_table
 from dbt_zorder.table.collect import delete_version
 from dbt_zorder.table.files import delete_path, has_client, is_empty
+from dbt_zorder.table.stats_relation import stats_table
 from dbt_zorder.table.version import is_anothers, read_marker, roots_of, version_of, versions_of, write_marker
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -67,6 +67,11 @@ class BuildRequest:
         return given.get(quote_name(name)) or folded.get(name.lower()) or ""
 
 
+def partition_columns(spark: SparkSession, schema: StructType, request: BuildRequest) -> list[ResolvedColumn]:
+    """Return the columns of a query, or a table, that the request parts it by."""
+    return resolve_all(request.spec.partition_by, schema, sensitive=case_sensitive(spark))
+
+
 def check(df: DataFrame, request: BuildRequest) -> None:
     """Find all that is wrong with a request before anything is read or written.
 
@@ -82,7 +87,7 @@ def check(df: DataFrame, request: BuildRequest) -> None:
         raise ConfigError(msg)
     check_names(df)
     sensitive = case_sensitive(df.sparkSession)
-    partitions = resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)
+    partitions = partition_columns(df.sparkSession, df.schema, request)
     for column in partitions:
         if len(column.path) > 1 and request.file_format != "iceberg":
             msg = f"partition_by names '{column.name}', a field inside a column; only a whole column can part a table."
@@ -121,8 +126,7 @@ def without_null_partitions(df: DataFrame, request: BuildRequest) -> DataFrame:
     Spark would do so itself, and for a nullable column then not see that rows are sorted by it: it would sort them once
     more, by the partition alone, where it does not keep a writer open for each partition of a task.
     """
-    sensitive = case_sensitive(df.sparkSession)
-    for column in resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive):
+    for column in partition_columns(df.sparkSession, df.schema, request):
         if isinstance(column.data_type, StringType):
             named = f"coalesce(nullif({column.sql}, ''), '{NULL_PARTITION}')"
             df = df.withColumn(column.name, f.expr(named))
@@ -148,8 +152,7 @@ def bloom_options(df: DataFrame, request: BuildRequest) -> dict[str, str]:
 
 def definition_of(df: DataFrame, request: BuildRequest) -> Definition:
     """Describe the table: partition columns go last, where Spark puts them when it reads the folder."""
-    sensitive = case_sensitive(df.sparkSession)
-    partitions = [column.name for column in resolve_all(request.spec.partition_by, df.schema, sensitive=sensitive)]
+    partitions = [column.name for column in partition_columns(df.sparkSession, df.schema, request)]
     fields = []
     for name in [name for name in df.columns if name not in partitions] + partitions:
         comment = request.comment_of(name)

@@ -14,9 +14,9 @@ from dbt_zorder.stats.foreign import widened
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.spelling import without_misspelled
 from dbt_zorder.stats.store import known_stats, write_stats
-from dbt_zorder.table.build import publish_stats
 from dbt_zorder.table.journal import ready_entries
 from dbt_zorder.table.optimize import recover
+from dbt_zorder.table.stats_relation import publish_stats
 from dbt_zorder.table.version import version_of
 
 

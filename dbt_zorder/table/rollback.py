@@ -8,13 +8,13 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import ZorderError, did_you_mean
 from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.aside import bring_back
-from dbt_zorder.table.build import publish_stats
 from dbt_zorder.table.checks import check_base, check_served, check_version
 from dbt_zorder.table.files import has_client
 from dbt_zorder.table.journal import recover_journal
 from dbt_zorder.table.optimize import own_table
 from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.replaced import forget_replaced, note_replaced
+from dbt_zorder.table.stats_relation import publish_stats
 from dbt_zorder.table.swap import definition_of, publish
 from dbt_zorder.table.version import Marker, read_marker, roots_of, version_of, versions_of
 

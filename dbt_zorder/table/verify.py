@@ -17,7 +17,7 @@ from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.stats.listing import listed_files, local_file
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
-from dbt_zorder.table.build import stats_table
+from dbt_zorder.table.stats_relation import stats_table
 from dbt_zorder.table.version import version_of
 
 

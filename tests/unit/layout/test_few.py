@@ -48,7 +48,7 @@ def test_the_memory_of_spark_is_a_limit_too(spark: SparkSession) -> None:
 
 
 def test_many_columns_of_text_are_counted_as_such(spark: SparkSession) -> None:
-    assert texts_of(spark.sql("SELECT 1 AS a, 'x' AS s, X'00' AS b").schema) == 2
+    assert texts_of(spark.sql("SELECT 1 AS a, 'x' AS s, X'00' AS b").schema) == ["s", "b"]
     text = spark.range(10).selectExpr("string(id) AS a", "string(id) AS b")
     assert measure_few(text, 100, kept=True, parted=False)[0] is False
 

@@ -15,6 +15,7 @@ from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.build import build
 from dbt_zorder.table.listing import list_data
 from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.stats_relation import stats_table
 
 PREDICATES = ("a < 20 AND s = 'k3'", "id >= 400 OR a IS NULL")
 
@@ -50,6 +51,12 @@ def folder(spark: SparkSession, table: TableName) -> Path:
 
 def files(spark: SparkSession, table: TableName) -> set[str]:
     return set(list_data(spark, str(folder(spark, table))))
+
+
+def stats_rows(spark: SparkSession, table: TableName) -> list[Any]:
+    return spark.sql(
+        f"SELECT count(*), count(DISTINCT file_path), sum(row_count) FROM {stats_table(table).sql}"
+    ).collect()
 
 
 def assert_sound(spark: SparkSession, table: TableName) -> None:

@@ -7,15 +7,15 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import BuildError
 from dbt_zorder.table import append as module
 from dbt_zorder.table import journal
 from dbt_zorder.table.append import append
-from dbt_zorder.table.build import build, stats_table, write_data
+from dbt_zorder.table.build import build, write_data
 from dbt_zorder.table.optimize import recover
 from tests.support import checksum, unique
-from tests.unit.table.batches import assert_sound, files, folder, made, rows, same
+from tests.unit.table.batches import assert_sound, files, folder, made, rows, same, stats_rows
 from tests.unit.table.conftest import lose_a_row
 
 pytestmark = pytest.mark.usefixtures("way")
@@ -26,12 +26,6 @@ STRANGE = "if(id % 4 = 0, null, concat('x/', id % 4, ' ü=%{a}#?'))"
 @pytest.fixture
 def table(database: str) -> TableName:
     return TableName(database, unique("t"))
-
-
-def stats_rows(spark: SparkSession, table: TableName) -> list[Any]:
-    return spark.sql(
-        f"SELECT count(*), count(DISTINCT file_path), sum(row_count) FROM {stats_table(table).sql}"
-    ).collect()
 
 
 def test_a_small_batch_is_one_file_beside_those_that_are_there(spark: SparkSession, table: TableName) -> None:
@@ -46,20 +40,6 @@ def test_a_small_batch_is_one_file_beside_those_that_are_there(spark: SparkSessi
     assert not (folder(spark, table) / journal.JOURNAL_DIRECTORY).exists()
     assert tuple(stats_rows(spark, table)[0]) == (5, 5, 450)
     assert_sound(spark, table)
-
-
-@pytest.mark.parametrize("state", ["dropped", "of an older version"])
-def test_the_relation_over_the_stats_is_put_right_by_a_batch(spark: SparkSession, table: TableName, state: str) -> None:
-    wanted = made(spark, table, rows(0, 400))
-    if state == "dropped":
-        spark.sql(f"DROP TABLE {stats_table(table).sql}")
-    else:
-        older = describe(spark, stats_table(table))
-        assert older is not None
-        made(spark, table, rows(0, 500))
-        spark.sql(f"ALTER TABLE {stats_table(table).sql} SET LOCATION '{older.location}'")
-    append(spark, spark.sql(rows(500, 550)), wanted)
-    assert tuple(stats_rows(spark, table)[0]) == (5, 5, 450 if state == "dropped" else 550)
 
 
 def test_the_first_rows_of_an_empty_table_are_few_files(spark: SparkSession, table: TableName) -> None:

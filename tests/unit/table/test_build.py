@@ -13,8 +13,9 @@ from dbt_zorder.errors import BuildError, ColumnError, ConfigError
 from dbt_zorder.layout.descent import apply_layout as apply
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.table import build as module
-from dbt_zorder.table.build import BuildReport, build, stats_table, warn_of_many
+from dbt_zorder.table.build import BuildReport, build, warn_of_many
 from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.stats_relation import stats_table
 from dbt_zorder.table.version import is_version
 from tests.support import checksum, same_rows, settings, unique
 from tests.unit.table.conftest import lose_a_row

@@ -10,9 +10,10 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.batch import Batch
-from dbt_zorder.table.build import BuildReport, build, stats_table
+from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.incremental import increment
 from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.stats_relation import stats_table
 from tests.support import unique
 
 pytestmark = pytest.mark.usefixtures("way")

@@ -9,10 +9,11 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe, schema_location
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.batch import Batch
-from dbt_zorder.table.build import build, stats_table
+from dbt_zorder.table.build import build
 from dbt_zorder.table.incremental import increment
 from dbt_zorder.table.remove import drop_table, rename_stats
 from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.stats_relation import stats_table
 from tests.support import unique
 
 

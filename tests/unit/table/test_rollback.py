@@ -9,11 +9,12 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe, properties, schema_location
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
-from dbt_zorder.table.build import build, stats_table
+from dbt_zorder.table.build import build
 from dbt_zorder.table.collect import collect_old
 from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.rollback import rollback
+from dbt_zorder.table.stats_relation import stats_table
 from dbt_zorder.table.version import version_of
 from tests.support import checksum, unique
 

@@ -13,8 +13,9 @@ from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.stats.store import read_stats, write_stats
-from dbt_zorder.table.build import build, stats_table
+from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.stats_relation import stats_table
 from dbt_zorder.table.verify import verify_table
 from tests.support import unique
 
