@@ -22,6 +22,10 @@ class PredicateError(ZorderError):
     """A predicate is not one boolean SQL expression over the table's columns."""
 
 
+class UnresolvedError(PredicateError):
+    """A predicate names what this session does not have now; the query that it goes into may have it when it runs."""
+
+
 class BuildError(ZorderError):
     """A build was abandoned before the table was changed; the version before is still served."""
 

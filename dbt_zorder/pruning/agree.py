@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType, DateType, IntegerType, LongType
 
 from dbt_zorder.columns import leaf_names
-from dbt_zorder.errors import ColumnError, PredicateError, did_you_mean
+from dbt_zorder.errors import ColumnError, PredicateError, UnresolvedError, did_you_mean
 from dbt_zorder.jvm import has_jvm, jvm_of
 from dbt_zorder.pruning.constants import cast_types, compared_constants
 from dbt_zorder.pruning.stats_source import first_line
@@ -22,19 +22,28 @@ _INTEGER_DIGITS, _LONG_DIGITS = 9, 18
 
 _DATE = re.compile(r"DATE *'[^']*'", re.IGNORECASE)
 _UNRESOLVED = re.compile(r"with name (.+?) cannot be resolved")
+_ABSENT = ("[TABLE_OR_VIEW_NOT_FOUND", "[UNRESOLVED_ROUTINE")
+"""What Spark calls it if a table, a view or a function is not there."""
 
 
-def filtered(frame: DataFrame, predicate: str) -> DataFrame:
+def filtered(frame: DataFrame, predicate: str, *, has_query: bool = False) -> DataFrame:
     """Return ``frame`` filtered by the user's own text, analysed by Spark as one whole expression.
+
+    Args:
+        frame: the table.
+        predicate: the text.
+        has_query: there is a subquery in it.
 
     Raises:
         ColumnError: a column does not exist.
+        UnresolvedError: a table, a view or a function does not, or something that a subquery names; the text is one
+            whole expression all the same, as Spark parses it before it looks.
         PredicateError: Spark refuses the predicate for any other reason.
     """
     try:
         return analysed(frame.where(predicate))
     except (AnalysisException, ParseException) as exc:
-        raise _explained(frame, predicate, exc) from exc
+        raise _explained(frame, predicate, exc, has_query=has_query) from exc
 
 
 def analysed(frame: DataFrame) -> DataFrame:
@@ -110,8 +119,14 @@ def _types(spark: SparkSession, expressions: Iterable[str]) -> list[DataType]:
     return [field.dataType for field in spark.sql(f"SELECT {listed}").schema.fields]
 
 
-def _explained(frame: DataFrame, predicate: str, exc: PySparkException) -> PredicateError | ColumnError:
+def _explained(
+    frame: DataFrame, predicate: str, exc: PySparkException, *, has_query: bool
+) -> PredicateError | ColumnError:
+    refused = f"Spark refuses the predicate {predicate!r}: {first_line(exc)}"
     name = _UNRESOLVED.search(str(exc))
+    # a column that a subquery lacks may be any table's, and a table's that is yet to be built anew
+    if not isinstance(exc, ParseException) and (str(exc).startswith(_ABSENT) or (name is not None and has_query)):
+        return UnresolvedError(refused)
     if name:
         given = name[1].replace("`", "")
         known = leaf_names(frame.schema)
@@ -119,4 +134,4 @@ def _explained(frame: DataFrame, predicate: str, exc: PySparkException) -> Predi
         return ColumnError(
             f"There is no column '{given}' in the predicate {predicate!r}.{hint} Columns: {', '.join(known)}."
         )
-    return PredicateError(f"Spark refuses the predicate {predicate!r}: {first_line(exc)}")
+    return PredicateError(refused)

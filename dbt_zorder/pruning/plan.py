@@ -33,6 +33,8 @@ from dbt_zorder.stats.formats import FORMATS
 
 log = logging.getLogger("dbt_zorder")
 _METADATA = "_metadata"
+VARIABLE = "${"
+SUBSTITUTED = "Spark replaces ${...} in the predicate by a setting's value, which may be another when the query runs"
 _HIDES = "this session has a function {}() of its own, which hides Spark's"
 _said: set[tuple[str, str]] = set()
 
@@ -90,12 +92,15 @@ def _plan(spark: SparkSession, table: str, predicate: str, alias: str | None, ea
         frame = frame.alias(alias)
         facts = replace(facts, qualifiers=((alias,),))
     meant = settings_of(spark)
-    accepted = filtered(frame, predicate)
+    has_query = parsed is not None and holds_query(parsed)
+    accepted = filtered(frame, predicate, has_query=has_query)
     plan = Plan(frame, accepted, facts)
     try:
+        if VARIABLE in predicate:
+            return _full(plan, SUBSTITUTED)
         if parsed is None:
             return _full(plan, "the parser does not have this form of predicate, though Spark does")
-        if holds_query(parsed):
+        if has_query:
             return _full(plan, "there is a subquery in the predicate, and what it gives is not known yet")
         if comment_continues(predicate):
             return _full(plan, "a comment in the predicate ends in a backslash, where Spark's comments go on")

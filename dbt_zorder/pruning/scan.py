@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt_zorder.errors import UnresolvedError
 from dbt_zorder.pruning.parse import has_double_quotes, without_trailing_comment
-from dbt_zorder.pruning.plan import make_plan
+from dbt_zorder.pruning.plan import SUBSTITUTED, VARIABLE, make_plan
 from dbt_zorder.pruning.table_facts import quoted
 from dbt_zorder.settings import ANSI, is_on
 from dbt_zorder.sql import quote_name
+
+_LOG = logging.getLogger("dbt_zorder")
 
 
 def scan(spark: SparkSession, table: str, predicate: str) -> DataFrame:
@@ -30,7 +35,9 @@ def scan_sql(spark: SparkSession, relation_sql: str, predicate: str, alias: str 
     """Return a subquery for a FROM clause that holds the rows of ``relation_sql`` for which ``predicate`` is TRUE.
 
     The text of the predicate stays as it is, between parentheses that it cannot leave: it was parsed, by sqlglot and by
-    Spark, as one whole expression.
+    Spark, as one whole expression. But with ``${...}`` in it, it is what Spark makes of that when the query runs. That
+    is read in full, and so is a predicate with a table, a view or a function that is not there yet, as a CTE of the
+    query or what a hook makes, which is for the query to judge.
 
     Args:
         spark: the reader's session, whose SQL text it will be.
@@ -38,10 +45,24 @@ def scan_sql(spark: SparkSession, relation_sql: str, predicate: str, alias: str 
         predicate: as for :func:`scan`; columns may be qualified by ``alias``.
         alias: name of the subquery.
     """
-    plan = make_plan(spark, relation_sql, predicate, alias=alias)
     inside = f" AS {quote_name(alias)}" if alias else ""
+    exclusion = _exclusion(spark, relation_sql, predicate, alias)
     # no test in the query itself can tell whether "x" is a text there, as it was here, or a column
     certain = not (is_on(spark, ANSI) and has_double_quotes(predicate))
-    tests = [plan.exclusion] if plan.exclusion and certain else []
+    tests = [exclusion] if exclusion and certain else []
     tests.append(f"({without_trailing_comment(predicate)}\n)")
     return f"(SELECT * FROM {quoted(relation_sql)}{inside} WHERE {' AND '.join(tests)}){inside}"
+
+
+def _exclusion(spark: SparkSession, relation_sql: str, predicate: str, alias: str | None) -> str | None:
+    """Return SQL that leaves files out, None if all are read."""
+    if isinstance(predicate, str) and VARIABLE in predicate:
+        _LOG.info("%s: all files are read: %s", relation_sql, SUBSTITUTED)
+        return None
+    try:
+        return make_plan(spark, relation_sql, predicate, alias=alias).exclusion
+    except UnresolvedError as exc:
+        _LOG.info(
+            "%s: all files are read, as the predicate cannot be judged before the query runs: %s", relation_sql, exc
+        )
+        return None

@@ -10,7 +10,8 @@
   {#- what stands before a column in the predicate, stands for the relation here too -#}
   {%- set inside = alias -%}
   {%- if alias is none and relation.identifier is defined -%}
-    {%- set inside = adapter.quote(relation.identifier) -%}
+    {#- of which dbt names the CTE by more than its model -#}
+    {%- set inside = adapter.quote(relation.identifier | replace('__dbt__cte__', '')) -%}
   {%- endif -%}
   (select * from {{ relation }}{{ ' as ' ~ inside if inside is not none }} where ({{ where }}
   )){{ ' as ' ~ alias if alias is not none }}
