@@ -43,12 +43,23 @@ def case_sensitive(spark: SparkSession) -> bool:
 
 def leaf_names(schema: StructType, prefix: str = "") -> list[str]:
     """Return every column and struct leaf by its dotted name, parents before their leaves."""
-    names: list[str] = []
+    return [prefix + column.name for column in _all_columns(schema)]
+
+
+def spelled(name: str, schema: StructType) -> ResolvedColumn | None:
+    """Return the column of which this is the dotted name, as stats tables have it; None if of none, or of several."""
+    found = [column for column in _all_columns(schema) if column.name == name]
+    return found[0] if len(found) == 1 else None
+
+
+def _all_columns(schema: StructType, path: tuple[str, ...] = ()) -> list[ResolvedColumn]:
+    found: list[ResolvedColumn] = []
     for field in schema.fields:
-        names.append(prefix + field.name)
+        here = (*path, field.name)
+        found.append(ResolvedColumn(here, field.dataType))
         if isinstance(field.dataType, StructType):
-            names.extend(leaf_names(field.dataType, f"{prefix}{field.name}."))
-    return names
+            found += _all_columns(field.dataType, here)
+    return found
 
 
 def resolve(name: str, schema: StructType, *, sensitive: bool = False) -> ResolvedColumn:

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder import __version__, pruning
 from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
+from dbt_zorder.adapter.grants import check_grants
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.operations import OperationsAdapter, told_of_zorder
 from dbt_zorder.adapter.progress import progress
@@ -236,6 +237,8 @@ class ZorderAdapter(OperationsAdapter):
             listening(check),
             progress(self.session, str(model["name"])),
         ):
+            if in_process:
+                check_grants(self.session, model)
             yield
             if not in_process:
                 self.execute(f"refresh table {relation}")  # another session may have read the version before

@@ -15,13 +15,14 @@ from dbt_zorder.adapter.documented import DocumentedAdapter
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.progress import progress
 from dbt_zorder.adapter.requests import build_request, kept_settings
+from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ConfigError, ZorderError, did_you_mean
 from dbt_zorder.formats.optimize import optimize_format
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.optimize import optimize, request_from_marker
 from dbt_zorder.table.restat import rebuild_stats
 from dbt_zorder.table.rollback import rollback
-from dbt_zorder.table.summary import current_summary
+from dbt_zorder.table.summary import absent, current_summary
 from dbt_zorder.table.vacuum import vacuum
 from dbt_zorder.table.verify import verify_table
 
@@ -54,7 +55,7 @@ class OperationsAdapter(DocumentedAdapter):
     def zorder_explain(self, relation: BaseRelation, predicate: str) -> dict[str, Any]:
         """Return what a pruned read of a relation reads and why; ``text`` is the same as a table to print."""
         with told_of_zorder():
-            explanation = pruning.explain(self.session, table_name(relation).sql, predicate)
+            explanation = pruning.explain(self.session, self._name_of(relation).sql, predicate)
         return {**explanation.to_dict(), "text": str(explanation)}
 
     @available.parse(lambda *_, **__: 0)
@@ -107,7 +108,7 @@ class OperationsAdapter(DocumentedAdapter):
         """Return each predicate whose pruned answer is not the full one, of given ones and ``made`` from the stats."""
         given = [predicates] if isinstance(predicates, str) else list(predicates or [])
         with told_of_zorder():
-            table = table_name(relation).sql
+            table = self._name_of(relation).sql
             return pruning.sound(self.session, table, [*given, *pruning.make_predicates(self.session, table, made)])
 
     @available.parse(lambda *_, **__: {})
@@ -130,6 +131,17 @@ class OperationsAdapter(DocumentedAdapter):
                 )
                 raise ZorderError(msg)
         return {"files": summary.files, "read": read}
+
+    def _name_of(self, relation: BaseRelation) -> TableName:
+        """Return the name of a relation that is there.
+
+        Raises:
+            ZorderError: it is not.
+        """
+        name = table_name(relation)
+        if describe(self.session, name) is None:
+            raise ZorderError(absent(name))
+        return name
 
 
 def _check_dry_run(operation: str, dry_run: object) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
+from dbt_zorder.adapter.environment import configured
 from dbt_zorder.adapter.java import check_java, collector
 from dbt_zorder.adapter.remote import connect, shown
 from dbt_zorder.errors import ZorderError
@@ -43,6 +44,9 @@ QUIET_SETTINGS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
+_HIVE_WAREHOUSE = "spark.hadoop.hive.metastore.warehouse.dir"
+
 _LOG = logging.getLogger("dbt_zorder")
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _LOCK = threading.Lock()
@@ -60,20 +64,25 @@ class SessionError(ZorderError):
 def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
     """Return every setting that a session is opened with; those of the user win.
 
+    Where metastore and warehouse are, and what else layout does not need, may also be told by Spark's own files, over
+    which a setting of a session would win: of such there is none.
+
     Args:
         user: the profile's ``server_side_parameters``.
         directory: folder for metastore and warehouse, made by Spark when it is first needed.
     """
     root = Path(directory).absolute()
-    settings = {
+    files = configured()
+    if _HIVE_WAREHOUSE in {*files, *user}:
+        files.setdefault("spark.sql.warehouse.dir", "")
+    by_default = {
         **QUIET_SETTINGS,
-        **LAYOUT_SETTINGS,
         "spark.sql.warehouse.dir": str(root / "warehouse"),
-        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={root / 'metastore_db'};create=true",
+        METASTORE: f"jdbc:derby:;databaseName={root / 'metastore_db'};create=true",
         "spark.driver.memory": _driver_memory(),
-        **user,
     }
-    users = settings.get("spark.driver.extraJavaOptions", "")
+    settings = {**{key: value for key, value in by_default.items() if key not in files}, **LAYOUT_SETTINGS, **user}
+    users = settings.get("spark.driver.extraJavaOptions", files.get("spark.driver.extraJavaOptions", ""))
     own = [_java_option(f"-Dderby.stream.error.file={root / 'derby.log'}"), collector(users)]
     if "-Dlog4j" not in users:
         own.append(_java_option(f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"))
@@ -167,12 +176,14 @@ def _users_session() -> SparkSession | None:
 
 def _start(user: Mapping[str, str], directory: str) -> SparkSession:
     check_java(pyspark.__version__)
+    settings = session_settings(user, directory)
+    _warn_of_metastore(settings, directory)
     _make(Path(directory))
     _choose_python(user)
     # PySpark 4 logs every error of analysis as JSON with a Java stack trace, also those that are caught
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     builder = SparkSession.builder.enableHiveSupport()
-    for key, value in session_settings(user, directory).items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     try:
         session = builder.getOrCreate()
@@ -180,6 +191,26 @@ def _start(user: Mapping[str, str], directory: str) -> SparkSession:
     except Exception as exc:
         raise _explained(exc, directory) from exc
     return session
+
+
+def _warn_of_metastore(settings: Mapping[str, str], directory: str) -> None:
+    """Say on a first run that tables which a plain session of Spark has made here are in another metastore."""
+    beside = Path("metastore_db")
+    if (
+        beside.is_dir()
+        and not Path(directory).exists()
+        and str(Path(directory).absolute()) in settings.get(METASTORE, "")
+    ):
+        _LOG.warning(
+            "There is a metastore of Spark in %s. This session has its own, in %s, and does not know those tables, so "
+            "incremental models begin anew. To go on with the other, put into server_side_parameters in profiles.yml "
+            "'%s: jdbc:derby:;databaseName=%s;create=true' and 'spark.sql.warehouse.dir: %s'.",
+            beside.absolute(),
+            directory,
+            METASTORE,
+            beside.absolute(),
+            Path("spark-warehouse").absolute(),
+        )
 
 
 def _choose_python(user: Mapping[str, str]) -> None:

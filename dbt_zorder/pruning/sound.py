@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from pyspark.sql import SparkSession
 
+from dbt_zorder.columns import ResolvedColumn, spelled
 from dbt_zorder.pruning.plan import make_plan
 from dbt_zorder.pruning.stats_source import Stats, read_stats
 from dbt_zorder.pruning.table_facts import describe
@@ -75,15 +76,17 @@ def make_predicates(spark: SparkSession, table: str, most: int = 40) -> list[str
     stats = read_stats(spark, facts)
     if stats.frame is None:
         return []
-    columns = [name for name, kind in stats.types.items() if family(kind) in _TEXT_FORMS]
+    schema = spark.table(facts.sql).schema
+    named = {name: spelled(name, schema) for name, kind in stats.types.items() if family(kind) in _TEXT_FORMS}
+    columns = [(name, column) for name, column in named.items() if column is not None]
     share = -(-most // max(1, len(columns)))
     # each column begins with another kind of predicate, so that many columns with few predicates each ask all kinds
-    per_column = [_of_column(stats, name, share, number) for number, name in enumerate(columns)]
+    per_column = [_of_column(stats, *column, share, number) for number, column in enumerate(columns)]
     by_turns = [one for turn in zip_longest(*per_column) for one in turn if one is not None]
     return by_turns[:most]
 
 
-def _of_column(stats: Stats, name: str, share: int, first: int) -> list[str]:
+def _of_column(stats: Stats, name: str, named: ResolvedColumn, share: int, first: int) -> list[str]:
     """Return some predicates on a column, ``share`` of them if its values give as many, from the ``first`` on."""
     assert stats.frame is not None
     kind = stats.types[name]
@@ -96,7 +99,7 @@ def _of_column(stats: Stats, name: str, share: int, first: int) -> list[str]:
         .limit(1000)
         .collect()
     )
-    column = quote_name(*name.split("."))
+    column = named.sql
     found = [f"{column} IS NULL", f"{column} IS NOT NULL"]
     step = max(1, len(rows) // max(1, share // 4))
     for row in rows[::step]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.columns import case_sensitive, resolve_all
+from dbt_zorder.columns import case_sensitive, resolve_all, spelled
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.stats.collect import collect
 from dbt_zorder.stats.foreign import widened
@@ -74,7 +74,9 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
 
 def _known_columns(spark: SparkSession, table: TableName, location: str) -> list[str]:
     try:
-        return list(columns_type(known_stats(spark, location).schema).names)
+        names = columns_type(known_stats(spark, location).schema).names
     except Exception as exc:
         msg = f"{table} has no stats yet: name the columns to keep them of."
         raise ZorderError(msg) from exc
+    schema = spark.table(table.sql).schema
+    return [column.sql for name in names if (column := spelled(name, schema)) is not None]

@@ -132,7 +132,7 @@ def current_summary(spark: SparkSession, table: TableName) -> Summary:
             stats = known_stats(spark, info.location if info else "")
     except Exception as exc:
         msg = f"{table} has no stats: give its model a zorder_by, or the post-hook zorder_stats."
-        raise ZorderError(msg) from exc
+        raise ZorderError(msg if info is not None else absent(table)) from exc
     keys = []
     for column in columns_type(stats.schema).fields:
         bounds = column.dataType
@@ -140,6 +140,11 @@ def current_summary(spark: SparkSession, table: TableName) -> Summary:
         keys.append(key_of(ResolvedColumn((column.name,), bounds["min_value"].dataType)))
     sum_up = summarize_format if info is not None and info.provider in FORMATS else summarize
     return sum_up(stats, keys)
+
+
+def absent(table: TableName) -> str:
+    """Say that a table is not there."""
+    return f"{table} does not exist. Build it first: dbt run --select {table.identifier}."
 
 
 def _ordered(spark: SparkSession, table: TableName) -> list[Key]:

@@ -63,6 +63,18 @@ class TestModels:
         assert "\tat org.apache.spark" in text
 
 
+class TestGrants:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        granted = "materialized='incremental', zorder_by='id', grants={'select': ['bob'], 'modify': []}"
+        return {"granted.sql": "{{ config(" + granted + ") }} select id from range(3)"}
+
+    def test_what_cannot_be_granted_is_said_before_anything_is_built(self, project: Any, spark: SparkSession) -> None:
+        results = run_dbt(["run"], expect_pass=False)
+        assert "grants asks for select: bob, and this Spark session has no GRANT" in results[0].message
+        assert not spark.catalog.tableExists(f"{project.test_schema}.granted")
+
+
 class TestQueries:
     @pytest.fixture(scope="class")
     def tests(self) -> dict[str, str]:

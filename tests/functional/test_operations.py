@@ -142,6 +142,12 @@ class TestVersions:
             assert "is neither the name of a model nor a table as schema.identifier" in output
             assert f"Did you mean '{name}'?" in output
 
+    def test_a_table_that_is_not_built_yet_is_said_to_be_absent(self, project: Any) -> None:
+        name = f"{project.test_schema}.not_built"
+        output = operate("zorder_explain", f"{{model: {name}, where: a = 1}}", expect_pass=False)
+        assert f"{name} does not exist. Build it first: dbt run --select not_built." in output
+        assert "UnresolvedRelation" not in output
+
     def test_rollback_serves_the_version_before(self, project: Any, spark: SparkSession) -> None:
         before = self.versions(project, "aliased")
         output = operate("zorder_rollback", "{model: m}")

@@ -10,20 +10,27 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 MODELS = dict(re.findall(r"```sql\n-- models/(\w+\.sql)\n(.*?)```", README, re.DOTALL))
+(PYTHON_MODEL,) = re.findall(
+    r"```python\n# models/customer_scores.py\n(.*?)```",
+    (ROOT / "docs" / "models.md").read_text(encoding="utf-8"),
+    re.DOTALL,
+)
 COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"^dbt .*", README, re.MULTILINE)]
 
 
 class TestReadme:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return MODELS
+        return {**MODELS, "customer_scores.py": PYTHON_MODEL}
 
     def test_its_models_and_commands_do_what_it_says(self, project: Any, capsys: pytest.CaptureFixture[str]) -> None:
         assert sorted(MODELS) == ["one_customer.sql", "orders.sql"]
         (run, explain, explain_texts) = COMMANDS
-        orders, _ = run_dbt(run)
+        orders, *others = run_dbt(run)
+        assert len(others) == 2
         assert orders.adapter_response["files_written"] == 16
         assert max(orders.adapter_response["point_query_files"].values()) < 5
         where = "customer_id = 42 and ordered_at >= date'2024-07-01'"
@@ -32,6 +39,8 @@ class TestReadme:
         (wanted,) = project.run_sql(f"select count(*) from {schema}.orders where {where}", fetch="one")
         (found,) = project.run_sql(f"select count_if({where}) from {schema}.one_customer", fetch="one")
         assert found == wanted > 0
+        (scores,) = project.run_sql(f"select count(score) from {schema}.customer_scores", fetch="one")
+        assert scores == project.run_sql(f"select count(distinct customer_id) from {schema}.orders", fetch="one")[0]
         capsys.readouterr()
         run_dbt(explain)
         assert re.search(r"files\W+4\W+16\W+25.0%", capsys.readouterr().out)

@@ -34,6 +34,8 @@ MODELS = {
     "reads_alias.sql": "select x.a from {{ zorder_scan(ref('as_list'), 'a < 5', alias='x') }}",
     "reads_qualified.sql": "select x.a from {{ zorder_scan(ref('as_list'), 'x.a < 5', alias='x') }}",
     "reads_by_name.sql": "select a from {{ zorder_scan(ref('as_list'), 'as_list.a < 5') }}",
+    "reads_new.sql": "with new as (select 7L as b) select a from "
+    "{{ zorder_scan(ref('as_list'), 'a in (select b from new)') }}",
     "a_view.sql": "{{ config(materialized='view', zorder_by='a') }} " + QUERY,
     "grows.sql": "{{ config(materialized='incremental', zorder_by='a') }} " + QUERY,
     "cluster_me.sql": "{{ config(materialized='table', zorder_by='`a b`.`c.d`', pre_hook='select 1', "
@@ -67,6 +69,13 @@ unit_tests:
     expect:
       rows:
         - {id: 1, a: 7, s: k1, p: 0}
+  - name: scan_by_name_filters_given_rows
+    model: reads_by_name
+    given:
+      - input: ref('as_list')
+        rows: [{a: 4}, {a: 5}]
+    expect:
+      rows: [{a: 4}]
 """,
 }
 
@@ -175,6 +184,12 @@ class TestZorderBy:
         wanted = 0 if how else spark.table(f"{project.test_schema}.as_list").where("a < 5").count()
         for name in ("reads_qualified", "reads_by_name"):
             assert spark.table(f"{project.test_schema}.{name}").count() == wanted
+
+    def test_a_subquery_may_be_over_what_the_model_itself_names(
+        self, built: dict[str, Any], project: Any, spark: SparkSession
+    ) -> None:
+        wanted = spark.table(f"{project.test_schema}.as_list").where("a = 7").count()
+        assert spark.table(f"{project.test_schema}.reads_new").count() == wanted > 0
 
     def test_show_prints_rows(self, built: dict[str, Any], project: Any) -> None:
         _, text = run_dbt_and_capture(["show", "--select", "reads", "--limit", "2"])

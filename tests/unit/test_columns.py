@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
-from dbt_zorder.columns import case_sensitive, leaf_names, resolve, resolve_all, split_name
+from dbt_zorder.columns import case_sensitive, leaf_names, resolve, resolve_all, spelled, split_name
 from dbt_zorder.errors import ColumnError
 from tests.support import settings
 
@@ -115,3 +115,21 @@ def test_case_sensitivity_is_read_from_the_session(spark: SparkSession) -> None:
     assert not case_sensitive(spark)
     with settings(spark, {"spark.sql.caseSensitive": "true"}):
         assert case_sensitive(spark)
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("id", ("id",)),
+        ("dotted.name", ("dotted.name",)),
+        ("tick`ed", ("tick`ed",)),
+        ("address.City", ("address", "City")),
+        ("address.geo.x.y", ("address", "geo", "x.y")),
+        ("address.city", None),
+        ("a.b", None),  # of a leaf and of a column
+        ("gone", None),
+    ],
+)
+def test_a_dotted_name_of_stats_is_found_if_it_is_of_one_column(name: str, path: tuple[str, ...] | None) -> None:
+    found = spelled(name, SCHEMA)
+    assert (found.path if found else None) == path

@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,8 +12,10 @@ from pyspark.sql import SparkSession
 from dbt_zorder.adapter import session as module
 from dbt_zorder.adapter.session import (
     LAYOUT_SETTINGS,
+    METASTORE,
     SessionError,
     _choose_python,
+    _warn_of_metastore,
     open_session,
     session_settings,
 )
@@ -31,6 +34,53 @@ def test_metastore_and_warehouse_lie_in_the_sessions_folder() -> None:
 @pytest.mark.parametrize("key", [*LAYOUT_SETTINGS, "spark.app.name", "spark.driver.memory", "spark.sql.warehouse.dir"])
 def test_the_users_settings_win(key: str) -> None:
     assert session_settings({key: "mine"}, "/p")[key] == "mine"
+
+
+@pytest.fixture
+def conf_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_what_sparks_own_files_tell_is_left_to_them(conf_dir: Path) -> None:
+    lines = ["spark.driver.memory 7g", "spark.app.name=mine", "spark.driver.extraJavaOptions -Da=b", "spark.x y"]
+    (conf_dir / "spark-defaults.conf").write_text("\n".join([*lines, "spark.sql.parquet.outputTimestampType INT96"]))
+    settings = session_settings({}, "/p")
+    assert not {"spark.driver.memory", "spark.app.name", "spark.x"} & settings.keys()
+    assert settings["spark.driver.extraJavaOptions"].endswith(" -Da=b")
+    assert settings["spark.sql.parquet.outputTimestampType"] == "TIMESTAMP_MICROS"
+    assert settings["spark.sql.warehouse.dir"] == "/p/warehouse"
+    assert session_settings({"spark.app.name": "yours"}, "/p")["spark.app.name"] == "yours"
+
+
+@pytest.mark.parametrize(
+    ("name", "left_out"),
+    [("hive.metastore.warehouse.dir", "spark.sql.warehouse.dir"), ("javax.jdo.option.ConnectionURL", METASTORE)],
+)
+def test_where_hive_says_that_tables_are_they_stay(conf_dir: Path, name: str, left_out: str) -> None:
+    there = {"spark.sql.warehouse.dir", METASTORE}
+    (conf_dir / "hive-site.xml").write_text(
+        f"<configuration><property><name>{name}</name><value>there</value></property></configuration>"
+    )
+    assert there & session_settings({}, "/p").keys() == there - {left_out}
+
+
+def test_a_metastore_of_a_plain_session_is_spoken_of_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = str(tmp_path / ".spark_zorder")
+    _warn_of_metastore(session_settings({}, own), own)
+    assert not caplog.records
+    (tmp_path / "metastore_db").mkdir()
+    _warn_of_metastore(session_settings({METASTORE: "jdbc:derby:;databaseName=metastore_db"}, own), own)
+    assert not caplog.records
+    _warn_of_metastore(session_settings({}, own), own)
+    assert f"databaseName={tmp_path}/metastore_db" in caplog.text
+    caplog.clear()
+    (tmp_path / ".spark_zorder").mkdir()
+    _warn_of_metastore(session_settings({}, own), own)
+    assert not caplog.records
 
 
 def test_layout_settings_are_there_by_default() -> None:

@@ -36,3 +36,17 @@ def test_every_column_is_asked_and_every_kind_of_predicate(spark: SparkSession, 
     assert {predicate.split("`")[1] for predicate in predicates} == set(NAMES)
     for form in ("IS NULL", "IS NOT NULL", " = ", " <> ", "BETWEEN", " IN ", "<=>"):
         assert any(form in predicate for predicate in predicates), form
+
+
+def test_names_with_dots_are_asked_for_as_they_are(spark: SparkSession, table: str) -> None:
+    name = "pruning_unit.dotted"
+    spark.sql(
+        f"CREATE TABLE IF NOT EXISTS {name} USING parquet AS "
+        "SELECT id AS `a.b`, named_struct('c.d', id, 'e', id) AS st FROM range(9)"
+    )
+    columns = ["`a.b`", "st.`c.d`", "st.e"]
+    write_stats(collect(spark, name, columns), location(spark, name))
+    predicates = make_predicates(spark, name)
+    for column in ("`a.b` ", "`st`.`c.d` ", "`st`.`e` "):
+        assert any(predicate.startswith(column) for predicate in predicates), column
+    assert sound(spark, name, predicates) == []

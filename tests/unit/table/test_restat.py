@@ -63,3 +63,14 @@ def test_only_parquet_tables_have_stats(spark: SparkSession, database: str) -> N
     spark.sql(f"CREATE VIEW {view.sql} AS SELECT 1 AS id")
     with pytest.raises(ZorderError, match="view"):
         rebuild_stats(spark, view, ["id"])
+
+
+def test_names_with_dots_are_kept(spark: SparkSession, database: str) -> None:
+    table = TableName(database, unique("dotted"))
+    spark.sql(
+        f"CREATE TABLE {table.sql} USING parquet AS SELECT id AS `a.b`, named_struct('c.d', id) AS st FROM range(9)"
+    )
+    rebuild_stats(spark, table, ["`a.b`", "st.`c.d`"])
+    rebuild_stats(spark, table)
+    schema = spark.table(f"{table}__zorder_stats").schema["columns"].dataType
+    assert schema.fieldNames() == ["a.b", "st.c.d"]  # type: ignore[attr-defined]
