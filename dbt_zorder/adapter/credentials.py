@@ -12,6 +12,7 @@ import pyspark
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 from dbt_common.exceptions import DbtConfigError
 
+from dbt_zorder.adapter.environment import configured
 from dbt_zorder.adapter.format_settings import format_settings
 from dbt_zorder.adapter.remote import shown
 from dbt_zorder.adapter.session import SESSION_DIRECTORY
@@ -58,7 +59,8 @@ class ZorderCredentials(SparkCredentials):
             raise DbtConfigError(msg)
         names = [self.zorder_formats] if isinstance(self.zorder_formats, str) else self.zorder_formats or []
         try:
-            self.server_side_parameters = format_settings(names, self.server_side_parameters, pyspark.__version__)
+            given = self.server_side_parameters
+            self.server_side_parameters = format_settings(names, given, pyspark.__version__, configured())
         except ConfigError as exc:
             raise DbtConfigError(str(exc)) from exc
 

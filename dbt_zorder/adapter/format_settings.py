@@ -46,13 +46,19 @@ _EMBEDDED_ICEBERG = {
 """What Iceberg needs of a metastore that the session opens itself."""
 
 
-def format_settings(formats: Sequence[str], user: Mapping[str, str], version: str) -> dict[str, str]:
+_NOTHING: Mapping[str, str] = {}
+
+
+def format_settings(
+    formats: Sequence[str], user: Mapping[str, str], version: str, files: Mapping[str, str] = _NOTHING
+) -> dict[str, str]:
     """Return the session's settings with those that a format needs; what the user set stays.
 
     Args:
         formats: names of formats, none or one of ``FORMATS``.
         user: the profile's ``server_side_parameters``.
         version: of PySpark, such as ``4.1.4``.
+        files: what Spark's own files tell (``adapter.environment``), over which a setting of the session wins.
 
     Raises:
         ConfigError: no such format, more than one, or none that fits this PySpark.
@@ -70,14 +76,14 @@ def format_settings(formats: Sequence[str], user: Mapping[str, str], version: st
             "target of the profile for each."
         )
         raise ConfigError(msg)
-    found = dict(user)
+    found, told = dict(user), {**files, **user}
     for name in dict.fromkeys(formats):
-        needed = {**_SETTINGS[name], **_package(name, user, version)}
-        if name == "iceberg" and "spark.hadoop.hive.metastore.uris" not in user:
+        needed = {**_SETTINGS[name], **_package(name, told, version)}
+        if name == "iceberg" and "spark.hadoop.hive.metastore.uris" not in told:
             needed |= _EMBEDDED_ICEBERG
         for key, value in needed.items():
-            given = [part for part in (found.get(key) or "").split(",") if part] if key in _LISTS else []
-            found[key] = ",".join(dict.fromkeys([*given, value])) if key in _LISTS else found.get(key, value)
+            given = [part for part in (told.get(key) or "").split(",") if part] if key in _LISTS else []
+            found[key] = ",".join(dict.fromkeys([*given, value])) if key in _LISTS else told.get(key, value)
     return found
 
 

@@ -59,3 +59,13 @@ def test_what_cannot_be_set_up_is_one_sentence(formats: list[str], version: str,
     with pytest.raises(ConfigError) as caught:
         format_settings(formats, {}, version)
     assert message in str(caught.value)
+
+
+def test_what_sparks_own_files_tell_counts_too() -> None:
+    files = {"spark.jars.packages": "org.x:x:1", "spark.hadoop.hive.metastore.uris": "thrift://h:9083", "spark.a": "b"}
+    found = format_settings(["iceberg"], {}, "4.0.2", files)
+    assert found["spark.jars.packages"] == f"org.x:x:1,{PACKAGES['iceberg']['4.0']}"
+    assert "spark.hadoop.iceberg.engine.hive.lock-enabled" not in found
+    assert "spark.a" not in found
+    own = {"spark.jars": "/x/delta-spark.jar", "spark.sql.catalog.spark_catalog": "org.x.Catalog"}
+    assert format_settings(["delta"], {}, "9.9", own)["spark.sql.catalog.spark_catalog"] == "org.x.Catalog"
