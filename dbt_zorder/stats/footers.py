@@ -3,11 +3,11 @@
 Spark's own writer keeps bounds of whole numbers, decimals of up to 18 digits, dates, timestamps in microseconds,
 booleans, text and binary, and the count of NULL of every leaf (parquet.thrift, ``Statistics``; the order of bounds is
 ``TYPE_ORDER``). They are exact, but for text and binary under ``parquet.statistics.truncate.length``, where they are
-wider. Not so of other types: INT96 has no bounds, and what is said of NaN depends on the writer. Two bounds of more
-than 4,096 bytes together are left out, and dates of a file in the Julian calendar are not what Spark reads back. The
-writer of Arrow, by which small tables are written, keeps the same ones as exactly, and leaves out a bound of more than
-4,096 bytes by itself. Where one column of one file is not of the exact kind, or another writer wrote it, the rows are
-read instead.
+wider. Not so of other types: INT96 has no bounds, and what is said of NaN depends on the writer, so that floats are
+read from the files if there are few of them (``stats.values``). Two bounds of more than 4,096 bytes together are left
+out, and dates of a file in the Julian calendar are not what Spark reads back. Arrow's writer, by which small tables
+are written, keeps the same ones as exactly, and leaves out a bound of more than 4,096 bytes by itself. Where one column
+of one file is not of the exact kind, or another writer wrote it, the rows are read instead.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.stats.listing import data_files, local_file
 from dbt_zorder.stats.local import ARROW, VERSION_KEY, LocalStats
 from dbt_zorder.stats.schema import stats_schema
+from dbt_zorder.stats.values import MOST_VALUES, Bounds, value_bounds
 
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 """Keys that Spark leaves in the footer of a file whose dates are to be moved to another calendar by its readers."""
@@ -37,9 +38,7 @@ _WRITERS = ("parquet-mr version ", f"{ARROW} version ")
 _PHYSICAL = {"BOOLEAN", "INT32", "INT64", "BYTE_ARRAY"}
 """How those types are stored; a decimal of fixed length is of the legacy format."""
 
-
-_Bounds = tuple[Any, Any, int]
-"""One column of one file: both bounds as Parquet stores them, None where all rows are NULL, and the count of NULL."""
+_FLOATS = (pa.float32(), pa.float64())
 
 
 class _InexactError(Exception):
@@ -57,6 +56,8 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
     if None in types or not takes_arrow(spark) or not path.startswith(("/", "file:")):
         return None
     files = []
+    floats = [number for number, kind in enumerate(types) if kind in _FLOATS]
+    left = MOST_VALUES
     try:
         schema: pq.ParquetSchema | None = None
         places: list[int] = []
@@ -66,7 +67,15 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
                 schema = footer.schema
                 places = _places(schema, columns, types)
             if footer.num_rows:  # where reading rows finds none, there is no row of stats either
-                files.append((name, size, int(footer.num_rows), _bounds_at(footer, places)))
+                files.append((name, size, int(footer.num_rows), _bounds_at(footer, places, floats)))
+                left -= footer.num_rows * len(floats)
+                if left < 0:
+                    raise _InexactError
+        if floats:
+            paths = [columns[number].path for number in floats]
+            for name, _, _, bounds in files:
+                for number, read in zip(floats, value_bounds(local_file(name) or "", paths), strict=True):
+                    bounds[number] = read
         per_column = [_column([file[3][number] for file in files], kind) for number, kind in enumerate(types)]
     except (_InexactError, OSError, ValueError, pa.ArrowException):
         return None
@@ -83,13 +92,15 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
 
 
 def _arrow_type(data_type: t.DataType) -> pa.DataType | None:
-    """Return what Arrow calls a column of this type in a file of Spark's; None if footers are not exact for it."""
+    """Return what Arrow calls a column of this type in a file of Spark's; None if Spark is to read rows for it."""
     exact: dict[str, pa.DataType] = {
         "boolean": pa.bool_(),
         "tinyint": pa.int8(),
         "smallint": pa.int16(),
         "int": pa.int32(),
         "bigint": pa.int64(),
+        "float": pa.float32(),
+        "double": pa.float64(),
         "date": pa.date32(),
         "timestamp": pa.timestamp("us", "UTC"),
         "timestamp_ntz": pa.timestamp("us"),
@@ -120,14 +131,17 @@ def _places(schema: pq.ParquetSchema, columns: Sequence[ResolvedColumn], types: 
     return places
 
 
-def _bounds_at(footer: pq.FileMetaData, places: Sequence[int]) -> list[_Bounds]:
-    """Return the bounds of some leaves as a footer tells them.
+def _bounds_at(footer: pq.FileMetaData, places: Sequence[int], unread: Sequence[int]) -> list[Bounds]:
+    """Return the bounds of some leaves as a footer tells them, none of those that are to be read.
 
     Raises:
         _InexactError: it does not tell them exactly.
     """
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    return [_bounds([group.column(place) for group in groups]) for place in places]
+    return [
+        (None, None, 0) if number in unread else _bounds([group.column(place) for group in groups])
+        for number, place in enumerate(places)
+    ]
 
 
 def _open(name: str, size: int) -> pq.FileMetaData:
@@ -165,7 +179,7 @@ def _type_in(fields: pa.StructType, column: ResolvedColumn) -> pa.DataType | Non
     return here
 
 
-def _bounds(chunks: Sequence[pq.ColumnChunkMetaData]) -> _Bounds:
+def _bounds(chunks: Sequence[pq.ColumnChunkMetaData]) -> Bounds:
     """Return what one file's row groups tell of a column, as one."""
     lows, highs, nulls = [], [], 0
     for chunk in chunks:
@@ -181,7 +195,7 @@ def _bounds(chunks: Sequence[pq.ColumnChunkMetaData]) -> _Bounds:
     return min(lows, default=None), max(highs, default=None), nulls
 
 
-def _column(files: Sequence[_Bounds], kind: pa.DataType) -> pa.Array:
+def _column(files: Sequence[Bounds], kind: pa.DataType) -> pa.Array:
     lows, highs = (_values([file[side] for file in files], kind) for side in (0, 1))
     nulls = pa.array([file[2] for file in files], pa.int64())
     return pa.StructArray.from_arrays([lows, highs, nulls], ["min_value", "max_value", "null_count"])

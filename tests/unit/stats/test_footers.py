@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from dbt_zorder.columns import ResolvedColumn, resolve_all
 from dbt_zorder.sql import glob_escape
+from dbt_zorder.stats import footers
 from dbt_zorder.stats.collect import collect_path, row_stats
 from dbt_zorder.stats.footers import footer_stats
 from dbt_zorder.stats.schema import stats_schema
@@ -77,7 +78,7 @@ def test_footers_say_what_the_rows_do(spark: SparkSession, tmp_path: Path, zone:
 def test_footers_are_what_a_written_folder_is_measured_by(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    frame = spark.range(100).selectExpr("id", "id / 2D AS half")
+    frame = spark.range(100).selectExpr("id", "CAST(id / 2 AS decimal(20, 2)) AS half")
     path = wrote(frame, tmp_path / "t")
     monkeypatch.setattr(sys.modules[collect_path.__module__], "row_stats", lambda *_: None)
     assert collect_path(spark, path, frame.schema, resolve_all(["id"], frame.schema), "v1") is not None
@@ -87,7 +88,10 @@ def test_footers_are_what_a_written_folder_is_measured_by(
 @pytest.mark.parametrize(
     ("value", "exact"),
     [
-        ("CAST(id AS float)", False),
+        ("CAST(id / 7 AS float)", True),
+        ("CAST(if(id % 9 > 0, if(id % 7 > 0, id, 'NaN'), NULL) AS double)", True),
+        ("CAST(if(id < 50, if(id % 7 > 0, NULL, 'NaN'), NULL) AS float)", True),
+        ("named_struct('a.b', id, 'f', CAST(id AS double))", False),
         ("CAST(id AS decimal(20, 2))", False),
         ("make_ym_interval(0, CAST(id AS int))", False),
         ("array(id)", False),
@@ -107,6 +111,30 @@ def test_what_footers_do_not_tell_exactly_is_left_to_the_rows(
     assert (found is not None) is exact
     if found is not None:
         assert sorted_rows(found) == sorted_rows(by_rows(frame, path, columns))
+
+
+def test_floats_in_structs_are_read_from_the_files(spark: SparkSession, tmp_path: Path) -> None:
+    inner = "if(id % 5 > 0, named_struct('x y', if(id % 3 > 0, CAST(id AS double), NULL)), NULL)"
+    frame = spark.range(100).selectExpr(
+        "id", f"named_struct('f', {inner}, 'id', -id) AS s", "CAST(id AS float) AS `a.b`"
+    )
+    path = wrote(frame, tmp_path / "t")
+    columns = resolve_all(["s.f.`x y`", "s.id", "`a.b`"], frame.schema)
+    found = by_footers(frame, path, columns)
+    assert found is not None
+    assert sorted_rows(found) == sorted_rows(by_rows(frame, path, columns))
+
+
+def test_more_floats_than_are_read_here_are_left_to_spark(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = spark.range(100).selectExpr("id", "CAST(id AS double) AS x")
+    path = wrote(frame, tmp_path / "t")
+    monkeypatch.setattr(footers, "MOST_VALUES", 100)
+    assert told(frame, path, ["id", "x"]) is not None
+    monkeypatch.setattr(footers, "MOST_VALUES", 99)
+    assert told(frame, path, ["id", "x"]) is None
+    assert told(frame, path, ["id"]) is not None
 
 
 @pytest.mark.parametrize(
