@@ -113,6 +113,7 @@ class ArrowWriter:
             compression=arrow_codec(self.codec),
             compression_level=level,
             use_dictionary=[name for name in rows.column_names if _repeats(rows[name][: self.page_rows])],
+            write_statistics=[name for name in rows.column_names if not _has_nan(rows[name])],
             store_schema=False,
             store_decimal_as_integer=True,
             write_page_index=True,
@@ -208,6 +209,14 @@ def _repeats(page: pa.ChunkedArray) -> bool:
     distinct = values.unique()
     bits = max(1, (len(distinct) - 1).bit_length())
     return _plain_bytes(distinct) + len(values) * bits / _INDEX_BITS < _plain_bytes(values)
+
+
+def _has_nan(column: pa.ChunkedArray) -> bool:
+    """Tell whether NaN is in a column, which then gets no bounds, as by parquet-java.
+
+    Arrow's bounds do not include it, and to Spark it is above all numbers: a filter for it would find nothing.
+    """
+    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
 
 
 def _plain_bytes(values: pa.Array) -> int:

@@ -110,7 +110,8 @@ def test_what_footers_do_not_tell_exactly_is_left_to_the_rows(
     found = by_footers(frame, path, columns)
     assert (found is not None) is exact
     if found is not None:
-        assert sorted_rows(found) == sorted_rows(by_rows(frame, path, columns))
+        # as texts, since NaN equals nothing
+        assert str(sorted_rows(found)) == str(sorted_rows(by_rows(frame, path, columns)))
 
 
 def test_floats_in_structs_are_read_from_the_files(spark: SparkSession, tmp_path: Path) -> None:
