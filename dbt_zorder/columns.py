@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import CharType, DataType, StructField, StructType, VarcharType
 
 from dbt_zorder.errors import ColumnError, did_you_mean
 from dbt_zorder.settings import CASE_SENSITIVE, is_on
 from dbt_zorder.sql import quote_name
+
+CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
+"""Key of the field metadata under which Spark keeps the declared CHAR or VARCHAR type of what it reads as STRING."""
+
+_LENGTH = re.compile(r"(char|varchar)\((\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,14 @@ class ResolvedColumn:
 def case_sensitive(spark: SparkSession) -> bool:
     """Tell whether this session distinguishes column names by case (``spark.sql.caseSensitive``)."""
     return is_on(spark, CASE_SENSITIVE)
+
+
+def declared_type(column: StructField) -> DataType:
+    """Return the type that a column was declared with, which is not always the one that Spark reads it as."""
+    found = _LENGTH.fullmatch((column.metadata or {}).get(CHAR_VARCHAR, ""))
+    if found is None:
+        return column.dataType
+    return (CharType if found[1] == "char" else VarcharType)(int(found[2]))
 
 
 def leaf_names(schema: StructType, prefix: str = "") -> list[str]:

@@ -21,13 +21,15 @@ def check_grants(spark: SparkSession, model: Mapping[str, Any]) -> None:
         ConfigError: it does not.
     """
     grants = model["config"].get("grants") or {}
-    if not any(grants.values()) or jvm_of(spark) is None:
+    if not grants or jvm_of(spark) is None:
         return
     session: Any = spark._jsparkSession
     try:
         session.sessionState().sqlParser().parsePlan("GRANT SELECT ON TABLE a TO `b`")
     except ParseException as exc:
-        listed = ", ".join(f"{privilege}: {', '.join(map(str, names))}" for privilege, names in grants.items() if names)
+        listed = "; ".join(
+            f"{privilege}: {', '.join(map(str, names)) or 'nobody'}" for privilege, names in grants.items()
+        )
         msg = (
             f"grants asks for {listed}, and this Spark session has no GRANT, so that the run would fail with the table "
             "built. Leave grants out for this target; an extension of Spark that knows GRANT comes by "

@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from dbt_zorder.columns import leaf_names
+from dbt_zorder.columns import CHAR_VARCHAR, leaf_names
 from dbt_zorder.pruning.tree import Column
-
-_CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
-"""Key of the field metadata under which Spark keeps the declared CHAR or VARCHAR type."""
 
 _EXISTS_DEFAULT = "EXISTS_DEFAULT"
 """Key of the field metadata under which Spark keeps what rows have that were written before the column was there."""
@@ -74,7 +71,7 @@ class Names:
 
 def _plain(struct_field: StructField) -> bool:
     """Tell whether values compare by their bytes: not CHAR, whose padding differs by reader, and no collation."""
-    declared = str((struct_field.metadata or {}).get(_CHAR_VARCHAR, ""))
+    declared = str((struct_field.metadata or {}).get(CHAR_VARCHAR, ""))
     if "char(" in declared.replace("varchar(", ""):
         return False
     return not isinstance(struct_field.dataType, StringType) or plain_string(struct_field.dataType)

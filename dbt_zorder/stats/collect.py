@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
 from dbt_zorder.errors import ColumnError, ZorderError
@@ -74,7 +74,9 @@ def collect_path(
     told = footer_stats(spark, path, columns, version)
     if told is not None:
         return told.moved(hidden) if hidden else told
-    df = spark.read.schema(schema).parquet(glob_escape(path))
+    # by types alone: what a query's columns are known for, as the blanks of CHAR, is not true of what was written
+    plain = StructType([StructField(column.name, column.dataType) for column in schema.fields])
+    df = spark.read.schema(plain).parquet(glob_escape(path))
     stats = row_stats(df, columns, version)
     return stats.withColumn("file_path", f.replace("file_path", f.lit(hidden), f.lit("/"))) if hidden else stats
 

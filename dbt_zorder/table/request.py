@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
 from dbt_zorder.catalog import TableName
-from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve, resolve_all
+from dbt_zorder.columns import ResolvedColumn, case_sensitive, declared_type, resolve, resolve_all
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
@@ -86,11 +86,19 @@ def check(df: DataFrame, request: BuildRequest) -> None:
         )
         raise ConfigError(msg)
     check_names(df)
+    for column in df.schema.fields if request.file_format == "parquet" else ():
+        if '"type":"udt"' in column.json().replace(" ", ""):
+            kind = column.dataType.simpleString()
+            msg = (
+                f"The column '{column.name}' is of a user-defined type, {kind}, with which no table can be declared: "
+                "turn it into arrays or structs in the query."
+            )
+            raise ColumnError(msg)
     sensitive = case_sensitive(df.sparkSession)
     partitions = partition_columns(df.sparkSession, df.schema, request)
-    for column in partitions:
-        if len(column.path) > 1 and request.file_format != "iceberg":
-            msg = f"partition_by names '{column.name}', a field inside a column; only a whole column can part a table."
+    for part in partitions:
+        if len(part.path) > 1 and request.file_format != "iceberg":
+            msg = f"partition_by names '{part.name}', a field inside a column; only a whole column can part a table."
             raise ConfigError(msg)
     if partitions and len(partitions) == len(df.columns):
         msg = "Every column is a partition column; a table needs at least one more."
@@ -151,10 +159,14 @@ def bloom_options(df: DataFrame, request: BuildRequest) -> dict[str, str]:
 
 
 def definition_of(df: DataFrame, request: BuildRequest) -> Definition:
-    """Describe the table: partition columns go last, where Spark puts them when it reads the folder."""
+    """Describe the table: partition columns go last, where Spark puts them when it reads the folder.
+
+    CHAR and VARCHAR stay what they are: values of CHAR are read with blanks behind them, and found without these only
+    where the column is known to be one.
+    """
     partitions = [column.name for column in partition_columns(df.sparkSession, df.schema, request)]
     fields = []
     for name in [name for name in df.columns if name not in partitions] + partitions:
         comment = request.comment_of(name)
-        fields.append(StructField(name, df.schema[name].dataType, True, {"comment": comment} if comment else {}))
+        fields.append(StructField(name, declared_type(df.schema[name]), True, {"comment": comment} if comment else {}))
     return Definition(StructType(fields), partitions, request.comment, request.properties)

@@ -88,7 +88,7 @@ def test_a_folder_with_odd_characters_is_measured(spark: SparkSession, tmp_path:
 def test_files_that_are_yet_to_be_moved_are_named_as_they_will_be(
     spark: SparkSession, tmp_path: Path, column: str
 ) -> None:
-    frame = spark.range(9).selectExpr("id", "id / 2D AS half")
+    frame = spark.range(9).selectExpr("id", "CAST(id / 2 AS decimal(20, 2)) AS half")
     frame.coalesce(1).write.parquet(str(tmp_path / "v/_journal/data"))
     columns = resolve_all([column], frame.schema)
     stats = collect_path(spark, str(tmp_path / "v/_journal/data"), frame.schema, columns, "v", "/_journal/data/")
