@@ -28,7 +28,7 @@ def check_grants(spark: SparkSession, model: Mapping[str, Any]) -> None:
         session.sessionState().sqlParser().parsePlan("GRANT SELECT ON TABLE a TO `b`")
     except ParseException as exc:
         listed = "; ".join(
-            f"{privilege}: {', '.join(map(str, names)) or 'nobody'}" for privilege, names in grants.items()
+            f"{privilege}: {', '.join(map(str, names)) or 'nobody'}" for privilege, names in sorted(grants.items())
         )
         msg = (
             f"grants asks for {listed}, and this Spark session has no GRANT, so that the run would fail with the table "

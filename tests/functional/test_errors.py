@@ -71,7 +71,7 @@ class TestGrants:
 
     def test_what_cannot_be_granted_is_said_before_anything_is_built(self, project: Any, spark: SparkSession) -> None:
         results = run_dbt(["run"], expect_pass=False)
-        assert "grants asks for select: bob; modify: nobody, and this Spark session has no GRANT" in results[0].message
+        assert "grants asks for modify: nobody; select: bob, and this Spark session has no GRANT" in results[0].message
         assert not spark.catalog.tableExists(f"{project.test_schema}.granted")
 
 
