@@ -112,7 +112,8 @@ def test_files_are_like_sparks_own(spark: SparkSession, tmp_path: Path) -> None:
     assert spark.read.parquet(str(tmp_path / "here")).schema.simpleString() == frame.schema.simpleString()
 
 
-CASES = [("UTC", *case) for case in TYPES if "interval" not in case[0] and "<" not in case[0]]
+FLAT = [case for case in TYPES if "interval" not in case[0] and "<" not in case[0]]
+CASES = [("UTC", *case) for case in FLAT]
 CASES += [("America/New_York", *case) for case in TYPES if "timestamp" in case[0]]
 
 
@@ -131,37 +132,28 @@ def test_every_value_comes_back(spark: SparkSession, tmp_path: Path, zone: str, 
             assert same_rows(told.frame(), row_stats(here, columns, "v1"))
 
 
-FLOATS = ["NULL", "-1", "'-0.0'", "0", "1.5", "'Infinity'", "'NaN'"]
-COMPARED = [
-    "x = {}",
-    "x <> {}",
-    "x > {}",
-    "x >= {}",
-    "x < {}",
-    "x <= {}",
-    "x <=> {}",
-    "x IN ({}, 1.5)",
-    "NOT x IN ({})",
+FLOATS = ["-1", "'-0.0'", "0", "1.5", "'Infinity'", "'NaN'"]
+PUSHED: list[tuple[str, list[str], str]] = [
+    *((kind, FLOATS, rows) for kind in ("float", "double") for rows in ("1", "20000")),
+    *((kind, values, "1") for kind, values in FLAT if kind not in ("float", "double")),
 ]
+COMPARED = ["v = {}", "v <> {}", "v > {}", "v >= {}", "v < {}", "v <= {}", "v <=> {}", "v IN ({})", "NOT v IN ({})"]
 
 
-@pytest.mark.parametrize("page_rows", ["1", "20000"])
-@pytest.mark.parametrize("kind", ["float", "double"])
-def test_a_filter_that_parquet_is_asked_finds_every_float(
-    spark: SparkSession, tmp_path: Path, kind: str, page_rows: str
+@pytest.mark.parametrize(("kind", "values", "page_rows"), PUSHED, ids=[f"{kind} {rows}" for kind, _, rows in PUSHED])
+def test_a_filter_that_parquet_is_asked_finds_every_row(
+    spark: SparkSession, tmp_path: Path, kind: str, values: list[str], page_rows: str
 ) -> None:
-    """NaN is above all numbers, and -0.0 is 0.0: what a file says of them leaves no row group and no page out."""
-    values = ", ".join(f"({number}, CAST({value} AS {kind}))" for number, value in enumerate(FLOATS))
-    frame = spark.sql(f"SELECT * FROM VALUES {values} AS t(n, x)").coalesce(1)
-    rows = fetched(frame)
+    """What a file says of its values leaves no row group and no page out: NaN is above all numbers, and -0.0 is 0.0."""
+    written = [f"CAST({value} AS {kind})" for value in [*values, "NULL"]]
+    frame = spark.sql(" UNION ALL ".join(f"SELECT {value} AS v" for value in written)).coalesce(1)
     place = on_disk(spark, str(tmp_path / "here"))
     assert place is not None
-    numbers = range(len(FLOATS))
     # every value by itself, every two, and all
-    files = [np.array(some) for size in (1, 2, len(FLOATS)) for some in combinations(numbers, size)]
-    writer_of(spark, frame, tmp_path / "here", {PAGE_ROWS_OPTION: page_rows}).write(rows, files, place)
+    files = [np.array(some) for size in (1, 2, len(written)) for some in combinations(range(len(written)), size)]
+    writer_of(spark, frame, tmp_path / "here", {PAGE_ROWS_OPTION: page_rows}).write(fetched(frame), files, place)
     ours = spark.read.parquet(str(tmp_path / "here"))
-    asked = [one.format(f"CAST({value} AS {kind})") for one in COMPARED for value in FLOATS]
+    asked = [one.format(value) for one in COMPARED for value in written]
     wanted = ours.selectExpr(*(f"count_if({one})" for one in asked)).collect()[0]
     # each by a scan of its own, whose filter Parquet gets
     found = reduce(DataFrame.unionAll, (ours.where(one).selectExpr("count(*)") for one in asked)).collect()
