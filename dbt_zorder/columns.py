@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import CharType, DataType, StructField, StructType, VarcharType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from dbt_zorder.errors import ColumnError, did_you_mean
 from dbt_zorder.settings import CASE_SENSITIVE, is_on
 from dbt_zorder.sql import quote_name
 
-CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
+_CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 """Key of the field metadata under which Spark keeps the declared CHAR or VARCHAR type of what it reads as STRING."""
-
-_LENGTH = re.compile(r"(char|varchar)\((\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -47,12 +44,9 @@ def case_sensitive(spark: SparkSession) -> bool:
     return is_on(spark, CASE_SENSITIVE)
 
 
-def declared_type(column: StructField) -> DataType:
-    """Return the type that a column was declared with, which is not always the one that Spark reads it as."""
-    found = _LENGTH.fullmatch((column.metadata or {}).get(CHAR_VARCHAR, ""))
-    if found is None:
-        return column.dataType
-    return (CharType if found[1] == "char" else VarcharType)(int(found[2]))
+def is_char(column: StructField) -> bool:
+    """Tell whether a column, or something in it, was declared CHAR: to Spark blanks behind its values do not count."""
+    return "char(" in str((column.metadata or {}).get(_CHAR_VARCHAR, "")).replace("varchar(", "")
 
 
 def leaf_names(schema: StructType, prefix: str = "") -> list[str]:

@@ -17,17 +17,21 @@ _HIVE = "spark.hive."
 def configured() -> dict[str, str]:
     """Return the settings that Spark takes from files, those of Hive and Hadoop by their names with ``spark.hadoop.``.
 
-    What a session is opened with would win over them.
+    What a session is opened with would win over them. Not looked at is what ``spark-env.sh`` and Hive's own folder say.
     """
-    found: dict[str, str] = {}
     home = os.environ.get("SPARK_HOME") or str(Path(pyspark.__file__).parent)
-    spark = os.environ.get("SPARK_CONF_DIR") or f"{home}/conf"
-    for folder in filter(None, (os.environ.get("HADOOP_CONF_DIR"), spark)):  # the later one wins
-        found |= {f"{_HADOOP}{name}": value for name, value in _hive_site(Path(folder)).items()}
-    for name, value in _spark_defaults(Path(spark)).items():
-        # Spark hands spark.hive.x on as hive.x
-        found[f"{_HADOOP}hive.{name.removeprefix(_HIVE)}" if name.startswith(_HIVE) else name] = value
-    return found
+    spark = Path(os.environ.get("SPARK_CONF_DIR") or f"{home}/conf")
+    others = (os.environ.get(name) for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"))
+    sites = (folder / "hive-site.xml" for folder in (spark, *map(Path, filter(None, others))))
+    # of several on its class path Java takes the first
+    site = next((file for file in sites if file.is_file()), None)
+    found = {f"{_HADOOP}{name}": value for name, value in _hive_site(site).items()} if site else {}
+    return found | {hadoop_name(name): value for name, value in _spark_defaults(spark).items()}
+
+
+def hadoop_name(name: str) -> str:
+    """Return the name by which Hadoop's settings are told here: Spark hands ``spark.hive.x`` on as ``hive.x``, too."""
+    return f"{_HADOOP}hive.{name.removeprefix(_HIVE)}" if name.startswith(_HIVE) else name
 
 
 def _spark_defaults(folder: Path) -> dict[str, str]:
@@ -39,9 +43,9 @@ def _spark_defaults(folder: Path) -> dict[str, str]:
     return {line[1]: line[2] for line in matched if line}
 
 
-def _hive_site(folder: Path) -> dict[str, str]:
+def _hive_site(file: Path) -> dict[str, str]:
     try:
-        root = ElementTree.parse(folder / "hive-site.xml").getroot()
+        root = ElementTree.parse(file).getroot()
     except (OSError, ElementTree.ParseError):
         return {}
     named = ((one.findtext("name", ""), one.findtext("value", "")) for one in root.iter("property"))

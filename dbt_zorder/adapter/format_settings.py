@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from dbt_zorder.adapter.environment import hadoop_name
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.stats.formats import FORMATS
 
@@ -76,10 +77,10 @@ def format_settings(
             "target of the profile for each."
         )
         raise ConfigError(msg)
-    found, told = dict(user), {**files, **user}
+    found, told = dict(user), {**files, **user, **{hadoop_name(key): value for key, value in user.items()}}
     for name in dict.fromkeys(formats):
         needed = {**_SETTINGS[name], **_package(name, told, version)}
-        if name == "iceberg" and "spark.hadoop.hive.metastore.uris" not in told:
+        if name == "iceberg" and not told.get("spark.hadoop.hive.metastore.uris"):
             needed |= _EMBEDDED_ICEBERG
         for key, value in needed.items():
             given = [part for part in (told.get(key) or "").split(",") if part] if key in _LISTS else []

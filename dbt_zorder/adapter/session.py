@@ -14,7 +14,7 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
-from dbt_zorder.adapter.environment import configured
+from dbt_zorder.adapter.environment import configured, hadoop_name
 from dbt_zorder.adapter.java import check_java, collector
 from dbt_zorder.adapter.remote import connect, shown
 from dbt_zorder.errors import ZorderError
@@ -73,7 +73,7 @@ def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
     """
     root = Path(directory).absolute()
     files = configured()
-    if _HIVE_WAREHOUSE in {*files, *user}:
+    if _HIVE_WAREHOUSE in {*files, *map(hadoop_name, user)}:
         files.setdefault("spark.sql.warehouse.dir", "")
     by_default = {
         **QUIET_SETTINGS,
@@ -83,8 +83,10 @@ def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
     }
     settings = {**{key: value for key, value in by_default.items() if key not in files}, **LAYOUT_SETTINGS, **user}
     users = settings.get("spark.driver.extraJavaOptions", files.get("spark.driver.extraJavaOptions", ""))
-    own = [_java_option(f"-Dderby.stream.error.file={root / 'derby.log'}"), collector(users)]
-    if "-Dlog4j" not in users:
+    # Java gets these as well, before the others
+    given = f"{ {**files, **user}.get('spark.driver.defaultJavaOptions', '') } {users}"
+    own = [_java_option(f"-Dderby.stream.error.file={root / 'derby.log'}"), collector(given)]
+    if "-Dlog4j" not in given:
         own.append(_java_option(f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"))
     settings["spark.driver.extraJavaOptions"] = " ".join(filter(None, [*own, users]))
     return settings
@@ -179,7 +181,7 @@ def _start(user: Mapping[str, str], directory: str) -> SparkSession:
     settings = session_settings(user, directory)
     _warn_of_metastore(settings, directory)
     _make(Path(directory))
-    _choose_python(user)
+    _choose_python({**configured(), **user})
     # PySpark 4 logs every error of analysis as JSON with a Java stack trace, also those that are caught
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     builder = SparkSession.builder.enableHiveSupport()
@@ -213,12 +215,12 @@ def _warn_of_metastore(settings: Mapping[str, str], directory: str) -> None:
         )
 
 
-def _choose_python(user: Mapping[str, str]) -> None:
+def _choose_python(settings: Mapping[str, str]) -> None:
     """Let Python workers on this machine be of the interpreter that runs dbt, whose environment need not be activated.
 
     Spark would take whatever ``python3`` the path leads to, and refuses one of another version.
     """
-    if user.get("spark.master", "local").startswith("local"):
+    if settings.get("spark.master", "local").startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from dbt_zorder.columns import CHAR_VARCHAR, leaf_names
+from dbt_zorder.columns import is_char, leaf_names
 from dbt_zorder.pruning.tree import Column
 
 _EXISTS_DEFAULT = "EXISTS_DEFAULT"
@@ -71,10 +71,9 @@ class Names:
 
 def _plain(struct_field: StructField) -> bool:
     """Tell whether values compare by their bytes: not CHAR, whose padding differs by reader, and no collation."""
-    declared = str((struct_field.metadata or {}).get(CHAR_VARCHAR, ""))
-    if "char(" in declared.replace("varchar(", ""):
-        return False
-    return not isinstance(struct_field.dataType, StringType) or plain_string(struct_field.dataType)
+    return not is_char(struct_field) and (
+        not isinstance(struct_field.dataType, StringType) or plain_string(struct_field.dataType)
+    )
 
 
 def has_default(column: StructField) -> bool:

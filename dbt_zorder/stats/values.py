@@ -38,7 +38,8 @@ def value_bounds(file: str, paths: Sequence[Sequence[str]]) -> list[Bounds]:
 def _leaf(rows: pa.Table, path: Sequence[str]) -> pa.ChunkedArray:
     here = rows.column(path[0])
     for part in path[1:]:
-        here = pc.struct_field(here, part)
+        # by its number: Arrow takes a name that begins with a dot for a path
+        here = pc.struct_field(here, here.type.get_field_index(part))
     return here
 
 

@@ -50,6 +50,8 @@ _MICROS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
 _CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite"
 _GROUP_BYTES = 128 << 20
 """Of a row group: ``parquet.block.size``."""
+_PAGE_BYTES, _BATCH_ROWS = 1 << 20, 1024
+"""Of a page at most, as in Spark's files, and after how many rows Arrow looks at that by itself."""
 _INDEX_BITS = 8
 _OLD_DAY, _OLD_MICROS = -141_427, -2_208_988_800_000_000
 """1582-10-15 and the beginning of 1900: before, Spark asks which calendar dates and times are meant by."""
@@ -117,7 +119,9 @@ class ArrowWriter:
             store_schema=False,
             store_decimal_as_integer=True,
             write_page_index=True,
+            write_page_checksum=True,
             max_rows_per_page=self.page_rows,
+            write_batch_size=_batch_rows(rows),
         ) as writer:
             writer.add_key_value_metadata(self.told)
             writer.write_table(rows, row_group_size=max(1, -(-rows.num_rows // groups)))
@@ -209,6 +213,12 @@ def _repeats(page: pa.ChunkedArray) -> bool:
     distinct = values.unique()
     bits = max(1, (len(distinct) - 1).bit_length())
     return _plain_bytes(distinct) + len(values) * bits / _INDEX_BITS < _plain_bytes(values)
+
+
+def _batch_rows(rows: pa.Table) -> int:
+    """Return after how many rows Arrow is to look at the size of a page, which of long text would be far too large."""
+    widest = max((int(column.nbytes) for column in rows.columns), default=0) // max(1, rows.num_rows)
+    return max(1, min(_BATCH_ROWS, _PAGE_BYTES // max(1, widest)))
 
 
 def _has_nan(column: pa.ChunkedArray) -> bool:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
 from dbt_zorder.catalog import TableName
-from dbt_zorder.columns import ResolvedColumn, case_sensitive, declared_type, resolve, resolve_all
+from dbt_zorder.columns import ResolvedColumn, case_sensitive, is_char, resolve, resolve_all
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
@@ -86,14 +86,8 @@ def check(df: DataFrame, request: BuildRequest) -> None:
         )
         raise ConfigError(msg)
     check_names(df)
-    for column in df.schema.fields if request.file_format == "parquet" else ():
-        if '"type":"udt"' in column.json().replace(" ", ""):
-            kind = column.dataType.simpleString()
-            msg = (
-                f"The column '{column.name}' is of a user-defined type, {kind}, with which no table can be declared: "
-                "turn it into arrays or structs in the query."
-            )
-            raise ColumnError(msg)
+    if request.file_format == "parquet":
+        _check_types(df.schema)
     sensitive = case_sensitive(df.sparkSession)
     partitions = partition_columns(df.sparkSession, df.schema, request)
     for part in partitions:
@@ -107,6 +101,32 @@ def check(df: DataFrame, request: BuildRequest) -> None:
     for name in request.stats_columns:
         key_of(resolve(name, df.schema, sensitive=sensitive))  # without an order there is no least and no greatest
     bloom_options(df, request)
+
+
+def _check_types(schema: StructType) -> None:
+    """Find out whether a Parquet table of ours keeps all that a query says of its columns' types.
+
+    Raises:
+        ColumnError: one is of a type that a user has defined, or CHAR.
+    """
+    for column in schema.fields:
+        if '"type":"udt"' in column.json().replace(" ", ""):
+            kind = column.dataType.simpleString()
+            msg = (
+                f"The column '{column.name}' is of a user-defined type, {kind}, with which no table can be declared: "
+                "turn it into arrays or structs in the query."
+            )
+            raise ColumnError(msg)
+    chars = [column.name for column in schema.fields if is_char(column)]
+    if chars:
+        # Spark skips no file of a CHAR column by stats, and as a STRING its blanks would count: c = 'ab' finds nothing
+        name = quote_name(chars[0])
+        msg = (
+            f"CHAR columns cannot be kept: {', '.join(map(repr, chars))}. Their values come with blanks behind them, "
+            f"which would count in the STRING that they become here. Write rtrim({name}) AS {name} in the query, or "
+            f"CAST({name} AS STRING) AS {name} to keep the blanks; a table that has them already needs --full-refresh."
+        )
+        raise ColumnError(msg)
 
 
 def check_names(df: DataFrame) -> None:
@@ -159,14 +179,10 @@ def bloom_options(df: DataFrame, request: BuildRequest) -> dict[str, str]:
 
 
 def definition_of(df: DataFrame, request: BuildRequest) -> Definition:
-    """Describe the table: partition columns go last, where Spark puts them when it reads the folder.
-
-    CHAR and VARCHAR stay what they are: values of CHAR are read with blanks behind them, and found without these only
-    where the column is known to be one.
-    """
+    """Describe the table: partition columns go last, where Spark puts them when it reads the folder."""
     partitions = [column.name for column in partition_columns(df.sparkSession, df.schema, request)]
     fields = []
     for name in [name for name in df.columns if name not in partitions] + partitions:
         comment = request.comment_of(name)
-        fields.append(StructField(name, declared_type(df.schema[name]), True, {"comment": comment} if comment else {}))
+        fields.append(StructField(name, df.schema[name].dataType, True, {"comment": comment} if comment else {}))
     return Definition(StructType(fields), partitions, request.comment, request.properties)

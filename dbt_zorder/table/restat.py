@@ -79,4 +79,5 @@ def _known_columns(spark: SparkSession, table: TableName, location: str) -> list
         msg = f"{table} has no stats yet: name the columns to keep them of."
         raise ZorderError(msg) from exc
     schema = spark.table(table.sql).schema
-    return [column.sql for name in names if (column := spelled(name, schema)) is not None]
+    # what is no column any more, or more than one, is for the caller to say
+    return [name if (column := spelled(name, schema)) is None else column.sql for name in names]

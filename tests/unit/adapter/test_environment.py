@@ -37,15 +37,16 @@ def test_lines_are_read_as_spark_reads_them(conf_dir: Path) -> None:
     }
 
 
-def test_sparks_own_file_wins_over_hives_and_its_folder_over_hadoops(
+def test_sparks_own_file_wins_over_hives_of_which_the_first_counts(
     conf_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
     site(tmp_path, a_b="hadoop", c_d="hadoop", e_f="hadoop")
     site(conf_dir, a_b="hive", c_d="hive")
     (conf_dir / "spark-defaults.conf").write_text("spark.hadoop.a.b spark")
-    found = {"spark.hadoop.a.b": "spark", "spark.hadoop.c.d": "hive", "spark.hadoop.e.f": "hadoop"}
-    assert configured() == found
+    assert configured() == {"spark.hadoop.a.b": "spark", "spark.hadoop.c.d": "hive"}
+    (conf_dir / "hive-site.xml").unlink()
+    assert configured() == {"spark.hadoop.a.b": "spark", "spark.hadoop.c.d": "hadoop", "spark.hadoop.e.f": "hadoop"}
 
 
 def test_what_is_not_there_or_cannot_be_read_says_nothing(conf_dir: Path) -> None:

@@ -67,5 +67,9 @@ def test_what_sparks_own_files_tell_counts_too() -> None:
     assert found["spark.jars.packages"] == f"org.x:x:1,{PACKAGES['iceberg']['4.0']}"
     assert "spark.hadoop.iceberg.engine.hive.lock-enabled" not in found
     assert "spark.a" not in found
+    by_hive = {"spark.hive.metastore.uris": "thrift://h:9083"}
+    assert "spark.hadoop.iceberg.engine.hive.lock-enabled" not in format_settings(["iceberg"], by_hive, "4.0.2")
+    template = {"spark.hadoop.hive.metastore.uris": ""}
+    assert "spark.hadoop.iceberg.engine.hive.lock-enabled" in format_settings(["iceberg"], {}, "4.0.2", template)
     own = {"spark.jars": "/x/delta-spark.jar", "spark.sql.catalog.spark_catalog": "org.x.Catalog"}
     assert format_settings(["delta"], {}, "9.9", own)["spark.sql.catalog.spark_catalog"] == "org.x.Catalog"

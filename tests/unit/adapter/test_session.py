@@ -53,6 +53,14 @@ def test_what_sparks_own_files_tell_is_left_to_them(conf_dir: Path) -> None:
     assert session_settings({"spark.app.name": "yours"}, "/p")["spark.app.name"] == "yours"
 
 
+def test_a_collector_that_is_chosen_elsewhere_is_the_only_one(conf_dir: Path) -> None:
+    key = "spark.driver.defaultJavaOptions"
+    chosen = "-XX:+UseG1GC -Dlog4j2.configurationFile=x"
+    (conf_dir / "spark-defaults.conf").write_text(f"{key} {chosen}")
+    for settings in (session_settings({}, "/p"), session_settings({key: chosen}, "/p")):
+        assert not any(word in settings["spark.driver.extraJavaOptions"] for word in ("GC", "log4j"))
+
+
 @pytest.mark.parametrize(
     ("name", "left_out"),
     [("hive.metastore.warehouse.dir", "spark.sql.warehouse.dir"), ("javax.jdo.option.ConnectionURL", METASTORE)],

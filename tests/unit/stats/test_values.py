@@ -37,6 +37,12 @@ def test_bounds_are_by_sparks_order(
         assert found[2] == nulls
 
 
+def test_a_name_that_begins_with_a_dot_is_no_path(tmp_path: Path) -> None:
+    file = str(tmp_path / "f.parquet")
+    pq.write_table(pa.table({"s": pa.array([{".x": 1.0, "x": 100.0}])}), file)
+    assert value_bounds(file, [("s", ".x"), ("s", "x")]) == [(1.0, 1.0, 0), (100.0, 100.0, 0)]
+
+
 def test_a_parent_that_is_null_is_counted(tmp_path: Path) -> None:
     inner = pa.array([{"x": 1.0}, None, {"x": None}], pa.struct([("x", pa.float64())]))
     file = str(tmp_path / "f.parquet")

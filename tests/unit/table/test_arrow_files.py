@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -149,8 +150,10 @@ def test_a_filter_that_parquet_is_asked_finds_every_row(
     frame = spark.sql(" UNION ALL ".join(f"SELECT {value} AS v" for value in written)).coalesce(1)
     place = on_disk(spark, str(tmp_path / "here"))
     assert place is not None
-    # every value by itself, every two, and all
-    files = [np.array(some) for size in (1, 2, len(written)) for some in combinations(range(len(written)), size)]
+    # every value by itself, every two, and all; and every one some times, of which there are dictionaries
+    numbers = range(len(written))
+    files = [np.array(some) for size in (1, 2, len(written)) for some in combinations(numbers, size)]
+    files += [np.repeat(number, 9) for number in numbers]
     writer_of(spark, frame, tmp_path / "here", {PAGE_ROWS_OPTION: page_rows}).write(fetched(frame), files, place)
     ours = spark.read.parquet(str(tmp_path / "here"))
     asked = [one.format(value) for one in COMPARED for value in written]
@@ -190,7 +193,14 @@ def test_no_rows_are_one_file_of_their_columns(spark: SparkSession, tmp_path: Pa
     place = on_disk(spark, str(tmp_path / "none"))
     assert place is not None
     writer_of(spark, frame, tmp_path).write(fetched(frame), [], place)
-    assert spark.read.parquet(str(tmp_path / "none")).schema.simpleString() == frame.schema.simpleString()
+    none = spark.read.parquet(str(tmp_path / "none"))
+    assert none.schema.simpleString() == frame.schema.simpleString()
+    assert none.collect() == none.where("id > 0 AND s = 'é1'").collect() == []
+
+
+@pytest.mark.parametrize(("length", "rows"), [(5, 1024), (20_000, 52), (5_000_000, 1)])
+def test_pages_of_long_text_are_looked_at_sooner(length: int, rows: int) -> None:
+    assert module._batch_rows(pa.table({"n": range(9), "s": ["x" * length] * 9})) == rows
 
 
 @pytest.mark.parametrize(
