@@ -11,6 +11,7 @@ from typing import Any
 from dbt.adapters.contracts.connection import AdapterRequiredConfig, Connection, ConnectionState
 from dbt.adapters.exceptions import FailedToConnectError
 from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnectionMethod
+from dbt.flags import get_flags
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
@@ -28,8 +29,9 @@ class ZorderConnectionManager(SparkConnectionManager):
     def __init__(self, config: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
         forward_logs()
-        # dbt debug builds an adapter from a profile alone, without a project
-        root = getattr(config, "project_root", None) or os.environ.get("DBT_PROJECT_DIR") or os.getcwd()
+        # dbt debug builds an adapter from a profile alone, without a project, and does not go to its folder
+        flags = get_flags()  # type: ignore[no-untyped-call]
+        root = getattr(config, "project_root", None) or getattr(flags, "PROJECT_DIR", None) or os.getcwd()
         if isinstance(config.credentials, ZorderCredentials):
             config.credentials.resolve_session_dir(root)
 

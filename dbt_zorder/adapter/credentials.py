@@ -86,4 +86,4 @@ class ZorderCredentials(SparkCredentials):
 
     def resolve_session_dir(self, project_root: str) -> None:
         """Make ``session_dir`` absolute, once the project is known."""
-        self.session_dir = str(Path(project_root) / (self.session_dir or SESSION_DIRECTORY))
+        self.session_dir = str(Path(project_root) / Path(self.session_dir or SESSION_DIRECTORY).expanduser())

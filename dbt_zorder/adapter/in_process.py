@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base import BaseRelation, available
@@ -11,6 +12,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.adapter.connections import ZorderConnectionManager
@@ -44,11 +46,22 @@ class InProcessAdapter(SparkAdapter):
         """Begin a model: what it changes in the session from here on is undone by ``post_model_hook``."""
         super().pre_model_hook(config)
         # with spark_remote beside another method, the server is asked for nothing before a model needs it
-        return SCOPES.enter(getattr(self.connections.get_thread_connection().handle, "session", None))
+        session = self._session_if_open()
+        scope = SCOPES.enter(session)
+        batch = _batch_of(config)
+        if session is not None and batch is not None and not batch.is_first:
+            SCOPES.set_again(session, batch.model)
+        return scope
+
+    def _session_if_open(self) -> SparkSession | None:
+        return getattr(self.connections.get_thread_connection().handle, "session", None)
 
     def post_model_hook(self, config: Mapping[str, Any], context: Scope) -> None:
         """End a model, also one that failed: drop its temporary views, put back the settings that it changed."""
         try:
+            batch, session = _batch_of(config), self._session_if_open()
+            if session is not None and batch is not None and batch.is_first:
+                SCOPES.keep(session, batch.model)
             context.close()
         except Exception as exc:  # the model is built, or its own error is on its way
             _LOG.warning(f"What a model changed in the session could not be undone: {exc}")
@@ -138,3 +151,24 @@ class InProcessAdapter(SparkAdapter):
             raise DbtRuntimeError(msg) from exc
         finally:
             SCOPES.note_changes(self.session)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """A batch of a microbatch model.
+
+    Attributes:
+        model: its name, in this run of dbt and no other.
+        is_first: hooks run before it, as they do before no other batch.
+    """
+
+    model: str
+    is_first: bool
+
+
+def _batch_of(config: Any) -> _Batch | None:
+    """Return the batch that a model's config is of; None if it is not run by batches."""
+    model: Any = getattr(config, "model", None)
+    if getattr(model, "batch", None) is None:
+        return None
+    return _Batch(f"{get_invocation_id()} {model.unique_id}", bool(model.config.pre_hook))

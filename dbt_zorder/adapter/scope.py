@@ -36,6 +36,7 @@ class Scopes:
         self._running = 0
         self._before: dict[str, str] | None = None
         self._changed: Counter[str] = Counter()
+        self._kept: dict[str, dict[str, str | None]] = {}
 
     def enter(self, spark: SparkSession | None) -> Scope:
         """Begin a model in this thread, and return what is to be closed when it ends; without a session, nothing is."""
@@ -92,6 +93,20 @@ class Scopes:
         for key in now.keys() | before.keys():
             if now.get(key) != before.get(key):
                 self._note(spark, key)
+
+    def keep(self, spark: SparkSession, name: str) -> None:
+        """Remember by a name what this thread's model has set: of several batches, hooks run before the first alone."""
+        scope, now = self.current(), set_settings(spark)
+        self._kept[name] = {key: now.get(key) for key in (scope.keys if scope is not None else ())}
+
+    def set_again(self, spark: SparkSession, name: str) -> None:
+        """Set what was remembered by a name, till this thread's model ends."""
+        for key, value in self._kept.get(name, {}).items():
+            self._note(spark, key)
+            if value is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value)
 
     def _note(self, spark: SparkSession, key: str) -> None:
         scope = self.current()

@@ -23,7 +23,10 @@ def columns(value: Any) -> tuple[str, ...]:
     """Return 1 to 8 columns."""
     names = column_names(value)
     if not names:
-        msg = "an empty list orders nothing: name 1 to 8 columns, or leave it out."
+        msg = (
+            "an empty list orders nothing: name 1 to 8 columns, or leave it out; where it is inherited, set it to "
+            "null, or zorder_skip to true."
+        )
         raise ValueError(msg)
     if len(names) > MOST_COLUMNS:
         msg = f"at most {MOST_COLUMNS} columns can share a curve, and {len(names)} are given."

@@ -218,7 +218,7 @@ def _repeats(page: pa.ChunkedArray) -> bool:
 def _batch_rows(rows: pa.Table) -> int:
     """Return after how many rows Arrow is to look at the size of a page, which of long text would be far too large."""
     widest = max((int(column.nbytes) for column in rows.columns), default=0) // max(1, rows.num_rows)
-    return max(1, min(_BATCH_ROWS, _PAGE_BYTES // max(1, widest)))
+    return int(max(1, min(_BATCH_ROWS, _PAGE_BYTES // max(1, widest))))
 
 
 def _has_nan(column: pa.ChunkedArray) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from dbt.tests.util import run_dbt
 from pyspark.sql import SparkSession
 
-from tests.support import same_rows
+from tests.support import same_rows, settings
 
 MODE = "spark.sql.sources.partitionOverwriteMode"
 ROWS = (
@@ -82,6 +82,31 @@ class TestOverwrite:
             table, spark.sql(f"select * from ({old}) where p <> 1 union all select * from ({new}) where p = 1")
         )
         assert spark.table(f"{project.test_schema}.orc").count() == 22
+
+
+class TestBatches:
+    """dbt runs hooks before the first batch of a microbatch model alone."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        batches = "materialized='incremental', incremental_strategy='microbatch', event_time='day', batch_size='day', "
+        batches += "begin='2024-01-01', partition_by=['day'], pre_hook='set spark.sql.shuffle.partitions = 7'"
+        seen = "select '${spark.sql.shuffle.partitions}' as partitions, id, day from {{ ref('days') }}"
+        return {
+            "days.sql": config("materialized='table', event_time='day'")
+            + "select id, date_add(DATE'2024-01-01', cast(id as int)) as day from range(3)",
+            "plain.sql": config(batches) + seen,
+            "zordered.sql": config(batches + ", zorder_by='id'") + seen,
+        }
+
+    def test_a_setting_of_a_hook_holds_for_every_batch(self, project: Any, spark: SparkSession) -> None:
+        before = spark.conf.get("spark.sql.shuffle.partitions")
+        with settings(spark, {"spark.sql.session.timeZone": "UTC"}):
+            run_dbt(["run", "--event-time-start", "2024-01-01", "--event-time-end", "2024-01-04"])
+        for name in ("plain", "zordered"):
+            found = spark.table(f"{project.test_schema}.{name}").orderBy("id").select("id", "partitions").collect()
+            assert found == [(0, "7"), (1, "7"), (2, "7")]
+        assert spark.conf.get("spark.sql.shuffle.partitions") == before
 
 
 class TestSettings:

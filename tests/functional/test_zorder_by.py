@@ -57,6 +57,17 @@ models:
       - name: a
         data_tests:
           - accepted_values: {arguments: {values: [7], quote: false}}
+  - name: as_list
+    data_tests: [zorder_sound]
+    columns:
+      - name: a
+        data_tests:
+          - zorder_clustered: {arguments: {at_most: 0.75}}
+  - name: grows
+    columns:
+      - name: a
+        data_tests:
+          - zorder_clustered: {arguments: {at_most: 0.3}}
 unit_tests:
   - name: scan_filters_given_rows
     model: reads

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from dbt.adapters.spark.connections import SparkConnectionMethod
 from dbt_common.exceptions import DbtConfigError
@@ -16,7 +18,8 @@ def test_a_schema_is_all_that_a_profile_needs() -> None:
 
 
 def test_the_session_lies_in_the_project_unless_said_otherwise() -> None:
-    for given, wanted in ((None, "/p/.spark_zorder"), ("here", "/p/here"), ("/abs", "/abs")):
+    home = str(Path("~/spark").expanduser())
+    for given, wanted in ((None, "/p/.spark_zorder"), ("here", "/p/here"), ("/abs", "/abs"), ("~/spark", home)):
         credentials = ZorderCredentials.from_dict({"schema": "s", "session_dir": given})
         credentials.resolve_session_dir("/p")
         assert credentials.session_dir == wanted
