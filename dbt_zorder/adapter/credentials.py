@@ -82,7 +82,8 @@ class ZorderCredentials(SparkCredentials):
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
         """Return what ``dbt debug`` shows, which is no token."""
         for key, value in super().connection_info(with_aliases=with_aliases):
-            yield key, shown(value) if key == "spark_remote" and value else value
+            told = SESSION_DIRECTORY if key == "session_dir" and value is None else value
+            yield key, shown(value) if key == "spark_remote" and value else told
 
     def resolve_session_dir(self, project_root: str) -> None:
         """Make ``session_dir`` absolute, once the project is known."""

@@ -28,6 +28,7 @@ def test_the_session_lies_in_the_project_unless_said_otherwise() -> None:
 def test_debug_shows_what_counts_for_the_method() -> None:
     session = ZorderCredentials.from_dict({"schema": "s"})
     assert [key for key, _ in session.connection_info()] == ["method", "schema", "session_dir"]
+    assert dict(session.connection_info())["session_dir"] == ".spark_zorder"
 
 
 def test_a_server_comes_from_the_profile_or_as_pyspark_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
