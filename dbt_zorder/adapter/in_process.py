@@ -59,10 +59,10 @@ class InProcessAdapter(SparkAdapter):
     def post_model_hook(self, config: Mapping[str, Any], context: Scope) -> None:
         """End a model, also one that failed: drop its temporary views, put back the settings that it changed."""
         try:
-            batch, session = _batch_of(config), self._session_if_open()
-            if session is not None and batch is not None and batch.is_first:
-                SCOPES.keep(session, batch.model)
-            context.close()
+            with context:
+                batch, session = _batch_of(config), self._session_if_open()
+                if session is not None and batch is not None and batch.is_first:
+                    SCOPES.keep(session, batch.model)
         except Exception as exc:  # the model is built, or its own error is on its way
             _LOG.warning(f"What a model changed in the session could not be undone: {exc}")
         super().post_model_hook(config, context)

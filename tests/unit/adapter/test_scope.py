@@ -48,6 +48,26 @@ def test_a_setting_is_put_back_by_the_last_model_that_changed_it(spark: SparkSes
     assert spark.conf.get("spark.nobody.knows", None) is None
 
 
+def test_what_one_batch_set_is_set_again_for_the_next(spark: SparkSession) -> None:
+    before = spark.conf.get(KEY)
+    scopes = Scopes()
+    with scopes.enter(spark):
+        for sql in (f"set {KEY} = 11", "set spark.nobody.knows = x", "reset spark.nobody.knows"):
+            scopes.note_set(spark, sql)
+            spark.sql(sql)
+        scopes.keep(spark, "m")
+    assert spark.conf.get(KEY) == before
+    spark.conf.set("spark.nobody.knows", "y")
+    with scopes.enter(spark):
+        scopes.set_again(spark, "another")
+        assert spark.conf.get(KEY) == before
+        scopes.set_again(spark, "m")
+        assert spark.conf.get(KEY) == "11"
+        assert spark.conf.get("spark.nobody.knows", None) is None
+    assert (spark.conf.get(KEY), spark.conf.get("spark.nobody.knows")) == (before, "y")
+    spark.conf.unset("spark.nobody.knows")
+
+
 def test_a_secret_is_put_back_as_it_was(spark: SparkSession) -> None:
     spark.conf.set("spark.my.password", "hush")
     scopes = Scopes()
