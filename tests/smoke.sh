@@ -21,16 +21,20 @@ cp -r integration_tests "$work/project"
 rm -rf "$work/project/"{data,target,logs,.spark_zorder}
 cd "$work/project"
 "$work/venv/bin/python" load_nycflights13.py
-"$work/venv/bin/dbt" build --profiles-dir .
+# of the tests that read a table many times over, those of one model
+"$work/venv/bin/dbt" build --profiles-dir . \
+    --exclude "test_name:zorder_sound,"{flights_sorted,plane_routes,flights_log,flights_by_month}+
 
 cd "$here"
 "$work/venv/bin/pip" install --quiet pytest hypothesis dbt-tests-adapter
 # and that a pruned read leaves files out: pruning that fails reads them all, and is right
-"$work/venv/bin/python" -m pytest --quiet -m 'not slow' \
-    tests/unit/test_arrow.py tests/unit/test_entry.py tests/unit/test_jvm.py \
-    tests/unit/layout/test_few.py tests/unit/layout/test_fetched.py tests/unit/table/test_held_rows.py \
-    tests/unit/stats/test_held.py tests/unit/stats/test_footers.py tests/unit/stats/test_local.py tests/unit/stats/test_listing.py \
-    tests/unit/pruning/test_functions.py \
-    tests/unit/pruning/test_meaning.py::test_tests_of_settings_are_done_before_files_are_listed \
-    tests/unit/pruning/test_meaning.py::test_a_predicate_is_read_by_the_settings_of_its_own_session
+tests=(tests/unit/test_arrow.py tests/unit/test_entry.py tests/unit/test_jvm.py tests/unit/table/test_held_rows.py
+    tests/unit/stats/test_held.py tests/unit/stats/test_footers.py tests/unit/stats/test_local.py
+    tests/unit/stats/test_listing.py tests/unit/pruning/test_functions.py
+    tests/unit/pruning/test_meaning.py::test_tests_of_settings_are_done_before_files_are_listed
+    tests/unit/pruning/test_meaning.py::test_a_predicate_is_read_by_the_settings_of_its_own_session)
+if [ "$name" = oldest ]; then
+    tests+=(tests/unit/layout/test_few.py tests/unit/layout/test_fetched.py)
+fi
+"$work/venv/bin/python" -m pytest --quiet -m 'not slow' -k 'not job' "${tests[@]}"
 echo "smoke test with the $name versions: passed"

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.adapter.environment import configured, hadoop_name
 from dbt_zorder.adapter.java import check_java, collector
 from dbt_zorder.adapter.remote import connect, shown
+from dbt_zorder.adapter.spark_errors import short_message
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.jvm import has_jvm
 
@@ -249,8 +250,8 @@ def _explained(exc: Exception, directory: str) -> SessionError:
             "time: wait for the other dbt command to end, or point spark.hadoop.hive.metastore.uris to a shared one."
         )
         return SessionError(msg)
-    first_line = text.strip().splitlines()[0] if text.strip() else type(exc).__name__
-    return SessionError(f"Spark did not start: {first_line}")
+    said = short_message(exc).splitlines()[0]
+    return SessionError(f"Spark did not start: {said} Look at server_side_parameters, and at what Java printed above.")
 
 
 def _java_option(text: str) -> str:

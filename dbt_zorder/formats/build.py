@@ -89,7 +89,7 @@ def _check_version(spark: SparkSession, request: BuildRequest, before: str) -> N
         BuildError: its version is not ``before``.
     """
     if version_of(spark, request.file_format, request.table) != before:
-        msg = f"Another run changed {request.table} while this one was building it; this build is abandoned."
+        msg = f"Another run changed {request.table} while this one built it; this build is abandoned. Run it again."
         raise BuildError(msg)
 
 

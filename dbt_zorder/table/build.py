@@ -160,7 +160,7 @@ def warn_of_many(layout: Layout, table: TableName) -> None:
     if layout.tasks > _MANY_FILES:
         _LOG.warning(
             "%s is to be %s files, each a partition of one shuffle: above %s that is slow, and may exhaust the driver. "
-            "A larger zorder_file_size, or zorder_files, makes fewer.",
+            "A larger zorder_file_size, or a smaller zorder_files, makes fewer.",
             table,
             f"{layout.files:,}",
             f"{_MANY_FILES:,}",

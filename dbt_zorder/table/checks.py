@@ -128,7 +128,10 @@ def check_base(spark: SparkSession, table: TableName, base: TableInfo | None) ->
     """
     now = describe(spark, table)
     if (now.location if now else "") != (base.location if base else ""):
-        msg = f"Another run changed {table} while this one was building it; this build is abandoned, that one is kept."
+        msg = (
+            f"Another run changed {table} while this one was building it; this build is abandoned, that one is kept. "
+            "Run the model again if its query has newer rows."
+        )
         raise BuildError(msg)
     return now
 

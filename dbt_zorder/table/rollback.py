@@ -58,7 +58,10 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
 def _versions(spark: SparkSession, table: TableName, location: str) -> dict[str, tuple[str, Marker]]:
     """Return path and marker of the versions of a table, by name."""
     if not has_client(spark):
-        msg = "zorder_rollback lists folders by the session's own Hadoop client, which Spark Connect has not."
+        msg = (
+            "zorder_rollback lists folders by the session's own Hadoop client, which Spark Connect has not: run it "
+            "with a target in dbt's own process."
+        )
         raise ZorderError(msg)
     roots = roots_of(location, read_marker(spark, location))
     found = [one for root in roots for one in versions_of(spark, root, table)]

@@ -112,7 +112,8 @@ def conform(df: DataFrame, schema: StructType) -> DataFrame:
     try:
         return df.select(*(_as(has.get(_folded(column.name, sensitive)), column) for column in schema.fields))
     except AnalysisException as exc:
-        msg = f"A type of the query cannot become that of the table: {str(exc).splitlines()[0]}"
+        said = str(exc).splitlines()[0]
+        msg = f"A type of the query cannot become that of the table: {said} Cast it there, or run with --full-refresh."
         raise SchemaChangeError(msg) from exc
 
 

@@ -66,7 +66,10 @@ def vacuum(
         ZorderError: this session cannot list folders.
     """
     if not has_client(spark):
-        msg = "zorder_vacuum lists and deletes folders by the session's own Hadoop client, which Spark Connect has not."
+        msg = (
+            "zorder_vacuum lists and deletes folders by the session's own Hadoop client, which Spark Connect has not: "
+            "run it with a target in dbt's own process."
+        )
         raise ZorderError(msg)
     if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:
         msg = f"{table}: keep_versions is {keep!r}, but it must be a whole number, 0 or more."

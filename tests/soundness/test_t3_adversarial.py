@@ -12,7 +12,7 @@ from tests.soundness.grammar import Grammar
 from tests.soundness.judge import Asked, ask, judge, understand
 from tests.soundness.world import World
 
-COUNT = int(os.environ.get("SOAK_T3") or 300)
+COUNT = int(os.environ.get("SOAK_T3") or 150)
 
 
 def _columns(stats: DataFrame) -> list[str]:
