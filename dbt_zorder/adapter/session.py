@@ -250,8 +250,8 @@ def _explained(exc: Exception, directory: str) -> SessionError:
             "time: wait for the other dbt command to end, or point spark.hadoop.hive.metastore.uris to a shared one."
         )
         return SessionError(msg)
-    said = short_message(exc).splitlines()[0]
-    return SessionError(f"Spark did not start: {said} Look at server_side_parameters, and at what Java printed above.")
+    said = short_message(exc).splitlines()[0].rstrip(".")
+    return SessionError(f"Spark did not start: {said}. Look at server_side_parameters, and at what Java printed above.")
 
 
 def _java_option(text: str) -> str:

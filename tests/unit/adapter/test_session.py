@@ -15,6 +15,7 @@ from dbt_zorder.adapter.session import (
     METASTORE,
     SessionError,
     _choose_python,
+    _explained,
     _warn_of_metastore,
     open_session,
     session_settings,
@@ -184,3 +185,13 @@ def test_workers_on_this_machine_are_of_dbts_own_python(
     monkeypatch.setattr(os, "environ", environ)
     _choose_python(user)
     assert environ.get("PYSPARK_PYTHON") == wanted
+
+
+def test_sparks_own_reason_is_told() -> None:
+    said = (
+        "An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.\n"
+        ": org.apache.spark.SparkException: Could not parse Master URL: 'spak://h:7077'\n\tat org.x.Y(Z.scala:1)"
+    )
+    assert str(_explained(Exception(said), "/p")).startswith(
+        "Spark did not start: Could not parse Master URL: 'spak://h:7077'. Look at server_side_parameters"
+    )
