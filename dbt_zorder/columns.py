@@ -15,6 +15,9 @@ from dbt_zorder.sql import quote_name
 _CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 """Key of the field metadata under which Spark keeps the declared CHAR or VARCHAR type of what it reads as STRING."""
 
+USER_DEFINED = '"type":"udt"'
+"""How a type that a user has defined stands in a schema's JSON."""
+
 
 @dataclass(frozen=True)
 class ResolvedColumn:
@@ -49,24 +52,25 @@ def is_char(column: StructField) -> bool:
     return "char(" in str((column.metadata or {}).get(_CHAR_VARCHAR, "")).replace("varchar(", "")
 
 
-def leaf_names(schema: StructType, prefix: str = "") -> list[str]:
+def leaf_names(schema: StructType) -> list[str]:
     """Return every column and struct leaf by its dotted name, parents before their leaves."""
-    return [prefix + column.name for column in _all_columns(schema)]
+    return [column.name for column in all_columns(schema)]
 
 
 def spelled(name: str, schema: StructType) -> ResolvedColumn | None:
     """Return the column of which this is the dotted name, as stats tables have it; None if of none, or of several."""
-    found = [column for column in _all_columns(schema) if column.name == name]
+    found = [column for column in all_columns(schema) if column.name == name]
     return found[0] if len(found) == 1 else None
 
 
-def _all_columns(schema: StructType, path: tuple[str, ...] = ()) -> list[ResolvedColumn]:
+def all_columns(schema: StructType, path: tuple[str, ...] = ()) -> list[ResolvedColumn]:
+    """Return every column and everything in its structs, parents before their leaves; ``path`` leads to the schema."""
     found: list[ResolvedColumn] = []
     for field in schema.fields:
         here = (*path, field.name)
         found.append(ResolvedColumn(here, field.dataType))
         if isinstance(field.dataType, StructType):
-            found += _all_columns(field.dataType, here)
+            found += all_columns(field.dataType, here)
     return found
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from dbt_zorder.columns import USER_DEFINED
 from dbt_zorder.jvm import class_named, jvm_of, table_identifier
 from dbt_zorder.settings import is_on
 
@@ -26,9 +27,6 @@ _STATISTICS = "spark.sql.statistics."
 
 _MEASURES = "spark.sql.statistics.size.autoUpdate.enabled"
 """With it SET LOCATION measures a table's size anew."""
-
-_PYTHONS_OWN = '"type":"udt"'
-"""How a type that a user has defined stands in a schema's JSON."""
 
 _CATALOG = "spark_catalog"
 """Name of the one that every session has; a format that takes it over has a setting of its own for it."""
@@ -67,7 +65,7 @@ def entry_of(spark: SparkSession, schema: str, identifier: str) -> Entry | None:
             return None
         found = _catalog(spark).getTableRawMetadata(table_identifier(jvm, schema, identifier))
         told = found.schema().json()
-        if _PYTHONS_OWN in told:  # all of those have one name here
+        if USER_DEFINED in told:  # all of those have one name here
             return None
         fields = StructType.fromJson(json.loads(told)).fields
         between = f"\n{uuid.uuid4()}\n"  # stands in no comment

@@ -29,6 +29,14 @@ def jvm_of(spark: SparkSession) -> Any:
     return jvm
 
 
+def sql_parser(spark: SparkSession) -> Any:
+    """Return the parser of a session's SQL, extensions and all; None where its JVM is not in this process."""
+    if jvm_of(spark) is None:
+        return None
+    session: Any = spark._jsparkSession
+    return session.sessionState().sqlParser()
+
+
 @contextlib.contextmanager
 def active(spark: SparkSession) -> Iterator[None]:
     """Let a session be the active one of this thread in the JVM for as long as the block runs; not over Spark Connect.

@@ -9,7 +9,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import ConfigError
-from dbt_zorder.jvm import jvm_of
+from dbt_zorder.jvm import sql_parser
 
 
 def check_grants(spark: SparkSession, model: Mapping[str, Any]) -> None:
@@ -21,11 +21,11 @@ def check_grants(spark: SparkSession, model: Mapping[str, Any]) -> None:
         ConfigError: it does not.
     """
     grants = model["config"].get("grants") or {}
-    if not grants or jvm_of(spark) is None:
+    parser = sql_parser(spark) if grants else None
+    if parser is None:
         return
-    session: Any = spark._jsparkSession
     try:
-        session.sessionState().sqlParser().parsePlan("GRANT SELECT ON TABLE a TO `b`")
+        parser.parsePlan("GRANT SELECT ON TABLE a TO `b`")
     except ParseException as exc:
         listed = "; ".join(
             f"{privilege}: {', '.join(map(str, names)) or 'nobody'}" for privilege, names in sorted(grants.items())

@@ -103,10 +103,7 @@ class Scopes:
         """Set what was remembered by a name, till this thread's model ends."""
         for key, value in self._kept.get(name, {}).items():
             self._note(spark, key)
-            if value is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, value)
+            _assign(spark, key, value)
 
     def _note(self, spark: SparkSession, key: str) -> None:
         scope = self.current()
@@ -122,11 +119,15 @@ class Scopes:
             self._changed[key] -= 1
             if self._changed[key]:
                 return
-            before = self._before or {}
-            if key in before:
-                spark.conf.set(key, before[key])
-            else:
-                spark.conf.unset(key)
+            _assign(spark, key, (self._before or {}).get(key))
+
+
+def _assign(spark: SparkSession, key: str, value: str | None) -> None:
+    """Give a setting a value; by None, that of Spark's own default."""
+    if value is None:
+        spark.conf.unset(key)
+    else:
+        spark.conf.set(key, value)
 
 
 SCOPES = Scopes()

@@ -46,6 +46,7 @@ QUIET_SETTINGS: Mapping[str, str] = {
 }
 
 METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
+_WAREHOUSE = "spark.sql.warehouse.dir"
 _HIVE_WAREHOUSE = "spark.hadoop.hive.metastore.warehouse.dir"
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -74,18 +75,18 @@ def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
     """
     root = Path(directory).absolute()
     files = configured()
-    if _HIVE_WAREHOUSE in {*files, *map(hadoop_name, user)}:
-        files.setdefault("spark.sql.warehouse.dir", "")
+    told = {**files, **user}
+    left_out = {*files, *([_WAREHOUSE] if _HIVE_WAREHOUSE in map(hadoop_name, told) else [])}
     by_default = {
         **QUIET_SETTINGS,
-        "spark.sql.warehouse.dir": str(root / "warehouse"),
+        _WAREHOUSE: str(root / "warehouse"),
         METASTORE: f"jdbc:derby:;databaseName={root / 'metastore_db'};create=true",
         "spark.driver.memory": _driver_memory(),
     }
-    settings = {**{key: value for key, value in by_default.items() if key not in files}, **LAYOUT_SETTINGS, **user}
-    users = settings.get("spark.driver.extraJavaOptions", files.get("spark.driver.extraJavaOptions", ""))
-    # Java gets these as well, before the others
-    given = f"{ {**files, **user}.get('spark.driver.defaultJavaOptions', '') } {users}"
+    settings = {**{key: value for key, value in by_default.items() if key not in left_out}, **LAYOUT_SETTINGS, **user}
+    users = told.get("spark.driver.extraJavaOptions", "")
+    # Java gets the others as well, before these
+    given = f"{told.get('spark.driver.defaultJavaOptions', '')} {users}"
     own = [_java_option(f"-Dderby.stream.error.file={root / 'derby.log'}"), collector(given)]
     if "-Dlog4j" not in given:
         own.append(_java_option(f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"))

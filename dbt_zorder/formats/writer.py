@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableName
-from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
+from dbt_zorder.columns import ResolvedColumn, all_columns, case_sensitive, leaf_names, resolve_all
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.formats.carry import NOTHING, Carried, set_properties
 from dbt_zorder.jvm import has_jvm
@@ -177,7 +177,7 @@ def _place(spark: SparkSession, table: TableName, request: BuildRequest, root: s
 def _delta_statistics(df: DataFrame, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
     """Name the columns that Delta keeps statistics of, where its first 32 do not hold all that are z-ordered by."""
     partitions = {column.name for column in partition_columns(df.sparkSession, df.schema, request)}
-    leaves = [leaf for leaf in _leaves(df.schema, ()) if leaf.path[0] not in partitions]
+    leaves = [leaf for leaf in _leaves(df.schema) if leaf.path[0] not in partitions]
     chosen = request.properties.get(_DELTA_STATS)
     if chosen is not None:
         named = {name.strip().replace("`", "").lower() for name in chosen.split(",")}
@@ -231,21 +231,16 @@ def _is_named(key: ResolvedColumn, named: set[str]) -> bool:
     return any(".".join(path[:end]) in named for end in range(1, len(path) + 1))
 
 
-def _leaves(data_type: StructType, path: tuple[str, ...]) -> list[ResolvedColumn]:
+def _leaves(schema: StructType, path: tuple[str, ...] = ()) -> list[ResolvedColumn]:
     """Return all columns in the order in which Delta counts them: struct leaves one by one."""
-    found: list[ResolvedColumn] = []
-    for field in data_type.fields:
-        here = (*path, field.name)
-        is_struct = isinstance(field.dataType, StructType)
-        found += _leaves(field.dataType, here) if is_struct else [ResolvedColumn(here, field.dataType)]  # type: ignore[arg-type]
-    return found
+    return [column for column in all_columns(schema, path) if not isinstance(column.data_type, StructType)]
 
 
 def forget_columns(spark: SparkSession, request: BuildRequest, schema: StructType) -> None:
     """Remove what Iceberg's properties say of columns that a table has no longer, which keep it from being altered."""
     if request.file_format != "iceberg":
         return
-    names = {".".join(leaf.path[:end]) for leaf in _leaves(schema, ()) for end in range(1, len(leaf.path) + 1)}
+    names = leaf_names(schema)
     stale = [
         name
         for name in iceberg_table(spark, request.table).properties()

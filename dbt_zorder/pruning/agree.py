@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import typing
 from collections.abc import Iterable
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -12,7 +11,7 @@ from pyspark.sql.types import BooleanType, DataType, DateType, IntegerType, Long
 
 from dbt_zorder.columns import leaf_names
 from dbt_zorder.errors import ColumnError, PredicateError, UnresolvedError, did_you_mean
-from dbt_zorder.jvm import has_jvm, jvm_of
+from dbt_zorder.jvm import has_jvm, sql_parser
 from dbt_zorder.pruning.constants import cast_types, compared_constants
 from dbt_zorder.pruning.stats_source import first_line
 from dbt_zorder.pruning.tree import Literal, Negative, Node, to_sql
@@ -78,11 +77,8 @@ def agrees(frame: DataFrame, accepted: DataFrame, tree: Node, predicate: str = "
 
 def _parse_alike(frame: DataFrame, one: str, other: str) -> bool:
     try:
-        if jvm_of(frame.sparkSession) is None:
-            return False
-        session: typing.Any = frame.sparkSession._jsparkSession
-        parser = session.sessionState().sqlParser()
-        return bool(parser.parseExpression(one).equals(parser.parseExpression(other)))
+        parser = sql_parser(frame.sparkSession)
+        return parser is not None and bool(parser.parseExpression(one).equals(parser.parseExpression(other)))
     except Exception:  # another version of Spark, or none in this process
         return False
 

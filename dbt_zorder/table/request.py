@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
 from dbt_zorder.catalog import TableName
-from dbt_zorder.columns import ResolvedColumn, case_sensitive, is_char, resolve, resolve_all
+from dbt_zorder.columns import USER_DEFINED, ResolvedColumn, case_sensitive, is_char, resolve, resolve_all
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
@@ -110,7 +110,7 @@ def _check_types(schema: StructType) -> None:
         ColumnError: one is of a type that a user has defined, or CHAR.
     """
     for column in schema.fields:
-        if '"type":"udt"' in column.json().replace(" ", ""):
+        if USER_DEFINED in column.json():
             kind = column.dataType.simpleString()
             msg = (
                 f"The column '{column.name}' is of a user-defined type, {kind}, with which no table can be declared: "

@@ -7,15 +7,6 @@ import pytest
 from dbt_zorder.adapter.environment import configured
 
 
-@pytest.fixture
-def conf_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    found = tmp_path / "conf"
-    found.mkdir()
-    monkeypatch.setenv("SPARK_CONF_DIR", str(found))
-    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
-    return found
-
-
 def site(folder: Path, **properties: str) -> None:
     listed = (
         f"<property><name>{k.replace('_', '.')}</name><value> {v} </value></property>" for k, v in properties.items()

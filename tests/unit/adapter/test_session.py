@@ -37,12 +37,6 @@ def test_the_users_settings_win(key: str) -> None:
     assert session_settings({key: "mine"}, "/p")[key] == "mine"
 
 
-@pytest.fixture
-def conf_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    return tmp_path
-
-
 def test_what_sparks_own_files_tell_is_left_to_them(conf_dir: Path) -> None:
     lines = ["spark.driver.memory 7g", "spark.app.name=mine", "spark.driver.extraJavaOptions -Da=b", "spark.x y"]
     (conf_dir / "spark-defaults.conf").write_text("\n".join([*lines, "spark.sql.parquet.outputTimestampType INT96"]))
