@@ -13,7 +13,7 @@ from dbt.adapters.exceptions import FailedToConnectError
 from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnectionMethod
 from dbt.flags import get_flags
 from dbt_common.exceptions import DbtRuntimeError
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.adapter.credentials import ZorderCredentials
 from dbt_zorder.adapter.logs import forward_logs
@@ -44,7 +44,7 @@ class ZorderConnectionManager(SparkConnectionManager):
         # imported here because it imports pyspark's JVM gateway, which other methods can do without
         from dbt_zorder.adapter.cursor import SessionHandle
 
-        connection.handle = SessionHandle(_open_session(credentials))
+        connection.handle = SessionHandle(_open_session(credentials), prunes=credentials.zorder_prune)
         connection.state = ConnectionState.OPEN
         return connection
 
@@ -70,6 +70,11 @@ class ZorderConnectionManager(SparkConnectionManager):
             raise DbtRuntimeError(msg)
         found = getattr(connection.handle, "session", None)
         return found if found is not None else _open_session(connection.credentials)
+
+    def query(self, sql: str) -> DataFrame:
+        """Return the rows of a query in that session, from fewer files where the profile has ``zorder_prune``."""
+        handle: Any = self.get_thread_connection().handle
+        return handle.run(sql) if hasattr(handle, "run") else self.session().sql(sql)
 
     def cancel(self, connection: Connection) -> None:
         """End what a connection does, and what is built beside it in the session of spark_remote."""

@@ -31,6 +31,8 @@ class ZorderCredentials(SparkCredentials):
         session_dir: folder of the embedded metastore and warehouse, by default ``.spark_zorder`` in the project;
             a relative path counts from the project.
         zorder_formats: ``delta`` or ``iceberg``: the session is set up to read and write it.
+        zorder_prune: whether plain SQL in models, tests and ``dbt show`` reads only files of z-ordered tables that can
+            match, as ``zorder_scan`` does; false by default.
     """
 
     host: str | None = "localhost"
@@ -38,6 +40,7 @@ class ZorderCredentials(SparkCredentials):
     session_dir: str | None = None
     spark_remote: str | None = None
     zorder_formats: list[str] | str | None = None
+    zorder_prune: bool = False
 
     def __post_init__(self) -> None:
         """Check what dbt-spark checks, and take the server from the environment as PySpark does."""
@@ -49,9 +52,18 @@ class ZorderCredentials(SparkCredentials):
             raise DbtConfigError(msg)
         if self.zorder_formats:
             self._set_up_formats()
+        if self.zorder_prune and not self._is_embedded():
+            msg = (
+                "zorder_prune looks into the plans of the session that dbt opens itself, which a server does not show, "
+                "so leave it out; zorder_scan prunes there too."
+            )
+            raise DbtConfigError(msg)
+
+    def _is_embedded(self) -> bool:
+        return self.spark_remote is None and self.method == SparkConnectionMethod.SESSION
 
     def _set_up_formats(self) -> None:
-        if self.spark_remote is not None or self.method != SparkConnectionMethod.SESSION:
+        if not self._is_embedded():
             msg = (
                 "zorder_formats sets up the session that dbt opens itself; packages and extensions of a server are its "
                 "own, so leave it out."

@@ -8,19 +8,21 @@ from typing import Any
 
 from dbt.adapters.spark.session import Connection, Cursor, SessionConnectionWrapper
 from dbt_common.exceptions import DbtRuntimeError
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from dbt_zorder.adapter.scope import SCOPES
 from dbt_zorder.adapter.spark_errors import told
 from dbt_zorder.jvm import has_jvm
+from dbt_zorder.pruning import prune_statement
 
 
 class SessionHandle(SessionConnectionWrapper):
     """dbt-spark's wrapper around a session that is already open."""
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: SparkSession, *, prunes: bool = False) -> None:
         super().__init__(_SessionConnection(self))
         self._opened = session
+        self._prunes = prunes
         self._cancelled = False
         self._tag = f"dbt-{uuid.uuid4().hex}"
         self._is_remote = not has_jvm(session)
@@ -37,6 +39,11 @@ class SessionHandle(SessionConnectionWrapper):
             msg = "The run was cancelled."
             raise DbtRuntimeError(msg)
         return self._opened
+
+    def run(self, sql: str) -> DataFrame:
+        """Return what a statement gives, from fewer files where the profile has ``zorder_prune``."""
+        session = self.session
+        return session.sql(prune_statement(session, sql).sql if self._prunes else sql)
 
     def fetchmany(self, size: int) -> list[Row]:
         """Return the first rows of the query, where dbt limits them."""
@@ -65,15 +72,16 @@ class _SessionConnection(Connection):
         self._handle = handle
 
     def cursor(self) -> Cursor:
-        return _SessionCursor(self._handle.session)
+        return _SessionCursor(self._handle)
 
 
 class _SessionCursor(Cursor):
     """Runs SQL in the session as it is: dbt-spark's own applies the profile's settings anew before every statement."""
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, handle: SessionHandle) -> None:
+        session = handle.session
         super().__init__()
-        self._session = session
+        self._handle, self._session = handle, session
         self._sql = ""
 
     def execute(self, sql: str, *parameters: Any) -> None:
@@ -81,7 +89,7 @@ class _SessionCursor(Cursor):
             sql = sql % parameters
         self._sql = sql
         SCOPES.note_set(self._session, sql)
-        self._df = self._session.sql(sql)
+        self._df = self._handle.run(sql)
 
     def fetchall(self) -> list[Row] | None:
         # a query runs only now, where dbt no longer handles errors

@@ -71,7 +71,7 @@ class ZorderAdapter(OperationsAdapter):
         with self._at_work_on(model, relation, sql):
             if is_first:
                 check_absent(self.session, request.table)
-            return ZorderResponse.of(_build(self.session, self.session.sql(sql), request, is_first=is_first))
+            return ZorderResponse.of(_build(self.session, self.connections.query(sql), request, is_first=is_first))
 
     @available.parse_none
     def zorder_remember(self, relation: BaseRelation) -> None:
@@ -110,13 +110,15 @@ class ZorderAdapter(OperationsAdapter):
         with self._at_work_on(model, relation, sql):
             how = Batch(batch["overwrite"], batch["on_schema_change"], settings.optimize != "never")
             if settings.file_format in FORMATS:
-                report = increment_format(self.session, lambda: self.session.sql(sql), request, how, settings.optimize)
+                report = increment_format(
+                    self.session, lambda: self.connections.query(sql), request, how, settings.optimize
+                )
                 return ZorderResponse.of_increment(report)
             now = begin(self.session, request.table)
             # what the model asked of its table while it was compiled, it asked of the files of then
             known = self._files_at_compilation().pop((get_ident(), str(relation)), now)
             before = known if now is not None else None
-            report = increment(self.session, self.session.sql(sql), request, how, before)
+            report = increment(self.session, self.connections.query(sql), request, how, before)
         return ZorderResponse.of_increment(report)
 
     @available.parse_none
@@ -149,11 +151,11 @@ class ZorderAdapter(OperationsAdapter):
     ) -> ZorderResponse:
         """Build a snapshot's first version from its query, or the next one from the query of its changes."""
         with self._at_work_on(model, relation, sql):
-            by = settings or snapshot_settings(model, self.session.sql(sql), columns)
+            by = settings or snapshot_settings(model, self.connections.query(sql), columns)
             request = build_request(by, relation, model)
             if not exists:
                 check_absent(self.session, request.table)
-                return ZorderResponse.of(_build(self.session, self.session.sql(sql), request, is_first=True))
+                return ZorderResponse.of(_build(self.session, self.connections.query(sql), request, is_first=True))
             current = model["config"].get("dbt_valid_to_current")
             names = SnapshotColumns(columns["dbt_scd_id"], columns["dbt_valid_to"], current)
             return ZorderResponse.of_snapshot(take_snapshot(self.session, sql, request, names))

@@ -139,7 +139,7 @@ class InProcessAdapter(SparkAdapter):
 
     def _query(self, sql: str) -> DataFrame:
         with self.connections.exception_handler(sql):
-            return self.session.sql(sql)
+            return self.connections.query(sql)
 
     def _run_python(self, model: Mapping[str, Any], code: str) -> DataFrame:
         scope = SCOPES.current() or Scope()

@@ -5,5 +5,18 @@ from __future__ import annotations
 from dbt_zorder.pruning.explain import Explanation, explain
 from dbt_zorder.pruning.scan import scan, scan_sql
 from dbt_zorder.pruning.sound import Mismatch, make_predicates, sound
+from dbt_zorder.pruning.statement import Pruned, TableRead, prune_statement, query
 
-__all__ = ["Explanation", "Mismatch", "explain", "make_predicates", "scan", "scan_sql", "sound"]
+__all__ = [
+    "Explanation",
+    "Mismatch",
+    "Pruned",
+    "TableRead",
+    "explain",
+    "make_predicates",
+    "prune_statement",
+    "query",
+    "scan",
+    "scan_sql",
+    "sound",
+]

@@ -50,3 +50,10 @@ def test_server_side_parameters_are_text() -> None:
         {"schema": "s", "server_side_parameters": {"spark.sql.shuffle.partitions": 8}}
     )
     assert credentials.server_side_parameters["spark.sql.shuffle.partitions"] == "8"
+
+
+def test_pruning_of_plain_sql_needs_a_session_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    assert ZorderCredentials.from_dict({"schema": "s", "zorder_prune": True}).zorder_prune
+    with pytest.raises(DbtConfigError, match="so leave it out; zorder_scan prunes there too"):
+        ZorderCredentials.from_dict({"schema": "s", "zorder_prune": True, "spark_remote": "sc://one:15002"})
