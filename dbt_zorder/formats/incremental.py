@@ -40,6 +40,7 @@ from dbt_zorder.table.batch import (
     Batch,
     IncrementReport,
     after_batch,
+    check_parts,
     naming_left_out,
     rows_after,
     same_partitions,
@@ -82,6 +83,7 @@ def increment_format(
     df = _as_kept(query(), request)
     existing, schema = schemas(spark, df, request, batch)
     with naming_left_out(df, schema, request, batch):
+        check_parts(spark, info, request, schema, batch)
         if not keeps(existing, schema) or not same_partitions(spark, info, request, schema):
             # columns go, change their types, or part the table in another way: it is replaced by one of all rows
             with rows_after(spark, conform(df, schema), schema, request, batch) as rows:

@@ -28,6 +28,10 @@ PROBES = {
     "DATE '2024-01-05' < '2024-1-1'": DATETIME_TO_STRING,
     r"length('\\') = 1": ESCAPED_LITERALS,
     "length('a''b') = 3": "spark.sql.legacy.consecutiveStringLiterals.enabled",
+    # 18 digits behind the point or, without, as many as there is room for
+    "typeof(CAST(1 AS DECIMAL(20, 10)) / CAST(3 AS DECIMAL(20, 10))) = 'decimal(38,18)'": (
+        "spark.sql.decimalOperations.allowPrecisionLoss"
+    ),
     "typeof(1e0) = 'double'": "spark.sql.legacy.exponentLiteralAsDecimal.enabled",
     "typeof(TIMESTAMP '2024-01-01') = 'timestamp'": "spark.sql.timestampType",
 }

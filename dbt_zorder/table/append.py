@@ -29,7 +29,7 @@ from dbt_zorder.table.files import delete_path, list_files
 from dbt_zorder.table.held_rows import hold_rows
 from dbt_zorder.table.listing import below_uri, check_same_files, list_data
 from dbt_zorder.table.place import place
-from dbt_zorder.table.request import BuildRequest, stats_columns, without_null_partitions
+from dbt_zorder.table.request import BuildRequest, readable_partitions, stats_columns
 from dbt_zorder.table.standing import Standing, known_standing
 from dbt_zorder.table.stats_relation import refresh_stats
 from dbt_zorder.table.summary import add_up, gather
@@ -91,7 +91,7 @@ def append(
     assert info is not None
     statistics = analyzed(spark, request.table, info)
     clock = Clock()
-    with staged(without_null_partitions(df, request)) as query, contextlib.ExitStack() as until_written:
+    with staged(readable_partitions(df, request)) as query, contextlib.ExitStack() as until_written:
         source = query.rows
         with clock.phase("sample"):
             before = list_data(spark, info.location) if before is None else before

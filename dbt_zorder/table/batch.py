@@ -16,7 +16,7 @@ from pyspark.sql.types import StringType, StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import case_sensitive
-from dbt_zorder.errors import BuildError, ColumnError, LostRowsError
+from dbt_zorder.errors import BuildError, ColumnError, ConfigError, LostRowsError
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.aside import bring_back
@@ -103,6 +103,24 @@ def same_partitions(spark: SparkSession, info: TableInfo, request: BuildRequest,
     """Tell whether a table is parted as its model says by now."""
     wanted = [column.name for column in partition_columns(spark, schema, request)]
     return wanted == list(info.partition_columns)
+
+
+def check_parts(spark: SparkSession, info: TableInfo, request: BuildRequest, schema: StructType, batch: Batch) -> None:
+    """Check that a batch which replaces partitions replaces those that the table has, so that it holds them whole.
+
+    A batch of one day has not the other days of its month: a table that is parted by months now would lose them.
+
+    Raises:
+        ConfigError: the table has other partitions than its model by now.
+    """
+    if batch.overwrite and info.partition_columns and not same_partitions(spark, info, request, schema):
+        old, new = ", ".join(info.partition_columns), ", ".join(request.spec.partition_by)
+        msg = (
+            f"{request.table} is partitioned by {old}, and its model by {new} now. A run that replaces partitions "
+            f"would lose the rows of a partition by {new} that this batch lacks, so nothing was changed: run the model "
+            f"with --full-refresh, or set partition_by back to {old}."
+        )
+        raise ConfigError(msg)
 
 
 @contextlib.contextmanager

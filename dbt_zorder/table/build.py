@@ -39,8 +39,8 @@ from dbt_zorder.table.request import (
     check,
     definition_of,
     partition_columns,
+    readable_partitions,
     stats_columns,
-    without_null_partitions,
 )
 from dbt_zorder.table.stats_relation import publish_stats
 from dbt_zorder.table.summary import Summary, add_up, gather
@@ -105,7 +105,7 @@ def build(
     path = f"{root}/{version}"
     clock = Clock()
     try:
-        with staged(without_null_partitions(df, request)) as query, contextlib.ExitStack() as until_written:
+        with staged(readable_partitions(df, request)) as query, contextlib.ExitStack() as until_written:
             source = query.rows
             with clock.phase("sample"):
                 write_marker(spark, path, _marker(spark, request, definition, root, version, base))

@@ -19,6 +19,7 @@ from dbt_zorder.table.batch import (
     Batch,
     IncrementReport,
     after_batch,
+    check_parts,
     naming_left_out,
     rows_after,
     same_partitions,
@@ -92,6 +93,7 @@ def increment(
     rows = conform(df, schema)
     marker = read_marker(spark, info.location) if in_place else None
     with naming_left_out(df, schema, request, batch):
+        check_parts(spark, info, request, schema, batch)
         # what is moved into the version of another table would be in that one as well
         if (
             not in_place

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import USER_DEFINED, ResolvedColumn, case_sensitive, is_char, resolve, resolve_all
@@ -16,7 +16,7 @@ from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, keys_for
 from dbt_zorder.settings import ESCAPED_LITERALS, is_on
-from dbt_zorder.sql import quote_name
+from dbt_zorder.sql import quote_name, quote_string
 from dbt_zorder.table.swap import Definition
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -148,16 +148,26 @@ def check_names(df: DataFrame) -> None:
         seen.add(folded)
 
 
-def without_null_partitions(df: DataFrame, request: BuildRequest) -> DataFrame:
-    """Write NULL and the empty text of a partition column as Spark's name for their folder, which reads back as NULL.
+def readable_partitions(df: DataFrame, request: BuildRequest) -> DataFrame:
+    """Give partition columns the values that the names of their folders read back as.
 
-    Spark would do so itself, and for a nullable column then not see that rows are sorted by it: it would sort them once
-    more, by the partition alone, where it does not keep a writer open for each partition of a task.
+    NULL and the empty text become Spark's name for their folder. Spark would do so itself, and for a nullable column
+    then not see that rows are sorted by it: it would sort them once more, by the partition alone, where it does not
+    keep a writer open for each partition of a task. Of two moments that a clock shows alike when it is set back, the
+    later would become the earlier without a word, so the query fails at it.
     """
     for column in partition_columns(df.sparkSession, df.schema, request):
         if isinstance(column.data_type, StringType):
             named = f"coalesce(nullif({column.sql}, ''), '{NULL_PARTITION}')"
             df = df.withColumn(column.name, f.expr(named))
+        elif isinstance(column.data_type, TimestampType):
+            text = f"CAST({column.sql} AS STRING)"
+            told = quote_string(
+                f"The partition column {column.name} holds a moment that clocks show twice, as they are set back, and "
+                "its folder would be that of the other; partition by a date. It is the later "
+            )
+            same = f"CAST({text} AS TIMESTAMP) <=> {column.sql}"
+            df = df.withColumn(column.name, f.expr(f"IF({same}, {column.sql}, raise_error(concat({told}, {text})))"))
     return df
 
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableName
-from dbt_zorder.errors import BuildError, SchemaChangeError, ZorderError
+from dbt_zorder.errors import BuildError, ConfigError, SchemaChangeError, ZorderError
 from dbt_zorder.formats import incremental
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format, merge_format
@@ -136,6 +136,10 @@ def test_changed_partitions_lose_no_row(spark: SparkSession, table: TableName, f
     batch = rows(spark, 0, 30).where("p = 1")
     increment_format(spark, lambda: batch, parted, Batch(overwrite=True), "never")
     kept = rows(spark, 0, 900).where("p <> 1").unionAll(batch)
+    assert same_rows(spark.table(table.sql).select(kept.columns), kept)
+    other = request(table, file_format, by=["id"], partition_by=["a"], files=2)
+    with pytest.raises(ConfigError, match="is partitioned by p, and its model by a now"):
+        increment_format(spark, lambda: batch, other, Batch(overwrite=True), "never")
     assert same_rows(spark.table(table.sql).select(kept.columns), kept)
 
 

@@ -26,6 +26,11 @@ ANSI = "spark.sql.ansi.enabled"
             {ANSI: "false", "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false"},
             {ANSI: "false", "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "true"},
         ),
+        (
+            "n < CAST(1 AS DECIMAL(20, 10)) / CAST(3 AS DECIMAL(20, 10))",
+            {},
+            {"spark.sql.decimalOperations.allowPrecisionLoss": "false"},
+        ),
         (r"s = 'a\\b'", {}, {"spark.sql.parser.escapedStringLiterals": "true"}),
         pytest.param(
             "s = 'a''b'",
@@ -43,8 +48,11 @@ def test_files_chosen_under_some_settings_are_not_left_out_under_others(
         rows = r"""VALUES (5, 16777216F, DATE'2024-01-05', 'a\\\\b'), (6, 3e8F, DATE'2024-02-05', 'a\\b'),
             (7, 4e8F, DATE'2024-03-05', 'x'), (8, 5e8F, DATE'2024-04-05', 'a\'b'), (9, 6e8F, DATE'2024-05-05', 'ab')
             AS v(i, f, day, s)"""
-        spark.sql(f"CREATE TABLE {name} USING parquet AS SELECT /*+ repartition_by_range(5, i) */ * FROM {rows}")
-        rebuild_stats(spark, TableName(*name.split(".")), ["i", "f", "day", "s"])
+        third = "CAST(IF(i = 5, 0.333333333333333333BD, 0.9BD) AS DECIMAL(20, 18))"
+        spark.sql(
+            f"CREATE TABLE {name} USING parquet AS SELECT /*+ repartition_by_range(5, i) */ *, {third} AS n FROM {rows}"
+        )
+        rebuild_stats(spark, TableName(*name.split(".")), ["i", "f", "day", "s", "n"])
     with settings(spark, chosen):
         text = scan_sql(spark, name, predicate)
         there = sorted(spark.table(name).where(predicate).collect())

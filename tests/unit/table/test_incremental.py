@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.errors import BuildError, ColumnError, SchemaChangeError, ZorderError
+from dbt_zorder.errors import BuildError, ColumnError, ConfigError, SchemaChangeError, ZorderError
 from dbt_zorder.table import build as build_module
 from dbt_zorder.table import incremental as module
 from dbt_zorder.table.batch import Batch, IncrementReport
@@ -63,6 +63,16 @@ def test_overwriting_a_table_that_dbt_spark_made_keeps_its_other_partitions(
     info = describe(spark, table)
     assert info is not None
     assert (info.kind, list(info.partition_columns)) == ("EXTERNAL", ["p"])
+
+
+def test_a_batch_does_not_replace_partitions_that_it_may_not_hold_whole(spark: SparkSession, table: TableName) -> None:
+    build(spark, spark.sql(rows(0, 100)), request(table, partition_by=("p",)))
+    for by in (("a",), ("p", "a")):
+        with pytest.raises(ConfigError, match=r"is partitioned by p, and its model by (p, )?a now.*--full-refresh"):
+            go(spark, rows(0, 5), request(table, by=("id",), partition_by=by), overwrite=True)
+    assert same(spark.table(table.sql), spark.sql(rows(0, 100)))
+    go(spark, rows(100, 120), request(table, by=("id",), partition_by=("a",)))
+    assert same(spark.table(table.sql), spark.sql(rows(0, 120)))
 
 
 def test_what_is_wrong_is_found_first(spark: SparkSession, table: TableName) -> None:

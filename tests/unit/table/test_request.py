@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.plan import LayoutSpec
-from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, definition_of, without_null_partitions
+from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, definition_of, readable_partitions
+from tests.support import settings
 
 
 def request(by: tuple[str, ...], partition_by: tuple[str, ...] = (), **more: Any) -> BuildRequest:
@@ -47,5 +48,15 @@ def test_partition_columns_go_last_with_their_comments(spark: SparkSession) -> N
 
 def test_the_empty_text_and_null_are_one_partition(spark: SparkSession) -> None:
     df = spark.sql("SELECT * FROM VALUES ('x', 1), ('', 2), (NULL, 3) AS t(p, a)")
-    rows = without_null_partitions(df, request(("a",), ("p",))).collect()
+    rows = readable_partitions(df, request(("a",), ("p",))).collect()
     assert [row.p for row in rows] == ["x", NULL_PARTITION, NULL_PARTITION]
+
+
+def test_a_moment_whose_folder_is_that_of_another_is_no_partition(spark: SparkSession) -> None:
+    summer, winter = (f"TIMESTAMP '2024-11-03 01:30:00 {offset}'" for offset in ("-04:00", "-05:00"))
+    query = "SELECT * FROM VALUES ({}, 1), (NULL, 2), (TIMESTAMP '2024-03-10 02:30:00', 3) AS t(p, a)"
+    with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        df = spark.sql(query.format(summer))
+        assert readable_partitions(df, request(("a",), ("p",))).collect() == df.collect()
+        with pytest.raises(Exception, match="partition column p holds a moment that clocks show twice"):
+            readable_partitions(spark.sql(query.format(winter)), request(("a",), ("p",))).collect()
