@@ -16,6 +16,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_zorder.adapter.catalog_stats import table_stats
 from dbt_zorder.adapter.checkup import check_up
 from dbt_zorder.adapter.in_process import InProcessAdapter
+from dbt_zorder.adapter.logs import warn
 from dbt_zorder.adapter.names import table_name
 from dbt_zorder.adapter.spark_errors import short_message
 from dbt_zorder.catalog import NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName, describe
@@ -53,7 +54,7 @@ class DocumentedAdapter(InProcessAdapter):
                 names = self.session.table(table.sql).columns
                 set_comments(self.session, table, comment, documented(columns, names))
             except Exception as exc:  # the rows are in: a run that failed now would add them again
-                _LOG.warning(f"{relation} is built, but not all of its comments could be set: {short_message(exc)}")
+                warn(f"{relation} is built, but not all of its comments could be set: {short_message(exc)}")
 
     @available.parse(lambda *_, **__: {})
     def zorder_documented(self, columns: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder import __version__, pruning
 from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
 from dbt_zorder.adapter.grants import check_grants
+from dbt_zorder.adapter.hooks import check_hooks
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.operations import OperationsAdapter, told_of_zorder
 from dbt_zorder.adapter.progress import progress
@@ -180,6 +181,21 @@ class ZorderAdapter(OperationsAdapter):
                 self._files_at_compilation().setdefault((get_ident(), str(relation)), files)
 
     @available.parse_none
+    def zorder_files(self, relation: BaseRelation) -> Mapping[str, int] | None:
+        """Return the files of a table that a batch is for; None if it is not one of ours."""
+        with self.connections.exception_handler(f"list {relation}"):
+            return begin(self.session, table_name(relation))
+
+    @available.parse_none
+    def zorder_after_hooks(self, relation: BaseRelation, before: Mapping[str, int]) -> None:
+        """Let files that a model's own hooks have added since ``before`` not count as those of another run."""
+        key = get_ident(), str(relation)
+        if self._files_at_compilation().get(key) == before:
+            after = self.zorder_files(relation)
+            if after is not None:
+                self._files_at_compilation()[key] = after
+
+    @available.parse_none
     def zorder_recover(self, relation: BaseRelation) -> None:
         """Complete the batches that a failed run has left, for a model that names no ``zorder_by`` any more.
 
@@ -239,6 +255,7 @@ class ZorderAdapter(OperationsAdapter):
             listening(check),
             progress(self.session, str(model["name"])),
         ):
+            check_hooks(model)
             if in_process:
                 check_grants(self.session, model)
             yield

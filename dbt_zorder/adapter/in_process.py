@@ -16,6 +16,7 @@ from dbt_common.invocation import get_invocation_id
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.adapter.connections import ZorderConnectionManager
+from dbt_zorder.adapter.logs import warn
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.python_models import PythonModelError, run_python
 from dbt_zorder.adapter.scope import SCOPES, Scope, run_aside
@@ -64,7 +65,7 @@ class InProcessAdapter(SparkAdapter):
                 if session is not None and batch is not None and batch.is_first:
                     SCOPES.keep(session, batch.model)
         except Exception as exc:  # the model is built, or its own error is on its way
-            _LOG.warning(f"What a model changed in the session could not be undone: {exc}")
+            warn(f"What a model changed in the session could not be undone: {exc}")
         super().post_model_hook(config, context)
 
     def check_schema_exists(self, database: str, schema: str) -> bool:

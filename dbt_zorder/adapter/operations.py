@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from dbt.adapters.base import BaseRelation, available
+from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
+from pyspark.sql import SparkSession
 
 from dbt_zorder import pruning
 from dbt_zorder.adapter.config import ModelSettings
@@ -25,6 +27,8 @@ from dbt_zorder.table.rollback import rollback
 from dbt_zorder.table.summary import absent, current_summary
 from dbt_zorder.table.vacuum import vacuum
 from dbt_zorder.table.verify import verify_table
+
+_LOG = AdapterLogger("Zorder")
 
 
 class OperationsAdapter(DocumentedAdapter):
@@ -119,6 +123,9 @@ class OperationsAdapter(DocumentedAdapter):
             relation: the table.
             column: as the test names it, in any case; by ``quote: true`` dbt puts it into backticks.
         """
+        if is_view(self.session, table_name(relation)):
+            _LOG.info(f"{relation} is a view, which has no files to be clustered: zorder_clustered passes")
+            return {"files": 0, "read": 0}
         with told_of_zorder():
             summary = current_summary(self.session, table_name(relation))
             name, by = column.replace("`", ""), summary.point_query_files
@@ -142,6 +149,12 @@ class OperationsAdapter(DocumentedAdapter):
         if describe(self.session, name) is None:
             raise ZorderError(absent(name))
         return name
+
+
+def is_view(spark: SparkSession, table: TableName) -> bool:
+    """Tell whether a name is that of a view, as of a clone, or of a model on a target that has no need of tables."""
+    info = describe(spark, table)
+    return info is not None and info.is_view
 
 
 def _check_dry_run(operation: str, dry_run: object) -> None:

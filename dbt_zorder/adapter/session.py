@@ -84,6 +84,9 @@ def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
         "spark.driver.memory": _driver_memory(),
     }
     settings = {**{key: value for key, value in by_default.items() if key not in left_out}, **LAYOUT_SETTINGS, **user}
+    if settings.get(METASTORE) == by_default[METASTORE]:
+        # Hive writes ten times, by default two seconds apart, where its own tables have no room for a long comment
+        settings.setdefault("spark.hadoop.hive.hmshandler.retry.interval", "100ms")
     users = told.get("spark.driver.extraJavaOptions", "")
     # Java gets the others as well, before these
     given = f"{told.get('spark.driver.defaultJavaOptions', '')} {users}"

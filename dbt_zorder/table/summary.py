@@ -144,7 +144,9 @@ def current_summary(spark: SparkSession, table: TableName) -> Summary:
 
 def absent(table: TableName) -> str:
     """Say that a table is not there."""
-    return f"{table} does not exist. Build it first: dbt run --select {table.identifier}."
+    return (
+        f"{table} does not exist. Build its model first: dbt run --select, and {table.identifier} or what it is called."
+    )
 
 
 def _ordered(spark: SparkSession, table: TableName) -> list[Key]:

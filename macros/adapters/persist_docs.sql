@@ -40,3 +40,21 @@
   as
     {{ sql }}
 {% endmacro %}
+
+{#- The columns of a model's properties that a table is to have comments of. dbt warns of others, and now: once the rows are
+    in, --warn-error would fail the run, and the next one would add them again. -#}
+{% macro zorder_described(relation, sql, existing=[]) %}
+  {%- if not config.persist_column_docs() or not model.columns -%}
+    {{ return({}) }}
+  {%- endif -%}
+  {%- set names = get_columns_in_query(sql) + existing | map(attribute='name') | list -%}
+  {{ return(validate_doc_columns(relation, model.columns, names)) }}
+{% endmacro %}
+
+{#- Give a table that is built its comments, which no longer can fail the run. -#}
+{% macro zorder_persist_docs(relation, columns) %}
+  {%- if (config.get('file_format') or 'parquet') in ['delta', 'iceberg'] -%}
+    {{ return(persist_docs(relation, model)) }}
+  {%- endif -%}
+  {% do adapter.zorder_comment(relation, model.description if config.persist_relation_docs() else none, columns) %}
+{% endmacro %}

@@ -2,16 +2,19 @@
 
     dbt run-operation zorder_explain --args "{model: flights, where: \"tailnum in ('N14228', 'N730MQ')\"}" -#}
 {% macro zorder_explain(model, where) %}
-  {%- set found = adapter.zorder_explain(zorder_relation(model), where) -%}
-  {%- if execute -%}{% do print(found.text) %}{%- endif -%}
-  {{ return(found) }}
+  {%- set relation = zorder_relation(model) -%}
+  {%- if execute -%}
+    {%- set found = adapter.zorder_explain(relation, where) -%}
+    {% do print(found.text) %}
+    {{ return(found) }}
+  {%- endif -%}
 {% endmacro %}
 
 {#- The relation of a model by name, or of any table by `schema.identifier`. -#}
 {% macro zorder_relation(name) %}
   {%- set parts = name.split('.') -%}
   {%- if parts | length == 1 -%}
-    {{ return(builtins.ref(name)) }}
+    {{ return(zorder_of_model(name)) }}
   {%- endif -%}
   {%- if parts | length > 2 or '' in parts -%}
     {%- set nearest = parts | select | list -%}
@@ -21,4 +24,21 @@
     ) %}
   {%- endif -%}
   {{ return(api.Relation.create(schema=parts[0], identifier=parts[1])) }}
+{% endmacro %}
+
+{#- The relation of a model by name, private ones too; of several versions, the latest. In a hook a model may name itself. -#}
+{% macro zorder_of_model(name) %}
+  {%- set found = [] -%}
+  {%- for node in (graph.nodes.values() if execute else []) -%}
+    {%- if node.resource_type in ('model', 'seed', 'snapshot') and node.name == name
+          and node.get('version') == node.get('latest_version') -%}
+      {% do found.append(api.Relation.create(schema=node.schema, identifier=node.alias)) %}
+    {%- endif -%}
+  {%- endfor -%}
+  {%- if found | length == 1 -%}
+    {{ return(found[0]) }}
+  {%- endif -%}
+  {%- if execute or model is not defined or model.name != name -%}
+    {{ return(builtins.ref(name)) }}
+  {%- endif -%}
 {% endmacro %}

@@ -3,6 +3,8 @@
     dbt run-operation zorder_rebuild_stats --args '{model: flights}' -#}
 {% macro zorder_rebuild_stats(model, columns=none) %}
   {%- set relation = zorder_relation(model) -%}
-  {%- set files = adapter.zorder_rebuild_stats(relation, columns) -%}
-  {%- if execute -%}{% do log('Stats of ' ~ relation ~ ': ' ~ files ~ ' files', info=True) %}{%- endif -%}
+  {%- if execute -%}
+    {%- set files = adapter.zorder_rebuild_stats(relation, columns) -%}
+    {% do log('Stats of ' ~ relation ~ ': ' ~ files ~ ' files', info=True) %}
+  {%- endif -%}
 {% endmacro %}

@@ -7,8 +7,9 @@
   {%- set wrong = [] -%}
   {%- for target in zorder_targets(model) -%}
     {%- set relation = target.relation -%}
-    {%- if model is none and not adapter.get_relation(none, relation.schema, relation.identifier) -%}
-      {% do print(relation ~ ' is not built here: nothing to verify') %}
+    {%- set there = adapter.get_relation(none, relation.schema, relation.identifier) if model is none else relation -%}
+    {%- if not there or there.is_view -%}
+      {% do print(relation ~ (' is a view' if there else ' is not built') ~ ' here: nothing to verify') %}
     {%- else -%}
       {%- set verified = adapter.zorder_verify(relation) -%}
       {% do print(verified.text) %}

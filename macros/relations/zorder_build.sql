@@ -1,7 +1,8 @@
 {#- Run a model's query into a new version of its table: sample, write, stats, swap. Returns the adapter response. -#}
 {% macro zorder_build_model(settings, relation, sql, is_first=false) %}
+  {%- set described = zorder_described(relation, sql) -%}
   {%- set response = adapter.zorder_build(settings, relation, zorder_contracted(sql), model, is_first) -%}
-  {% do persist_docs(relation, model) %}
+  {% do zorder_persist_docs(relation, described) %}
   {% do persist_constraints(relation, model) %}
   {{ return(response) }}
 {% endmacro %}

@@ -1,7 +1,8 @@
 {#- Add the rows of a model's query to its table. Returns the adapter response. -#}
 {% macro zorder_increment_model(settings, relation, sql, batch) %}
+  {%- set described = zorder_described(relation, sql, adapter.get_columns_in_relation(relation)) -%}
   {%- set response = adapter.zorder_increment(settings, relation, zorder_contracted(sql), model, batch) -%}
-  {% do persist_docs(relation, model) %}
+  {% do zorder_persist_docs(relation, described) %}
   {{ return(response) }}
 {% endmacro %}
 
@@ -26,6 +27,13 @@
   {%- set file_format = dbt_spark_validate_get_file_format(raw_file_format) -%}
   {%- set raw_strategy = config.get('incremental_strategy') or 'append' -%}
   {%- set strategy = dbt_spark_validate_get_incremental_strategy(raw_strategy, file_format) -%}
+  {%- if strategy == 'append' and config.get('unique_key') and config.get('zorder_by') -%}
+    {% do exceptions.warn(
+      "Model '" ~ model.name ~ "': unique_key has no effect with the incremental strategy 'append'"
+      ~ ("" if config.get('incremental_strategy') else ", which is the default") ~ ": a row whose key is there comes in "
+      ~ "beside it. Replace whole partitions by 'insert_overwrite', or use 'merge' with file_format delta or iceberg."
+    ) %}
+  {%- endif -%}
   {%- if strategy == 'microbatch' and not config.get('partition_by') -%}
     {% do exceptions.raise_compiler_error(
       "Model '" ~ model.name ~ "': the incremental strategy 'microbatch' requires a `partition_by` config, of a column of "

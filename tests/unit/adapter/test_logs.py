@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+from dbt_common.exceptions import EventCompilationError
 
 from dbt_zorder.adapter import logs
 
@@ -24,10 +25,21 @@ class Recorder:
 def test_each_level_reaches_dbts_own(monkeypatch: pytest.MonkeyPatch) -> None:
     handler = logs.DbtHandler()
     recorder = Recorder()
-    monkeypatch.setattr(handler, "_log", recorder)
+    monkeypatch.setattr(logs, "_LOG", recorder)
     for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
         handler.emit(logging.LogRecord("dbt_zorder", level, __file__, 1, "%s files", (3,), None))
     assert recorder.said == [(level, "3 files") for level in ("debug", "info", "warning", "warning")]
+
+
+def test_a_warning_fails_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Strict(Recorder):
+        def warning(self, text: str) -> None:
+            raise EventCompilationError(text, None)
+
+    recorder = Strict()
+    monkeypatch.setattr(logs, "_LOG", recorder)
+    logs.warn("no comments")
+    assert recorder.said == [("info", "no comments (no error in spite of warn-error, as rows may be written already)")]
 
 
 def test_logs_are_forwarded_once() -> None:
