@@ -35,7 +35,8 @@ _NODES_AT_MOST = 2_000
 
 _METADATA = "_metadata"
 _MARKS = 7_654_321_000
-_MARK = re.compile(rf"\b_metadata`?\.`?file_size`? = -({_MARKS // 1000}\d{{3}})L")
+_MARK = re.compile(rf"_metadata`?\.`?file_size`? = -({_MARKS // 1000}\d{{3}})L")
+_MARK_ALONE = re.compile(rf"\(NOT \([^()']*{_MARK.pattern}\)\)")
 MENTIONS_AT_MOST = 1_000
 _SUBQUERY = "subquery("
 """Stands for a subquery in the text of an expression."""
@@ -48,15 +49,15 @@ class Mention:
     Attributes:
         parts: the name's parts, without backticks.
         start, stop: of the name in the text; ``stop`` is behind it.
-        is_named: an alias follows, or what must stand before one.
-        is_pruned: the text leaves out files of it already.
+        is_named: an alias follows.
+        stays: it is sampled or limited, so that all of its rows count, or the text leaves out files of it already.
     """
 
     parts: tuple[str, ...]
     start: int
     stop: int
     is_named: bool = False
-    is_pruned: bool = False
+    stays: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,9 +117,11 @@ def mentions(query: Any) -> list[Mention]:
         if origin.startIndex().isDefined() and origin.stopIndex().isDefined():
             start, stop = origin.startIndex().get(), origin.stopIndex().get() + 1
             above = parent.nodeName() if parent is not None else ""
-            is_named = above in ("SubqueryAlias", "UnresolvedSubqueryColumnAliases", "Sample")
-            is_pruned = parent is not None and above == "Filter" and _METADATA in parent.condition().toString().lower()
-            found.append(Mention(parts, start, stop, is_named, is_pruned))
+            is_named = above in ("SubqueryAlias", "UnresolvedSubqueryColumnAliases")
+            stays = above in ("Sample", "GlobalLimit", "LocalLimit")
+            if parent is not None and above == "Filter":
+                stays = _METADATA in parent.condition().toString().lower()
+            found.append(Mention(parts, start, stop, is_named, stays))
     free = [mention for mention in found if len(mention.parts) > 1 or mention.parts[0].lower() not in own]
     return sorted(set(free), key=lambda mention: mention.start)
 
@@ -148,15 +151,17 @@ def scans(optimized: Any) -> dict[int, list[Scan]]:
         is_table = node.getClass().getSimpleName() == "LogicalRelation"
         if not is_table or parent is None or parent.nodeName() != "Filter":
             continue
-        tests, marks = [], set()
+        tests: list[Any] = []
+        alone, inside = set[int](), set[int]()
         for test in _conjuncts(parent.condition()):
-            marked = _MARK.search(str(test.sql())) if _asks_of_file(test) else None
-            if marked is not None:
-                marks.add(int(marked[1]) - _MARKS)
-            elif test.deterministic():
-                tests.append(test)
-        for number in marks:
-            found[number].append(Scan(node, tuple(tests)))
+            if not _asks_of_file(test):
+                tests += [test] if test.deterministic() else []
+                continue
+            numbers = {int(number) - _MARKS for number in _MARK.findall(str(test.sql()))}
+            (alone if _MARK_ALONE.fullmatch(str(test.sql())) else inside).update(numbers)
+        for number in alone | inside:
+            # where a rule has made one test of several mentions' marks, what each of them is asked for cannot be told
+            found[number].append(Scan(node, () if inside else tuple(tests)))
     return dict(found)
 
 

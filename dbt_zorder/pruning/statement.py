@@ -101,7 +101,7 @@ def _pruned(spark: SparkSession, sql: str) -> Pruned:
     asked = query_of(spark, sql_parser(spark).parsePlan(sql))
     if asked is None:
         return Pruned(sql)
-    places = [place for place in mentions(asked) if not place.is_pruned]
+    places = [place for place in mentions(asked) if not place.stays]
     tables = _with_stats(spark, sql, places)
     if not tables:
         return Pruned(sql)
