@@ -145,8 +145,8 @@ def current_summary(spark: SparkSession, table: TableName) -> Summary:
 def absent(table: TableName) -> str:
     """Say that a table is not there."""
     return (
-        f"{table} does not exist. Build it first: dbt run --select {table.identifier}. (Or by the name of its model, if "
-        "that has an alias.)"
+        f"{table} does not exist. Build it first: dbt run --select {table.identifier}. (Or by the name of its "
+        "model, if that has an alias.)"
     )
 
 
