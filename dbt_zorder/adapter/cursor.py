@@ -42,8 +42,8 @@ class SessionHandle(SessionConnectionWrapper):
 
     def run(self, sql: str) -> DataFrame:
         """Return what a statement gives, from fewer files where the profile has ``zorder_prune``."""
-        session = self.session
-        return session.sql(prune_statement(session, sql).sql if self._prunes else sql)
+        text = prune_statement(self.session, sql).sql if self._prunes else sql
+        return self.session.sql(text)  # asked for once more, as the run may have been cancelled meanwhile
 
     def fetchmany(self, size: int) -> list[Row]:
         """Return the first rows of the query, where dbt limits them."""

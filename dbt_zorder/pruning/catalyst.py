@@ -37,7 +37,7 @@ _METADATA = "_metadata"
 _MARKS = 7_654_321_000
 _MARK = re.compile(rf"_metadata`?\.`?file_size`? = -({_MARKS // 1000}\d{{3}})L")
 _MARK_ALONE = re.compile(rf"\(NOT \([^()']*{_MARK.pattern}\)\)")
-MENTIONS_AT_MOST = 1_000
+MENTIONS_AT_MOST = 100
 _SUBQUERY = "subquery("
 """Stands for a subquery in the text of an expression."""
 
@@ -50,7 +50,7 @@ class Mention:
         parts: the name's parts, without backticks.
         start, stop: of the name in the text; ``stop`` is behind it.
         is_named: an alias follows.
-        stays: it is sampled or limited, so that all of its rows count, or the text leaves out files of it already.
+        stays: the text around it leaves no room for a subquery: it has options, or a limit by TABLESAMPLE.
     """
 
     parts: tuple[str, ...]
@@ -92,6 +92,8 @@ def query_of(spark: SparkSession, parsed: Any) -> Any | None:
     """Return the query that a parsed statement is, or whose rows it keeps; None if there is none."""
     if parsed.getClass().getSimpleName() in _QUERY_OF:
         return parsed.query()
+    if parsed.getClass().getSimpleName() == "InsertIntoDir":
+        return parsed.child()
     loader = class_named(jvm_of(spark), "py4j.reflection.TypeUtil")
     return None if any(loader.isInstanceOf(kind, parsed) for kind in _NOT_QUERIES) else parsed
 
@@ -103,24 +105,29 @@ def executed(spark: SparkSession, query: Any) -> Any:
 
 
 def mentions(query: Any) -> list[Mention]:
-    """Return where a parsed query names relations that are not its own CTEs, in the order of the text."""
+    """Return where a parsed query names relations that are not its own CTEs, in the order of the text.
+
+    Raises:
+        UnfitError: it takes a sample.
+    """
     found: list[Mention] = []
     own: set[str] = set()
-    for node, parent in _nodes(query, with_ctes=True):
+    for node, parent in nodes(query, with_ctes=True):
         name = node.nodeName()
         if name == "UnresolvedWith":
-            own.update(alias.alias().lower() for alias in _items(node.innerChildren()))
+            own.update(alias.alias().lower() for alias in items(node.innerChildren()))
+        if name == "Sample":
+            msg = "it takes a sample, which is another where other rows are read"
+            raise UnfitError(msg)
         if name != "UnresolvedRelation":
             continue
         origin = node.origin()
-        parts = tuple(str(part) for part in _items(node.multipartIdentifier()))
+        parts = tuple(str(part) for part in items(node.multipartIdentifier()))
         if origin.startIndex().isDefined() and origin.stopIndex().isDefined():
             start, stop = origin.startIndex().get(), origin.stopIndex().get() + 1
             above = parent.nodeName() if parent is not None else ""
             is_named = above in ("SubqueryAlias", "UnresolvedSubqueryColumnAliases")
-            stays = above in ("Sample", "GlobalLimit", "LocalLimit")
-            if parent is not None and above == "Filter":
-                stays = _METADATA in parent.condition().toString().lower()
+            stays = above in ("GlobalLimit", "LocalLimit") or not node.options().isEmpty()
             found.append(Mention(parts, start, stop, is_named, stays))
     free = [mention for mention in found if len(mention.parts) > 1 or mention.parts[0].lower() not in own]
     return sorted(set(free), key=lambda mention: mention.start)
@@ -132,7 +139,7 @@ def cached_parts(spark: SparkSession, execution: Any) -> int:
     if session.sharedState().cacheManager().isEmpty():
         return 0
     parts = execution.withCachedData()
-    return sum(node.getClass().getSimpleName() == "InMemoryRelation" for node, _ in _nodes(parts))
+    return sum(node.getClass().getSimpleName() == "InMemoryRelation" for node, _ in nodes(parts))
 
 
 def mark(number: int) -> str:
@@ -147,7 +154,7 @@ def scans(optimized: Any) -> dict[int, list[Scan]]:
         UnfitError: there is too much of it.
     """
     found: dict[int, list[Scan]] = defaultdict(list)
-    for node, parent in _nodes(optimized):
+    for node, parent in nodes(optimized):
         is_table = node.getClass().getSimpleName() == "LogicalRelation"
         if not is_table or parent is None or parent.nodeName() != "Filter":
             continue
@@ -205,7 +212,7 @@ def _columns_of(scan: Scan) -> list[str]:
     return [quote_name(*leaf.path) for leaf in leaves if leaf.path[0] in names]
 
 
-def _nodes(plan: Any, *, with_ctes: bool = False) -> Iterator[tuple[Any, Any | None]]:
+def nodes(plan: Any, *, with_ctes: bool = False) -> Iterator[tuple[Any, Any | None]]:
     """Yield all nodes of a plan and of its subqueries, each with the one above it."""
     waiting: list[tuple[Any, Any | None]] = [(plan, None)]
     for _ in range(_NODES_AT_MOST):
@@ -213,10 +220,10 @@ def _nodes(plan: Any, *, with_ctes: bool = False) -> Iterator[tuple[Any, Any | N
             return
         node, parent = waiting.pop()
         yield node, parent
-        waiting.extend((child, node) for child in _items(node.children()))
-        waiting.extend((inner, None) for inner in _items(node.subqueries()))
+        waiting.extend((child, node) for child in items(node.children()))
+        waiting.extend((inner, None) for inner in items(node.subqueries()))
         if with_ctes and node.nodeName() == "UnresolvedWith":
-            waiting.extend((inner, None) for inner in _items(node.innerChildren()))
+            waiting.extend((inner, None) for inner in items(node.innerChildren()))
     if waiting:
         msg = f"the query has more than {_NODES_AT_MOST:,} steps"
         raise UnfitError(msg)
@@ -257,10 +264,10 @@ def _without_qualifiers(test: Any) -> str:
 
 
 def _references(test: Any) -> list[Any]:
-    return list(_items(test.references().toSeq()))
+    return list(items(test.references().toSeq()))
 
 
-def _items(sequence: Any) -> Iterator[Any]:
+def items(sequence: Any) -> Iterator[Any]:
     """Yield the items of a Scala sequence."""
     iterator = sequence.iterator()
     while iterator.hasNext():

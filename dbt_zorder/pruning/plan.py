@@ -73,18 +73,34 @@ class Plan:
         return self.accepted if self.pruned is None else self.pruned
 
 
-def make_plan(spark: SparkSession, table: str, predicate: str, *, alias: str | None = None, each: bool = False) -> Plan:
+def make_plan(
+    spark: SparkSession,
+    table: str,
+    predicate: str,
+    *,
+    alias: str | None = None,
+    each: bool = False,
+    zoned: bool = False,
+) -> Plan:
     """Return how to answer ``predicate`` on ``table``.
+
+    Args:
+        spark: the reader's session.
+        table: as ``scan`` takes it.
+        predicate: as ``scan`` takes it.
+        alias: by which columns may be qualified.
+        each: tell of every file what is known.
+        zoned: a constant in it may depend on the time zone, though its text no longer says so.
 
     Raises:
         PredicateError, ColumnError: the predicate is wrong. Nothing else is ever raised by pruning itself; an unknown
             table is Spark's own error.
     """
     with active(spark):
-        return _plan(spark, table, predicate, alias, each)
+        return _plan(spark, table, predicate, alias, each, zoned)
 
 
-def _plan(spark: SparkSession, table: str, predicate: str, alias: str | None, each: bool) -> Plan:
+def _plan(spark: SparkSession, table: str, predicate: str, alias: str | None, each: bool, zoned: bool) -> Plan:
     parsed = parse(predicate)
     frame = spark.table(quoted(table))
     facts = facts_of(spark, table, frame)
@@ -111,7 +127,7 @@ def _plan(spark: SparkSession, table: str, predicate: str, alias: str | None, ea
         names = Names(
             frame.schema, case_sensitive(spark), facts.qualifiers, hidden(spark, REPEATABLE.intersection(calls))
         )
-        plan = _pruned(spark, plan, read(parsed, names), predicate, meant, each)
+        plan = _pruned(spark, plan, read(parsed, names), predicate, meant, each, zoned)
         if plan.exclusion is not None and settings_of(spark) != meant:
             return _full(_with(plan, exclusion=None, pruned=None), "another thread changed Spark's settings meanwhile")
         return plan
@@ -121,7 +137,9 @@ def _plan(spark: SparkSession, table: str, predicate: str, alias: str | None, ea
         return _full(plan, f"pruning failed: {first_line(exc)}")
 
 
-def _pruned(spark: SparkSession, plan: Plan, tree: Node, predicate: str, meant: Settings, each: bool) -> Plan:
+def _pruned(
+    spark: SparkSession, plan: Plan, tree: Node, predicate: str, meant: Settings, each: bool, zoned: bool
+) -> Plan:
     if was_on(meant, ESCAPED_LITERALS):
         return _full(plan, f"{ESCAPED_LITERALS} is on, so strings are not what they look like")
     if any(name.lower() == _METADATA for name in plan.table.columns):
@@ -163,7 +181,7 @@ def _pruned(spark: SparkSession, plan: Plan, tree: Node, predicate: str, meant: 
     if decision.excluded and not worthwhile(decision.rows, decision.kept_rows):
         return _with(plan, condition=condition, decision=_all_kept(decision), reason="too few rows could be left out")
     exclusion = exclude(decision.excluded, decision.kept_paths)
-    sql = pinned(spark, exclusion.sql, meant, zoned=of_zone(tree)) if exclusion.sql else None
+    sql = pinned(spark, exclusion.sql, meant, zoned=zoned or of_zone(tree)) if exclusion.sql else None
     plan = _with(plan, condition=condition, decision=replace(decision, excluded=exclusion.files), exclusion=sql)
     if sql is not None:
         not_sparks = hidden(spark, own_calls([sql]) - ours)

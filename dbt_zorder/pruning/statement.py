@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,12 +26,19 @@ from dbt_zorder.pruning.catalyst import (
     query_of,
     scans,
 )
+from dbt_zorder.pruning.meaning import settings_of
 from dbt_zorder.pruning.plan import VARIABLE, Plan, make_plan
 from dbt_zorder.pruning.stats_source import first_line, read_stats
-from dbt_zorder.pruning.table_facts import facts_of
+from dbt_zorder.pruning.steady import check_text, day_of, names_whole, today
+from dbt_zorder.pruning.table_facts import TableFacts, facts_of
 from dbt_zorder.sql import quote_name
 
 _LOG = logging.getLogger("dbt_zorder")
+_KEYWORD = re.compile(r"\btable\s*\Z", re.IGNORECASE)
+"""Behind which no subquery may stand."""
+
+_SCANS_AT_MOST = 40
+_CHARACTERS_AT_MOST = 50_000
 
 
 @dataclass(frozen=True)
@@ -90,58 +98,78 @@ def prune_statement(spark: SparkSession, sql: str) -> Pruned:
         pruned = Pruned(sql, reason=str(exc))
     except Exception as exc:  # any doubt is a full read
         pruned = Pruned(sql, reason=f"pruning failed: {first_line(exc)}")
-    for read in pruned.reads:
-        _LOG.info("%s: %d of %d files are read", read.table, read.files_read, read.files)
+    for line in dict.fromkeys(
+        f"{read.table}: {read.files_read} of {read.files} files are read" for read in pruned.reads
+    ):
+        _LOG.info(line)
     if pruned.reason:
         _LOG.debug("all files are read: %s", pruned.reason)
     return pruned
 
 
 def _pruned(spark: SparkSession, sql: str) -> Pruned:
+    meant = settings_of(spark)
     asked = query_of(spark, sql_parser(spark).parsePlan(sql))
     if asked is None:
         return Pruned(sql)
-    places = [place for place in mentions(asked) if not place.stays]
-    tables = _with_stats(spark, sql, places)
+    tables = _with_stats(spark, sql, mentions(asked))
     if not tables:
         return Pruned(sql)
-    found = _scans(spark, sql, asked, list(tables))
-    plans = {place: _plans(spark, tables[place], found.get(number, [])) for number, place in enumerate(tables)}
+    check_text(sql)
+    found, day = _scans(spark, sql, asked, tables)
+    known: dict[tuple[str, str], Plan] = {}
+    plans = {
+        place: _plans(spark, table.sql, found.get(n, []), known) for n, (place, table) in enumerate(tables.items())
+    }
+    if settings_of(spark) != meant or (day is not None and today(spark) != day):
+        msg = "another thread changed Spark's settings meanwhile, or the day has ended"
+        raise UnfitError(msg)
     chosen = {place: plan for place, plan in plans.items() if not isinstance(plan, str)}
-    tests = {place: " OR ".join(dict.fromkeys(str(plan.exclusion) for plan in chosen[place])) for place in chosen}
-    reasons = [f"{tables[place]}: {reason}" for place, reason in plans.items() if isinstance(reason, str)]
-    reads = tuple(_read_of(tables[place], chosen[place]) for place in chosen)
-    return Pruned(_filtered(sql, tests), reads, "" if reads else "; ".join(dict.fromkeys(reasons)))
+    # on another day the constants are others, so all files are read: Spark finds out before it lists them
+    also = [] if day is None else [f"NOT (current_date() <=> {day})"]
+    tests = {
+        place: " OR ".join(dict.fromkeys([*also, *(str(plan.exclusion) for plan in chosen[place])])) for place in chosen
+    }
+    reasons = [f"{tables[place].sql}: {reason}" for place, reason in plans.items() if isinstance(reason, str)]
+    reads = tuple(_read_of(tables[place].sql, chosen[place]) for place in chosen)
+    return Pruned(_filtered(sql, tests, tables), reads, "" if reads else "; ".join(dict.fromkeys(reasons)))
 
 
-def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dict[Mention, str]:
-    """Return the mentions of tables that have statistics, with the tables' quoted names."""
-    found: dict[Mention, str] = {}
-    known: dict[str, bool] = {}
+def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dict[Mention, TableFacts]:
+    """Return the mentions of tables that have statistics, where a subquery may stand in place of the table."""
+    found: dict[Mention, TableFacts] = {}
+    known: dict[str, TableFacts | None] = {}
     for place in places[:MENTIONS_AT_MOST]:
-        if tuple(split_name(sql[place.start : place.stop])) != place.parts:
-            msg = "the place of a table in its text is not where Spark says"
-            raise UnfitError(msg)
+        is_spelled = tuple(split_name(sql[place.start : place.stop])) == place.parts
+        if place.stays or not is_spelled or _KEYWORD.search(sql, 0, place.start) or names_whole(sql, place.parts[-1]):
+            continue
         table = quote_name(*place.parts)
         if table not in known:
-            known[table] = _has_stats(spark, table)
-        if known[table]:
-            found[place] = table
+            known[table] = _facts_with_stats(spark, table)
+        facts = known[table]
+        if facts is not None:
+            found[place] = facts
     return found
 
 
-def _has_stats(spark: SparkSession, table: str) -> bool:
+def _facts_with_stats(spark: SparkSession, table: str) -> TableFacts | None:
     try:
         facts = facts_of(spark, table, spark.table(table))
     except Exception:  # there is no such table, which is for Spark to say
-        return False
-    return facts.provider == "parquet" and read_stats(spark, facts).frame is not None
+        return None
+    return facts if facts.provider == "parquet" and read_stats(spark, facts).frame is not None else None
 
 
-def _scans(spark: SparkSession, sql: str, asked: Any, places: Sequence[Mention]) -> dict[int, list[Scan]]:
-    """Return what the query reads of each mention, in a text where each has a mark that Spark carries along."""
-    text = _filtered(sql, {place: mark(number) for number, place in enumerate(places)})
+def _scans(
+    spark: SparkSession, sql: str, asked: Any, tables: Mapping[Mention, TableFacts]
+) -> tuple[dict[int, list[Scan]], str | None]:
+    """Return what the query reads of each mention, in a text where each has a mark that Spark carries along.
+
+    Behind it stands the day by which it is so, if it asks for the day.
+    """
+    text = _filtered(sql, {place: mark(number) for number, place in enumerate(tables)}, tables)
     marked = executed(spark, query_of(spark, sql_parser(spark).parsePlan(text)))
+    day = day_of(spark, marked.analyzed(), sql)
     plain = executed(spark, asked)
     if not marked.analyzed().schema().equals(plain.analyzed().schema()):
         msg = "it does not give the same columns where its tables are filtered"
@@ -149,48 +177,56 @@ def _scans(spark: SparkSession, sql: str, asked: Any, places: Sequence[Mention])
     if cached_parts(spark, plain) > cached_parts(spark, marked):
         msg = "a part of it is in Spark's cache"
         raise UnfitError(msg)
-    return scans(marked.optimizedPlan())
+    found = scans(marked.optimizedPlan())
+    if sum(map(len, found.values())) > _SCANS_AT_MOST:
+        msg = f"it reads z-ordered tables more than {_SCANS_AT_MOST} times, and each takes a tenth of a second to plan"
+        raise UnfitError(msg)
+    return found, day
 
 
-def _filtered(sql: str, tests: Mapping[Mention, str]) -> str:
+def _filtered(sql: str, tests: Mapping[Mention, str], tables: Mapping[Mention, TableFacts]) -> str:
     """Return a text that reads, where a table is mentioned, those of its rows for which a test holds."""
     for place in sorted(tests, key=lambda place: place.start, reverse=True):
-        name = "" if place.is_named else f" AS {quote_name(place.parts[-1])}"
+        # as the catalog spells it, which is what columns are qualified by
+        own = tables[place].qualifiers[-1][-1] if tables[place].qualifiers else place.parts[-1]
+        name = "" if place.is_named else f" AS {quote_name(own)}"
         table = sql[place.start : place.stop]
         sql = f"{sql[: place.start]}(SELECT * FROM {table} WHERE ({tests[place]})){name}{sql[place.stop :]}"
     return sql
 
 
-def _plans(spark: SparkSession, table: str, found: Sequence[Scan]) -> list[Plan] | str:
+def _plans(
+    spark: SparkSession, table: str, found: Sequence[Scan], known: dict[tuple[str, str], Plan]
+) -> list[Plan] | str:
     """Return how each read of a mention leaves files out; a text that says why, if one of them leaves out none."""
     if not found:
         return "no row of it is used"
     plans: list[Plan] = []
     for scan in found:
-        plan = _plan(spark, table, scan)
-        if isinstance(plan, str):
-            return plan
+        texts = scan.texts()
+        if not texts:
+            return "all of its rows are used"
+        predicate = " AND ".join(texts)
+        if len(predicate) > _CHARACTERS_AT_MOST:
+            return "what it asks of the rows is too long a text"
+        if (table, predicate) not in known:
+            known[table, predicate] = _plan(spark, table, texts)
+        plan = known[table, predicate]
+        if plan.exclusion is None:
+            return plan.reason
+        if not is_weaker(spark, plan.accepted, scan):
+            return "Spark does not confirm the text of what it asks of the rows"
         plans.append(plan)
     return plans
 
 
-def _plan(spark: SparkSession, table: str, scan: Scan) -> Plan | str:
-    texts = scan.texts()
-    if not texts:
-        return "all of its rows are used"
+def _plan(spark: SparkSession, table: str, texts: Sequence[str]) -> Plan:
     try:
-        plan = make_plan(spark, table, " AND ".join(texts))
+        return make_plan(spark, table, " AND ".join(texts), zoned=True)
     except ZorderError:  # one of them has no text that Spark reads back
         frame = spark.table(table)
         texts = [text for text in texts if _is_valid(frame, text)]
-        if not texts:
-            return "what it asks of the rows has no text that Spark reads back"
-        plan = make_plan(spark, table, " AND ".join(texts))
-    if plan.exclusion is None:
-        return plan.reason
-    if not is_weaker(spark, plan.accepted, scan):
-        return "Spark does not confirm the text of what it asks of the rows"
-    return plan
+        return make_plan(spark, table, " AND ".join(texts or ["TRUE"]), zoned=True)
 
 
 def _is_valid(frame: DataFrame, text: str) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.pruning import prune_statement, query
+from dbt_zorder.pruning import prune_statement, query, statement
+from dbt_zorder.pruning.steady import today
 from tests.unit.pruning.helpers import files_read
 
 T = "pruning_unit.t"
@@ -28,10 +29,7 @@ PRUNED = [
     (f"select a from {T} where a = 1 union all select a from {T} where a = 999", 2),
     (f"select a from {T} where b = 4 and exists (select 1 from {T} y where y.a = 5)", 2),
     (f"with c as (select a, b from {T}) select 1 from c where a = 1 union all select 2 from c where b = 999", 2),
-    (f"with c as (select a, rand() r from {T}) select c.a from c, c d where c.a = d.a and d.a = 9", 16),
-    (f"select * from {T} where a = 5 and rand() < 2", 1),
     (f"select a from {T} where a = 5 union all select a from {T}", 9),
-    (f"select a from {T} x where a = 5 union select a from {T} where _metadata.file_size > 0 and a = 7", 9),
     (f"select a from {T} where a = 5 and false union all select a from {T} where a = 6", 1),
     (f"select a from {T} where b = (select max(a) from {T} where s = 'k0008') and a < 10", 2),
     (f"select a, (select max(b) from {T} i where i.d = date '2024-01-03') from {T} where a = 4", 2),
@@ -51,6 +49,13 @@ PRUNED = [
     (f"select a from (select * from {T} where b >= 990 and b < 995) t", 1),
     (f"select a from {T} where case when a = 5 then true else false end and b < 130", 2),
     (f"select o.a from {T} o join {T} tablesample (5 rows) s on o.a = 5 and s.b >= 0", 9),
+    (f"select collect_list(a), first(s), max(b) from {T} where a = 5", 1),
+    (f"select a from {T} where d < current_date() - 100000", 0),
+    (f"select a, current_date() from {T} where a = 5 and d <= current_date()", 1),
+    (f"select /*+ broadcast(t) */ t.a from {T} join (values (5)) v(k) on t.a = v.k and t.a = 5", 1),
+    (f"table {T} union all select * from {T} where a = 5", 9),
+    (f"select a from pruning_unit . t where a = 5 union all select a from {T} where a = 5", 9),
+    (f"with t as (select a from {T} where a = 5) select t.a from t", 1),
     (f"select o.a from {T} o, lateral (select o.b + 1 as c) where o.a = 5", 1),
 ]
 
@@ -71,14 +76,39 @@ WHOLE = [
     (f"select * from {T} where a is not null", "all of its rows"),
     (f"select * from {T} where upper(s) = 'K0005'", "every file"),
     (f"select a from {T} where (a, s) in ((5, 'k0005'), (6, 'x'))", "NAMED_STRUCT"),
-    (f"select * from {T} where a = 5 or a = rand()", "all of its rows"),
-    (f"select * from {T} tablesample (50 percent) where a = 5", ""),
+    (f"select * from {T} where a = 5 and a < 9 + rand()", "Rand gives"),
+    (f"select a, uuid() from {T} where a = 5", "Uuid gives"),
+    (f"select a, (select max(x) + rand(7) from values (1) v(x)) from {T} where a = 5", "Rand gives"),
+    (f"select monotonically_increasing_id() from {T} where a = 5", "gives"),
+    (f"select input_file_name() from {T} where a = 5", "gives"),
+    (f"select * from {T} tablesample (50 percent) where a = 5", "takes a sample"),
+    (f"select * from (select * from {T} where a = 5) tablesample (50 percent) repeatable (1)", "takes a sample"),
+    (f"select a from {T} where ts < current_timestamp() and a = 5", "CurrentTimestamp"),
+    (f"select a from {T} where ts < now() - interval 20 years", "Now"),
+    (f"select a from {T} where d = 'today'", "by a text"),
+    (f"select a from {T} where d < DATE 'Tomorrow ' and a = 5", "by a text"),
+    (f"select a from {T} where ts > '09:00' and a = 5", "by a text"),
+    (f"select a from {T} where s = current_user() and a = 5", "CurrentUser"),
+    (f"select a from {T} where a = 5 and exists (select 1 where current_database() = 'x')", "CurrentDatabase"),
     (f"select a from (select * from {T} limit 10) where a = 5", "all of its rows"),
     (f"select v.k from (values (3)) v(k) left join {T} o on o.a = v.k where o.a is null or o.a = 5", "all of its rows"),
-    (f"select a, _metadata.file_name from {T} where a = 5", "_metadata"),
-    (f"select pruning_unit.t.a from {T} where a = 5", "t"),
+    (f"select a, _metadata.file_name from {T} where a = 5", "asks for _metadata"),
+    (
+        f"select 1 from {T} o where exists (select 1 from {T} where _METADATA.file_name > '' and a = 5)",
+        "asks for _metadata",
+    ),
+    (f"select pruning_unit.t.a from {T} where a = 5", ""),
+    (f"select `pruning_unit` . /* x */ `T`.a from {T} where a = 5", ""),
+    (f"select pruning_unit.t.* from {T} where a = 5", ""),
+    (
+        f"select 1 from (select struct(struct(5 a) t) pruning_unit) where exists (from {T} where pruning_unit.t.a = b)",
+        "",
+    ),
+    (f"select /*+ broadcast({T}) */ t.a from {T} join (values (5)) v(k) on t.a = v.k and t.a = 5", ""),
     (f"select a from {T} where s = '${{x}}'", "${...}"),
-    (f"select a from {T} where _metadata.file_size > 0 and a = 5", ""),
+    (f"select a from {T} where _metadata.file_size > 0 and a = 5", "asks for _metadata"),
+    (" union all ".join(f"select a from {T} where a = {n}" for n in range(41)), "more than 40 times"),
+    (f"select a from {T} where a in ({', '.join(map(str, range(20000)))})", "too long"),
     (f"select sum(a) over (order by b) from {T} qualify a = 5", ""),
 ]
 
@@ -153,6 +183,46 @@ def test_a_time_that_a_clock_shows_twice_is_not_taken_for_the_other(spark: Spark
         spark.conf.set("spark.sql.session.timeZone", before)
 
 
+def test_files_of_another_day_zone_or_variable_are_not_taken_for_those_of_this(spark: SparkSession, table: str) -> None:
+    pruned = prune_statement(spark, f"select count(*) from {T} where d > current_date()")
+    assert pruned.reads
+    assert files_read(spark.sql(pruned.sql)) == 0
+    another = pruned.sql.replace(today(spark), "DATE '2020-02-02'")
+    assert files_read(spark.sql(another)) == 8
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    sql = f"select count(*) from {T} where b = cast(unix_timestamp('1970-01-01 01:00:00') / 60 as bigint)"
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    try:
+        chosen = prune_statement(spark, sql)
+        assert chosen.reads
+        spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+        assert spark.sql(chosen.sql).collect() == spark.sql(sql).collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    spark.sql("declare variable chosen_k int default 5")
+    try:
+        assert "has variables" in prune_statement(spark, f"select a from {T} where a = chosen_k").reason
+    finally:
+        spark.sql("drop temporary variable chosen_k")
+
+
+def test_a_setting_that_changes_meanwhile_leaves_all_files(
+    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter(range(100))
+    monkeypatch.setattr(statement, "settings_of", lambda _: (str(next(answers)),))
+    assert "meanwhile" in prune_statement(spark, f"select a from {T} where a = 5").reason
+
+
+def test_a_view_that_asks_for_the_day_in_words(spark: SparkSession, table: str) -> None:
+    spark.sql(f"create view pruning_unit.late as select a, d from {T} where d > 'tomorrow'")
+    try:
+        sql = f"select o.a from {T} o join pruning_unit.late l on o.d = l.d"
+        assert "by a text" in prune_statement(spark, sql).reason
+    finally:
+        spark.sql("drop view pruning_unit.late")
+
+
 def test_a_view_is_read_in_full_and_counts_as_a_read_of_its_table(spark: SparkSession, table: str) -> None:
     spark.sql(f"create view pruning_unit.late as select * from {T} where b > 990")
     try:
@@ -180,5 +250,5 @@ def test_a_temporary_view_hides_the_table_of_its_name(spark: SparkSession, table
 def test_it_is_said_what_is_read(spark: SparkSession, table: str, caplog: pytest.LogCaptureFixture) -> None:
     logging.getLogger("dbt_zorder").propagate = True
     with caplog.at_level(logging.INFO, "dbt_zorder"):
-        prune_statement(spark, f"select * from {T} where a = 5")
-    assert "`pruning_unit`.`t`: 1 of 8 files are read" in caplog.messages
+        prune_statement(spark, f"select * from {T} where a = 5 union all select * from {T} where a = 5")
+    assert [line for line in caplog.messages if "are read" in line] == ["`pruning_unit`.`t`: 1 of 8 files are read"]

@@ -1,0 +1,120 @@
+"""Whether a statement means the same when it runs as when its files are chosen, and what its own text may hide.
+
+Spark's optimizer has worked out all constants by the time that it tells what a table is asked for: nothing in
+``DATE '2026-11-25'`` says that it was ``current_date()``. So it is the analyzed plan that is looked at, with the views
+in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.jvm import class_named, jvm_of
+from dbt_zorder.pruning.catalyst import UnfitError, items, nodes
+
+_PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
+_BY_ORDER = frozenset({"AnyValue", "CollectList", "CollectSet", "First", "Last", "ListAgg", "Mode"})
+"""Aggregates that Spark calls not deterministic because rows come in any order, as they do without pruning."""
+
+_CLOCK_TEXT = re.compile(r"""['"]\s*(?:now|today|tomorrow|yesterday|T?\d{1,2}:)""", re.IGNORECASE)
+"""Begins a text that, as a date or a time, is another on another day."""
+
+_COMMENT = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
+_HINT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
+
+
+def check_text(sql: str) -> None:
+    """Find out whether a statement names what it would no longer see of a table behind a subquery.
+
+    Raises:
+        UnfitError: it names the files of rows.
+    """
+    if "_metadata" in sql.lower():
+        msg = "it asks for _metadata itself"
+        raise UnfitError(msg)
+
+
+def names_whole(sql: str, table: str) -> bool:
+    """Tell whether a column or a hint names a table by its schema, as ``db.t.c``: behind a subquery it is but ``t``.
+
+    Args:
+        sql: the statement.
+        table: the last part of the table's name.
+    """
+    name = rf"`?{re.escape(table)}`?"
+    if re.search(rf"\.{_COMMENT}{name}{_COMMENT}\.", sql, re.IGNORECASE | re.DOTALL):
+        return True
+    return any(re.search(rf"\.{_COMMENT}{name}(?!\w)", hint[1], re.IGNORECASE) for hint in _HINT.finditer(sql))
+
+
+def day_of(spark: SparkSession, analyzed: Any, sql: str) -> str | None:
+    """Return the day by which files are chosen, as SQL, where a statement asks for the day; None if it asks for none.
+
+    Args:
+        spark: the session.
+        analyzed: the statement's plan.
+        sql: its text.
+
+    Raises:
+        UnfitError: what it gives depends on chance, on which rows are read together, on the moment, or on a variable.
+    """
+    session: Any = spark._jsparkSession
+    if not session.sessionState().catalogManager().tempVariableManager().isEmpty():
+        msg = "the session has variables, which may be set before it runs"
+        raise UnfitError(msg)
+    if not analyzed.deterministic():
+        for name in _of_chance(analyzed):
+            if name not in _BY_ORDER:
+                msg = f"what {name} gives depends on which rows are read"
+                raise UnfitError(msg)
+    texts = [sql, *_views(analyzed)]
+    asked = set(_clocks(spark, analyzed))
+    if any(map(_CLOCK_TEXT.search, texts)) or not asked <= {"CurrentDate"}:
+        msg = f"it depends on the moment, or on the session: {', '.join(sorted(asked)) or 'by a text'}"
+        raise UnfitError(msg)
+    return today(spark) if asked else None
+
+
+def today(spark: SparkSession) -> str:
+    """Return the day in the session's time zone, as SQL."""
+    return f"DATE '{spark.sql('SELECT CAST(current_date() AS STRING)').collect()[0][0]}'"
+
+
+def _of_chance(plan: Any) -> Iterator[str]:
+    """Yield the classes of those expressions that are not deterministic by themselves."""
+    waiting = [part for node, _ in nodes(plan) for part in items(node.expressions()) if not part.deterministic()]
+    while waiting:
+        part = waiting.pop()
+        inner = [child for child in items(part.children()) if not child.deterministic()]
+        waiting += inner
+        if not inner and not _is_subquery(part):
+            yield str(part.getClass().getSimpleName())
+
+
+def _is_subquery(part: Any) -> bool:
+    """Tell whether an expression is a query, whose own expressions are looked at as such."""
+    return "Subquery" in part.getClass().getSimpleName() or part.getClass().getSimpleName() in ("Exists", "ListQuery")
+
+
+def _clocks(spark: SparkSession, plan: Any) -> Iterator[str]:
+    """Yield the classes of those expressions that ask for the moment, the user or the place."""
+    current = class_named(jvm_of(spark), _PATTERNS).CURRENT_LIKE()
+    if not plan.containsPattern(current):
+        return
+    waiting = [part for node, _ in nodes(plan) for part in items(node.expressions()) if part.containsPattern(current)]
+    while waiting:
+        part = waiting.pop()
+        inner = [child for child in items(part.children()) if child.containsPattern(current)]
+        waiting += inner
+        if not inner and not _is_subquery(part):
+            yield str(part.getClass().getSimpleName())
+
+
+def _views(plan: Any) -> Iterator[str]:
+    for node, _ in nodes(plan):
+        if node.getClass().getSimpleName() == "View" and node.desc().viewText().isDefined():
+            yield str(node.desc().viewText().get())
