@@ -11,7 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import sqlglot
 from pyspark.sql import SparkSession
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined,unused-ignore]
 
 from dbt_zorder.jvm import class_named, jvm_of
 from dbt_zorder.pruning.catalyst import UnfitError, items, nodes
@@ -24,6 +26,9 @@ _CLOCK_TEXT = re.compile(r"""['"]\s*(?:now|today|tomorrow|yesterday|T?\d{1,2}:)"
 """Begins a text that, as a date or a time, is another on another day."""
 
 _COMMENT = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
+_RAW = re.compile(r"""\br['"]""", re.IGNORECASE)
+"""Begins a text in which a backslash is one, of whose end sqlglot may think otherwise."""
+
 _HINT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
 
 
@@ -46,9 +51,29 @@ def names_whole(sql: str, table: str) -> bool:
         table: the last part of the table's name.
     """
     name = rf"`?{re.escape(table)}`?"
-    if re.search(rf"\.{_COMMENT}{name}{_COMMENT}\.", sql, re.IGNORECASE | re.DOTALL):
+    if any(re.search(rf"\.\s*{name}(?!\w)", hint[1], re.IGNORECASE) for hint in _HINT.finditer(sql)):
         return True
-    return any(re.search(rf"\.{_COMMENT}{name}(?!\w)", hint[1], re.IGNORECASE) for hint in _HINT.finditer(sql))
+    if not re.search(rf"\.{_COMMENT}{name}{_COMMENT}\.", sql, re.IGNORECASE | re.DOTALL):
+        return False
+    # dbt's own comment before each statement names the project, which may be called as the table is
+    words = _words(sql)
+    if words is None:
+        return True
+    return any(
+        one == next_but_one == "." and word.lower() == table.lower()
+        for one, word, next_but_one in zip(words, words[1:], words[2:], strict=False)
+    )
+
+
+def _words(sql: str) -> list[str] | None:
+    """Return the words of a statement without comments; None if they are not known for certain."""
+    if _RAW.search(sql):
+        return None
+    try:
+        tokens = sqlglot.tokenize(sql, read="spark")
+    except Exception:  # a form that sqlglot does not know
+        return None
+    return ["''" if token.token_type is TokenType.STRING else token.text for token in tokens]
 
 
 def day_of(spark: SparkSession, analyzed: Any, sql: str) -> str | None:

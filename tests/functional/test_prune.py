@@ -55,7 +55,7 @@ class TestPlainSqlIsPruned:
 
     @pytest.fixture(scope="class")
     def built(self, project: Any) -> Any:
-        run_dbt(["run", "-s", "orders"])
+        run_dbt(["run", "-s", "path:models/orders.sql"])
         return project
 
     def _rows(self, project: Any, model: str) -> int:
@@ -75,7 +75,7 @@ class TestPlainSqlIsPruned:
         run_dbt(["run", "-s", "looked"])
         made = built.run_sql("show create table {schema}.looked", fetch="one")[0]
         assert "_metadata" not in made
-        run_dbt(["run", "-s", "orders"])
+        run_dbt(["run", "-s", "path:models/orders.sql"])
         assert self._rows(built, "looked") == 8
 
     @pytest.mark.parametrize("model", ["added", "added_zordered"])
@@ -102,6 +102,11 @@ class TestPlainSqlIsPruned:
         (tests / "none_of_it.sql").write_text("select * from {{ ref('orders') }} where customer = 7 and id < 0")
         _, log = run_dbt_and_capture(["test", "-s", "none_of_it"])
         assert _read(log, built.test_schema)
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        # dbt names the project in a comment before each statement: model.orders.plain
+        return {"name": "orders"}
 
     def test_an_error_is_that_of_the_text_as_it_was_written(self, built: Any) -> None:
         wrong = Path(built.project_root) / "models" / "wrong.sql"

@@ -25,6 +25,10 @@ def _analyzed(spark: SparkSession, sql: str) -> Any:
         ("select /*+ merge(x, db.t) */ 1 from db.t", True),
         ("select /*+ merge(t, db.tt) */ 1 from db.t", False),
         ("select /* db.t */ 1 from db.t", False),
+        ('/* {"node_id": "model.t.x"} */ select t.a from db.t -- db.t.a', False),
+        ("select 'db.t.a' from db.t where s = 'it''s \\' -- db.t.a'", False),
+        ("select r'\\', db.t.a, '' from db.t", True),
+        ("select '/*', db.t.a, '*/' from db.t", True),
     ],
 )
 def test_a_name_with_its_schema_is_found(sql: str, whole: bool) -> None:
