@@ -25,7 +25,7 @@ _BY_ORDER = frozenset({"AnyValue", "CollectList", "CollectSet", "First", "Last",
 _CLOCK_TEXT = re.compile(r"""['"]\s*(?:now|today|tomorrow|yesterday|T?\d{1,2}:)""", re.IGNORECASE)
 """Begins a text that, as a date or a time, is another on another day."""
 
-_COMMENT = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
+_COMMENT = r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n)*"
 _RAW = re.compile(r"""\br['"]""", re.IGNORECASE)
 """Begins a text in which a backslash is one, of whose end sqlglot may think otherwise."""
 
