@@ -23,7 +23,7 @@ from tests.soundness.world import COLUMNS, LEAVES, make_world
 from tests.support import settings
 
 SEED = int(os.environ.get("SEED") or random.SystemRandom().randrange(10**6))
-COUNT = int(os.environ.get("SOAK_T9") or 24)
+COUNT = int(os.environ.get("SOAK_T9") or 16)
 TABLE = "t9.t"
 JOINS = ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"]
 SHAPES = [
