@@ -30,7 +30,8 @@ cd "$here"
 # and that a pruned read leaves files out: pruning that fails reads them all, and is right
 tests=(tests/unit/test_arrow.py tests/unit/test_entry.py tests/unit/test_jvm.py tests/unit/table/test_held_rows.py
     tests/unit/stats/test_held.py tests/unit/stats/test_footers.py tests/unit/stats/test_local.py
-    tests/unit/stats/test_listing.py tests/unit/pruning/test_functions.py
+    tests/unit/stats/test_listing.py tests/unit/pruning/test_functions.py tests/unit/pruning/test_catalyst.py
+    tests/unit/pruning/test_statement.py::test_the_rows_that_a_statement_keeps
     tests/unit/pruning/test_meaning.py::test_tests_of_settings_are_done_before_files_are_listed
     tests/unit/pruning/test_meaning.py::test_a_predicate_is_read_by_the_settings_of_its_own_session)
 if [ "$name" = oldest ]; then

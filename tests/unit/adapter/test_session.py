@@ -189,3 +189,10 @@ def test_sparks_own_reason_is_told() -> None:
     assert str(_explained(Exception(said), "/p")).startswith(
         "Spark did not start: Could not parse Master URL: 'spak://h:7077'. Look at server_side_parameters"
     )
+
+
+def test_hive_does_not_pause_for_seconds_between_its_tries_in_the_embedded_metastore() -> None:
+    key = "spark.hadoop.hive.hmshandler.retry.interval"
+    assert session_settings({}, "/p")[key] == "100ms"
+    assert session_settings({key: "1s"}, "/p")[key] == "1s"
+    assert key not in session_settings({METASTORE: "jdbc:postgresql://host/hive"}, "/p")
