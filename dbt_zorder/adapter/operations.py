@@ -123,7 +123,7 @@ class OperationsAdapter(DocumentedAdapter):
             relation: the table.
             column: as the test names it, in any case; by ``quote: true`` dbt puts it into backticks.
         """
-        if is_view(self.session, table_name(relation)):
+        if _is_view(self.session, table_name(relation)):
             _LOG.info(f"{relation} is a view, which has no files to be clustered: zorder_clustered passes")
             return {"files": 0, "read": 0}
         with told_of_zorder():
@@ -151,7 +151,7 @@ class OperationsAdapter(DocumentedAdapter):
         return name
 
 
-def is_view(spark: SparkSession, table: TableName) -> bool:
+def _is_view(spark: SparkSession, table: TableName) -> bool:
     """Tell whether a name is that of a view, as of a clone, or of a model on a target that has no need of tables."""
     info = describe(spark, table)
     return info is not None and info.is_view

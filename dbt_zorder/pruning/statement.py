@@ -141,11 +141,11 @@ def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dic
     known: dict[str, TableFacts | None] = {}
     for place in places[:MENTIONS_AT_MOST]:
         is_spelled = tuple(split_name(sql[place.start : place.stop])) == place.parts
-        if place.stays or not is_spelled or _KEYWORD.search(sql, 0, place.start) or names_whole(sql, place.parts[-1]):
+        if place.stays or not is_spelled or _KEYWORD.search(sql, 0, place.start):
             continue
         table = quote_name(*place.parts)
         if table not in known:
-            known[table] = _facts_with_stats(spark, table)
+            known[table] = None if names_whole(sql, place.parts[-1]) else _facts_with_stats(spark, table)
         facts = known[table]
         if facts is not None:
             found[place] = facts

@@ -8,7 +8,7 @@ in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import sqlglot
@@ -112,10 +112,15 @@ def today(spark: SparkSession) -> str:
 
 def _of_chance(plan: Any) -> Iterator[str]:
     """Yield the classes of those expressions that are not deterministic by themselves."""
-    waiting = [part for node, _ in nodes(plan) for part in items(node.expressions()) if not part.deterministic()]
+    return _origins(plan, lambda part: not part.deterministic())
+
+
+def _origins(plan: Any, has_it: Callable[[Any], bool]) -> Iterator[str]:
+    """Yield the classes of the expressions by which others, and a plan, have what a test looks for."""
+    waiting = [part for node, _ in nodes(plan) for part in items(node.expressions()) if has_it(part)]
     while waiting:
         part = waiting.pop()
-        inner = [child for child in items(part.children()) if not child.deterministic()]
+        inner = [child for child in items(part.children()) if has_it(child)]
         waiting += inner
         if not inner and not _is_subquery(part):
             yield str(part.getClass().getSimpleName())
@@ -129,15 +134,7 @@ def _is_subquery(part: Any) -> bool:
 def _clocks(spark: SparkSession, plan: Any) -> Iterator[str]:
     """Yield the classes of those expressions that ask for the moment, the user or the place."""
     current = class_named(jvm_of(spark), _PATTERNS).CURRENT_LIKE()
-    if not plan.containsPattern(current):
-        return
-    waiting = [part for node, _ in nodes(plan) for part in items(node.expressions()) if part.containsPattern(current)]
-    while waiting:
-        part = waiting.pop()
-        inner = [child for child in items(part.children()) if child.containsPattern(current)]
-        waiting += inner
-        if not inner and not _is_subquery(part):
-            yield str(part.getClass().getSimpleName())
+    return _origins(plan, lambda part: part.containsPattern(current)) if plan.containsPattern(current) else iter(())
 
 
 def _views(plan: Any) -> Iterator[str]:

@@ -12,12 +12,7 @@
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set is_first = old_relation is none or old_relation.is_view or should_full_refresh() -%}
 
-  {%- set is_batch = settings is not none and not is_first and batch.strategy != 'merge' -%}
-  {%- set files = adapter.zorder_files(this) if is_batch and pre_hooks else none -%}
-  {{ run_hooks(pre_hooks) }}
-  {%- if files is not none -%}
-    {% do adapter.zorder_after_hooks(this, files) %}
-  {%- endif -%}
+  {{ zorder_pre_hooks(settings is not none and not is_first and batch.strategy != 'merge') }}
 
   {%- if settings is none and is_first -%}
     {%- if not should_full_refresh() -%}{% do adapter.zorder_check_absent(this) %}{%- endif -%}

@@ -49,3 +49,12 @@
     'on_schema_change': incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore')
   }) }}
 {% endmacro %}
+
+{#- Run a model's pre-hooks. What they add to the table of a batch is not taken for the files of another run. -#}
+{% macro zorder_pre_hooks(is_batch) %}
+  {%- set files = adapter.zorder_files(this) if is_batch and pre_hooks else none -%}
+  {{ run_hooks(pre_hooks) }}
+  {%- if files is not none -%}
+    {% do adapter.zorder_after_hooks(this, files) %}
+  {%- endif -%}
+{% endmacro %}
