@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -20,51 +21,76 @@ from dbt_zorder.layout.runs import Run, room_for
 Rows = npt.NDArray[np.int64]
 """Numbers of rows."""
 
+_PART_ROWS = 1 << 17
+"""For fewer, a thread more is no gain."""
+_DIGIT = 16
+"""Bits."""
+
 
 def placeable(layout: Layout) -> bool:
     """Tell whether rows can be placed here: by trees over the columns, in the order of their cells or of one column."""
     return layout.curve is None or (layout.curve.curve == "linear" and not layout.curve.cuts_files)
 
 
-def cells_of(keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64]:
+def cells_of(keys: pa.Table, layout: Layout, threads: int = 1) -> npt.NDArray[np.int64]:
     """Return the cell of every row at the last level.
 
     Args:
         keys: as of ``Fetched``; a row of a partition that the layout does not know counts as of a neighbour's.
         layout: one that is ``placeable``.
+        threads: that reckon at a time.
     """
-    cuts = [np.zeros((len(layout.keys), layout.trees << depth), dtype=np.int32) for depth in range(len(layout.levels))]
-    ranks = np.zeros((keys.num_rows, len(layout.keys)), dtype=np.int32)
+    forest, cuts = _forest_of(layout)
+    rows = keys.num_rows
+    size = max(_PART_ROWS, -(-rows // threads))
+
+    def cells_from(start: int) -> npt.NDArray[np.int64]:
+        part = keys.slice(start, size)
+        ranks = np.zeros((part.num_rows, len(layout.keys)), dtype=np.int32)
+        for number, distinct in cuts.items():
+            ranks[:, number] = _at_or_below(part.column(number).combine_chunks(), distinct)
+        tree = np.zeros(part.num_rows, dtype=np.int32)
+        if layout.partition_columns:
+            place = np.searchsorted(layout.partition_hashes, part["p"].to_numpy())
+            tree = np.minimum(place, layout.trees - 1).astype(np.int32)
+        return descend(forest, ranks, tree)
+
+    with ThreadPoolExecutor(threads) as pool:
+        return np.concatenate(list(pool.map(cells_from, range(0, max(1, rows), size))))
+
+
+def _forest_of(layout: Layout) -> tuple[Forest, dict[int, Any]]:
+    """Return the trees of a layout, whose cuts are places among the distinct ones of each key, and these by key."""
+    places = [
+        np.zeros((len(layout.keys), layout.trees << depth), dtype=np.int32) for depth in range(len(layout.levels))
+    ]
+    cuts: dict[int, Any] = {}
     for number, key in enumerate(layout.keys):
         values = [level.get(number, []) for level in layout.levels]
-        distinct, places = _ordered([value for level in values for value in level if value is not None], key)
+        distinct, place_of = _ordered([value for level in values for value in level if value is not None], key)
         if not len(distinct):
             continue
+        cuts[number] = distinct
         for depth, level in enumerate(values):
             for node, value in enumerate(level):
                 if value is not None:
-                    cuts[depth][number, node] = places[repr(value)] + 1
-        ranks[:, number] = _at_or_below(keys.column(number).combine_chunks(), distinct)
-    forest = Forest(layout.trees, tuple(cuts), layout.file_levels, layout.first_file, layout.file_count, layout.files)
-    tree = np.zeros(keys.num_rows, dtype=np.int32)
-    if layout.partition_columns:
-        place = np.searchsorted(layout.partition_hashes, keys["p"].to_numpy())
-        tree = np.minimum(place, layout.trees - 1).astype(np.int32)
-    return descend(forest, ranks, tree)
+                    places[depth][number, node] = place_of[repr(value)] + 1
+    levels, first, count = layout.file_levels, layout.first_file, layout.file_count
+    return Forest(layout.trees, tuple(places), levels, first, count, layout.files), cuts
 
 
-def rows_of_files(keys: pa.Table, layout: Layout) -> list[Rows]:
+def rows_of_files(keys: pa.Table, layout: Layout, threads: int = 1) -> list[Rows]:
     """Return the rows of each file that gets any, in their order there; equal ones as they came.
 
     Where no column can part the rows of several files, these take equal shares of them in that order.
     """
-    cells = cells_of(keys, layout)
+    cells = cells_of(keys, layout, threads)
     box = cells >> (len(layout.levels) - layout.file_levels)
     if layout.curve is not None:
         order = _order_by(keys.column(0).combine_chunks())
-        order = order[np.argsort(box[order], kind="stable")]
+        order = order[_in_order(box[order])]
     else:
-        order = np.argsort(_in_runs(cells, keys, layout), kind="stable")
+        order = _in_order(_in_runs(cells, keys, layout))
     box = box[order]
     first, count = layout.first_file[box].astype(np.int64), layout.file_count[box]
     if (layout.file_count > 1).any():
@@ -73,6 +99,19 @@ def rows_of_files(keys: pa.Table, layout: Layout) -> list[Rows]:
     file = np.minimum(first, layout.files - 1)
     edges = np.flatnonzero(np.diff(file, prepend=-1, append=layout.files))
     return [order[start:end] for start, end in pairwise(edges.tolist())]
+
+
+def _in_order(numbers: npt.NDArray[np.int64]) -> Rows:
+    """Return the rows in order of numbers from 0, equal ones as they came.
+
+    By 16 bits at a time, the lowest first, as NumPy counts numbers of 16 bits where it compares longer ones: of 3 M
+    numbers of 20 bits in 0.07 s in place of 0.35, of 40 bits in 0.16 in place of 0.28.
+    """
+    order = np.argsort(numbers.astype(np.uint16), kind="stable")
+    for shift in range(_DIGIT, int(numbers.max(initial=0)).bit_length(), _DIGIT):
+        digits = (numbers >> shift).astype(np.uint16)
+        order = order[np.argsort(digits[order], kind="stable")]
+    return order
 
 
 def _in_runs(cells: npt.NDArray[np.int64], keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64]:

@@ -114,7 +114,7 @@ class ArrowWriter:
             rows.schema,
             compression=arrow_codec(self.codec),
             compression_level=level,
-            use_dictionary=[name for name in rows.column_names if _repeats(rows[name][: self.page_rows])],
+            use_dictionary=[name for name in rows.column_names if _has_dictionary(rows[name], self.page_rows)],
             write_statistics=[name for name in rows.column_names if not _has_nan(rows[name])],
             store_schema=False,
             store_decimal_as_integer=True,
@@ -203,6 +203,22 @@ def _parquet_settings(spark: SparkSession) -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _has_page_limit() -> bool:
     return "max_rows_per_page" in inspect.signature(pq.ParquetWriter.__init__).parameters
+
+
+def _has_dictionary(column: pa.ChunkedArray, page_rows: int) -> bool:
+    return _repeats(column[:page_rows]) and not _has_negative_zero(column)
+
+
+def _has_negative_zero(column: pa.ChunkedArray) -> bool:
+    """Tell whether -0.0 is in a column.
+
+    parquet-java, asked for 0.0, leaves a row group out if its dictionary has -0.0 alone: so Spark loses such rows of
+    its own files, and finds them here.
+    """
+    if not pa.types.is_floating(column.type):
+        return False
+    zeros = column.filter(pc.equal(column, pa.scalar(0, column.type))).to_numpy()
+    return bool(np.signbit(zeros).any())
 
 
 def _repeats(page: pa.ChunkedArray) -> bool:

@@ -59,7 +59,7 @@ class HeldRows:
         if place is None or not os.path.isdir(os.path.dirname(place.path)):
             msg = f"The folder {path} cannot be written to from here any more."
             raise BuildError(msg)
-        self.writer.write(self.fetched, rows_of_files(self.fetched.keys, layout), place)
+        self.writer.write(self.fetched, rows_of_files(self.fetched.keys, layout, self.writer.threads), place)
 
     def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
         """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
@@ -74,7 +74,7 @@ class HeldRows:
 
     def measured_row(self, layout: Layout, files: Sequence[int]) -> float | None:
         """Return the bytes that a row takes in some files of a layout, None if they have no rows."""
-        found = rows_of_files(self.fetched.keys, layout)
+        found = rows_of_files(self.fetched.keys, layout, self.writer.threads)
         chosen = [found[file] for file in files if file < len(found)]
         rows = sum(map(len, chosen))
         return sum(self._bytes_of(self.fetched.rows.take(pa.array(one))) for one in chosen) / rows if rows else None

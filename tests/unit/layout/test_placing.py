@@ -14,6 +14,7 @@ from pyspark.sql.types import BinaryType, LongType
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.columns import ResolvedColumn, resolve
+from dbt_zorder.layout import placing
 from dbt_zorder.layout.descent import Names, add_node
 from dbt_zorder.layout.fetched import Fetched, fetch
 from dbt_zorder.layout.groups import in_one_file
@@ -168,3 +169,17 @@ def _layout(levels: Levels) -> Layout:
     cells = 1 << len(levels)
     first, ones = np.arange(cells, dtype=np.int32), np.ones(cells, dtype=np.int32)
     return Layout(keys, levels, len(levels), first, ones, cells, (), np.zeros(1, np.int64), 0)
+
+
+@given(st.lists(st.integers(0, (1 << 63) - 1) | st.integers(0, 70_000), max_size=50))
+def test_numbers_are_sorted_as_numpy_compares_them(numbers: list[int]) -> None:
+    given_numbers = np.asarray(numbers, dtype=np.int64)
+    assert np.array_equal(placing._in_order(given_numbers), np.argsort(given_numbers, kind="stable"))
+
+
+def test_more_threads_find_the_same_cells(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout, found = planned(spark, mixed(3000), LayoutSpec(by=["s", "d"], files=9, partition_by=("p",)))
+    monkeypatch.setattr(placing, "_PART_ROWS", 7)
+    assert np.array_equal(cells_of(found.keys, layout, 3), cells_of(found.keys, layout))
+    none = found.keys.slice(0, 0)
+    assert cells_of(none, layout, 3).shape == (0,)
