@@ -1,0 +1,142 @@
+"""What pruning plain SQL costs a query and what it spares it: ``python -m bench.plain_sql``.
+
+Each query runs on ORDER BY's table and on a z-ordered one of the same rows and number of files: as plain SQL, by
+``query`` and, where it asks one table, by ``scan_sql``. No query asks for a value that one before it asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from bench.contenders import OUTPUT
+from bench.datasets import MILLION, ordered
+from bench.figures import keep_figures
+from bench.kernel_time import RESULTS, sized
+from bench.measure import SETTINGS, in_order_of
+from dbt_zorder.adapter.session import open_session
+from dbt_zorder.catalog import TableName
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.pruning import prune_statement, query, scan_sql
+from dbt_zorder.table.build import build
+from dbt_zorder.table.request import BuildRequest
+
+CASES = ((2, 16), (2, 500), (10, 64))
+"""Million rows and files, of nine columns by two keys."""
+
+SCHEMA = "plain_sql"
+ORDERED, ZORDERED = f"{SCHEMA}.ordered", f"{SCHEMA}.zordered"
+FIRST_DAY = 18_518
+"""Days since 1970 of the first event, see ``narrow``."""
+
+WAYS = ("ORDER BY", "plain", "query", "zorder_scan")
+FIGURES = ("planning", *WAYS)
+
+
+def asked(number: int) -> Mapping[str, tuple[str, bool]]:
+    """Return the predicates of a turn by the names of their queries, and whether it is that of a join."""
+    day = FIRST_DAY + number * 37 % 1_000
+    of_day = f"event_ts >= date_from_unix_date({day}) AND event_ts < date_from_unix_date({day + 1})"
+    return {
+        "a value of the first key": (f"customer_id = {number * 7_919_993 % 10**9}", False),
+        "a day of the second key": (of_day, False),
+        "a day, joined with itself by a CTE": (of_day, True),
+    }
+
+
+def aggregate(source: str, predicate: str = "TRUE") -> str:
+    """Return a query that reads three columns of the rows that match."""
+    return f"SELECT count(*), sum(price), max(sku) FROM {source} AS t WHERE {predicate}"
+
+
+def joined(source: str, predicate: str) -> str:
+    """Return a query that reads the rows that match twice, by a filter that stands in a CTE."""
+    return (
+        f"WITH some AS (SELECT * FROM {source} WHERE {predicate}) "
+        "SELECT count(*), sum(b.price) FROM some AS a JOIN some AS b ON a.id = b.id"
+    )
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Return how long ``work`` takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def measure(spark: SparkSession, turns: int) -> list[dict[str, object]]:
+    """Return medians of some turns in milliseconds, a line for each query."""
+    numbers = count(1)
+    times: dict[str, dict[str, list[float]]] = {}
+    read: dict[str, list[int]] = {}
+
+    def ways(name: str, number: int) -> Mapping[str, Callable[[], object]]:
+        predicate, is_join = asked(number)[name]
+        write = joined if is_join else aggregate
+        plain = write(ZORDERED, predicate)
+
+        def plan() -> None:
+            read.setdefault(name, []).append(prune_statement(spark, plain).reads[0].files_read)
+
+        run: dict[str, Callable[[], object]] = {
+            "ORDER BY": lambda: spark.sql(write(ORDERED, predicate)).collect(),
+            "plain": lambda: spark.sql(plain).collect(),
+            "query": lambda: query(spark, plain).collect(),
+            "planning": plan,
+        }
+        if not is_join:
+            run["zorder_scan"] = lambda: spark.sql(aggregate(scan_sql(spark, ZORDERED, predicate))).collect()
+        return run
+
+    for turn in range(turns + 2):
+        for name in asked(0):
+            for way in in_order_of(turn, FIGURES):
+                work = ways(name, next(numbers)).get(way)
+                took = seconds(work) if work is not None else 0.0
+                if turn > 1 and work is not None:  # the first ones find nothing compiled
+                    times.setdefault(name, {}).setdefault(way, []).append(took)
+    return [
+        {
+            "asked": name,
+            "files_read": round(statistics.mean(read[name]), 1),
+            **{way: round(1000 * statistics.median(found)) for way, found in of_way.items()},
+        }
+        for name, of_way in times.items()
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table and keep the figures as CSV."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=15)
+    parser.add_argument("--scale", type=float, default=1.0, help="of the rows")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    given = parser.parse_args(arguments)
+    spark = open_session({"spark.driver.memory": "9g", **SETTINGS}, str(OUTPUT / "session_plain_sql"))
+    lines: list[dict[str, object]] = []
+    columns = ("rows", "files", "asked", "files_read", *FIGURES)
+    table = Table(*columns, title="milliseconds")
+    for millions, files in CASES:
+        rows = int(millions * MILLION * given.scale)
+        df, keys = sized(spark, rows, 9, 2)
+        spark.sql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
+        spark.sql(f"CREATE SCHEMA {SCHEMA}")
+        ordered(df, files, keys).write.saveAsTable(ORDERED)
+        build(spark, df, BuildRequest(TableName(SCHEMA, "zordered"), LayoutSpec(by=keys, files=files, seed=1)))
+        for line in measure(spark, given.turns):
+            lines.append({"rows": rows, "files": files, **line})
+            table.add_row(*(str(lines[-1].get(name, "")) for name in columns))
+        keep_figures(lines, given.out / "plain_sql.csv")
+    Console(width=140).print(table)
+
+
+if __name__ == "__main__":
+    main()
