@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, column_facts, describe
-from dbt_zorder.entry import move_entry
+from dbt_zorder.entry import look_anew, move_entry
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.jvm import jvm_of
 from dbt_zorder.sql import quote_name, quote_string, type_ddl
@@ -79,17 +79,16 @@ def publish(
         if old is not None and _is_same(spark, table, old, definition):
             if not move_entry(spark, table.schema, table.identifier, location):
                 spark.sql(f"ALTER TABLE {table.sql} SET LOCATION {quote_string(location)}")
-            spark.catalog.refreshTable(table.sql)
         else:
             if old is None:
                 spark.sql(_create(table, definition, location))
             else:
                 _replace(spark, table, definition, location)
-            spark.sql(f"REFRESH TABLE {table.sql}")  # also in the catalog of a format that had the table before
+        look_anew(spark, table.schema, table.identifier)  # also in the catalog of a format that had the table before
     except Exception as exc:
         # the call may have been carried out and only its reply lost: what the catalog says now decides
         if leads_to(spark, table, location):
-            spark.sql(f"REFRESH TABLE {table.sql}")
+            look_anew(spark, table.schema, table.identifier)
             return
         left = describe(spark, table)
         state = "does not exist now" if left is None else f"still stands at {left.location or 'its view'}"

@@ -16,7 +16,7 @@ from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.swap import Definition, publish
 from tests.support import settings, unique
 
-V1, V2 = "v20240101T000000001-0123abcd", "v20240101T000000002-0123abcd"
+V1, V2, V3 = (f"v20240101T00000000{number}-0123abcd" for number in (1, 2, 3))
 Write = Callable[[str, str], Definition]
 
 
@@ -66,6 +66,24 @@ def test_the_same_table_is_moved_and_keeps_its_properties(
     assert content(spark, table) == [(2,)]
     assert properties(spark, table)["mine"] == "kept"
     assert spark.read.parquet(str(tmp_path / V1)).count() == 1, "the former version is not touched"
+
+
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_what_spark_keeps_of_a_table_follows_the_swap(
+    spark: SparkSession, table: TableName, tmp_path: Path, write: Write, is_cached: bool
+) -> None:
+    """Its entry and list of files, and its rows if they are in Spark's cache."""
+    spark.catalog.clearCache()
+    publish(spark, table, write(V1, "SELECT 1 AS a"), str(tmp_path / V1))
+    if is_cached:
+        spark.catalog.cacheTable(table.sql)
+    assert content(spark, table) == [(1,)]
+    publish(spark, table, write(V2, "SELECT 2 AS a"), str(tmp_path / V2))
+    assert content(spark, table) == [(2,)]
+    assert spark.table(table.sql.lower()).collect() == spark.table(table.sql).collect()
+    publish(spark, table, write(V3, "SELECT 3 AS a, 4 AS b"), str(tmp_path / V3))
+    assert content(spark, table) == [(3, 4)]
+    spark.catalog.clearCache()
 
 
 def test_a_wide_struct_is_compared_as_a_whole(
