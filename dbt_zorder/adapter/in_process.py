@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -55,7 +56,10 @@ class InProcessAdapter(SparkAdapter):
         return scope
 
     def _session_if_open(self) -> SparkSession | None:
-        return getattr(self.connections.get_thread_connection().handle, "session", None)
+        """Return the session that statements run in; None over other methods, and once the run was cancelled."""
+        with contextlib.suppress(DbtRuntimeError):
+            return getattr(self.connections.get_thread_connection().handle, "session", None)
+        return None
 
     def post_model_hook(self, config: Mapping[str, Any], context: Scope) -> None:
         """End a model, also one that failed: drop its temporary views, put back the settings that it changed."""

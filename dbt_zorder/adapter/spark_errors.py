@@ -18,6 +18,11 @@ _POSITION = re.compile(r"\bline (\d+)[,]? pos(?:ition)? (\d+)")
 _GATEWAY = re.compile(r"\AAn error occurred while calling \S+\n: ")
 _STAGE = re.compile(r"Job aborted due to stage failure: .*?Lost task \S+ in stage \S+ \(TID \d+\) \([^)]*\): ")
 _CLASS = re.compile(r"\A(?:[a-z]\w*\.){2,}[A-Z][\w$]*(?:Exception|Error): ")
+_WAITED = re.compile(r"\A(?:\S+ )?Exception thrown in awaitResult:\s*\Z")
+"""What Spark says of an error in a thread of its own; what it was stands below, among the causes."""
+_UNREADABLE = "[FAILED_READ_FILE.NO_HINT]"
+"""Names the file alone."""
+_CAUSE = re.compile(r"^Caused by: (.+)$", re.MULTILINE)
 _MARK = re.compile(r"-*\^+\Z")
 _WORKER_FRAME = re.compile(r'  File "[^"]*pyspark(?:\.zip)?/[^"]*", line .*\n(?:    .*\n)*')
 _LINES_OF_SQL = 3
@@ -62,6 +67,11 @@ def short_message(exc: BaseException, sql: str = "") -> str:
     text = _GATEWAY.sub("", "\n".join(lines).strip())
     for prefix in (_CLASS, _STAGE, _CLASS):
         text = prefix.sub("", text, count=1)
+    causes = [_CLASS.sub("", cause) for cause in _CAUSE.findall(full_text(exc))]
+    if _WAITED.match(text):
+        text = next((cause for cause in causes if not _WAITED.match(cause)), text)
+    if _UNREADABLE in text and causes:
+        text = f"{text.rstrip()}\n{causes[-1]}"
     text = _PLAN.sub(r"\1", text)
     text = _WORKER_FRAME.sub("", text + "\n").strip()
     return (_shortened(text) if "== SQL" in text else text + _pointed(text, sql)) or type(exc).__name__

@@ -22,7 +22,7 @@ _LOG = logging.getLogger("dbt_zorder")
 
 MEGABYTE = 1 << 20
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
-_LEAST_SIZE = 1000
+LEAST_SIZE = 1000
 """Less does not even hold a footer: somebody left out the unit."""
 _SIZE_LIMIT = 1 << 63
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B?)\s*$", re.IGNORECASE)
@@ -67,11 +67,11 @@ def parse_size(value: str | int) -> int | None:
         size = float(match[1]) * _UNITS[unit if unit.endswith("B") else unit + "B"]
     elif isinstance(value, Integral) and not isinstance(value, bool):
         size = int(value)
-    if _LEAST_SIZE <= size < _SIZE_LIMIT:
+    if LEAST_SIZE <= size < _SIZE_LIMIT:
         return int(size)
-    meant = f" Did you mean '{int(size)}MB'?" if 0 < size < _LEAST_SIZE else ""
+    meant = f" Did you mean '{int(size)}MB'?" if 0 < size < LEAST_SIZE else ""
     msg = (
-        f"A file size is 'auto', a number of bytes from {_LEAST_SIZE}, or a text like '64MB' or '1GB', below 8 million "
+        f"A file size is 'auto', a number of bytes from {LEAST_SIZE}, or a text like '64MB' or '1GB', below 8 million "
         f"TB; given was {value!r}.{meant}"
     )
     raise ConfigError(msg)

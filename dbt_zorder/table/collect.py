@@ -152,14 +152,16 @@ def judge(
             note_replaced(spark, path)
         begun = dying.get(version_of(path))
         since = since or begun or now
-        state = f"was replaced at {since:%Y-%m-%d %H:%M} UTC" if was_served else "never was served: its build failed"
+        state = "is served by no table: its build failed, or its table was dropped by hand"
+        if was_served:
+            state = f"was replaced at {since:%Y-%m-%d %H:%M} UTC"
         if begun is not None:
             state = f"is not whole: a run began to delete it at {begun:%Y-%m-%d %H:%M} UTC"
         if was_served and begun is None and kept < keep:
             kept += 1
             judged.append(Judged(path, False, f"{state}, and is one of the {keep} old versions that are kept", noted))
         elif running and not was_served and version_of(path) > version_of(current):
-            judged.append(Judged(path, False, "never was served and may still be being built", noted))
+            judged.append(Judged(path, False, "is served by no table and may still be being built", noted))
         elif since > now - timedelta(hours=grace_hours):
             judged.append(Judged(path, False, f"{state}, and its grace period of {grace_hours:g} hours goes on", noted))
         else:

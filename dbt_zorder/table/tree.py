@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.layout.saved import layout_from_json, layout_to_json
-from dbt_zorder.layout.sizing import auto_size, parse_size
+from dbt_zorder.layout.sizing import LEAST_SIZE, auto_size, parse_size
 from dbt_zorder.table.lines import read_line, write_line
 from dbt_zorder.table.summary import Summary
 
@@ -36,9 +36,12 @@ class Tree:
 
 
 def target_bytes(spec: LayoutSpec, tree: Tree | None, table_bytes: int) -> int:
-    """Return the size of a file of a table: a number of files means the size that they had when it was last built."""
+    """Return the size of a file of a table: a number of files means the size that they had when it was last built.
+
+    It is never below the least that can be asked for, which files of a few rows are.
+    """
     if spec.files is not None and tree is not None and tree.built.files and tree.built.rows:
-        return max(1, tree.built.bytes // tree.built.files)
+        return max(LEAST_SIZE, tree.built.bytes // tree.built.files)
     return (None if spec.files is not None else parse_size(spec.file_size)) or auto_size(table_bytes)
 
 

@@ -28,6 +28,15 @@ class TestAppend(Incremental):
         assert set(found["seconds"]) == {"sample", "write", "stats", "swap"}
         assert found["_message"].startswith("zorder: 60 rows appended in 1 file, now 5 files, point query on a reads ")
 
+    def test_files_of_few_rows_take_batches_of_many(self, project: Any, spark: SparkSession) -> None:
+        """Their size is less than anybody can ask for."""
+        self.set_model(project, config("") + f"select id as a, 0 as s from range({VARS})")
+        run_dbt(["run", "--full-refresh", "--vars", "{end: 60}"])
+        sizes = [file.stat().st_size for file in Path(self.location(project, spark)[5:]).glob("*.parquet")]
+        assert max(sizes) < 1000
+        self.run(60, 160)
+        self.check(project, spark, "select id as a, 0 as s from range(160)")
+
     def test_no_new_rows_write_nothing(self, project: Any, spark: SparkSession) -> None:
         self.start(project, "")
         before = sorted(Path(self.location(project, spark).removeprefix("file:")).rglob("*"))

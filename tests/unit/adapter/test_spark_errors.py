@@ -35,6 +35,10 @@ select 1,
   2,
 a b c
 ----^^^"""
+CAUSES = (
+    "\n\tat x\nCaused by: org.apache.spark.SparkException: Exception thrown in awaitResult: \n\tat y\n"
+    "Caused by: java.lang.RuntimeException: f.parquet is no Parquet file\n\tat z"
+)
 DIVISION = "[DIVIDE_BY_ZERO] Division by zero.\n== SQL (line 2, position 3) ==\n1 / 0\n^^^^^\n"
 
 
@@ -49,6 +53,10 @@ DIVISION = "[DIVIDE_BY_ZERO] Division by zero.\n== SQL (line 2, position 3) ==\n
         (WORKER, WORKER_SHORT),
         (PARSE, PARSE_SHORT),
         (DIVISION, DIVISION.strip()),
+        (f"org.apache.spark.SparkException: Exception thrown in awaitResult:{CAUSES}", "f.parquet is no Parquet file"),
+        ("Exception thrown in awaitResult: ", "Exception thrown in awaitResult:"),
+        (f"[FAILED_READ_FILE.NO_HINT] f{CAUSES}", "[FAILED_READ_FILE.NO_HINT] f\nf.parquet is no Parquet file"),
+        ("[FAILED_READ_FILE.NO_HINT] f", "[FAILED_READ_FILE.NO_HINT] f"),
         ("plain", "plain"),
         ("", "ValueError"),
         ("\tat x", "ValueError"),

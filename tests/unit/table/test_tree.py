@@ -6,8 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.layout.sizing import parse_size
 from dbt_zorder.table.summary import Summary
-from dbt_zorder.table.tree import TREE_DIRECTORY, read_tree, write_tree
+from dbt_zorder.table.tree import TREE_DIRECTORY, Tree, read_tree, target_bytes, write_tree
 
 BUILT = Summary(3, 500, 12_345, {"a": 1.5})
 
@@ -32,3 +33,10 @@ def test_what_cannot_be_read_is_no_tree(spark: SparkSession, tmp_path: Path, con
         (tmp_path / TREE_DIRECTORY).mkdir()
         (tmp_path / TREE_DIRECTORY / "part-0").write_text(content)
     assert read_tree(spark, f"file:{tmp_path}", spark.range(1).schema) is None
+
+
+def test_a_number_of_files_means_their_size_which_can_be_asked_for() -> None:
+    spec = LayoutSpec(by=["a"], files=3)
+    assert target_bytes(spec, Tree(None, BUILT, ["a"]), 1) == 12_345 // 3
+    tiny = target_bytes(spec, Tree(None, Summary(4, 100, 3_000, {}), ["a"]), 1)
+    assert parse_size(tiny) == tiny == 1000

@@ -45,7 +45,7 @@ def test_a_dry_run_says_what_would_go_and_why(spark: SparkSession, table: TableN
         first: (True, "was replaced"),
         second: (False, "was replaced"),
         third: (False, "is the version that is served"),
-        orphan: (True, "never was served: its build failed"),
+        orphan: (True, "is served by no table: its build failed, or its table was dropped by hand"),
         "notes": (False, "is no version of ours"),
     }
     assert all(size > 0 for one, size in found.versions if one.version != "notes")
