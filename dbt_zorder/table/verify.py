@@ -91,7 +91,8 @@ def verify_table(spark: SparkSession, table: TableName) -> Verified:
     relation = describe(spark, stats_table(table))
     shown = version_of(relation.location.rstrip("/").rsplit("/", 1)[0]) if relation else ""
     if version_of(location) != shown:
-        findings.append(f"{stats_table(table)} does not show the stats of the version that is served.")
+        shows = "does not show the stats of the version that is served"
+        findings.append(f"{stats_table(table)} {shows}; zorder_rebuild_stats makes it do so.")
     return Verified(table, len(listed), rows or 0, findings)
 
 
