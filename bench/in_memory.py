@@ -74,7 +74,8 @@ def main() -> None:
         spec = LayoutSpec(by=keys, files=files, seed=next(seeds))
         build(spark, fresh(df, next(builds)), BuildRequest(new_table(), spec, in_memory=in_memory))
 
-    table = Table("table", "keys", "files", "Spark: wall", "here: wall", "Spark: CPU", "here: CPU", title="/ ORDER BY")
+    headings = [f"{way}: {measure}" for measure in ("wall", "CPU", "memory") for way in ("Spark", "here")]
+    table = Table("table", "keys", "files", *headings, title="/ ORDER BY")
     lines = []
     for millions, columns, number, files in CASES:
         rows = int(millions * MILLION * arguments.scale)
@@ -101,10 +102,11 @@ def main() -> None:
                     "way": way,
                     "wall_seconds": round(cost.wall, 2),
                     "cpu_seconds": round(cost.cpu, 2),
+                    "peak_bytes": cost.peak,
                 }
             )
         base = costs["order"]
-        ratios = [costs[way].wall / base.wall for way in ways] + [costs[way].cpu / base.cpu for way in ways]
+        ratios = [getattr(costs[way], name) / getattr(base, name) for name in ("wall", "cpu", "peak") for way in ways]
         told = [f"{rows:,} x {columns}", str(number), str(files), *(f"{ratio:.2f}" for ratio in ratios)]
         table.add_row(*told)
         Console().print(*told)

@@ -1,7 +1,8 @@
-"""Wall time beside CPU seconds of the whole JVM (tasks, compilers and garbage collection), which waver less."""
+"""Wall time beside CPU seconds of JVM and Python (tasks, compilers, garbage collection), which waver less."""
 
 from __future__ import annotations
 
+import gc
 import os
 import statistics
 import time
@@ -10,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 Item = TypeVar("Item")
+_PROCESS = Path("/proc/self")
 SETTINGS = {"spark.sql.ansi.enabled": "false", "spark.ui.liveUpdate.period": "0ms"}
 """Of sessions that are measured: Spark keeps what tasks have read up to date at once, not ten times a second."""
 
@@ -34,7 +37,8 @@ class Cost:
 
     Attributes:
         wall, cpu: seconds.
-        peak: the most bytes that its memory held at a time, garbage among them: of the JVM its heap.
+        peak: the most bytes that its memory held at a time: of the JVM its heap, garbage among it, and what Python took
+            besides what it had before.
         read: bytes that Spark's tasks say they read: of local Parquet files only those of the footers, so that beside a
             plain copy it tells how often the files were opened.
     """
@@ -70,6 +74,7 @@ class Meter:
     def measure(self, run: Callable[[], object]) -> Cost:
         """Run a function once, after a garbage collection."""
         self._runtime.gc()
+        memory = PythonMemory()
         for pool in self._heap:
             pool.resetPeakUsage()
         read = self._bytes_read()
@@ -80,7 +85,7 @@ class Meter:
         wall = time.monotonic() - started
         used = self._jvm_seconds() - cpu + time.process_time() - python
         peak = sum(int(pool.getPeakUsage().getUsed()) for pool in self._heap)
-        return Cost(wall, used, peak, self._bytes_read() - read)
+        return Cost(wall, used, peak + max(0, memory.peak() - memory.before), self._bytes_read() - read)
 
     def _bytes_read(self) -> int:
         # the one executor of local mode is called driver; its sums are kept by a listener, which may be behind
@@ -107,17 +112,37 @@ class Meter:
         return {name: Cost.median(found) for name, found in costs.items()}
 
 
+class PythonMemory:
+    """What this process has in memory, from here on.
+
+    Attributes:
+        before: bytes that it has now, without what Arrow keeps for later.
+    """
+
+    def __init__(self) -> None:
+        gc.collect()
+        pa.default_memory_pool().release_unused()
+        (_PROCESS / "clear_refs").write_text("5")  # proc(5): forget the most that was resident so far
+        self.before = self._bytes("VmRSS:")
+
+    def peak(self) -> int:
+        """Return the most bytes since."""
+        return self._bytes("VmHWM:")
+
+    @staticmethod
+    def _bytes(name: str) -> int:
+        lines = (_PROCESS / "status").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+
+
 class ProcessMeter:
     """Measures functions that work in this process alone."""
 
     def measure(self, run: Callable[[], object]) -> Cost:
         """Run a function once."""
-        process = Path("/proc/self")
-        (process / "clear_refs").write_text("5")  # proc(5): forget the most that was resident so far
+        memory = PythonMemory()
         cpu = time.process_time()
         started = time.monotonic()
         run()
         wall = time.monotonic() - started
-        lines = (process / "status").read_text().splitlines()
-        peak = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
-        return Cost(wall, time.process_time() - cpu, peak)
+        return Cost(wall, time.process_time() - cpu, memory.peak())

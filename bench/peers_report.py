@@ -47,7 +47,8 @@ HEADINGS = (
 NOTE = (
     "Seconds, CPU, bytes and query seconds are ratios to ORDER BY in the same session (delta-rs, which has no Spark: "
     "to that of the first session); rewrite, run again and append are ratios to the seconds of ORDER BY's whole "
-    "pipeline. Peak memory is that of the JVM's heap, garbage among it (delta-rs: of its process). Files of a query "
+    "pipeline. Peak memory is that of the JVM's heap, garbage among it, and what Python takes besides (delta-rs: of "
+    "its process). Files of a query "
     "are those whose min and max allow its values, means of 300; the least is F^(1/2) of F files for two keys. "
     "Delta Lake and Iceberg read these alone, and so does our helper, by which our Parquet table is asked; plain SQL "
     "opens every file of a Parquet table, ORDER BY's among them, and skips inside. Query seconds are those "
