@@ -5,7 +5,8 @@ over it, and every row goes down (``tests/unit/layout/test_descent.py`` holds Sp
 Beside it stand ORDER BY, and plain Z-order and Hilbert curves over global ranks, cut at equal counts of rows.
 
 With k columns and F files no layout can keep the mean over all columns below F^((k-1)/k), if values are uniform and
-independent. Queried are values drawn from the rows, and values drawn from the distinct ones.
+independent. Of skewed ones the bound is higher, see ``bound``. Queried are values drawn from the rows, and values drawn
+from the distinct ones.
 """
 
 from __future__ import annotations
@@ -68,6 +69,10 @@ TABLES: dict[str, Callable[[int, int, np.random.Generator], Ranks]] = {
     "unequal ranges": unequal,
     "correlated": correlated,
 }
+
+
+INDEPENDENT = ("uniform", "Zipf 1.1", "unequal ranges")
+"""Without NULL, too, so that the bound holds for them."""
 
 
 def by_forest(table: Ranks, files: int, rng: np.random.Generator) -> Files:
@@ -139,6 +144,27 @@ def _transposed(ranks: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return np.stack([column ^ flip for column in x], axis=1)
 
 
+def bound(table: Ranks, files: int) -> float:
+    """Return the least that a mean over all columns can be, for values drawn from the rows, beside F^((k-1)/k).
+
+    Of any layout into files of equally many rows of independent columns without NULL. The chance that a query for
+    column c touches a file is the share w_c of rows whose value lies within its range. A file holds 1/F of all rows,
+    and they lie within all of its ranges, so the product of its w is 1/F at least. No w_c is below the share of rows of
+    a value that the file holds. So each row asks of its file a sum of w at least, which is found as water finds its
+    level: what need not be wider than the others is as wide as these.
+    """
+    columns = table.shape[1]
+    shares = np.stack([np.bincount(column)[column] / len(table) for column in table.T], axis=1)
+    widths = np.full(shares.shape, files ** (-1 / columns))
+    wide = np.zeros(shares.shape, dtype=bool)
+    for _ in range(columns):
+        wide |= shares > widths
+        rest = 1 / files / np.where(wide, shares, 1.0).prod(axis=1)
+        level = np.minimum(1.0, rest) ** (1 / np.maximum(1, (~wide).sum(axis=1)))
+        widths = np.where(wide, shares, level[:, None])
+    return float(files * widths.sum(axis=1).mean() / columns / files ** (1 - 1 / columns))
+
+
 def touched(table: Ranks, file: Files, files: int, rng: np.random.Generator, *, distinct: bool) -> list[float]:
     """Return by column the mean number of files whose least and greatest value let an equality query in."""
     means = []
@@ -165,16 +191,17 @@ def main() -> None:
     arguments = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
     table = Table(title="files touched / F^((k-1)/k): worst column (mean), values drawn from the rows | distinct ones")
-    for heading in ("table", "k", "files", *LAYOUTS):
+    for heading in ("table", "k", "files", "bound", *LAYOUTS):
         table.add_column(heading)
     with (RESULTS / "files_touched.csv").open("w", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["table", "columns", "files", "layout", "queried", "worst", "mean", "fullest_file"])
+        writer.writerow(["table", "columns", "files", "layout", "queried", "worst", "mean", "fullest_file", "bound"])
         for name in arguments.tables:
             for k in arguments.columns:
                 rows = TABLES[name](arguments.rows, k, np.random.default_rng(k))
                 for files in arguments.files:
                     cells = []
+                    least = f"{bound(rows, files):.3f}" if name in INDEPENDENT else ""
                     for layout, place in LAYOUTS.items():
                         rng = np.random.default_rng(files)
                         file = place(rows, files, rng)
@@ -185,11 +212,12 @@ def main() -> None:
                             worst, mean = (value / files ** ((k - 1) / k) for value in (max(means), np.mean(means)))
                             queried = "distinct" if distinct else "rows"
                             figures = [f"{figure:.3f}" for figure in (worst, mean, fullest)]
-                            writer.writerow([name, k, files, layout, queried, *figures])
+                            of_rows = "" if distinct else least
+                            writer.writerow([name, k, files, layout, queried, *figures, of_rows])
                             text.append(f"{worst:.2f} ({mean:.2f})")
                         cells.append(" | ".join(text))
-                    table.add_row(name, str(k), str(files), *cells)
-                    Console().print(name, k, files, *cells, sep="   ")
+                    table.add_row(name, str(k), str(files), least, *cells)
+                    Console().print(name, k, files, least, *cells, sep="   ")
                     out.flush()
     Console(width=160).print(table)
 

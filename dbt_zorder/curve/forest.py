@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dbt_zorder.curve.cells import order_cells
+from dbt_zorder.curve.filing import file_rows
 from dbt_zorder.curve.ranks import Ranks, cumulative_mass
-from dbt_zorder.curve.split import FileCell, Splitter
+from dbt_zorder.curve.split import FileCell
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -78,30 +79,19 @@ def grow(
     mass = [cumulative_mass(ranks[:, column]) for column in range(ranks.shape[1])]
     scale = np.asarray(weights or [1.0] * ranks.shape[1], dtype=np.float64)
     scale /= scale.max()  # only their ratio counts, and a power of very large or small ones is infinite or 0
-    splitter = Splitter(ranks, mass, scale)
-    cuts: list[npt.NDArray[np.int32]] = []
     most = max(files_of_tree)
     most_cells = _MOST_TEXT // (_CELL_TEXT * (ranks.shape[1] + 1))
     depth = (most - 1).bit_length() + (_EXTRA_DEPTH if most > 1 else 0)
     allowed = min(depth, levels_within(most_cells, trees))
     grouped = zip(_group(tree_of_row, trees), files_of_tree, strict=True)
-    reached = [FileCell(tree, rows, files) for tree, (rows, files) in enumerate(grouped)]
-    done: list[tuple[int, FileCell]] = []  # cells that are not cut further, of which a deep forest has far more
-    while True:
-        done += [(len(cuts), cell) for cell in reached if not cell.cuttable]
-        open_cells = [cell for cell in reached if cell.cuttable]
-        if not open_cells or len(cuts) == allowed:
-            break
-        level, reached = splitter.cut_level(open_cells, trees << len(cuts), allowed - len(cuts))
-        if not level.any():
-            break
-        cuts.append(level)
-    file_levels = len(cuts)
-    if open_cells and file_levels == allowed < depth:
-        _warn_of_hash(trees, most, sum(cell.files for cell in open_cells))
-    done += [(file_levels, cell) for cell in open_cells]
+    roots = [FileCell(tree, rows, files) for tree, (rows, files) in enumerate(grouped)]
+    filing = file_rows(ranks, mass, roots, allowed, scale)
+    cuts, file_levels = filing.cuts, len(filing.cuts)
+    if filing.left and file_levels == allowed < depth:
+        _warn_of_hash(trees, most, filing.files_left)
     # down from where it was last cut, a cell goes left
-    placed = sorted(((cell.node << file_levels - level, cell) for level, cell in done), key=lambda place: place[0])
+    places = ((cell.node << file_levels - level, cell) for level, cell in filing.cells)
+    placed = sorted(places, key=lambda place: place[0])
     nodes = np.asarray([node for node, _ in placed], dtype=np.int64)
     counts = np.zeros(trees << file_levels, dtype=np.int32)
     counts[nodes] = [cell.files for _, cell in placed]
@@ -109,8 +99,8 @@ def grow(
     rows = np.concatenate([cell.rows for _, cell in placed])
     cell_of_row = np.repeat(nodes, [len(cell.rows) for _, cell in placed])
     order_levels = min(order_levels, levels_within(most_cells, len(counts)))
-    cuts += order_cells(ranks[rows], cell_of_row, len(counts), order_levels, mass, scale)
-    return Forest(trees, tuple(cuts), file_levels, first, np.maximum(counts, 1), int(counts.sum()))
+    order = order_cells(ranks[rows], cell_of_row, len(counts), order_levels, mass, scale)
+    return Forest(trees, (*cuts, *order), file_levels, first, np.maximum(counts, 1), int(counts.sum()))
 
 
 def _warn_of_hash(trees: int, most: int, files: int) -> None:
