@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ class ZorderCredentials(SparkCredentials):
         zorder_formats: ``delta`` or ``iceberg``: the session is set up to read and write it.
         zorder_prune: whether plain SQL in models, tests and ``dbt show`` reads only files of z-ordered tables that can
             match, as ``zorder_scan`` does; false by default.
+        server_side_parameters: settings of the session; dbt-spark takes texts alone, and YAML makes numbers of numbers.
     """
 
     host: str | None = "localhost"
@@ -41,9 +42,11 @@ class ZorderCredentials(SparkCredentials):
     spark_remote: str | None = None
     zorder_formats: list[str] | str | None = None
     zorder_prune: bool = False
+    server_side_parameters: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check what dbt-spark checks, and take the server from the environment as PySpark does."""
+        self.server_side_parameters = {key: _written(key, value) for key, value in self.server_side_parameters.items()}
         super().__post_init__()
         if self.spark_remote is None and self.method == SparkConnectionMethod.SESSION:
             self.spark_remote = os.environ.get("SPARK_REMOTE") or self.server_side_parameters.get("spark.remote")
@@ -100,3 +103,11 @@ class ZorderCredentials(SparkCredentials):
     def resolve_session_dir(self, project_root: str) -> None:
         """Make ``session_dir`` absolute, once the project is known."""
         self.session_dir = str(Path(project_root) / Path(self.session_dir or SESSION_DIRECTORY).expanduser())
+
+
+def _written(key: str, value: Any) -> str:
+    """Return a setting as Spark reads it."""
+    if value is None or isinstance(value, (dict, list)):
+        msg = f"server_side_parameters has {value!r} as {key}, but it must be a text, a number, true or false."
+        raise DbtConfigError(msg)
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -15,9 +15,10 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.environment import configured, hadoop_name
+from dbt_zorder.adapter.gateway import forget, has_ended
 from dbt_zorder.adapter.java import check_java, collector
 from dbt_zorder.adapter.remote import connect, shown
-from dbt_zorder.adapter.spark_errors import short_message
+from dbt_zorder.adapter.spark_errors import full_text, short_message
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.jvm import has_jvm
 
@@ -56,6 +57,8 @@ _opened: dict[str | None, SparkSession] = {}
 """Sessions by the address of their server, None for the one in this process."""
 _directory: str | None = None
 """Of the session in this process, if it was opened here."""
+_settings: dict[str, str] = {}
+"""That it was opened with."""
 _warned: set[str] = set()
 
 
@@ -114,14 +117,16 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
         SessionError: Spark does not start; the message says why where that is known. Or this process has a session of
             the other kind: PySpark allows one in the process, or some of Spark Connect.
     """
-    global _directory
+    global _directory, _settings
     with _LOCK:
         for address, session in list(_opened.items()):
-            if not _is_alive(session):
+            if has_ended(session):
+                forget(session)
                 del _opened[address]
         if remote in _opened:
             if remote is None:
                 _warn_of_another(directory)
+                _warn_of_settings(user)
             return _opened[remote]
         users = None if _opened else _users_session()
         _check_kind(remote, _opened.get(None, users))
@@ -131,6 +136,7 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
             atexit.register(_stop, found)
         if remote is None:
             _directory = None if found is users else directory
+            _settings = {} if found is users else session_settings(user, directory)
         _opened[remote] = found
         return found
 
@@ -172,13 +178,26 @@ def _warn_of_another(directory: str) -> None:
     )
 
 
+def _warn_of_settings(user: Mapping[str, str]) -> None:
+    """Say which settings of a profile do not count, because a first one has opened the session with others."""
+    ignored = {key: value for key, value in user.items() if _settings and _settings.get(key) != value}
+    told = ", ".join(f"{key} is {_settings.get(key, 'not set')} there, and {ignored[key]} here" for key in ignored)
+    if told and told not in _warned:
+        _warned.add(told)
+        _LOG.warning(
+            "This process has a Spark session already, whose settings stay as its first target has them: %s. Run dbt "
+            "in a process of its own for each target.",
+            told,
+        )
+
+
 def _users_session() -> SparkSession | None:
     """Return the session that this process has already, made in whichever thread."""
     try:
         found = SparkSession.active()
     except Exception:  # there is none
         return None
-    return found if _is_alive(found) else None
+    return None if has_ended(found) else found
 
 
 def _start(user: Mapping[str, str], directory: str) -> SparkSession:
@@ -236,18 +255,14 @@ def _make(directory: Path) -> None:
         (directory / ".gitignore").write_text("*\n")
 
 
-def _is_alive(session: SparkSession) -> bool:
-    context = getattr(session, "_sc", None)
-    return context is None or context._jsc is not None
-
-
 def _stop(session: SparkSession) -> None:
     with contextlib.suppress(Exception):
         session.stop()
 
 
 def _explained(exc: Exception, directory: str) -> SessionError:
-    text = str(exc)
+    # Hive says it in one of the causes, far below
+    text = full_text(exc)
     if "Another instance of Derby" in text or "XSDB6" in text:
         msg = (
             f"The metastore in {directory} is in use by another process, and an embedded metastore serves one at a "

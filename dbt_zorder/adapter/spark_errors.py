@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
+from dbt_zorder.adapter.gateway import ENDED, is_of_gateway
+
 _LOG = AdapterLogger("Spark")
 
 _JAVA = ("\tat ", "JVM stacktrace:", "Driver stacktrace:")
@@ -59,6 +61,8 @@ def short_message(exc: BaseException, sql: str = "") -> str:
         exc: the error.
         sql: the statement that failed; empty if there is none to show.
     """
+    if is_of_gateway(exc):
+        return ENDED
     lines: list[str] = []
     for line in str(exc).splitlines():
         if line.startswith(_JAVA):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -53,3 +54,40 @@ def test_a_second_process_sees_the_tables_of_the_first(project_dir: Path) -> Non
         path.name for path in project_dir.iterdir()
     }
     assert not stray, "nothing is left beside the session's own folder"
+
+
+KILLED = """
+import json, os, sys, threading, time
+from dbt.cli.main import dbtRunner
+from pyspark import SparkContext
+
+def run(*args):
+    found = dbtRunner().invoke(["--quiet", "run", "--profiles-dir", ".", *args])
+    return found.result.results[0].message
+
+def kill():
+    os.kill(SparkContext._gateway.proc.pid, 9)
+
+said = [run()]
+kill()
+time.sleep(1)
+said.append(run())
+threading.Timer(1, kill).start()
+said.append(run("--vars", "{rows: 3000000000}"))
+said.append(run())
+print(json.dumps(said), file=sys.stderr)
+"""
+
+
+@pytest.mark.slow
+def test_where_java_is_killed_the_next_run_starts_it_anew(project_dir: Path) -> None:
+    (project_dir / "models" / "m.sql").write_text(
+        "{{ config(materialized='table', zorder_by=['id', 'b'], zorder_files=2) }} "
+        "select id, id % 7 as b from range({{ var('rows', 100) }})"
+    )
+    call = [sys.executable, "-c", KILLED]
+    done = subprocess.run(call, cwd=project_dir, capture_output=True, text=True, timeout=300, check=True)
+    first, second, killed, last = json.loads(done.stderr.splitlines()[-1])
+    assert first == second == last
+    assert first.startswith("zorder: 2 files")
+    assert "Spark's Java process has ended" in killed

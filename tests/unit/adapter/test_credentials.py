@@ -45,11 +45,19 @@ def test_a_server_comes_from_the_profile_or_as_pyspark_finds_it(monkeypatch: pyt
         ZorderCredentials.from_dict({"schema": "s", "spark_remote": "http://x"})
 
 
-def test_server_side_parameters_are_text() -> None:
-    credentials = ZorderCredentials.from_dict(
-        {"schema": "s", "server_side_parameters": {"spark.sql.shuffle.partitions": 8}}
-    )
-    assert credentials.server_side_parameters["spark.sql.shuffle.partitions"] == "8"
+def test_server_side_parameters_may_be_numbers_and_booleans_of_yaml() -> None:
+    given = {"spark.sql.shuffle.partitions": 8, "spark.sql.cbo.enabled": True, "spark.driver.memory": "2g"}
+    data = {"schema": "s", "server_side_parameters": given}
+    ZorderCredentials.validate(data)
+    found = ZorderCredentials.from_dict(data).server_side_parameters
+    assert found == {
+        "spark.sql.shuffle.partitions": "8",
+        "spark.sql.cbo.enabled": "true",
+        "spark.driver.memory": "2g",
+        "spark.sql.ansi.enabled": "false",  # by dbt-spark, whatever is asked for
+    }
+    with pytest.raises(DbtConfigError, match="has None as spark.master, but it must be a text, a number"):
+        ZorderCredentials.from_dict({"schema": "s", "server_side_parameters": {"spark.master": None}})
 
 
 def test_pruning_of_plain_sql_needs_a_session_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,6 +138,20 @@ def test_another_folder_in_one_process_is_a_warning_said_once(
     )
 
 
+def test_settings_of_a_second_target_are_spoken_of_once(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "_opened", {None: spark})
+    monkeypatch.setattr(module, "_settings", {"a": "1", "b": "2", "own": "x"})
+    for user in ({"a": "1"}, {}, {"a": "3", "c": "4"}, {"a": "3", "c": "4"}):
+        assert open_session(user, "/here") is spark
+    (record,) = (record for record in caplog.records if record.name == "dbt_zorder")
+    assert "a is 1 there, and 3 here, c is not set there, and 4 here. Run dbt" in record.getMessage()
+    monkeypatch.setattr(module, "_settings", {})  # of a session that the user has made
+    open_session({"d": "1"}, "/here")
+    assert len([record for record in caplog.records if record.name == "dbt_zorder"]) == 1
+
+
 def test_servers_have_sessions_of_their_own_and_none_beside_one_in_the_process(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +203,12 @@ def test_sparks_own_reason_is_told() -> None:
     assert str(_explained(Exception(said), "/p")).startswith(
         "Spark did not start: Could not parse Master URL: 'spak://h:7077'. Look at server_side_parameters"
     )
+
+
+def test_a_metastore_in_use_is_told_though_hive_says_so_far_below() -> None:
+    error = Exception("Unable to instantiate SessionHiveMetaStoreClient")
+    error._stackTrace = "Caused by: ERROR XSDB6: Another instance of Derby may have booted"  # type: ignore[attr-defined]
+    assert str(_explained(error, "/p")).startswith("The metastore in /p is in use by another process")
 
 
 def test_hive_does_not_pause_for_seconds_between_its_tries_in_the_embedded_metastore() -> None:

@@ -1,0 +1,49 @@
+"""The Java process behind a session in this process, which may end first: most often the system takes its memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+ENDED = (
+    "Spark's Java process has ended, or no longer answers. Where memory is short the system ends it without a word: "
+    "look at spark.driver.memory in server_side_parameters, and at what else runs on this machine. The next run starts "
+    "it anew, and what was being built is as it was, or is completed by its model's next run."
+)
+
+
+def has_ended(session: SparkSession) -> bool:
+    """Tell whether nothing can be asked of a session any more: it was stopped, or its Java process is gone."""
+    context: Any = getattr(session, "_sc", None)
+    if context is None:  # of Spark Connect
+        return False
+    if context._jsc is None:
+        return True
+    process = getattr(context._gateway, "proc", None)  # None where Java has started Python
+    return process is not None and process.poll() is not None
+
+
+def forget(session: SparkSession) -> None:
+    """Let PySpark start Java anew where a session's process is gone: it keeps the way to it for ever."""
+    context: Any = getattr(session, "_sc", None)
+    gateway = getattr(context, "_gateway", None)
+    if gateway is None:
+        return
+    from pyspark import SparkContext  # the client of Spark Connect has none
+
+    kept: Any = SparkContext
+    if kept._gateway is not gateway:
+        return
+    context._jsc = None
+    kept._active_spark_context = kept._gateway = kept._jvm = None
+    sessions: Any = SparkSession
+    for name in ("_instantiatedSession", "_activeSession"):
+        if hasattr(sessions, name):
+            setattr(sessions, name, None)
+
+
+def is_of_gateway(exc: BaseException) -> bool:
+    """Tell whether an error says that Java did not answer."""
+    # by name, as the client of Spark Connect has no py4j
+    return isinstance(exc, (ConnectionRefusedError, ConnectionResetError)) or type(exc).__name__ == "Py4JNetworkError"
