@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, TableName
 from dbt_zorder.columns import case_sensitive, resolve, resolve_all
+from dbt_zorder.entry import look_anew
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.append import AppendReport, append
@@ -49,7 +50,7 @@ def begin(spark: SparkSession, table: TableName) -> Mapping[str, int] | None:
     found = list_data(spark, info.location) if info is not None and info.provider == "parquet" else None
     if info is not None and not info.is_view:
         # the session keeps the listing of a table that it has read, which may be older than this one
-        spark.catalog.refreshTable(table.sql)
+        look_anew(spark, table.schema, table.identifier)
     return found
 
 

@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableName
+from dbt_zorder.entry import look_anew
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.stats.store import known_stats, stats_path
 from dbt_zorder.table.checks import location_of
@@ -32,7 +33,7 @@ def publish_stats(spark: SparkSession, table: TableName, path: str, schema: Stru
 def refresh_stats(spark: SparkSession, table: TableName, path: str) -> None:
     """Let the session see that a version has more stats by now; register their relation if it is not there."""
     if leads_to(spark, stats_table(table), stats_path(path)):
-        spark.catalog.refreshTable(stats_table(table).sql)
+        look_anew(spark, table.schema, stats_table(table).identifier)
     else:
         publish_stats(spark, table, path)
 

@@ -56,7 +56,7 @@ def test_server_side_parameters_may_be_numbers_and_booleans_of_yaml() -> None:
         "spark.driver.memory": "2g",
         "spark.sql.ansi.enabled": "false",  # by dbt-spark, whatever is asked for
     }
-    with pytest.raises(DbtConfigError, match="has None as spark.master, but it must be a text, a number"):
+    with pytest.raises(DbtConfigError, match="has None as spark"):
         ZorderCredentials.from_dict({"schema": "s", "server_side_parameters": {"spark.master": None}})
 
 
