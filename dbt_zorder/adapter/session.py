@@ -180,13 +180,12 @@ def _warn_of_another(directory: str) -> None:
 
 def _warn_of_settings(user: Mapping[str, str]) -> None:
     """Say which settings of a profile do not count, because a first one has opened the session with others."""
-    ignored = {key: value for key, value in user.items() if _settings and _settings.get(key) != value}
-    told = ", ".join(f"{key} is {_settings.get(key, 'not set')} there, and {ignored[key]} here" for key in ignored)
+    told = ", ".join(key for key, value in user.items() if _settings and _settings.get(key) != value)  # may be secret
     if told and told not in _warned:
         _warned.add(told)
         _LOG.warning(
-            "This process has a Spark session already, whose settings stay as its first target has them: %s. Run dbt "
-            "in a process of its own for each target.",
+            "This process has a Spark session already, and server_side_parameters stay as its first target has them, "
+            "also %s, which this target has otherwise. Run dbt in a process of its own for each target.",
             told,
         )
 

@@ -57,7 +57,13 @@ class Filing:
 
 
 def file_rows(
-    ranks: Ranks, mass: Sequence[Mass], roots: Sequence[FileCell], allowed: int, scale: npt.NDArray[np.float64]
+    ranks: Ranks,
+    mass: Sequence[Mass],
+    roots: Sequence[FileCell],
+    allowed: int,
+    scale: npt.NDArray[np.float64],
+    *,
+    best: bool = True,
 ) -> Filing:
     """Cut trees into files.
 
@@ -67,9 +73,11 @@ def file_rows(
         roots: one a tree.
         allowed: levels at most.
         scale: how much each column's filters count, 1 at most.
+        best: where columns are uneven, cut anew by trees that favour one of them, and take the best.
     """
     found = _file(ranks, mass, roots, allowed, scale)
-    if len(roots) > 1 or not _FEWEST <= roots[0].files <= _MOST or not 1 < len(mass) <= _MOST_COLUMNS:
+    one_tree = len(roots) == 1 and _FEWEST <= roots[0].files <= _MOST
+    if not best or not one_tree or not 1 < len(mass) <= _MOST_COLUMNS:
         return found
     least = roots[0].files ** (1 - 1 / len(mass)) * float(scale.prod()) ** (1 / len(mass))
     worst = _worst(found, ranks, mass, scale)

@@ -65,6 +65,8 @@ def grow(
     files_of_tree: Sequence[int],
     order_levels: int,
     weights: Sequence[float] | None = None,
+    *,
+    best: bool = True,
 ) -> Forest:
     """Grow one tree a partition over a sample.
 
@@ -74,6 +76,7 @@ def grow(
         files_of_tree: number of files that each tree is cut into, at least 1.
         order_levels: levels below the file, or fewer where the trees are many and deep.
         weights: one a column, how much its filters count; all equal by default.
+        best: of a skewed table, grow further trees, and take the best.
     """
     trees = len(files_of_tree)
     mass = [cumulative_mass(ranks[:, column]) for column in range(ranks.shape[1])]
@@ -85,7 +88,7 @@ def grow(
     allowed = min(depth, levels_within(most_cells, trees))
     grouped = zip(_group(tree_of_row, trees), files_of_tree, strict=True)
     roots = [FileCell(tree, rows, files) for tree, (rows, files) in enumerate(grouped)]
-    filing = file_rows(ranks, mass, roots, allowed, scale)
+    filing = file_rows(ranks, mass, roots, allowed, scale, best=best)
     cuts, file_levels = filing.cuts, len(filing.cuts)
     if filing.left and file_levels == allowed < depth:
         _warn_of_hash(trees, most, filing.files_left)

@@ -44,6 +44,8 @@ MOST_FILES = 1_000_000
 """Of one layout: as many as a petabyte takes of 1 GB. Beyond, a driver runs out of memory without a word."""
 _MOST_COUNT = (1 << 31) - 1
 _SEEDS = 1 << 63
+_ROWS_FOR_THE_BEST = 1_000_000
+"""Of fewer rows, further trees of a skewed table take longer than their files spare."""
 _BUNDLE_BYTES = 8 << 20
 _BUNDLE_FILES = 64
 """What one Spark partition may write of partitions that are smaller than a file: more would be sorted again by Spark,
@@ -201,7 +203,8 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Fetched | int | None = Non
     if curve is not None:
         forest, layout = lay_out(curve, sample, keys, files, spec.weights, partition_columns, hashes, rows)
         return Plan(replace(layout, task_of_file=tasks), forest, sample)
-    forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights)
+    best = rows >= _ROWS_FOR_THE_BEST
+    forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights, best=best)
     layout = Layout.of(forest, sample, keys, partition_columns, hashes, rows)
     runs = runs_of(forest, sample, keys, rows)
     grid = fit_grid(forest, sample.ranks, rows / forest.files / page_rows, boundaries_allowed(df, layout))

@@ -7,6 +7,7 @@ import pytest
 
 from dbt_zorder.curve import filing
 from dbt_zorder.curve.filing import Filing, file_rows
+from dbt_zorder.curve.forest import grow
 from dbt_zorder.curve.ranks import Ranks, cumulative_mass
 from dbt_zorder.curve.split import FileCell
 
@@ -71,6 +72,8 @@ def test_no_other_tree_is_grown_where_it_is_no_gain(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(filing, "_file", count)
     filed(ranks, files)
     assert grown == 1
+    grow(ranks, np.zeros(ROWS, dtype=np.int32), [60], 0, best=False)
+    assert grown == 2
 
 
 def test_nulls_are_not_asked_for() -> None:
