@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import StructType
 
+from dbt_zorder.columns import split_name
 from dbt_zorder.entry import Entry, entry_of, is_absent
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.sql import quote_name
@@ -193,13 +194,17 @@ def column_facts(schema: StructType) -> list[tuple[str, str, str]]:
 
 
 def partition_columns(names: Sequence[str]) -> list[str]:
-    """Return the partition columns of a table by the first words of ``described``'s rows."""
+    """Return the partition columns of a table by the first words of ``described``'s rows.
+
+    Of a table of Delta Lake or Iceberg the name of one that is no plain word stands in backticks there.
+    """
     if "# Partition Information" not in names:
         return []
     start = names.index("# Partition Information") + 2  # the line after it is the header '# col_name'
-    found = []
+    columns, found = names[:start], []
     for name in names[start:]:
         if not name:
             break
-        found.append(name)
+        plain = split_name(name)
+        found.append(plain[0] if name not in columns and plain[0] in columns and len(plain) == 1 else name)
     return found

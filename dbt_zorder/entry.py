@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.columns import USER_DEFINED
 from dbt_zorder.jvm import class_named, jvm_of, table_identifier
-from dbt_zorder.settings import is_on
+from dbt_zorder.settings import is_on, session_aside
 from dbt_zorder.sql import quote_name
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -34,6 +34,9 @@ _CATALOG = "spark_catalog"
 
 _PASSED_ON = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 """Delta's keeps an entry of each table in Spark's own catalog; it says less of a table there than it knows."""
+
+_TIMESTAMPS = "spark.sql.timestampType"
+"""What TIMESTAMP means."""
 
 _GLOBAL_VIEWS = "global_temp"
 """Schema of temporary views, which are in no catalog."""
@@ -120,6 +123,25 @@ def move_entry(spark: SparkSession, schema: str, identifier: str, location: str)
         _LOG.debug("the entry of %s.%s was not moved in one call: %s", schema, identifier, str(exc).partition("\n")[0])
         return False
     return True
+
+
+def entry_session(spark: SparkSession) -> SparkSession:
+    """Return the session by which entries are changed: this one, or one that means by TIMESTAMP what Hive does.
+
+    Where ``spark.sql.timestampType`` is TIMESTAMP_NTZ, Spark reads the ``timestamp`` of Hive's entry as that, writes it
+    back by its name, and Hive knows no such type: so fails ``ALTER TABLE`` of any table with a TIMESTAMP.
+    """
+    if str(spark.conf.get(_TIMESTAMPS, None) or "").upper() != "TIMESTAMP_NTZ":
+        return spark
+    return session_aside(spark, {_TIMESTAMPS: "TIMESTAMP_LTZ"}) or spark
+
+
+def change_entry(spark: SparkSession, schema: str, identifier: str, statement: str) -> None:
+    """Run a statement that changes a table's entry, by ``entry_session``."""
+    session = entry_session(spark)
+    session.sql(statement)
+    if session is not spark:
+        look_anew(spark, schema, identifier)
 
 
 def look_anew(spark: SparkSession, schema: str, identifier: str) -> None:

@@ -17,7 +17,7 @@ from dbt_zorder.formats.standing import read_format
 from dbt_zorder.formats.writer import LAST_NATIVE, options, writer
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.plan import keys_for, plan_layout
-from dbt_zorder.sql import quote_string
+from dbt_zorder.sql import quote_name, quote_string
 from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.optimize import OptimizeReport
@@ -107,8 +107,15 @@ def native_command(request: BuildRequest, columns: Sequence[str]) -> str:
 def _rewrite(spark: SparkSession, request: BuildRequest, info: TableInfo, clock: Clock) -> None:
     spark.sql(f"REFRESH TABLE {request.table.sql}")
     before = version_of(spark, request.file_format, request.table)
+    if not before:
+        msg = (
+            f"{request.table} has no snapshot, so there is nothing to lay out: no rows were written to it yet, or only "
+            "to a branch (spark.wap.branch)."
+        )
+        raise ZorderError(msg)
     rows = spark.table(request.table.sql)
-    kept = replace(request, spec=replace(request.spec, partition_by=list(info.partition_columns)))
+    parts = [quote_name(name) for name in info.partition_columns]
+    kept = replace(request, spec=replace(request.spec, partition_by=parts))
     with clock.phase("sample"):
         layout = plan_layout(rows, measured(spark, kept.spec, rows, info, kept))
     with clock.phase("write"):

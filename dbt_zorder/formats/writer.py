@@ -16,7 +16,7 @@ from dbt_zorder.errors import ConfigError
 from dbt_zorder.formats.carry import NOTHING, Carried, set_properties
 from dbt_zorder.jvm import has_jvm
 from dbt_zorder.layout.keys import Key
-from dbt_zorder.sql import quote_string
+from dbt_zorder.sql import quote_name, quote_string
 from dbt_zorder.stats.delta_log import has_statistics
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.stats.iceberg_manifests import iceberg_table
@@ -120,8 +120,16 @@ def create(
         made = made.tableProperty(name, value)
     partitions = partition_columns(df.sparkSession, df.schema, request)
     if partitions:
-        made = made.partitionedBy(*(f.col(column.sql) for column in partitions))
+        made = made.partitionedBy(*(f.col(_parsed_again(column.name)) for column in partitions))
     made.createOrReplace()
+
+
+def _parsed_again(name: str) -> str:
+    """Return a column's name for ``partitionedBy``, which parses the name of what it was given as SQL once more.
+
+    Spark itself puts one with a dot into backticks by then.
+    """
+    return quote_name(name) if "." in name else quote_name(quote_name(name))
 
 
 def check_session(spark: SparkSession, request: BuildRequest) -> None:

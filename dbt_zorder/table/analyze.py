@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName
+from dbt_zorder.entry import change_entry
 from dbt_zorder.settings import is_on
 from dbt_zorder.sql import quote_name
 
@@ -52,7 +53,8 @@ def analyze_again(
     left = [name for name in before.columns if name in columns]
     clause = f" FOR COLUMNS {', '.join(quote_name(name) for name in left)}" if left else ""
     try:
-        spark.sql(f"ANALYZE TABLE {table.sql} COMPUTE STATISTICS{clause}")
+        statement = f"ANALYZE TABLE {table.sql} COMPUTE STATISTICS{clause}"
+        change_entry(spark, table.schema, table.identifier, statement)
     except Exception as exc:
         _LOG.warning("The statistics of %s were lost and could not be computed again: %s", table, exc)
 
@@ -68,7 +70,8 @@ def measure_again(
         analyze_again(spark, table, before, columns, partitioned=partitioned)
         return
     try:
-        spark.sql(f"ANALYZE TABLE {table.sql} COMPUTE STATISTICS NOSCAN")
+        statement = f"ANALYZE TABLE {table.sql} COMPUTE STATISTICS NOSCAN"
+        change_entry(spark, table.schema, table.identifier, statement)
     except Exception as exc:
         _LOG.warning("The size of %s in the catalog could not be brought up to date: %s", table, exc)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.entry import change_entry
 from dbt_zorder.sql import quote_name, quote_string
 
 
@@ -32,7 +33,7 @@ def set_comments(spark: SparkSession, table: TableName, comment: str | None, col
             column = quote_name(name)
             statements.append(f"ALTER TABLE {table.sql} ALTER COLUMN {column} COMMENT {quote_string(wanted)}")
     for statement in statements:
-        spark.sql(statement)
+        change_entry(spark, table.schema, table.identifier, statement)
     return len(statements)
 
 

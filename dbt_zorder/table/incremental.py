@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, TableName
 from dbt_zorder.columns import case_sensitive, resolve, resolve_all
-from dbt_zorder.entry import look_anew
+from dbt_zorder.entry import change_entry, look_anew
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.append import AppendReport, append
@@ -110,7 +110,8 @@ def increment(
     added = schema.fields[len(existing.fields) :]
     if added:
         comments = {column.name.lower(): request.comment_of(column.name) for column in added}
-        spark.sql(add_columns_sql(request.table.sql, added, comments))
+        statement = add_columns_sql(request.table.sql, added, comments)
+        change_entry(spark, request.table.schema, request.table.identifier, statement)
         rows = conform(df, spark.table(request.table.sql).schema)
     _renew_marker(spark, info, marker, spark.table(request.table.sql).schema if added else existing)
     report = append(spark, rows, request, overwrite=batch.overwrite, before=before, info=info, standing=standing)

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, column_facts, describe
-from dbt_zorder.entry import look_anew, move_entry
+from dbt_zorder.entry import entry_session, look_anew, move_entry
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.jvm import jvm_of
 from dbt_zorder.sql import quote_name, quote_string, type_ddl
@@ -76,14 +76,13 @@ def publish(
         let_folders_tell(spark)
     old = now or describe(spark, table)
     try:
-        if old is not None and _is_same(spark, table, old, definition):
-            if not move_entry(spark, table.schema, table.identifier, location):
-                spark.sql(f"ALTER TABLE {table.sql} SET LOCATION {quote_string(location)}")
-        else:
-            if old is None:
-                spark.sql(_create(table, definition, location))
-            else:
-                _replace(spark, table, definition, location)
+        session = entry_session(spark)
+        if old is None:
+            session.sql(_create(table, definition, location))
+        elif not _is_same(spark, table, old, definition):
+            _replace(session, table, definition, location)
+        elif not move_entry(session, table.schema, table.identifier, location):
+            session.sql(f"ALTER TABLE {table.sql} SET LOCATION {quote_string(location)}")
         look_anew(spark, table.schema, table.identifier)  # also in the catalog of a format that had the table before
     except Exception as exc:
         # the call may have been carried out and only its reply lost: what the catalog says now decides

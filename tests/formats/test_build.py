@@ -17,8 +17,10 @@ from dbt_zorder.columns import resolve_all
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.history import last_whole, version_of
+from dbt_zorder.formats.optimize import rewrite_format
 from dbt_zorder.pruning import explain, scan
 from dbt_zorder.scan_metrics import scan_metrics
+from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.delta_log import delta_stats
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest
@@ -49,6 +51,20 @@ def test_a_plain_select_reads_the_minimum_of_files(spark: SparkSession, table: T
         ]
         assert statistics.mean(found) <= 1.15 * 4, (column, found)
         assert report.summary.point_query_files[column] == pytest.approx(statistics.mean(found), rel=0.2)
+
+
+def test_partition_columns_may_have_any_name(spark: SparkSession, table: TableName, file_format: str) -> None:
+    names = ["p q", "p-q", "select"]
+    df = rows(spark, 0, 500).selectExpr("*", *(f"id % 2 AS `{name}`" for name in names))
+    kept = {"delta.columnMapping.mode": "name"} if file_format == "delta" else {}
+    asked = request(table, file_format, partition_by=[quote_name(name) for name in names], properties=kept)
+    build_format(spark, df, asked)
+    info = describe(spark, table)
+    assert info is not None
+    assert list(info.partition_columns) == names
+    assert same_rows(spark.table(table.sql), df)
+    rewrite_format(spark, asked, "auto")
+    assert same_rows(spark.table(table.sql), df)
 
 
 def test_explain_tells_what_the_format_skips(spark: SparkSession, table: TableName, file_format: str) -> None:

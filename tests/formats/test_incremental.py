@@ -209,6 +209,14 @@ def test_a_layout_by_the_formats_own_command_counts_as_one(
         assert read_format(spark, wanted).built.bytes == now.built.bytes
 
 
+def test_a_table_without_a_snapshot_is_not_laid_out(spark: SparkSession, table: TableName, file_format: str) -> None:
+    if file_format == "delta":
+        pytest.skip("making it is its first version")
+    spark.sql(f"CREATE TABLE {table.sql} (id BIGINT, a BIGINT) USING iceberg")
+    with pytest.raises(ZorderError, match="has no snapshot, so there is nothing to lay out"):
+        rewrite_format(spark, request(table, file_format, by=("a",)), "auto")
+
+
 def test_a_batch_that_replaces_the_whole_table_heeds_on_schema_change(
     spark: SparkSession, table: TableName, file_format: str
 ) -> None:

@@ -12,6 +12,8 @@ from dbt_zorder.catalog import TableName, describe, properties
 from dbt_zorder.entry import move_entry
 from dbt_zorder.errors import BuildError
 from dbt_zorder.table import swap
+from dbt_zorder.table.analyze import measure_again
+from dbt_zorder.table.comments import set_comments
 from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.swap import Definition, publish
 from tests.support import settings, unique
@@ -84,6 +86,25 @@ def test_what_spark_keeps_of_a_table_follows_the_swap(
     publish(spark, table, write(V3, "SELECT 3 AS a, 4 AS b"), str(tmp_path / V3))
     assert content(spark, table) == [(3, 4)]
     spark.catalog.clearCache()
+
+
+def test_where_timestamps_have_no_zone_those_with_one_stay(
+    spark: SparkSession, table: TableName, tmp_path: Path, write: Write
+) -> None:
+    """Spark reads Hive's own TIMESTAMP as the setting says, and Hive does not know what it writes back."""
+    query = "SELECT 1 AS a, timestamp_micros(1) AS ltz, CAST(timestamp_micros(1) AS timestamp_ntz) AS ntz"
+    with settings(spark, {"spark.sql.timestampType": "TIMESTAMP_NTZ", "spark.sql.session.timeZone": "UTC"}):
+        for version, columns in ((V1, ""), (V2, ""), (V3, ", 'x' AS s")):
+            publish(spark, table, write(version, query + columns), str(tmp_path / version))
+            found = spark.table(table.sql)
+            assert found.dtypes[1:3] == [("ltz", "timestamp"), ("ntz", "timestamp_ntz")]
+            assert found.inputFiles()[0].split("/")[-2] == version
+        set_comments(spark, table, "told", {"a": "one"})
+        measure_again(spark, table, None, [], partitioned=False)
+        info = describe(spark, table)
+        assert info is not None
+        assert (info.comment, info.columns[0][2], "bytes" in info.statistics) == ("told", "one", True)
+        assert spark.conf.get("spark.sql.timestampType") == "TIMESTAMP_NTZ"
 
 
 def test_a_wide_struct_is_compared_as_a_whole(
