@@ -91,7 +91,7 @@ def main() -> None:
         "shuffle's CPU",
         "extra CPU over a copy / ORDER BY's extra",
         "bytes",
-        "peak heap",
+        "peak memory",
         "times that the input is opened",
         "by ORDER BY",
     ]
