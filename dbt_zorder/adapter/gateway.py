@@ -18,22 +18,21 @@ def has_ended(session: SparkSession) -> bool:
     context: Any = getattr(session, "_sc", None)
     if context is None:  # of Spark Connect
         return False
-    if context._jsc is None:
-        return True
-    process = getattr(context._gateway, "proc", None)  # None where Java has started Python
-    return process is not None and process.poll() is not None
+    return context._jsc is None or _is_gone(context._gateway)
 
 
 def forget(session: SparkSession) -> None:
-    """Let PySpark start Java anew where a session's process is gone: it keeps the way to it for ever."""
+    """Let PySpark start Java anew where a session's process is gone: it keeps the way to it for ever.
+
+    Of one that was stopped the process goes on, and serves the next session.
+    """
     context: Any = getattr(session, "_sc", None)
-    gateway = getattr(context, "_gateway", None)
-    if gateway is None:
+    if context is None or not _is_gone(context._gateway):
         return
     from pyspark import SparkContext  # the client of Spark Connect has none
 
     kept: Any = SparkContext
-    if kept._gateway is not gateway:
+    if kept._gateway is not context._gateway:
         return
     context._jsc = None
     kept._active_spark_context = kept._gateway = kept._jvm = None
@@ -41,6 +40,11 @@ def forget(session: SparkSession) -> None:
     for name in ("_instantiatedSession", "_activeSession"):
         if hasattr(sessions, name):
             setattr(sessions, name, None)
+
+
+def _is_gone(gateway: Any) -> bool:
+    process = getattr(gateway, "proc", None)  # None where Java has started Python
+    return process is not None and process.poll() is not None
 
 
 def is_of_gateway(exc: BaseException) -> bool:

@@ -130,13 +130,15 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
             return _opened[remote]
         users = None if _opened else _users_session()
         _check_kind(remote, _opened.get(None, users))
-        found = users if remote is None else None
-        if found is None:
-            found = connect(remote, {**REMOTE_SETTINGS, **user}) if remote else _start(user, directory)
+        if remote is not None:
+            found = connect(remote, {**REMOTE_SETTINGS, **user})
+        elif users is not None:
+            found, _directory, _settings = users, None, {}
+        else:
+            found, _settings = _start(user, directory)
+            _directory = directory
+        if found is not users:
             atexit.register(_stop, found)
-        if remote is None:
-            _directory = None if found is users else directory
-            _settings = {} if found is users else session_settings(user, directory)
         _opened[remote] = found
         return found
 
@@ -199,7 +201,8 @@ def _users_session() -> SparkSession | None:
     return None if has_ended(found) else found
 
 
-def _start(user: Mapping[str, str], directory: str) -> SparkSession:
+def _start(user: Mapping[str, str], directory: str) -> tuple[SparkSession, dict[str, str]]:
+    """Return a new session, and the settings that it was opened with."""
     check_java(pyspark.__version__)
     settings = session_settings(user, directory)
     _warn_of_metastore(settings, directory)
@@ -215,7 +218,7 @@ def _start(user: Mapping[str, str], directory: str) -> SparkSession:
         session.sql("SHOW DATABASES").collect()  # the first call to reach the metastore, and the first that can fail
     except Exception as exc:
         raise _explained(exc, directory) from exc
-    return session
+    return session, settings
 
 
 def _warn_of_metastore(settings: Mapping[str, str], directory: str) -> None:

@@ -36,6 +36,10 @@ def test_only_what_is_kept_of_the_ended_process_is_forgotten(
     before = (kept._gateway, kept._jvm, kept._active_spark_context)
     forget(session_of(object(), -9))
     assert (kept._gateway, kept._jvm, kept._active_spark_context) == before
+    stopped: Any = SimpleNamespace(_sc=SimpleNamespace(_jsc=None, _gateway=kept._gateway))
+    assert has_ended(stopped)
+    forget(stopped)
+    assert (kept._gateway, kept._jvm, kept._active_spark_context) == before, "its process serves the next session"
     ended = session_of(object(), -9)
     for name, value in (("_gateway", ended._sc._gateway), ("_jvm", object()), ("_active_spark_context", ended._sc)):
         monkeypatch.setattr(SparkContext, name, value)
