@@ -31,6 +31,13 @@ def in_order_of(turn: int, items: Iterable[Item]) -> list[Item]:
     return rotated[::-1] if turn % 2 else rotated
 
 
+def seconds(work: Callable[[], object]) -> float:
+    """Return how long ``work`` takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
 @dataclass(frozen=True)
 class Cost:
     """What one run cost.

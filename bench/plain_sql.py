@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -21,7 +20,7 @@ from bench.contenders import OUTPUT
 from bench.datasets import MILLION, ordered
 from bench.figures import keep_figures
 from bench.kernel_time import RESULTS, sized
-from bench.measure import SETTINGS, in_order_of
+from bench.measure import SETTINGS, in_order_of, seconds
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName
 from dbt_zorder.layout.plan import LayoutSpec
@@ -37,8 +36,7 @@ ORDERED, ZORDERED = f"{SCHEMA}.ordered", f"{SCHEMA}.zordered"
 FIRST_DAY = 18_518
 """Days since 1970 of the first event, see ``narrow``."""
 
-WAYS = ("ORDER BY", "plain", "query", "zorder_scan")
-FIGURES = ("planning", *WAYS)
+FIGURES = ("planning", "ORDER BY", "plain", "query", "zorder_scan")
 
 
 def asked(number: int) -> Mapping[str, tuple[str, bool]]:
@@ -63,13 +61,6 @@ def joined(source: str, predicate: str) -> str:
         f"WITH some AS (SELECT * FROM {source} WHERE {predicate}) "
         "SELECT count(*), sum(b.price) FROM some AS a JOIN some AS b ON a.id = b.id"
     )
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Return how long ``work`` takes."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def measure(spark: SparkSession, turns: int) -> list[dict[str, object]]:
@@ -100,8 +91,10 @@ def measure(spark: SparkSession, turns: int) -> list[dict[str, object]]:
         for name in asked(0):
             for way in in_order_of(turn, FIGURES):
                 work = ways(name, next(numbers)).get(way)
-                took = seconds(work) if work is not None else 0.0
-                if turn > 1 and work is not None:  # the first ones find nothing compiled
+                if work is None:
+                    continue
+                took = seconds(work)
+                if turn > 1:  # the first ones find nothing compiled
                     times.setdefault(name, {}).setdefault(way, []).append(took)
     return [
         {

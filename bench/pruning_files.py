@@ -16,7 +16,6 @@ import statistics
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from pyspark.sql import SparkSession
 
 from bench.figures import keep_figures
 from bench.growth import RESULTS, slope
+from bench.measure import seconds
 from bench.plots import keep_plot
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.pruning import exclusion, scan
@@ -66,13 +66,6 @@ def many_files(spark: SparkSession, root: Path, count: int) -> str:
     spark.sql("CREATE DATABASE IF NOT EXISTS many")
     spark.sql(f"CREATE TABLE many.t{count} (a BIGINT, s STRING) USING parquet LOCATION '{data}'")
     return f"many.t{count}"
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Return how long ``work`` takes."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def plan_times(spark: SparkSession, count: int, list_up_to: int | None) -> dict[str, float]:
