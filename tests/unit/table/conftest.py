@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from dbt_zorder.layout.placing import Rows, rows_of_files
 from dbt_zorder.table import held_rows
+from dbt_zorder.table.swap import Definition
+from tests.unit.table.versions import Write
 
 
 @pytest.fixture(params=["here", "by Spark"])
@@ -24,3 +28,15 @@ def lose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
         return [first[1:], *others]
 
     monkeypatch.setattr(held_rows, "rows_of_files", lacking)
+
+
+@pytest.fixture
+def write(spark: SparkSession, tmp_path: Path) -> Write:
+    """Return what writes a version of a table below ``tmp_path``."""
+
+    def write(version: str, query: str) -> Definition:
+        frame = spark.sql(query)
+        frame.write.parquet(str(tmp_path / version))
+        return Definition(frame.schema)
+
+    return write

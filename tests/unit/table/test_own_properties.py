@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -10,7 +11,9 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.sql import quote_string
 from dbt_zorder.table import own_properties as module
 from dbt_zorder.table.own_properties import are_set, own_properties, with_record
+from dbt_zorder.table.swap import Definition, publish
 from tests.support import unique
+from tests.unit.table.versions import V1, V2, Write, content
 
 TOLD = {"source_url": "x", "docs": "my_url", "team": "me"}
 
@@ -61,3 +64,37 @@ def test_a_table_without_a_record_has_none_of_its_own(spark: SparkSession, datab
     table = make(spark, database, {"other": "1"})
     assert own_properties(spark, table) == with_record({}) == {}
     assert are_set(spark, table, {})
+
+
+def test_a_property_that_the_model_sets_no_longer_goes_and_others_stay(
+    spark: SparkSession, database: str, tmp_path: Path, write: Write
+) -> None:
+    table = TableName(database, unique("T"))
+    schema = write(V1, "SELECT 1 AS a").schema
+    publish(spark, table, Definition(schema, (), "", {"one": "1", "two": "2"}), str(tmp_path / V1))
+    assert own_properties(spark, table) == {"one": "1", "two": "2"}
+    write(V2, "SELECT 2 AS a")
+    publish(spark, table, Definition(schema, (), "", {"two": "2"}), str(tmp_path / V2))
+    assert own_properties(spark, table) == {"two": "2"}
+    assert "one" not in properties(spark, table)
+    assert content(spark, table) == [(2,)]
+    publish(spark, table, Definition(schema), str(tmp_path / V1))
+    assert "two" not in properties(spark, table)
+    assert content(spark, table) == [(1,)]
+
+
+def test_a_property_that_spark_hides_is_known_to_be_the_same(
+    spark: SparkSession, database: str, tmp_path: Path, write: Write
+) -> None:
+    table = TableName(database, unique("T"))
+    told = {"source_url": "https://there", "docs": "file://my_url", "api.token": "it's"}
+    schema = write(V1, "SELECT 1 AS a").schema
+    publish(spark, table, Definition(schema, (), "", told), str(tmp_path / V1))
+    spark.sql(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('mine' = 'kept')")
+    write(V2, "SELECT 2 AS a")
+    publish(spark, table, Definition(schema, (), "", told), str(tmp_path / V2))
+    assert content(spark, table) == [(2,)]
+    assert properties(spark, table)["mine"] == "kept", "only the location was changed"
+    assert own_properties(spark, table) == told
+    publish(spark, table, Definition(schema, (), "", {**told, "docs": "other_url"}), str(tmp_path / V1))
+    assert own_properties(spark, table) == {**told, "docs": "other_url"}

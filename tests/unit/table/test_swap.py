@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +13,14 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.table import swap
 from dbt_zorder.table.analyze import measure_again
 from dbt_zorder.table.comments import set_comments
-from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.swap import Definition, publish
 from tests.support import settings, unique
-
-V1, V2, V3 = (f"v20240101T00000000{number}-0123abcd" for number in (1, 2, 3))
-Write = Callable[[str, str], Definition]
+from tests.unit.table.versions import V1, V2, V3, Write, content
 
 
 @pytest.fixture
 def table(spark: SparkSession, database: str) -> TableName:
     return TableName(database, unique("T"))
-
-
-@pytest.fixture
-def write(spark: SparkSession, tmp_path: Path) -> Write:
-    def write(version: str, query: str) -> Definition:
-        frame = spark.sql(query)
-        frame.write.parquet(str(tmp_path / version))
-        return Definition(frame.schema)
-
-    return write
-
-
-def content(spark: SparkSession, table: TableName) -> list[tuple[object, ...]]:
-    return sorted(tuple(row) for row in spark.table(table.sql).collect())
 
 
 def test_a_new_table_is_external_and_has_all_that_was_said(
@@ -264,38 +246,6 @@ def test_without_a_call_for_it_a_table_is_replaced_by_two(
 def refuse(*_: object) -> bool:
     msg = "no"
     raise RuntimeError(msg)
-
-
-def test_a_property_that_the_model_sets_no_longer_goes_and_others_stay(
-    spark: SparkSession, table: TableName, tmp_path: Path, write: Write
-) -> None:
-    schema = write(V1, "SELECT 1 AS a").schema
-    publish(spark, table, Definition(schema, (), "", {"one": "1", "two": "2"}), str(tmp_path / V1))
-    assert own_properties(spark, table) == {"one": "1", "two": "2"}
-    write(V2, "SELECT 2 AS a")
-    publish(spark, table, Definition(schema, (), "", {"two": "2"}), str(tmp_path / V2))
-    assert own_properties(spark, table) == {"two": "2"}
-    assert "one" not in properties(spark, table)
-    assert content(spark, table) == [(2,)]
-    publish(spark, table, Definition(schema), str(tmp_path / V1))
-    assert "two" not in properties(spark, table)
-    assert content(spark, table) == [(1,)]
-
-
-def test_a_property_that_spark_hides_is_known_to_be_the_same(
-    spark: SparkSession, table: TableName, tmp_path: Path, write: Write
-) -> None:
-    told = {"source_url": "https://there", "docs": "file://my_url", "api.token": "it's"}
-    schema = write(V1, "SELECT 1 AS a").schema
-    publish(spark, table, Definition(schema, (), "", told), str(tmp_path / V1))
-    spark.sql(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('mine' = 'kept')")
-    write(V2, "SELECT 2 AS a")
-    publish(spark, table, Definition(schema, (), "", told), str(tmp_path / V2))
-    assert content(spark, table) == [(2,)]
-    assert properties(spark, table)["mine"] == "kept", "only the location was changed"
-    assert own_properties(spark, table) == told
-    publish(spark, table, Definition(schema, (), "", {**told, "docs": "other_url"}), str(tmp_path / V1))
-    assert own_properties(spark, table) == {**told, "docs": "other_url"}
 
 
 MANAGED_BY_CATALOG = {"spark.sql.hive.manageFilesourcePartitions": "true"}
