@@ -67,7 +67,11 @@ def entry_of(spark: SparkSession, schema: str, identifier: str) -> Entry | None:
         jvm = jvm_of(spark)
         if jvm is None or not _is_sparks_own(spark, schema):
             return None
-        found = _catalog(spark).getTableRawMetadata(table_identifier(jvm, schema, identifier))
+        name = table_identifier(jvm, schema, identifier)
+        # an error of the JVM takes twenty times as long as this question
+        if not _catalog(spark).tableExists(name):
+            return None
+        found = _catalog(spark).getTableRawMetadata(name)
         told = found.schema().json()
         if USER_DEFINED in told:  # all of those have one name here
             return None

@@ -59,7 +59,7 @@ def active(spark: SparkSession) -> Iterator[None]:
             session.clearActiveSession()
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def class_named(jvm: Any, name: str) -> Any:
     """Return a class of Hadoop's or Spark's own; the JVM is asked once for each part of its name, not at each use.
 
@@ -69,6 +69,16 @@ def class_named(jvm: Any, name: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part)
     return found
+
+
+def items(collection: Any) -> Iterator[Any]:
+    """Yield the items of a collection of Scala's or Java's, of a map its keys by ``keySet()``.
+
+    Py4J's own iterators end by an error of the JVM, which PySpark takes some 10 ms to explain.
+    """
+    iterator = collection.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
 
 
 def table_identifier(jvm: Any, schema: str, identifier: str) -> Any:

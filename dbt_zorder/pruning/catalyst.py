@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.columns import all_columns
-from dbt_zorder.jvm import class_named, jvm_of
+from dbt_zorder.jvm import class_named, items, jvm_of
 from dbt_zorder.sql import quote_name
 
 _QUERY_OF = frozenset({"CreateTableAsSelect", "ReplaceTableAsSelect", "InsertIntoStatement"})
@@ -29,6 +29,7 @@ _NOT_QUERIES = (
     "org.apache.spark.sql.catalyst.plans.logical.ParsedStatement",
 )
 _PLANS = "org.apache.spark.sql.catalyst.plans.QueryPlan"
+_COLUMNS = "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq"
 _MODE = "org.apache.spark.sql.execution.CommandExecutionMode"
 _NODES_AT_MOST = 2_000
 """Each takes some 0.3 ms to look at."""
@@ -200,7 +201,7 @@ def is_weaker(spark: SparkSession, accepted: DataFrame, scan: Scan) -> bool:
 def _normalized(spark: SparkSession, test: Any, relation: Any) -> Any:
     """Return a test with its columns by their places in the table, which two reads of it have in common."""
     jvm = jvm_of(spark)
-    columns = getattr(jvm.org.apache.spark.sql.catalyst.expressions, "package$AttributeSeq")(relation.output())
+    columns = class_named(jvm, _COLUMNS)(relation.output())
     return class_named(jvm, _PLANS).normalizeExpressions(test, columns).canonicalized()
 
 
@@ -265,10 +266,3 @@ def _without_qualifiers(test: Any) -> str:
 
 def _references(test: Any) -> list[Any]:
     return list(items(test.references().toSeq()))
-
-
-def items(sequence: Any) -> Iterator[Any]:
-    """Yield the items of a Scala sequence."""
-    iterator = sequence.iterator()
-    while iterator.hasNext():
-        yield iterator.next()

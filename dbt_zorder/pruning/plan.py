@@ -81,6 +81,7 @@ def make_plan(
     alias: str | None = None,
     each: bool = False,
     zoned: bool = False,
+    frame: DataFrame | None = None,
 ) -> Plan:
     """Return how to answer ``predicate`` on ``table``.
 
@@ -91,18 +92,27 @@ def make_plan(
         alias: by which columns may be qualified.
         each: tell of every file what is known.
         zoned: a constant in it may depend on the time zone, though its text no longer says so.
+        frame: the table, if Spark was asked for it just now.
 
     Raises:
         PredicateError, ColumnError: the predicate is wrong. Nothing else is ever raised by pruning itself; an unknown
             table is Spark's own error.
     """
     with active(spark):
-        return _plan(spark, table, predicate, alias, each, zoned)
+        return _plan(spark, table, predicate, alias, each, zoned, frame)
 
 
-def _plan(spark: SparkSession, table: str, predicate: str, alias: str | None, each: bool, zoned: bool) -> Plan:
+def _plan(
+    spark: SparkSession,
+    table: str,
+    predicate: str,
+    alias: str | None,
+    each: bool,
+    zoned: bool,
+    frame: DataFrame | None,
+) -> Plan:
     parsed = parse(predicate)
-    frame = spark.table(quoted(table))
+    frame = spark.table(quoted(table)) if frame is None else frame
     facts = facts_of(spark, table, frame)
     if alias is not None:
         frame = frame.alias(alias)

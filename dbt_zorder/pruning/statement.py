@@ -71,6 +71,19 @@ class Pruned:
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class _Table:
+    """A table with statistics that a statement mentions.
+
+    Attributes:
+        facts: where it lies.
+        frame: the table itself, as Spark had it when the facts were asked for.
+    """
+
+    facts: TableFacts
+    frame: DataFrame
+
+
 def query(spark: SparkSession, sql: str) -> DataFrame:
     """Return the rows of a query, as ``spark.sql`` does, without opening files that cannot hold any of them.
 
@@ -118,9 +131,7 @@ def _pruned(spark: SparkSession, sql: str) -> Pruned:
     check_text(sql)
     found, day = _scans(spark, sql, asked, tables)
     known: dict[tuple[str, str], Plan] = {}
-    plans = {
-        place: _plans(spark, table.sql, found.get(n, []), known) for n, (place, table) in enumerate(tables.items())
-    }
+    plans = {place: _plans(spark, table, found.get(n, []), known) for n, (place, table) in enumerate(tables.items())}
     if settings_of(spark) != meant or (day is not None and today(spark) != day):
         msg = "another thread changed Spark's settings meanwhile, or the day has ended"
         raise UnfitError(msg)
@@ -130,38 +141,40 @@ def _pruned(spark: SparkSession, sql: str) -> Pruned:
     tests = {
         place: " OR ".join(dict.fromkeys([*also, *(str(plan.exclusion) for plan in chosen[place])])) for place in chosen
     }
-    reasons = [f"{tables[place].sql}: {reason}" for place, reason in plans.items() if isinstance(reason, str)]
-    reads = tuple(_read_of(tables[place].sql, chosen[place]) for place in chosen)
+    reasons = [f"{tables[place].facts.sql}: {reason}" for place, reason in plans.items() if isinstance(reason, str)]
+    reads = tuple(_read_of(tables[place].facts.sql, chosen[place]) for place in chosen)
     return Pruned(_filtered(sql, tests, tables), reads, "" if reads else "; ".join(dict.fromkeys(reasons)))
 
 
-def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dict[Mention, TableFacts]:
+def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dict[Mention, _Table]:
     """Return the mentions of tables that have statistics, where a subquery may stand in place of the table."""
-    found: dict[Mention, TableFacts] = {}
-    known: dict[str, TableFacts | None] = {}
+    found: dict[Mention, _Table] = {}
+    known: dict[str, _Table | None] = {}
     for place in places[:MENTIONS_AT_MOST]:
         is_spelled = tuple(split_name(sql[place.start : place.stop])) == place.parts
         if place.stays or not is_spelled or _KEYWORD.search(sql, 0, place.start):
             continue
         table = quote_name(*place.parts)
         if table not in known:
-            known[table] = None if names_whole(sql, place.parts[-1]) else _facts_with_stats(spark, table)
-        facts = known[table]
-        if facts is not None:
-            found[place] = facts
+            known[table] = None if names_whole(sql, place.parts[-1]) else _table_with_stats(spark, table)
+        asked = known[table]
+        if asked is not None:
+            found[place] = asked
     return found
 
 
-def _facts_with_stats(spark: SparkSession, table: str) -> TableFacts | None:
+def _table_with_stats(spark: SparkSession, table: str) -> _Table | None:
     try:
-        facts = facts_of(spark, table, spark.table(table))
+        frame = spark.table(table)
+        facts = facts_of(spark, table, frame)
     except Exception:  # there is no such table, which is for Spark to say
         return None
-    return facts if facts.provider == "parquet" and read_stats(spark, facts).frame is not None else None
+    has_stats = facts.provider == "parquet" and read_stats(spark, facts).frame is not None
+    return _Table(facts, frame) if has_stats else None
 
 
 def _scans(
-    spark: SparkSession, sql: str, asked: Any, tables: Mapping[Mention, TableFacts]
+    spark: SparkSession, sql: str, asked: Any, tables: Mapping[Mention, _Table]
 ) -> tuple[dict[int, list[Scan]], str | None]:
     """Return what the query reads of each mention, in a text where each has a mark that Spark carries along.
 
@@ -184,11 +197,12 @@ def _scans(
     return found, day
 
 
-def _filtered(sql: str, tests: Mapping[Mention, str], tables: Mapping[Mention, TableFacts]) -> str:
+def _filtered(sql: str, tests: Mapping[Mention, str], tables: Mapping[Mention, _Table]) -> str:
     """Return a text that reads, where a table is mentioned, those of its rows for which a test holds."""
     for place in sorted(tests, key=lambda place: place.start, reverse=True):
         # as the catalog spells it, which is what columns are qualified by
-        own = tables[place].qualifiers[-1][-1] if tables[place].qualifiers else place.parts[-1]
+        qualifiers = tables[place].facts.qualifiers
+        own = qualifiers[-1][-1] if qualifiers else place.parts[-1]
         name = "" if place.is_named else f" AS {quote_name(own)}"
         table = sql[place.start : place.stop]
         sql = f"{sql[: place.start]}(SELECT * FROM {table} WHERE ({tests[place]})){name}{sql[place.stop :]}"
@@ -196,7 +210,7 @@ def _filtered(sql: str, tests: Mapping[Mention, str], tables: Mapping[Mention, T
 
 
 def _plans(
-    spark: SparkSession, table: str, found: Sequence[Scan], known: dict[tuple[str, str], Plan]
+    spark: SparkSession, table: _Table, found: Sequence[Scan], known: dict[tuple[str, str], Plan]
 ) -> list[Plan] | str:
     """Return how each read of a mention leaves files out; a text that says why, if one of them leaves out none."""
     if not found:
@@ -209,9 +223,10 @@ def _plans(
         predicate = " AND ".join(texts)
         if len(predicate) > _CHARACTERS_AT_MOST:
             return "what it asks of the rows is too long a text"
-        if (table, predicate) not in known:
-            known[table, predicate] = _plan(spark, table, texts)
-        plan = known[table, predicate]
+        name = table.facts.sql
+        if (name, predicate) not in known:
+            known[name, predicate] = _plan(spark, table, texts)
+        plan = known[name, predicate]
         if plan.exclusion is None:
             return plan.reason
         if not is_weaker(spark, plan.accepted, scan):
@@ -220,13 +235,13 @@ def _plans(
     return plans
 
 
-def _plan(spark: SparkSession, table: str, texts: Sequence[str]) -> Plan:
+def _plan(spark: SparkSession, table: _Table, texts: Sequence[str]) -> Plan:
+    name, frame = table.facts.sql, table.frame
     try:
-        return make_plan(spark, table, " AND ".join(texts), zoned=True)
+        return make_plan(spark, name, " AND ".join(texts), zoned=True, frame=frame)
     except ZorderError:  # one of them has no text that Spark reads back
-        frame = spark.table(table)
         texts = [text for text in texts if _is_valid(frame, text)]
-        return make_plan(spark, table, " AND ".join(texts or ["TRUE"]), zoned=True)
+        return make_plan(spark, name, " AND ".join(texts or ["TRUE"]), zoned=True, frame=frame)
 
 
 def _is_valid(frame: DataFrame, text: str) -> bool:

@@ -15,8 +15,8 @@ import sqlglot
 from pyspark.sql import SparkSession
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined,unused-ignore]
 
-from dbt_zorder.jvm import class_named, jvm_of
-from dbt_zorder.pruning.catalyst import UnfitError, items, nodes
+from dbt_zorder.jvm import class_named, items, jvm_of
+from dbt_zorder.pruning.catalyst import UnfitError, nodes
 
 _PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
 _BY_ORDER = frozenset({"AnyValue", "CollectList", "CollectSet", "First", "Last", "ListAgg", "Mode"})

@@ -20,6 +20,7 @@ from pyspark.sql import types as t
 
 from dbt_zorder.disk import Place, on_disk
 from dbt_zorder.errors import BuildError
+from dbt_zorder.jvm import items
 from dbt_zorder.layout.fetched import Fetched
 from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, page_rows_of, parse_page_rows
 from dbt_zorder.layout.placing import Rows
@@ -197,7 +198,7 @@ def _parquet_settings(spark: SparkSession) -> dict[str, str]:
     session: Any = spark._jsparkSession
     prefix = "parquet."
     found = session.sessionState().newHadoopConf().getPropsWithPrefix(prefix)
-    return {f"{prefix}{name}": str(value) for name, value in dict(found).items()}
+    return {f"{prefix}{name}": str(found.get(name)) for name in items(found.keySet())}
 
 
 @lru_cache(maxsize=1)

@@ -192,12 +192,9 @@ def write_text(spark: SparkSession, path: str, text: str) -> None:
     beside = f"{path}._writing"
     system, file = _open(spark, beside)
     here = on_disk(spark, path)
-    if here is not None:
-        system.mkdirs(file.getParent())
-        # the JVM may have another disk, or spell a name in other bytes
-        if os.path.isdir(os.path.dirname(here.path)):
-            _write_here(here, text)
-            return
+    if here is not None and _has_folder(here, system, file.getParent()):
+        _write_here(here, text)
+        return
     stream = system.create(file, True)
     try:
         stream.write(bytearray(text.encode()))
@@ -205,6 +202,26 @@ def write_text(spark: SparkSession, path: str, text: str) -> None:
         stream.close()
     delete_path(spark, path)
     move(spark, beside, path)
+
+
+def _has_folder(place: Place, system: Any, folder: Any) -> bool:
+    """Make the folder of a file, and those above it; tell whether this process has it, too.
+
+    The JVM may have another disk, or spell a name in other bytes, so it is asked. It starts a program for the rights of
+    each folder that it makes: some 10 ms.
+    """
+    path = Path(place.path).parent
+    missing = [one for one in (path, *path.parents) if not one.exists()] if place.path.isascii() else []
+    with contextlib.suppress(OSError):  # Hadoop says why
+        for one in reversed(missing):
+            one.mkdir()
+            one.chmod(place.folder_mode)
+        if system.exists(folder):
+            return path.is_dir()
+        for one in missing:
+            one.rmdir()
+    system.mkdirs(folder)
+    return path.is_dir()
 
 
 def _write_here(place: Place, text: str) -> None:

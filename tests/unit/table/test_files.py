@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.disk import on_disk
+from dbt_zorder.disk import Place, on_disk
 from dbt_zorder.table import files as module
 from dbt_zorder.table.files import (
     delete_path,
@@ -123,11 +123,35 @@ def test_two_writers_of_one_text_do_not_meet(spark: SparkSession, tmp_path: Path
 def test_a_disk_that_only_the_jvm_sees_is_written_to_by_it(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os.path, "isdir", lambda _: False)
-    write_text(spark, f"{tmp_path}/new/note", "told")
+    monkeypatch.setattr(Path, "is_dir", lambda _: False)
     monkeypatch.setattr(module, "_write_here", lambda *_: pytest.fail("written here"))
-    write_text(spark, f"{tmp_path}/new/note", "told again")
-    assert read_text(spark, f"{tmp_path}/new/note") == "told again"
+    for text in ("told", "told again"):
+        write_text(spark, f"{tmp_path}/new/note", text)
+        assert read_text(spark, f"{tmp_path}/new/note") == text
+
+
+def test_a_disk_that_only_this_process_sees_is_left_as_it_was(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it is where the JVM runs in another container."""
+    (tmp_path / "jvm").mkdir()
+    elsewhere = Place(f"{tmp_path}/here/new/deep/note", "", 0o022)
+    (tmp_path / "here").mkdir()
+    monkeypatch.setattr(module, "on_disk", lambda *_: elsewhere)
+    path = f"{tmp_path}/jvm/new/deep/note"
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "_write_here", lambda *_: pytest.fail("written here"))
+        write_text(spark, path, "told")
+    assert list((tmp_path / "here").iterdir()) == []
+    assert Path(path).read_text() == "told"
+
+
+@pytest.mark.parametrize("name", ["new/deep/note", "ü/note"])
+def test_folders_of_a_text_have_the_rights_that_hadoop_gives(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    tmp_path.chmod(0o700)
+    write_text(spark, f"{tmp_path}/{name}", "told")
+    rights = [folder.stat().st_mode & 0o777 for folder in (tmp_path / name).parents if folder.is_relative_to(tmp_path)]
+    assert rights == [0o755] * name.count("/") + [0o700]
 
 
 class Refusing:
