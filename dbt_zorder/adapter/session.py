@@ -15,6 +15,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.environment import configured, hadoop_name
+from dbt_zorder.adapter.first_target import FirstTarget
 from dbt_zorder.adapter.gateway import forget, has_ended
 from dbt_zorder.adapter.java import check_java, collector
 from dbt_zorder.adapter.remote import connect, shown
@@ -49,17 +50,15 @@ QUIET_SETTINGS: Mapping[str, str] = {
 METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _HIVE_WAREHOUSE = "spark.hadoop.hive.metastore.warehouse.dir"
+_RETRIES = "spark.hadoop.hive.hmshandler.retry.interval"
 
 _LOG = logging.getLogger("dbt_zorder")
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _LOCK = threading.Lock()
 _opened: dict[str | None, SparkSession] = {}
 """Sessions by the address of their server, None for the one in this process."""
-_directory: str | None = None
-"""Of the session in this process, if it was opened here."""
-_settings: dict[str, str] = {}
-"""That it was opened with."""
-_warned: set[str] = set()
+_first: FirstTarget | None = None
+"""By which the session in this process was opened, if it was opened here."""
 
 
 class SessionError(ZorderError):
@@ -79,17 +78,20 @@ def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
     root = Path(directory).absolute()
     files = configured()
     told = {**files, **user}
-    left_out = {*files, *([_WAREHOUSE] if _HIVE_WAREHOUSE in map(hadoop_name, told) else [])}
+    named = set(map(hadoop_name, told))
+    left_out = {*files, *([_WAREHOUSE] if _HIVE_WAREHOUSE in named else [])}
     by_default = {
         **QUIET_SETTINGS,
         _WAREHOUSE: str(root / "warehouse"),
         METASTORE: f"jdbc:derby:;databaseName={root / 'metastore_db'};create=true",
         "spark.driver.memory": _driver_memory(),
     }
-    settings = {**{key: value for key, value in by_default.items() if key not in left_out}, **LAYOUT_SETTINGS, **user}
-    if settings.get(METASTORE) == by_default[METASTORE]:
+    # Hive's own may be told by two names each
+    layout = {key: value for key, value in LAYOUT_SETTINGS.items() if key not in map(hadoop_name, user)}
+    settings = {**{key: value for key, value in by_default.items() if key not in left_out}, **layout, **user}
+    if settings.get(METASTORE) == by_default[METASTORE] and _RETRIES not in named:
         # Hive writes ten times, by default two seconds apart, where its own tables have no room for a long comment
-        settings.setdefault("spark.hadoop.hive.hmshandler.retry.interval", "100ms")
+        settings[_RETRIES] = "100ms"
     users = told.get("spark.driver.extraJavaOptions", "")
     # Java gets the others as well, before these
     given = f"{told.get('spark.driver.defaultJavaOptions', '')} {users}"
@@ -117,26 +119,25 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
         SessionError: Spark does not start; the message says why where that is known. Or this process has a session of
             the other kind: PySpark allows one in the process, or some of Spark Connect.
     """
-    global _directory, _settings
+    global _first
     with _LOCK:
         for address, session in list(_opened.items()):
             if has_ended(session):
                 forget(session)
                 del _opened[address]
         if remote in _opened:
-            if remote is None:
-                _warn_of_another(directory)
-                _warn_of_settings(user)
+            if remote is None and _first is not None:
+                _first.warn(directory, user)
             return _opened[remote]
         users = None if _opened else _users_session()
         _check_kind(remote, _opened.get(None, users))
         if remote is not None:
             found = connect(remote, {**REMOTE_SETTINGS, **user})
         elif users is not None:
-            found, _directory, _settings = users, None, {}
+            found, _first = users, None
         else:
-            found, _settings = _start(user, directory)
-            _directory = directory
+            found, settings = _start(user, directory)
+            _first = FirstTarget(directory, dict(user), settings)
         if found is not users:
             atexit.register(_stop, found)
         _opened[remote] = found
@@ -165,31 +166,6 @@ def _check_kind(remote: str | None, here: SparkSession | None) -> None:
         "run dbt in a process of its own."
     )
     raise SessionError(msg)
-
-
-def _warn_of_another(directory: str) -> None:
-    """Say that tables are not where a profile wants them, because a first one wanted them elsewhere."""
-    if _directory is None or directory in (_directory, *_warned):
-        return
-    _warned.add(directory)
-    _LOG.warning(
-        "This process has a Spark session already, with metastore and warehouse in %s: what was to be in %s is there, "
-        "too. Run dbt in a process of its own for each target.",
-        _directory,
-        directory,
-    )
-
-
-def _warn_of_settings(user: Mapping[str, str]) -> None:
-    """Say which settings of a profile do not count, because a first one has opened the session with others."""
-    told = ", ".join(key for key, value in user.items() if _settings and _settings.get(key) != value)  # may be secret
-    if told and told not in _warned:
-        _warned.add(told)
-        _LOG.warning(
-            "This process has a Spark session already, and server_side_parameters stay as its first target has them, "
-            "also %s, which this target has otherwise. Run dbt in a process of its own for each target.",
-            told,
-        )
 
 
 def _users_session() -> SparkSession | None:

@@ -10,7 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter import session as module
+from dbt_zorder.adapter.first_target import FirstTarget
 from dbt_zorder.adapter.session import (
+    _RETRIES,
     LAYOUT_SETTINGS,
     METASTORE,
     SessionError,
@@ -35,6 +37,22 @@ def test_metastore_and_warehouse_lie_in_the_sessions_folder() -> None:
 @pytest.mark.parametrize("key", [*LAYOUT_SETTINGS, "spark.app.name", "spark.driver.memory", "spark.sql.warehouse.dir"])
 def test_the_users_settings_win(key: str) -> None:
     assert session_settings({key: "mine"}, "/p")[key] == "mine"
+
+
+@pytest.mark.parametrize("key", [key for key in (*LAYOUT_SETTINGS, _RETRIES) if key.startswith("spark.hadoop.hive.")])
+def test_settings_of_hive_win_by_either_name(key: str, conf_dir: Path) -> None:
+    other = key.replace("spark.hadoop.", "spark.")
+    settings = session_settings({other: "mine"}, "/p")
+    assert key not in settings
+    assert settings[other] == "mine"
+
+
+def test_how_often_hive_tries_is_left_to_its_own_file(conf_dir: Path) -> None:
+    assert session_settings({}, "/p")[_RETRIES] == "100ms"
+    name = _RETRIES.removeprefix("spark.hadoop.")
+    site = f"<configuration><property><name>{name}</name><value>500ms</value></property></configuration>"
+    (conf_dir / "hive-site.xml").write_text(site)
+    assert _RETRIES not in session_settings({}, "/p")
 
 
 def test_what_sparks_own_files_tell_is_left_to_them(conf_dir: Path) -> None:
@@ -124,32 +142,15 @@ def test_a_session_that_was_made_in_another_thread_is_taken_as_it_is(
         assert threads.submit(open_session, {}, "/elsewhere").result() is spark
 
 
-def test_another_folder_in_one_process_is_a_warning_said_once(
+def test_a_second_target_in_one_process_is_spoken_of(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "_opened", {None: spark})
-    monkeypatch.setattr(module, "_directory", "/here")
-    for directory in ("/here", "/new", "/new"):
-        assert open_session({}, directory) is spark
+    monkeypatch.setattr(module, "_first", FirstTarget("/here", {}, {}))
+    assert open_session({}, "/new") is spark
     # dbt's own log, where a run before has set it up, repeats what ours says
     (record,) = (record for record in caplog.records if record.name == "dbt_zorder")
-    assert record.getMessage().startswith(
-        "This process has a Spark session already, with metastore and warehouse in /here: what was to be in /new is "
-    )
-
-
-def test_settings_of_a_second_target_are_spoken_of_once(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(module, "_opened", {None: spark})
-    monkeypatch.setattr(module, "_settings", {"a": "1", "b": "2", "own": "x"})
-    for user in ({"a": "1"}, {}, {"a": "3", "c": "4"}, {"a": "3", "c": "4"}):
-        assert open_session(user, "/here") is spark
-    (record,) = (record for record in caplog.records if record.name == "dbt_zorder")
-    assert "stay as its first target has them, also a, c, which this target has otherwise" in record.getMessage()
-    monkeypatch.setattr(module, "_settings", {})  # of a session that the user has made
-    open_session({"d": "1"}, "/here")
-    assert len([record for record in caplog.records if record.name == "dbt_zorder"]) == 1
+    assert "with metastore and warehouse in /here: what was to be in /new is" in record.getMessage()
 
 
 def test_servers_have_sessions_of_their_own_and_none_beside_one_in_the_process(

@@ -1,0 +1,58 @@
+"""What a process's session was opened with by its first target, and what of a second one does not count therefore."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+_LOG = logging.getLogger("dbt_zorder")
+
+
+@dataclass(frozen=True)
+class FirstTarget:
+    """The target that has opened the session.
+
+    Attributes:
+        directory: folder for metastore and warehouse.
+        told: its ``server_side_parameters``.
+        settings: all that the session was opened with, these among them.
+    """
+
+    directory: str
+    told: Mapping[str, str]
+    settings: Mapping[str, str]
+    _warned: set[str | tuple[str, ...]] = field(default_factory=set)
+
+    def warn(self, directory: str, user: Mapping[str, str]) -> None:
+        """Say once of what another target has that it does not count.
+
+        Args:
+            directory: of the other target.
+            user: its ``server_side_parameters``.
+        """
+        if directory != self.directory and self._is_new(directory):
+            _LOG.warning(
+                "This process has a Spark session already, with metastore and warehouse in %s: what was to be in %s is "
+                "there, too. Run dbt in a process of its own for each target.",
+                self.directory,
+                directory,
+            )
+        others = self._others(user)
+        if others and self._is_new(others):
+            _LOG.warning(
+                "This process has a Spark session already, and server_side_parameters stay as its first target has "
+                "them, also %s, which this target has otherwise. Run dbt in a process of its own for each target.",
+                ", ".join(others),  # their values may be secret
+            )
+
+    def _others(self, user: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the settings that are not as another target has them, or leaves them."""
+        known = (self.told, self.settings)
+        changed = [key for key, value in user.items() if all(of.get(key) != value for of in known)]
+        return (*changed, *(key for key in self.told if key not in user))
+
+    def _is_new(self, said: str | tuple[str, ...]) -> bool:
+        is_new = said not in self._warned
+        self._warned.add(said)
+        return is_new
