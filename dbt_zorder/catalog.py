@@ -21,6 +21,9 @@ NEXT_SUFFIX = "__zorder_next"
 PREVIOUS_SUFFIX = "__zorder_prev"
 """The same of the entry that was there before, while a swap takes two calls."""
 
+FORMAT_SUFFIX = "__zorder_format"
+"""The same of a table that is about to take the place of one of another format."""
+
 _LOCATION = re.compile(r"^Location: (.*)$", re.MULTILINE)
 _DETAILS = "# Detailed Table Information"
 
@@ -149,8 +152,8 @@ def schema_location(spark: SparkSession, schema: str) -> str:
         msg = f"There is no schema {schema}: a run makes it with the first of its models."
         raise ZorderError(msg) from exc
     if not location:
-        msg = f"The schema {schema} has no location."
-        raise LookupError(msg)
+        msg = f"The schema {schema} has no location: give it one by ALTER DATABASE, or the model a location_root."
+        raise ZorderError(msg)
     return str(location)
 
 

@@ -27,7 +27,7 @@ class UnresolvedError(PredicateError):
 
 
 class BuildError(ZorderError):
-    """A build was abandoned before the table was changed; the version before is still served."""
+    """A build or a batch did not end as it should; the message says what the table is now, mostly what it was."""
 
 
 class LostRowsError(ZorderError):

@@ -104,7 +104,7 @@ class ModelSettings:
             "in_memory": reader.read("zorder_in_memory", values.memory, IN_MEMORY),
         }
         _check_curve(model, own, by)
-        # a mistake is one even where it has no effect; what follows is dbt-spark's business without zorder_by
+        # a mistake above is one even where it has no effect; what follows is dbt-spark's business without zorder_by
         if skip or not by:
             return None
         partition_by = reader.read("partition_by", values.column_names, ())
@@ -163,8 +163,9 @@ def _check_format(model: str, config: Mapping[str, Any]) -> str:
     file_format = str(config.get("file_format") or "parquet").lower()
     if file_format not in ("parquet", *FORMATS):
         msg = (
-            f"Model {model}: zorder_by needs file_format 'parquet', its default, 'delta' or 'iceberg', and "
-            f"file_format is {config.get('file_format')!r}. Leave out one of the two, or set zorder_skip: true."
+            f"Model {model}: zorder_by needs file_format 'parquet', its default, 'delta' or 'iceberg', and file_format "
+            f"is {config.get('file_format')!r}.{did_you_mean(file_format, ('parquet', *FORMATS))} "
+            "Else leave out one of the two, or set zorder_skip: true."
         )
         raise ConfigError(msg)
     if config.get("zorder_optimize") == NATIVE and file_format == "parquet":

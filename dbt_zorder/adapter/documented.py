@@ -19,7 +19,7 @@ from dbt_zorder.adapter.in_process import InProcessAdapter
 from dbt_zorder.adapter.logs import warn
 from dbt_zorder.adapter.names import table_name
 from dbt_zorder.adapter.spark_errors import short_message
-from dbt_zorder.catalog import NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName, describe
+from dbt_zorder.catalog import FORMAT_SUFFIX, NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName, describe
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.sql import quote_string
 from dbt_zorder.stats.schema import STATS_DIRECTORY, STATS_SUFFIX
@@ -133,4 +133,4 @@ def is_stats(relation: BaseRelation) -> bool:
 
 def is_of_swap(relation: BaseRelation) -> bool:
     """Tell whether a listed relation is an entry that a swap has made or moved aside, and has not yet dropped."""
-    return str(relation.identifier).endswith((NEXT_SUFFIX, PREVIOUS_SUFFIX))
+    return str(relation.identifier).endswith((NEXT_SUFFIX, PREVIOUS_SUFFIX, FORMAT_SUFFIX))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from dbt_zorder.adapter.names import model_name
 from dbt_zorder.errors import ConfigError
 
 _OF_FORMATS = re.compile(r"\s*(optimize|vacuum)\s+(table\s+)?\{\{\s*this\b", re.IGNORECASE)
@@ -33,7 +34,7 @@ def check_hooks(model: Mapping[str, Any]) -> None:
             if found is not None:
                 command = found[1].upper()
                 msg = (
-                    f"The {kind} {text.strip()!r} is a command of Delta Lake, and the table is in Parquet, so that the "
-                    f"run would fail with its rows in. Leave the hook out: {_INSTEAD[command]}."
+                    f"Model {model_name(model)}: the {kind} {text.strip()!r} is a command of Delta Lake, and the table "
+                    f"is in Parquet, so the run would fail. Leave the hook out: {_INSTEAD[command]}."
                 )
                 raise ConfigError(msg)

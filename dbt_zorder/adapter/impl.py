@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder import __version__, pruning
 from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
 from dbt_zorder.adapter.grants import check_grants
-from dbt_zorder.adapter.hooks import check_hooks
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.operations import OperationsAdapter, told_of_zorder
 from dbt_zorder.adapter.progress import progress
@@ -255,7 +254,6 @@ class ZorderAdapter(OperationsAdapter):
             listening(check),
             progress(self.session, str(model["name"])),
         ):
-            check_hooks(model)
             if in_process:
                 check_grants(self.session, model)
             yield

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder import pruning
 from dbt_zorder.adapter.config import ModelSettings
 from dbt_zorder.adapter.documented import DocumentedAdapter
+from dbt_zorder.adapter.hooks import check_hooks
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.progress import progress
 from dbt_zorder.adapter.requests import build_request, kept_settings
@@ -38,7 +39,10 @@ class OperationsAdapter(DocumentedAdapter):
     def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
         """Return a model's checked settings, None if it is to be built as dbt-spark builds it."""
         with told_of_zorder():
-            return ModelSettings.from_config(model_name(model), model["config"])
+            settings = ModelSettings.from_config(model_name(model), model["config"])
+            if settings is not None:
+                check_hooks(model)
+        return settings
 
     @available.parse(lambda *_, **__: {})
     def zorder_optimize(self, relation: BaseRelation, model: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:

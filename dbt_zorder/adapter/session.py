@@ -19,9 +19,10 @@ from dbt_zorder.adapter.first_target import FirstTarget
 from dbt_zorder.adapter.gateway import forget, has_ended
 from dbt_zorder.adapter.java import check_java, collector
 from dbt_zorder.adapter.remote import connect, shown
-from dbt_zorder.adapter.spark_errors import full_text, short_message
+from dbt_zorder.adapter.spark_errors import short_message
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.jvm import has_jvm
+from dbt_zorder.spark_message import full_text
 
 SESSION_DIRECTORY = ".spark_zorder"
 """Folder of the dbt project that holds the embedded metastore and warehouse."""

@@ -10,23 +10,12 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt_zorder.adapter.gateway import ENDED, is_of_gateway
+from dbt_zorder.spark_message import full_text, message_of
 
 _LOG = AdapterLogger("Spark")
 
-_JAVA = ("\tat ", "JVM stacktrace:", "Driver stacktrace:")
-# what an analysis error says of the plan, behind the position in the SQL or the SQLSTATE
-_PLAN = re.compile(r"(; line \d+ pos \d+|SQLSTATE: \w{5});\n.*", re.DOTALL)
 _POSITION = re.compile(r"\bline (\d+)[,]? pos(?:ition)? (\d+)")
-_GATEWAY = re.compile(r"\AAn error occurred while calling \S+\n: ")
-_STAGE = re.compile(r"Job aborted due to stage failure: .*?Lost task \S+ in stage \S+ \(TID \d+\) \([^)]*\): ")
-_CLASS = re.compile(r"\A(?:[a-z]\w*\.){2,}[A-Z][\w$]*(?:Exception|Error): ")
-_WAITED = re.compile(r"\A(?:\S+ )?Exception thrown in awaitResult:\s*\Z")
-"""What Spark says of an error in a thread of its own; what it was stands below, among the causes."""
-_UNREADABLE = "[FAILED_READ_FILE.NO_HINT]"
-"""Names the file alone."""
-_CAUSE = re.compile(r"^Caused by: (.+)$", re.MULTILINE)
 _MARK = re.compile(r"-*\^+\Z")
-_WORKER_FRAME = re.compile(r'  File "[^"]*pyspark(?:\.zip)?/[^"]*", line .*\n(?:    .*\n)*')
 _LINES_OF_SQL = 3
 
 
@@ -48,12 +37,6 @@ def told(sql: str) -> Iterator[None]:
         raise DbtDatabaseError(short_message(exc, sql)) from exc
 
 
-def full_text(exc: BaseException) -> str:
-    """Return all that an error of Spark says, with its Java stack trace where there is one."""
-    java = getattr(exc, "_stackTrace", None) or getattr(exc, "_stacktrace", None)
-    return str(exc) if not java else f"{exc}\n{java}"
-
-
 def short_message(exc: BaseException, sql: str = "") -> str:
     """Return what an error of Spark says: without plans and stack traces, with the line of the SQL that it points to.
 
@@ -63,22 +46,8 @@ def short_message(exc: BaseException, sql: str = "") -> str:
     """
     if is_of_gateway(exc):
         return ENDED
-    lines: list[str] = []
-    for line in str(exc).splitlines():
-        if line.startswith(_JAVA):
-            break
-        lines.append(line)
-    text = _GATEWAY.sub("", "\n".join(lines).strip())
-    for prefix in (_CLASS, _STAGE, _CLASS):
-        text = prefix.sub("", text, count=1)
-    causes = [_CLASS.sub("", cause) for cause in _CAUSE.findall(full_text(exc))]
-    if _WAITED.match(text):
-        text = next((cause for cause in causes if not _WAITED.match(cause)), text)
-    if _UNREADABLE in text and causes:
-        text = f"{text.rstrip()}\n{causes[-1]}"
-    text = _PLAN.sub(r"\1", text)
-    text = _WORKER_FRAME.sub("", text + "\n").strip()
-    return (_shortened(text) if "== SQL" in text else text + _pointed(text, sql)) or type(exc).__name__
+    text = message_of(exc)
+    return _shortened(text) if "== SQL" in text else text + _pointed(text, sql)
 
 
 def _shortened(text: str) -> str:

@@ -58,11 +58,19 @@ def folder(value: Any) -> str:
 
 
 def texts(value: Any) -> dict[str, str]:
-    """Return a mapping of texts."""
+    """Return a mapping of texts, without those that are null: so one is unset that is inherited."""
     if not isinstance(value, Mapping):
         msg = "it must be a mapping of names to values."
         raise ValueError(msg)
-    return {str(name): str(text) for name, text in value.items()}
+    for name, text in value.items():
+        if isinstance(text, (Mapping, list, tuple)):
+            msg = f"'{name}' has {text!r} where one text or number belongs."
+            raise ValueError(msg)
+    return {
+        str(name): str(text).lower() if isinstance(text, bool) else str(text)
+        for name, text in value.items()
+        if text is not None
+    }
 
 
 def properties(value: Any) -> dict[str, str]:
@@ -150,7 +158,7 @@ def memory(value: Any) -> int:
     except ConfigError:
         found = None
     if found is None:
-        msg = "it must be 'never', a number of bytes from 1000, or a text like '64MB' or '1GB'."
+        msg = "it must be 'never', a number of bytes from 1000, or a text like '64MB', at most 512 MB."
         raise ValueError(msg)
     return found
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.catalog import TableInfo, TableName, describe, schema_location
+from dbt_zorder.catalog import FORMAT_SUFFIX, TableInfo, TableName, describe, schema_location
 from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.carry import NOTHING, Carried
 from dbt_zorder.formats.history import version_of
@@ -26,9 +26,6 @@ from dbt_zorder.table.files import exists
 from dbt_zorder.table.remove import drop_table
 from dbt_zorder.table.request import BuildRequest, check
 from dbt_zorder.table.summary import Summary, summarize_format
-
-_FOLLOWING = "__zorder_format"
-"""Behind a table's identifier: the table that is about to take the place of one of another format."""
 
 
 def build_format(
@@ -138,11 +135,13 @@ def _put(
 ) -> None:
     """Let a table be written, beside what has its name if that cannot be replaced by it."""
     table = request.table
+    following = TableName(table.schema, table.identifier + FORMAT_SUFFIX)
     if info is None or info.provider == request.file_format:
+        if info is None and describe(spark, following) is not None:  # of a run that was killed between drop and rename
+            spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         write(table)
         return
     _check_place(spark, request, info)
-    following = TableName(table.schema, table.identifier + _FOLLOWING)
     spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
     try:
         write(following)

@@ -192,7 +192,16 @@ def _delta_statistics(df: DataFrame, request: BuildRequest, keys: Sequence[Resol
         _check_kept([key for key in keys if not _is_named(key, named)], request, f"{_DELTA_STATS} '{chosen}'")
         return {}
     first = request.properties.get(_DELTA_INDEXED)
-    count = int(first) if first is not None else _DELTA_DEFAULT
+    count = _DELTA_DEFAULT
+    if first is not None:
+        try:
+            count = int(first)
+        except ValueError as exc:
+            msg = (
+                f"{request.table}: the table property {_DELTA_INDEXED} is {first!r}, but it must be a whole number, or "
+                "-1 for all columns."
+            )
+            raise ConfigError(msg) from exc
     if count < 0:
         return {}
     indexed = [leaf.path for leaf in leaves[:count]]

@@ -79,8 +79,8 @@ def _forest_of(layout: Layout) -> tuple[Forest, dict[int, Any]]:
     return Forest(layout.trees, tuple(places), levels, first, count, layout.files), cuts
 
 
-def rows_of_files(keys: pa.Table, layout: Layout, threads: int = 1) -> list[Rows]:
-    """Return the rows of each file that gets any, in their order there; equal ones as they came.
+def rows_of_files(keys: pa.Table, layout: Layout, threads: int = 1) -> dict[int, Rows]:
+    """Return the rows of each file that gets any, by its number, in their order there; equal ones as they came.
 
     Where no column can part the rows of several files, these take equal shares of them in that order.
     """
@@ -98,7 +98,7 @@ def rows_of_files(keys: pa.Table, layout: Layout, threads: int = 1) -> list[Rows
         first += (np.arange(len(box)) - starts) * count // np.bincount(box)[box]
     file = np.minimum(first, layout.files - 1)
     edges = np.flatnonzero(np.diff(file, prepend=-1, append=layout.files))
-    return [order[start:end] for start, end in pairwise(edges.tolist())]
+    return {int(file[start]): order[start:end] for start, end in pairwise(edges.tolist())}
 
 
 def _in_order(numbers: npt.NDArray[np.int64]) -> Rows:
@@ -124,6 +124,7 @@ def _in_runs(cells: npt.NDArray[np.int64], keys: pa.Table, layout: Layout) -> np
 
 def _numbers(values: pa.Array, run: Run) -> npt.NDArray[np.int64]:
     if run.unit:
+        # below zero Spark's div numbers otherwise: rows of a cell are then in another order, which no reader can tell
         return np.asarray(_integers(values) // run.unit)
     coded = values.dictionary_encode()
     return np.asarray(pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -254,7 +254,7 @@ def _files(
     """
     files, row_bytes = _wanted_files(df, spec, keys, counts)
     if sum(files) > MOST_FILES:
-        asked = f"files={spec.files}" if spec.files is not None else f"a file size of {spec.file_size!r}"
+        asked = f"zorder_files={spec.files}" if spec.files is not None else f"a file size of {spec.file_size!r}"
         msg = f"The table would have {sum(files):,} files by {asked}, and {MOST_FILES:,} is the most: ask for fewer."
         raise ConfigError(msg)
     return files, row_bytes

@@ -13,6 +13,7 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn, split_name
 from dbt_zorder.pruning.table_facts import NOT_DESCRIBED, TableFacts
 from dbt_zorder.pruning.tree import Column, Node
+from dbt_zorder.spark_message import message_of
 from dbt_zorder.stats import store
 from dbt_zorder.stats.formats import FORMATS, format_stats
 from dbt_zorder.stats.held import held_stats
@@ -111,8 +112,7 @@ def check_shape(frame: DataFrame) -> Stats:
 
 def first_line(exc: BaseException) -> str:
     """Return the first line of an error's message, without Spark's codes for machines."""
-    lines = [line for line in str(exc).strip().splitlines() if line.strip()]
-    return (lines[0] if lines else type(exc).__name__).split(" SQLSTATE")[0]
+    return message_of(exc).splitlines()[0].split(" SQLSTATE")[0]
 
 
 def _bare(schema: StructType) -> dict[str, DataType]:

@@ -25,6 +25,9 @@ SCHEMA_KEY = "org.apache.spark.sql.parquet.row.metadata"
 VERSION_KEY = "org.apache.spark.version"
 """With it, and without the keys of another calendar, readers take dates and times for what they say."""
 
+ENDING = ".stats"
+"""Of files of stats, which are Parquet: other engines take each ``*.parquet`` below a table's folder for its rows."""
+
 ARROW = "parquet-cpp-arrow"
 """How the name of Arrow's own writer begins."""
 
@@ -78,7 +81,7 @@ def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
     place = on_disk(stats.spark, folder)
     if place is None:
         return None
-    file = f"{place.path}/part-{uuid.uuid4()}.parquet"
+    file = f"{place.path}/part-{uuid.uuid4()}{ENDING}"
     try:
         os.mkdir(place.path)
     except OSError:

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructField
 
 from dbt_zorder.columns import ResolvedColumn, case_sensitive
 from dbt_zorder.settings import CASE_SENSITIVE, session_aside, settings
+from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.collect import row_stats
 from dbt_zorder.stats.schema import with_measures
@@ -40,7 +41,7 @@ def without_misspelled(stats: DataFrame, table: str, columns: Sequence[ResolvedC
     except Exception as exc:
         _LOG.warning(
             "The stats of %s tell nothing of its columns: with %s=%s, which would have to read the same, it cannot be "
-            "read: %s", table, CASE_SENSITIVE, not case_sensitive(spark), str(exc).partition("\n")[0],
+            "read: %s", table, CASE_SENSITIVE, not case_sensitive(spark), in_one_line(exc),
         )  # fmt: skip
         counted = []
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, TimestampType
 
 from dbt_zorder.arrow import collect_arrow
+from dbt_zorder.jvm import class_named, has_jvm
+from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.stats.foreign import is_legacy, without_old
-from dbt_zorder.stats.local import LocalStats, read_local, write_local
+from dbt_zorder.stats.local import ENDING, LocalStats, read_local, write_local
 from dbt_zorder.stats.schema import STATS_DIRECTORY, with_bounds
 
+_LOG = logging.getLogger("dbt_zorder")
+_SPARKS = ".parquet"
 _REBASE = ("spark.sql.parquet.datetimeRebaseModeInWrite", "spark.sql.parquet.int96RebaseModeInWrite")
 
 
@@ -32,8 +38,24 @@ def write_stats(stats: DataFrame | LocalStats, location: str) -> DataFrame | Loc
         stats = stats.frame()
     stats = _as_writable(stats)
     stats.coalesce(1).sortWithinPartitions("file_path").write.mode("overwrite").parquet(stats_path(location))
+    _rename(stats.sparkSession, stats_path(location))
     # a schema that is known need not be looked for, which would be a job of Spark's
     return stats.sparkSession.read.schema(stats.schema).parquet(glob_escape(stats_path(location)))
+
+
+def _rename(spark: SparkSession, folder: str) -> None:
+    """Give the files that Spark has written there names that end as those of stats; not over Spark Connect."""
+    if not has_jvm(spark):
+        return
+    try:
+        path = class_named(spark._jvm, "org.apache.hadoop.fs.Path")
+        system = path(folder).getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+        for file in system.listStatus(path(folder)):
+            name = str(file.getPath().getName())
+            if name.endswith(_SPARKS):
+                system.rename(file.getPath(), path(path(folder), name.removesuffix(_SPARKS) + ENDING))
+    except Exception as exc:  # Spark reads them by any name
+        _LOG.debug("the stats in %s keep the names that Spark gave them: %s", folder, in_one_line(exc))
 
 
 def _as_writable(stats: DataFrame) -> DataFrame:

@@ -204,7 +204,7 @@ def _plan(
 
 
 def _stats_files(spark: SparkSession, location: str) -> list[str]:
-    return [name for name in list_files(spark, stats_path(location)) if name.endswith(".parquet")]
+    return [name for name in list_files(spark, stats_path(location)) if name[0] not in "._"]
 
 
 def _merge_stats(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:

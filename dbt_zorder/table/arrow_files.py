@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -74,7 +74,7 @@ class ArrowWriter:
     told: Mapping[str, str]
     threads: int
 
-    def write(self, fetched: Fetched, files: Sequence[Rows], place: Place) -> None:
+    def write(self, fetched: Fetched, files: Iterable[Rows], place: Place) -> None:
         """Write each list of rows to a file of its own, those of each partition in its folder.
 
         Of no rows at all there is one file, unless the table is parted.
@@ -110,13 +110,14 @@ class ArrowWriter:
         """Write rows as they are, to a path or an open file."""
         level, _ = _CODECS[self.codec]
         groups = max(1, -(-rows.nbytes // _GROUP_BYTES))
+        group_rows = max(1, -(-rows.num_rows // groups))
         with pq.ParquetWriter(
             file,
             rows.schema,
             compression=arrow_codec(self.codec),
             compression_level=level,
             use_dictionary=[name for name in rows.column_names if _has_dictionary(rows[name], self.page_rows)],
-            write_statistics=[name for name in rows.column_names if not _has_nan(rows[name])],
+            write_statistics=[name for name in rows.column_names if _are_bounded(rows[name], group_rows)],
             store_schema=False,
             store_decimal_as_integer=True,
             write_page_index=True,
@@ -125,7 +126,7 @@ class ArrowWriter:
             write_batch_size=_batch_rows(rows),
         ) as writer:
             writer.add_key_value_metadata(self.told)
-            writer.write_table(rows, row_group_size=max(1, -(-rows.num_rows // groups)))
+            writer.write_table(rows, row_group_size=group_rows)
 
 
 def by_folder(fetched: Fetched, rows: Rows) -> list[tuple[str, Rows]]:
@@ -238,12 +239,19 @@ def _batch_rows(rows: pa.Table) -> int:
     return int(max(1, min(_BATCH_ROWS, _PAGE_BYTES // max(1, widest))))
 
 
-def _has_nan(column: pa.ChunkedArray) -> bool:
-    """Tell whether NaN is in a column, which then gets no bounds, as by parquet-java.
+def _are_bounded(column: pa.ChunkedArray, group_rows: int) -> bool:
+    """Tell whether Arrow's bounds of a column serve every reader.
 
-    Arrow's bounds do not include it, and to Spark it is above all numbers: a filter for it would find nothing.
+    They do not include NaN, and to Spark it is above all numbers: a filter for it would find nothing. As by
+    parquet-java, such a column gets none. Nor does one of whose row groups holds nothing but zero: its bounds are -0.0
+    and 0.0, as the specification asks, from which PyArrow concludes that all are -0.0, and ``isin`` finds no 0.0.
     """
-    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
+    if not pa.types.is_floating(column.type):
+        return True
+    if pc.any(pc.is_nan(column)).as_py():
+        return False
+    groups = (column[start : start + group_rows] for start in range(0, len(column), group_rows))
+    return not any(pc.max(pc.abs(group)).as_py() == 0 for group in groups)
 
 
 def _plain_bytes(values: pa.Array) -> int:

@@ -8,6 +8,7 @@ import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +37,7 @@ from dbt_zorder.table.replaced import forget_replaced, note_replaced
 from dbt_zorder.table.request import (
     BuildRequest,
     bloom_options,
+    bloom_sizes,
     check,
     definition_of,
     partition_columns,
@@ -116,7 +118,7 @@ def build(
                     spec = with_row_bytes(spec, df, base, lambda: known_sizes(spark, location))
                 measured = held.with_row_bytes(spec) if held is not None else spec
                 layout = plan_layout(source, measured, rows if held is None else held.fetched)
-                layout = sized_layout(source, layout, spec, path, lambda df, to: write_rows(df, request, to), held)
+                layout = sized_layout(source, layout, spec, path, partial(write_rows, request, layout), held)
                 if held is None:
                     warn_of_many(layout, request.table)
             with beside_vacuum(spark, request.table, path), clock.phase("write"):
@@ -156,13 +158,14 @@ def build(
 
 
 def warn_of_many(layout: Layout, table: TableName) -> None:
-    """Warn of more files than a shuffle takes well: each is a block of every task that reads the query."""
+    """Warn of more tasks than a shuffle takes well: each has a block of every task that reads the query."""
     if layout.tasks > _MANY_FILES:
         _LOG.warning(
-            "%s is to be %s files, each a partition of one shuffle: above %s that is slow, and may exhaust the driver. "
-            "A larger zorder_file_size, or a smaller zorder_files, makes fewer.",
+            "%s is to be %s files, written by %s tasks of one shuffle: above %s that is slow, and may exhaust the "
+            "driver. A larger zorder_file_size, or a smaller zorder_files, makes fewer.",
             table,
             f"{layout.files:,}",
+            f"{layout.tasks:,}",
             f"{_MANY_FILES:,}",
         )
 
@@ -172,14 +175,15 @@ def write_data(df: DataFrame, layout: Layout, request: BuildRequest, path: str, 
     if held is not None:
         held.write(df.sparkSession, layout, path)
         return
-    write_rows(apply_layout(df, layout, open_files(df.sparkSession)), request, path)
+    write_rows(request, layout, apply_layout(df, layout, open_files(df.sparkSession)), path)
 
 
-def write_rows(clustered: DataFrame, request: BuildRequest, path: str) -> None:
-    """Write rows as they are placed and sorted."""
+def write_rows(request: BuildRequest, layout: Layout, clustered: DataFrame, path: str) -> None:
+    """Write rows as they are placed and sorted, those of a layout or of some of its files."""
     writer = clustered.write.mode("append")
     # a limit on the rows of a file, if the session has one, would cut files apart again
-    writer = writer.option("maxRecordsPerFile", 0).options(**{**request.options, **bloom_options(clustered, request)})
+    blooms = bloom_sizes(clustered, request, layout), bloom_options(clustered, request)
+    writer = writer.option("maxRecordsPerFile", 0).options(**{**blooms[0], **request.options, **blooms[1]})
     if request.spec.partition_by:
         # by the names that the query has: Spark would name the folders as they are spelled here
         columns = partition_columns(clustered.sparkSession, clustered.schema, request)

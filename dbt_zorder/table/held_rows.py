@@ -31,7 +31,7 @@ from dbt_zorder.table.room import Room
 _LOG = logging.getLogger("dbt_zorder")
 
 _TELLING_ROWS = 20_000
-"""Of so many rows, spread over all, the bytes of a row are learned."""
+"""Of so many rows, drawn from all, the bytes of a row are learned."""
 
 _ROOM = Room()
 
@@ -59,7 +59,7 @@ class HeldRows:
         if place is None or not os.path.isdir(os.path.dirname(place.path)):
             msg = f"The folder {path} cannot be written to from here any more."
             raise BuildError(msg)
-        self.writer.write(self.fetched, rows_of_files(self.fetched.keys, layout, self.writer.threads), place)
+        self.writer.write(self.fetched, rows_of_files(self.fetched.keys, layout, self.writer.threads).values(), place)
 
     def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
         """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
@@ -69,13 +69,15 @@ class HeldRows:
         one_file = SPLIT_ABOVE * (parse_size(spec.file_size) or auto_size(0))
         if rows.nbytes < one_file:
             return replace(spec, row_bytes=rows.nbytes / rows.num_rows)
-        few = np.linspace(0, rows.num_rows - 1, min(_TELLING_ROWS, rows.num_rows)).astype(np.int64)
+        # not each third one, of which id % 6 would have two values
+        chosen = np.random.default_rng(0).choice(rows.num_rows, min(_TELLING_ROWS, rows.num_rows), replace=False)
+        few = np.sort(chosen)
         return replace(spec, row_bytes=self._bytes_of(rows.take(pa.array(few))) / len(few))
 
     def measured_row(self, layout: Layout, files: Sequence[int]) -> float | None:
         """Return the bytes that a row takes in some files of a layout, None if they have no rows."""
         found = rows_of_files(self.fetched.keys, layout, self.writer.threads)
-        chosen = [found[file] for file in files if file < len(found)]
+        chosen = [found[file] for file in files if file in found]
         rows = sum(map(len, chosen))
         return sum(self._bytes_of(self.fetched.rows.take(pa.array(one))) for one in chosen) / rows if rows else None
 

@@ -131,7 +131,8 @@ def carry_out(spark: SparkSession, entry: Entry, plan: Plan) -> None:
         raise OSError(msg)
     for folder in sorted({_folder(path) for path in [*plan.adds, *plan.removes]}):
         for path in (path for path in plan.removes if _folder(path) == folder):
-            move(spark, f"{root}/{path}", f"{entry.path}/old/{path}")
+            # by another ending: some engines take each *.parquet below the folder for a part of the table
+            move(spark, f"{root}/{path}", f"{entry.path}/old/{path}.old")
         for path in (path for path in plan.adds if _folder(path) == folder):
             move(spark, f"{entry.data}/{path}", f"{root}/{path}")
     for name in plan.stats_adds:

@@ -22,6 +22,10 @@ from dbt_zorder.table.swap import Definition
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """Spark's name for the folder of NULL."""
 
+_BLOOM = "parquet.bloom.filter"
+_UNEVEN = 1.25
+"""Of the mean, what a file of a tree's has at most, as a rule."""
+
 IN_MEMORY = 256 << 20
 """By default: three million rows of nine columns, which Spark lays out as fast with two processors (decision 012)."""
 
@@ -184,8 +188,23 @@ def stats_columns(df: DataFrame, layout: Layout, request: BuildRequest) -> list[
 
 def bloom_options(df: DataFrame, request: BuildRequest) -> dict[str, str]:
     """Return the writer options that the request's bloom filters are."""
-    columns = resolve_all(request.bloom, df.schema, sensitive=case_sensitive(df.sparkSession))
-    return {f"parquet.bloom.filter.enabled#{column.name}": "true" for column in columns}
+    return {f"{_BLOOM}.enabled#{column.name}": "true" for column in _bloom_columns(df, request)}
+
+
+def bloom_sizes(df: DataFrame, request: BuildRequest, layout: Layout) -> dict[str, str]:
+    """Return the writer options that make the filters as large as rows of a file ask for, where none of the user's do.
+
+    By themselves they take a megabyte each. Of how rows are spread over partitions a layout tells nothing.
+    """
+    rows = layout.rows if layout.partition_columns else -(-layout.rows // layout.files)
+    named = {f"{_BLOOM}.expected.ndv#{column.name}" for column in _bloom_columns(df, request)}
+    if any(key.lower() == f"{_BLOOM}.adaptive.enabled" for key in request.options):
+        return {}
+    return dict.fromkeys(named - {*request.options}, str(max(1, round(rows * _UNEVEN))))
+
+
+def _bloom_columns(df: DataFrame, request: BuildRequest) -> list[ResolvedColumn]:
+    return resolve_all(request.bloom, df.schema, sensitive=case_sensitive(df.sparkSession))
 
 
 def definition_of(df: DataFrame, request: BuildRequest) -> Definition:

@@ -53,10 +53,10 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
         columns = _known_columns(spark, table, info.location)
     version = version_of(info.location)
     stats = collect(spark, table.sql, columns, version)
-    if not version:
-        schema = spark.table(table.sql).schema
-        named = resolve_all(columns, schema, sensitive=case_sensitive(spark))
-        stats = without_misspelled(widened(stats), table.sql, named)
+    # also in a version of ours another engine may have put files
+    schema = spark.table(table.sql).schema
+    named = resolve_all(columns, schema, sensitive=case_sensitive(spark))
+    stats = without_misspelled(widened(stats), table.sql, named)
     # through memory, because the stats that are there may be read by nobody while they are replaced
     rows = stats.cache()
     try:

@@ -22,20 +22,24 @@ class Vacuumed:
     Attributes:
         table: whose versions.
         versions: each folder with its size in bytes, the newest first.
-        deleted: names of the versions that are gone now; empty in a dry run.
+        dry_run: nothing was deleted.
+        deleted: names of the versions that are gone now.
     """
 
     table: TableName
     versions: Sequence[tuple[Judged, int]]
-    deleted: Sequence[str]
+    dry_run: bool = True
+    deleted: Sequence[str] = ()
 
     def __str__(self) -> str:
         lines = [str(self.table)]
+        does, done = ("delete", "to delete") if self.dry_run else ("deleted", "deleted")
+        going = []
         for one, size in self.versions:
-            verb = "keep" if not one.delete else "deleted" if one.version in self.deleted else "delete"
-            lines.append(f"  {verb:<7} {one.version}  {size:>15,} bytes  {one.why}")
-        going = [size for one, size in self.versions if one.delete]
-        done = "deleted" if self.deleted else "to delete"
+            goes = one.delete and (self.dry_run or one.version in self.deleted)
+            why = one.why if goes or not one.delete else "it is served again"
+            lines.append(f"  {does if goes else 'keep':<7} {one.version}  {size:>15,} bytes  {why}")
+            going += [size] if goes else []
         lines.append(f"  {len(going)} of {len(self.versions)} versions {done}, {sum(going):,} bytes")
         return "\n".join(lines)
 
@@ -85,4 +89,4 @@ def vacuum(
         roots += roots_of(current, read_marker(spark, current))
     judged = judge(spark, table, roots, current, keep, grace_hours, note=not dry_run)
     sizes = [(one, folder_bytes(spark, one.path)) for one in judged]
-    return Vacuumed(table, sizes, [] if dry_run else delete_judged(spark, table, judged))
+    return Vacuumed(table, sizes, dry_run, [] if dry_run else delete_judged(spark, table, judged))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -11,6 +12,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ColumnError, ZorderError
+from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.collect import collect
 from dbt_zorder.stats.formats import FORMATS
@@ -68,6 +70,10 @@ def verify_table(spark: SparkSession, table: TableName) -> Verified:
         raise ZorderError(msg) from exc
     spark.catalog.refreshTable(table.sql)
     listed = {row[0]: row[1] for row in listed_files(spark, location).collect()}
+    if info is not None and not info.partition_columns:
+        # what lies in folders that are no partitions Spark does not read
+        folder = location.rstrip("/").rsplit("/", 1)[-1]
+        listed = {path: size for path, size in listed.items() if unquote(path.split("/")[-2]) == unquote(folder)}
     kept: dict[str, Row] = {}
     findings = []
     for row in stats.select("file_path", "file_size", "row_count").collect():
@@ -83,7 +89,7 @@ def verify_table(spark: SparkSession, table: TableName) -> Verified:
     except ColumnError as exc:
         findings.append(f"The stats are of other columns than the table has: {exc}")
     except Exception as exc:
-        findings.append(f"The table cannot be read: {str(exc).splitlines()[0]}")
+        findings.append(f"The table cannot be read: {in_one_line(exc)}")
     stats.unpersist()
     known = sum(row[2] for row in kept.values())
     if rows is not None and rows != known:

@@ -1,6 +1,6 @@
 {#- Comments of a Parquet table, where dbt-spark writes none on columns; dbt warns of columns that are not there. -#}
 {% macro spark_zorder__persist_docs(relation, model, for_relation, for_columns) %}
-  {%- if (config.get('file_format') or 'parquet') in ['delta', 'hudi', 'iceberg'] -%}
+  {%- if (config.get('file_format') or 'parquet') | lower in ['delta', 'hudi', 'iceberg'] -%}
     {{ return(spark__persist_docs(relation, model, for_relation, for_columns)) }}
   {%- endif -%}
   {#- a column in quotes is one of that very case, so only now, beside the table's own names, can its comment be found -#}
@@ -53,7 +53,7 @@
 
 {#- Give a table that is built its comments, which no longer can fail the run. -#}
 {% macro zorder_persist_docs(relation, columns) %}
-  {%- if (config.get('file_format') or 'parquet') in ['delta', 'iceberg'] -%}
+  {%- if (config.get('file_format') or 'parquet') | lower in ['delta', 'iceberg'] -%}
     {{ return(persist_docs(relation, model)) }}
   {%- endif -%}
   {% do adapter.zorder_comment(relation, model.description if config.persist_relation_docs() else none, columns) %}

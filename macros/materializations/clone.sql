@@ -6,12 +6,12 @@
     {{ log("Target relation and defer relation are the same, skipping clone for relation: " ~ this) }}
     {{ return({'relations': [this]}) }}
   {%- endif -%}
-  {%- if config.get('file_format') == 'delta' -%}
+  {%- if (config.get('file_format') or '') | lower == 'delta' -%}
     {{ return(materialization_clone_spark()) }}
   {%- endif -%}
   {{ return(materialization_clone_default()) }}
 {% endmaterialization %}
 
 {% macro spark_zorder__can_clone_table() %}
-  {{ return(config.get('file_format') == 'delta') }}
+  {{ return((config.get('file_format') or '') | lower == 'delta') }}
 {% endmacro %}

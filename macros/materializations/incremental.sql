@@ -7,7 +7,7 @@
     {{ return(materialization_incremental_spark()) }}
   {%- endif -%}
 
-  {%- set batch = zorder_batch(config.get('file_format') or 'parquet') -%}
+  {%- set batch = zorder_batch((config.get('file_format') or 'parquet') | lower) -%}
   {%- set old_relation = load_cached_relation(this) if settings is not none else load_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set is_first = old_relation is none or old_relation.is_view or should_full_refresh() -%}

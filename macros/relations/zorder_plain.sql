@@ -8,7 +8,7 @@
 
 {#- Make a table without zorder_by, as dbt-spark does: a format that can replace its table does, others drop it first. -#}
 {% macro zorder_create_plain(old_relation, relation, sql) %}
-  {%- set file_format = config.get('file_format') -%}
+  {%- set file_format = (config.get('file_format') or '') | lower -%}
   {%- set replaces = old_relation is not none and (
       (old_relation.is_delta and file_format == 'delta') or (old_relation.is_iceberg and file_format == 'iceberg')) -%}
   {%- if old_relation is not none and not replaces -%}

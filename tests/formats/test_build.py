@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder import catalog
-from dbt_zorder.catalog import TableName, describe, properties, schema_location
+from dbt_zorder.catalog import FORMAT_SUFFIX, TableName, describe, properties, schema_location
 from dbt_zorder.columns import resolve_all
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError
 from dbt_zorder.formats.build import build_format
@@ -158,6 +158,11 @@ def test_a_table_of_another_format_is_replaced(
     assert same_rows(spark.table(table.sql), rows(spark, 0, 500))
     left = [row["tableName"] for row in spark.sql(f"SHOW TABLES IN {table.schema}").collect()]
     assert [name for name in left if name.startswith(table.identifier)] == [table.identifier]
+    # what a run that was killed between drop and rename has left goes with the next
+    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {table.schema}.{table.identifier}{FORMAT_SUFFIX}")
+    build_format(spark, rows(spark, 0, 500), request(table, file_format))
+    left = [row["tableName"] for row in spark.sql(f"SHOW TABLES IN {table.schema}").collect()]
+    assert [name for name in left if name.startswith(table.identifier)] == [table.identifier]
     # and back again
     build(spark, rows(spark, 0, 70), BuildRequest(table, request(table, file_format).spec))
     assert spark.table(table.sql).count() == 70
@@ -219,6 +224,13 @@ def test_properties_that_keep_no_statistics_are_an_error(
         "delta": {"delta.dataSkippingStatsColumns": "id, s"},
         "iceberg": {"write.metadata.metrics.column.a": "counts"},
     }
+    if file_format == "delta":
+        with pytest.raises(ConfigError, match="dataSkippingNumIndexedCols is 'all', but it must be a whole number"):
+            build_format(
+                spark,
+                rows(spark, 0, 100),
+                request(table, file_format, properties={"delta.dataSkippingNumIndexedCols": "all"}),
+            )
     with pytest.raises(ConfigError, match="keeps no statistics of 'a'"):
         build_format(spark, rows(spark, 0, 100), request(table, file_format, properties=own[file_format]))
     assert describe(spark, table) is None

@@ -33,11 +33,12 @@ class Habits:
 
 
 class TestHooks(Habits):
+    @pytest.mark.parametrize("kind", ["pre_hook", "post_hook"])
     @pytest.mark.parametrize("command", ["optimize {{ this }} zorder by (id)", "VACUUM table {{this}} retain 0 hours"])
-    def test_commands_of_delta_are_refused_before_rows_are_in(self, command: str) -> None:
+    def test_commands_of_delta_are_refused_before_rows_are_in(self, command: str, kind: str) -> None:
         self.model("hooked", INCREMENTAL)
         run_dbt(["run", "-s", "hooked", "--full-refresh"])
-        self.model("hooked", f"{INCREMENTAL}, post_hook='{command}'")
+        self.model("hooked", f"{INCREMENTAL}, {kind}='{command}'")
         assert "is a command of Delta Lake, and the table is in Parquet" in self.fails("run", "-s", "hooked")
         assert self.rows("hooked") == 50
 
@@ -54,6 +55,14 @@ class TestHooks(Habits):
         self.model("own", f'materialized="table", zorder_by=["id"], post_hook="{hook}"')
         run_dbt(["run", "-s", "own"])
         assert self.rows("own") == 50
+
+
+class TestSpelling(Habits):
+    def test_a_format_may_be_in_capitals(self) -> None:
+        self.model("capitals", f"{INCREMENTAL}, file_format='PARQUET'")
+        run_dbt(["run", "-s", "capitals", "--full-refresh"])
+        run_dbt(["run", "-s", "capitals"])
+        assert self.rows("capitals") == 100
 
 
 class TestKeys(Habits):

@@ -197,6 +197,8 @@ def test_keys_of_others_are_none_of_our_business(key: str) -> None:
             "needs file_format 'parquet', its default, 'delta' or 'iceberg', and file_format is 'csv'",
         ),
         ({"file_format": "orc"}, "or set zorder_skip: true"),
+        ({"file_format": "parqet"}, "Did you mean 'parquet'?"),
+        ({"options": {"compression": ["zstd"]}}, "'compression' has ['zstd'] where one text or number belongs"),
         ({"zorder_optimize": "native"}, "zorder_optimize is 'native', which is a command of Delta or Iceberg"),
     ],
 )

@@ -57,7 +57,7 @@ def test_cells_are_those_that_spark_descends_to(spark: SparkSession, by: list[st
 def test_every_row_is_in_one_file_in_order_of_its_cell(spark: SparkSession, by: list[str]) -> None:
     layout, found = planned(spark, mixed(3000), LayoutSpec(by=by, files=6))
     assert placeable(layout)
-    files = rows_of_files(found.keys, layout)
+    files = [*rows_of_files(found.keys, layout).values()]
     assert len(files) == layout.files == 6
     assert sorted(np.concatenate(files).tolist()) == list(range(3000))
     cells = cells_of(found.keys, layout)
@@ -70,7 +70,7 @@ def test_one_column_alone_is_sorted_as_spark_sorts(spark: SparkSession, column: 
     layout, found = planned(spark, mixed(2000), LayoutSpec(by=[column], files=4))
     frame = spark.sql(mixed(2000)).coalesce(1)
     wanted = [row[0] for row in frame.select(column).orderBy(f.col(column).asc_nulls_first()).collect()]
-    rows = np.concatenate(rows_of_files(found.keys, layout))
+    rows = np.concatenate([*rows_of_files(found.keys, layout).values()])
     assert repr(found.rows[column].take(pa.array(rows)).to_pylist()).replace("-0.0", "0.0") == repr(wanted).replace(
         "-0.0", "0.0"
     )
@@ -82,7 +82,8 @@ def test_equal_values_of_a_cell_lie_together(spark: SparkSession) -> None:
 
     def changes(one: Layout) -> int:
         ranks = [found.keys[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in ("k0", "k1")]
-        return sum(int((np.diff(rank[file]) != 0).sum()) for rank in ranks for file in rows_of_files(found.keys, one))
+        files = rows_of_files(found.keys, one).values()
+        return sum(int((np.diff(rank[file]) != 0).sum()) for rank in ranks for file in files)
 
     assert changes(layout) < 0.4 * changes(replace(layout, runs=()))
 
@@ -91,7 +92,7 @@ def test_what_no_column_parts_is_shared_out_evenly(spark: SparkSession) -> None:
     query = "SELECT if(id % 10 < 7, 5, id) AS a, 1 AS b, id FROM range(4000)"
     layout, found = planned(spark, query, LayoutSpec(by=["a", "b"], files=8))
     assert (layout.file_count > 1).any()
-    files = rows_of_files(found.keys, layout)
+    files = [*rows_of_files(found.keys, layout).values()]
     assert len(files) == 8
     assert sorted(np.concatenate(files).tolist()) == list(range(4000))
     assert min(map(len, files)) > 0.7 * 500
@@ -100,7 +101,7 @@ def test_what_no_column_parts_is_shared_out_evenly(spark: SparkSession) -> None:
 def test_a_batch_that_is_one_file_is_ordered_by_the_trees_first_levels(spark: SparkSession) -> None:
     layout, found = planned(spark, mixed(3000), LayoutSpec(by=["a", "id"], files=4))
     whole = in_one_file(layout, 3000, 3)
-    (file,) = rows_of_files(found.keys, whole)
+    (file,) = rows_of_files(found.keys, whole).values()
     cells = cells_of(found.keys, layout) >> (len(layout.levels) - 3)
     assert (np.diff(cells[file]) >= 0).all()
     assert len(np.unique(cells)) > 4
@@ -111,12 +112,12 @@ def test_no_rows_are_no_files(spark: SparkSession, files: int) -> None:
     for by in (["a", "id"], ["s"]):
         layout, _ = planned(spark, mixed(200), LayoutSpec(by=by, files=files))
         _, none = planned(spark, f"SELECT * FROM ({mixed(200)}) WHERE id < 0", LayoutSpec(by=by, files=files))
-        assert rows_of_files(none.keys, layout) == []
+        assert rows_of_files(none.keys, layout) == {}
 
 
 def test_the_files_of_partitions_are_their_own(spark: SparkSession) -> None:
     layout, found = planned(spark, mixed(3000), LayoutSpec(by=["a", "s"], files=3, partition_by=["p"]))
-    files = rows_of_files(found.keys, layout)
+    files = [*rows_of_files(found.keys, layout).values()]
     assert len(files) == layout.files == 12
     assert sorted(np.concatenate(files).tolist()) == list(range(3000))
     assert [len(set(found.folder_of[file].tolist())) for file in files] == [1] * 12

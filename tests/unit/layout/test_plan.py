@@ -73,7 +73,7 @@ def test_there_are_never_more_files_than_rows(spark: SparkSession) -> None:
 
 def test_more_files_than_a_driver_can_plan_are_an_error(frame: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dbt_zorder.layout.plan.MOST_FILES", 90)
-    with pytest.raises(ConfigError, match="would have 100 files by files=100, and 90 is the most"):
+    with pytest.raises(ConfigError, match="would have 100 files by zorder_files=100, and 90 is the most"):
         layout(frame, files=100)
     with pytest.raises(ConfigError, match="by a file size of '1KB'"):
         layout(frame, file_size="1KB", row_bytes=1000.0)

@@ -23,9 +23,9 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 def lose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what is written here lack a row."""
 
-    def lacking(*args: Any) -> list[Rows]:
-        first, *others = rows_of_files(*args)
-        return [first[1:], *others]
+    def lacking(*args: Any) -> dict[int, Rows]:
+        found = rows_of_files(*args)
+        return {**found, 0: found[0][1:]}
 
     monkeypatch.setattr(held_rows, "rows_of_files", lacking)
 

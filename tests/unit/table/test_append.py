@@ -101,7 +101,7 @@ def test_many_batches_keep_their_stats_in_few_files(
     for number in range(3):
         append(spark, spark.sql(rows(50 + 10 * number, 60 + 10 * number)), wanted)
         assert tuple(stats_rows(spark, table)[0]) == (2 + number, 2 + number, 60 + 10 * number)
-        assert len(list((folder(spark, table) / "_zorder_stats").glob("*.parquet"))) <= 2
+        assert len(list((folder(spark, table) / "_zorder_stats").glob("part-*"))) <= 2
     assert_sound(spark, table)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -162,6 +163,20 @@ def test_a_filter_that_parquet_is_asked_finds_every_row(
     # each by a scan of its own, whose filter Parquet gets
     found = reduce(DataFrame.unionAll, (ours.where(one).selectExpr("count(*)") for one in asked)).collect()
     assert not [(one, had[0], want) for one, had, want in zip(asked, found, wanted, strict=True) if had[0] != want]
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_pyarrow_finds_zeros_in_files_of_nothing_else(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """Its own ``isin`` takes bounds of -0.0 and 0.0, which are what zero has, for a column of -0.0."""
+    frame = spark.sql(f"SELECT cast(0 AS {kind}) AS v, id, cast(1 + id % 2 AS {kind}) AS w FROM range(50)")
+    *ours, _ = write(spark, frame, tmp_path)
+    files = ds.dataset(ours)
+    for wanted in ([0.0], [0.0, 5.0]):
+        assert files.count_rows(filter=ds.field("v").isin(wanted)) == 50
+    assert files.count_rows(filter=ds.field("w").isin([1.0])) == 25
+    told = pq.read_metadata(ours[0]).row_group(0)
+    assert [told.column(place).is_stats_set for place in range(3)] == [False, True, True]
+    assert spark.read.parquet(str(tmp_path / "here")).where("v = 0").count() == 50
 
 
 @pytest.mark.parametrize("codec", ["none", "UNCOMPRESSED", "snappy", "gzip", "zstd", "lz4_raw"])

@@ -1,14 +1,23 @@
 from __future__ import annotations
 
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName
+from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ColumnError, ZorderError
-from dbt_zorder.pruning import scan
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.pruning import scan, scan_sql
 from dbt_zorder.scan_metrics import scan_metrics
+from dbt_zorder.settings import CASE_SENSITIVE
+from dbt_zorder.table.build import build
+from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.restat import rebuild_stats
-from tests.support import unique
+from tests.support import same_rows, settings, unique
 
 
 @pytest.fixture
@@ -42,6 +51,33 @@ def test_files_that_came_later_are_read_until_the_stats_are_rebuilt(spark: Spark
     assert files_read(spark, table, "id = 3") == 2
     assert rebuild_stats(spark, table) == 5, "the columns are those of the stats that are there"
     assert files_read(spark, table, "id = 500 and g = 3") == 1
+
+
+def test_files_of_other_engines_in_a_version_of_ours_prove_nothing_that_depends_on_the_reader(
+    spark: SparkSession, database: str
+) -> None:
+    table = TableName(database, unique("zordered"))
+    query = "SELECT id, cast(id AS int) AS k, date_add(DATE'2020-01-01', cast(id AS int)) AS dt FROM range(100)"
+    build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["k", "dt"], files=2)))
+    info = describe(spark, table)
+    assert info is not None
+    folder = Path(info.location.removeprefix("file:"))
+    ids = pa.array(range(10), pa.int64())
+    other = {"id": ids, "K": pa.array([5] * 10, pa.int32()), "dt": pa.array([date(2020, 1, 6)] * 10)}
+    pq.write_table(pa.table(other), folder / "upper.parquet")
+    old = {"id": ids, "k": pa.array([7] * 10, pa.int32()), "dt": pa.array([date(1000, 3, 1)] * 10)}
+    pq.write_table(pa.table(old), folder / "old.parquet")  # without Spark's word on the calendar
+    assert rebuild_stats(spark, table) == 4
+    with settings(spark, {CASE_SENSITIVE: "true"}):
+        assert scan(spark, table.sql, "k is null").count() == 10
+    for day in ("1000-03-01", "1000-02-24"):
+        pruned = scan_sql(spark, table.sql, f"dt = date'{day}'")
+        for mode in ("CORRECTED", "LEGACY"):
+            with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInRead": mode}):
+                spark.catalog.refreshTable(table.sql)
+                whole = spark.table(table.sql).where(f"dt = date'{day}'")
+                assert same_rows(spark.sql(f"SELECT * FROM {pruned}"), whole), (day, mode)
+    assert files_read(spark, table, "k = 40") == 2, "one of ours, and the one whose columns are spelled otherwise"
 
 
 def test_columns_must_be_named_the_first_time(spark: SparkSession, table: TableName) -> None:

@@ -10,9 +10,9 @@ from dbt_zorder.catalog import TableName, describe, schema_location
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.build import build
-from dbt_zorder.table.collect import MOST_HOURS
+from dbt_zorder.table.collect import MOST_HOURS, Judged
 from dbt_zorder.table.request import BuildRequest
-from dbt_zorder.table.vacuum import vacuum
+from dbt_zorder.table.vacuum import Vacuumed, vacuum
 from dbt_zorder.table.version import Marker, new_version, write_marker
 from tests.support import unique
 
@@ -64,6 +64,16 @@ def test_what_is_beyond_both_bounds_goes_and_a_second_run_finds_nothing(spark: S
     assert left(root(spark, table)) == [third]
     assert vacuum(spark, table, keep=0, grace_hours=0, dry_run=False).deleted == []
     assert spark.table(table.sql).count() == 10
+
+
+def test_a_version_that_is_put_back_meanwhile_is_not_told_as_deleted(table: TableName) -> None:
+    judged = [Judged(f"/r/{name}", True, "was replaced") for name in ("v2", "v1")]
+    told = str(Vacuumed(table, list(zip(judged, (20, 10), strict=True)), False, ["v1"]))
+    assert [line.split() for line in told.splitlines()[1:]] == [
+        ["keep", "v2", "20", "bytes", "it", "is", "served", "again"],
+        ["deleted", "v1", "10", "bytes", "was", "replaced"],
+        ["1", "of", "2", "versions", "deleted,", "10", "bytes"],
+    ]
 
 
 def test_a_first_build_that_failed_leaves_no_table_and_its_folder_goes(spark: SparkSession, table: TableName) -> None:

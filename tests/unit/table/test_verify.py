@@ -78,6 +78,14 @@ def test_a_foreign_file_is_found(spark: SparkSession, table: TableName) -> None:
     assert f"foreign.parquet with {rows} rows is unknown to the stats" in findings(spark, table)
 
 
+def test_what_spark_does_not_read_is_no_finding(spark: SparkSession, database: str) -> None:
+    table = TableName(database, unique("t"))
+    build(spark, spark.sql(QUERY), BuildRequest(table, LayoutSpec(by=["id"], files=2)))
+    (folder(spark, table) / "sub").mkdir()
+    shutil.copy(a_file(spark, table), folder(spark, table) / "sub" / "foreign.parquet")
+    assert verify_table(spark, table).findings == []
+
+
 def test_a_file_that_was_replaced_is_found(spark: SparkSession, table: TableName) -> None:
     file = a_file(spark, table)
     content = pq.ParquetFile(file).read()
@@ -96,6 +104,7 @@ def test_a_file_without_a_footer_is_found(spark: SparkSession, table: TableName)
     text = findings(spark, table)
     assert f"{file.name} has no footer that can be read" in text
     assert "The table cannot be read" in text
+    assert "is not a Parquet file" in text, "which Spark says in a cause alone"
 
 
 @pytest.mark.parametrize(
