@@ -32,7 +32,7 @@ def first_rows(df: DataFrame, count: int) -> DataFrame:
     spark = df.sparkSession
     jvm: Any = getattr(spark, "_jvm", None)
     if jvm is None:
-        return spark.createDataFrame(df.take(count), df.schema, verifySchema=False)
+        return spark.createDataFrame(df.take(count), df.schema)
     made: Any = DataFrame
     rows = spark._jsparkSession.createDataFrame(df._jdf.takeAsList(count), df._jdf.schema())
     frame: DataFrame = made(rows, spark)

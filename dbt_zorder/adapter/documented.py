@@ -56,6 +56,12 @@ class DocumentedAdapter(InProcessAdapter):
             except Exception as exc:  # the rows are in: a run that failed now would add them again
                 warn(f"{relation} is built, but not all of its comments could be set: {short_message(exc)}")
 
+    @available.parse_list
+    def zorder_columns_of(self, sql: str) -> list[str]:
+        """Return the names of a query's columns, which is not run."""
+        with self.connections.exception_handler(sql):
+            return self.session.sql(sql).columns
+
     @available.parse(lambda *_, **__: {})
     def zorder_documented(self, columns: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str, str]:
         """Return the descriptions of columns, by the names that a query gives them."""

@@ -13,6 +13,13 @@ ENDED = (
 )
 
 
+SERVER_ENDED = (
+    "The Spark Connect server has ended, or was started anew and does not know this run's session. Once it is there, "
+    "run again: what was being built is as it was."
+)
+_OF_SERVER = ("[NO_ACTIVE_SESSION]", "[RETRIES_EXCEEDED]", "[INVALID_HANDLE.SESSION_", "StatusCode.UNAVAILABLE")
+
+
 def has_ended(session: SparkSession) -> bool:
     """Tell whether nothing can be asked of a session any more: it was stopped, or its Java process is gone."""
     context: Any = getattr(session, "_sc", None)
@@ -47,7 +54,9 @@ def _is_gone(gateway: Any) -> bool:
     return process is not None and process.poll() is not None
 
 
-def is_of_gateway(exc: BaseException) -> bool:
-    """Tell whether an error says that Java did not answer."""
+def end_told(exc: BaseException) -> str:
+    """Return what to say where an error is that Spark did not answer, or no longer knows the session; else nothing."""
     # by name, as the client of Spark Connect has no py4j
-    return isinstance(exc, (ConnectionRefusedError, ConnectionResetError)) or type(exc).__name__ == "Py4JNetworkError"
+    if isinstance(exc, (ConnectionRefusedError, ConnectionResetError)) or type(exc).__name__ == "Py4JNetworkError":
+        return ENDED
+    return SERVER_ENDED if any(mark in str(exc) for mark in _OF_SERVER) else ""

@@ -49,10 +49,11 @@ class InProcessAdapter(SparkAdapter):
         super().pre_model_hook(config)
         # with spark_remote beside another method, the server is asked for nothing before a model needs it
         session = self._session_if_open()
-        scope = SCOPES.enter(session)
-        batch = _batch_of(config)
-        if session is not None and batch is not None and not batch.is_first:
-            SCOPES.set_again(session, batch.model)
+        with self.connections.exception_handler(""):
+            scope = SCOPES.enter(session)
+            batch = _batch_of(config)
+            if session is not None and batch is not None and not batch.is_first:
+                SCOPES.set_again(session, batch.model)
         return scope
 
     def _session_if_open(self) -> SparkSession | None:

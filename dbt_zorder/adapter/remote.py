@@ -6,16 +6,20 @@ import importlib
 import logging
 import socket
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.spark_message import in_one_line
 
 _LOG = logging.getLogger("dbt_zorder")
 
 _DEFAULT_PORT = 15002
 _KNOCK_SECONDS = 20.0
+_RETRIES = 7
+"""After 0.05 seconds, and four times as long each time: a minute in all, as PySpark ends no pause before a minute."""
 _MISSING = (
     "spark_remote needs the client of Spark Connect: pip install 'pyspark[connect]'. What is missing here: {missing}"
 )
@@ -47,9 +51,21 @@ def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
         reason = next((line for line in str(exc).splitlines() if line.strip()), type(exc).__name__)
         msg = f"No Spark Connect server answers at {shown(url)} (spark_remote): {reason}"
         raise RemoteError(msg) from exc
+    _try_for_a_minute(session)
     for key, value in settings.items():
         _set(session, key, value)
     return session
+
+
+def has_left(url: str, session: SparkSession) -> bool:
+    """Tell whether a server that was there no longer is, or was started anew and does not know its sessions."""
+    try:
+        _knock(url)
+        session.conf.get("spark.sql.session.timeZone")
+    except Exception as exc:
+        _LOG.debug("the session of %s has ended: %s", shown(url), in_one_line(exc))
+        return True
+    return False
 
 
 def shown(url: str) -> str:
@@ -65,6 +81,17 @@ def _knock(url: str) -> None:
     """
     place = urlsplit(url)
     socket.create_connection((place.hostname or "", place.port or _DEFAULT_PORT), _KNOCK_SECONDS).close()
+
+
+def _try_for_a_minute(session: SparkSession) -> None:
+    """Let a call fail a minute after its server has gone, where PySpark tries for ten, and each further call anew."""
+    try:
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
+        remote: Any = session
+        remote.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
+    except Exception as exc:  # another version of PySpark
+        _LOG.debug("calls are tried again as PySpark does: %s", in_one_line(exc))
 
 
 def _set(session: SparkSession, key: str, value: str) -> None:

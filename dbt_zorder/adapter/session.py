@@ -18,7 +18,7 @@ from dbt_zorder.adapter.environment import configured, hadoop_name
 from dbt_zorder.adapter.first_target import FirstTarget
 from dbt_zorder.adapter.gateway import forget, has_ended
 from dbt_zorder.adapter.java import check_java, collector
-from dbt_zorder.adapter.remote import connect, shown
+from dbt_zorder.adapter.remote import connect, has_left, shown
 from dbt_zorder.adapter.spark_errors import short_message
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.jvm import has_jvm
@@ -121,9 +121,11 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
             the other kind: PySpark allows one in the process, or some of Spark Connect.
     """
     global _first
+    # PySpark 4 logs every error of analysis as JSON with a Java stack trace, also those that are caught
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     with _LOCK:
         for address, session in list(_opened.items()):
-            if has_ended(session):
+            if has_ended(session) if address is None else has_left(address, session):
                 forget(session)
                 del _opened[address]
         if remote in _opened:
@@ -185,8 +187,6 @@ def _start(user: Mapping[str, str], directory: str) -> tuple[SparkSession, dict[
     _warn_of_metastore(settings, directory)
     _make(Path(directory))
     _choose_python({**configured(), **user})
-    # PySpark 4 logs every error of analysis as JSON with a Java stack trace, also those that are caught
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     builder = SparkSession.builder.enableHiveSupport()
     for key, value in settings.items():
         builder = builder.config(key, value)

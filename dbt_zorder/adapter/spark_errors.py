@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
-from dbt_zorder.adapter.gateway import ENDED, is_of_gateway
+from dbt_zorder.adapter.gateway import end_told
 from dbt_zorder.spark_message import full_text, message_of
 
 _LOG = AdapterLogger("Spark")
@@ -44,8 +44,9 @@ def short_message(exc: BaseException, sql: str = "") -> str:
         exc: the error.
         sql: the statement that failed; empty if there is none to show.
     """
-    if is_of_gateway(exc):
-        return ENDED
+    ended = end_told(exc)
+    if ended:
+        return ended
     text = message_of(exc)
     return _shortened(text) if "== SQL" in text else text + _pointed(text, sql)
 

@@ -34,6 +34,7 @@ from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.staging import Staged, staged
+from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import quote_name, type_ddl
 from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.batch import (
@@ -217,7 +218,7 @@ def _counted(
     try:
         found = then()
     except Exception as exc:
-        _LOG.warning("the batch is in %s, but its files could not be counted: %s", request.table, exc)
+        _LOG.warning("the batch is in %s, but its files could not be counted: %s", request.table, in_one_line(exc))
         return (0, 0, 0), None
     before, after = standing.bytes_of, found.bytes_of
     new = after.keys() - before.keys()

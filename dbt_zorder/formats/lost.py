@@ -13,6 +13,7 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import LostRowsError
 from dbt_zorder.formats.history import commit_of
 from dbt_zorder.formats.writer import TOKEN
+from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.stats.iceberg_manifests import iceberg_table
 from dbt_zorder.table.files import list_files
 
@@ -43,7 +44,9 @@ def check_lost(spark: SparkSession, provider: str, table: TableName, before: str
             else _lost_iceberg(spark, table, before, token)
         )
     except Exception as exc:  # the rows are in: a run that fails now would be run again, and add them twice
-        _LOG.warning("it could not be told whether another run committed to %s just before this one: %s", table, exc)
+        _LOG.warning(
+            "it could not be told whether another run committed to %s just before this one: %s", table, in_one_line(exc)
+        )
         return
     if found:
         msg = (

@@ -138,6 +138,12 @@ def check_session(spark: SparkSession, request: BuildRequest) -> None:
     Raises:
         ConfigError: it was not set up for that.
     """
+    if not has_jvm(spark):
+        msg = (
+            f"file_format '{request.file_format}' with zorder_by needs a session in dbt's own process, and this one is "
+            "Spark Connect's: leave out one of the two, or set zorder_skip: true."
+        )
+        raise ConfigError(msg)
     catalog = str(spark.conf.get(_CATALOG, None) or "").lower()
     others = [name for name in FORMATS if name != request.file_format and f".{name}." in catalog]
     if not catalog or others:
@@ -145,12 +151,6 @@ def check_session(spark: SparkSession, request: BuildRequest) -> None:
         msg = (
             f"file_format is '{request.file_format}', and this Spark session {state}: give the target in profiles.yml "
             f"'zorder_formats: [{request.file_format}]', or the format's own settings in server_side_parameters."
-        )
-        raise ConfigError(msg)
-    if not has_jvm(spark):
-        msg = (
-            f"file_format '{request.file_format}' with zorder_by needs a session in dbt's own process, and this one is "
-            "Spark Connect's: leave out one of the two, or set zorder_skip: true."
         )
         raise ConfigError(msg)
 

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableInfo, TableName
 from dbt_zorder.entry import change_entry
 from dbt_zorder.settings import is_on
+from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import quote_name
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -56,7 +57,7 @@ def analyze_again(
         statement = f"ANALYZE TABLE {table.sql} COMPUTE STATISTICS{clause}"
         change_entry(spark, table.schema, table.identifier, statement)
     except Exception as exc:
-        _LOG.warning("The statistics of %s were lost and could not be computed again: %s", table, exc)
+        _LOG.warning("The statistics of %s were lost and could not be computed again: %s", table, in_one_line(exc))
 
 
 def measure_again(
@@ -73,7 +74,7 @@ def measure_again(
         statement = f"ANALYZE TABLE {table.sql} COMPUTE STATISTICS NOSCAN"
         change_entry(spark, table.schema, table.identifier, statement)
     except Exception as exc:
-        _LOG.warning("The size of %s in the catalog could not be brought up to date: %s", table, exc)
+        _LOG.warning("The size of %s in the catalog could not be brought up to date: %s", table, in_one_line(exc))
 
 
 def _has_statistics(spark: SparkSession, table: TableName, column: str) -> bool:

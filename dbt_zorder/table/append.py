@@ -17,6 +17,7 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import keys_for
 from dbt_zorder.layout.staging import staged
+from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.local import read_local
 from dbt_zorder.stats.store import read_stats, stats_path, write_stats
@@ -156,13 +157,17 @@ def complete(
         try:
             spark.catalog.refreshTable(request.table.sql)
         except Exception as exc:
-            _LOG.warning("the session could not be told that %s has other files by now: %s", request.table, exc)
+            _LOG.warning(
+                "the session could not be told that %s has other files by now: %s", request.table, in_one_line(exc)
+            )
     # the batch is in: a run that fails because a catalog does not answer would be run again, and add it twice
     location = info.location
     try:
         location = location_of(spark, request.table)
     except Exception as exc:
-        _LOG.warning("the batch is in %s, but where that is served from could not be asked: %s", request.table, exc)
+        _LOG.warning(
+            "the batch is in %s, but where that is served from could not be asked: %s", request.table, in_one_line(exc)
+        )
     if location != info.location:
         msg = (
             f"Another run gave {request.table} a new version while this batch was moved into the one before: its rows "
@@ -172,7 +177,7 @@ def complete(
     try:
         refresh_stats(spark, request.table, info.location)
     except Exception as exc:
-        _LOG.warning("the stats relation of %s could not be registered anew: %s", request.table, exc)
+        _LOG.warning("the stats relation of %s could not be registered anew: %s", request.table, in_one_line(exc))
 
 
 def _stage_stats(

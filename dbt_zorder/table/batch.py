@@ -18,6 +18,7 @@ from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import case_sensitive
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError, LostRowsError
 from dbt_zorder.layout.staging import staged
+from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.build import BuildReport
@@ -198,7 +199,7 @@ def after_batch(
     try:
         overlap = measured()
     except Exception as exc:  # the batch is in; figures are not worth failing for
-        _LOG.warning("the stats of %s could not be read after the append: %s", table, exc)
+        _LOG.warning("the stats of %s could not be read after the append: %s", table, in_one_line(exc))
         return IncrementReport(report, None, None, version)
     _LOG.debug("%s: a point query reads %.2f times what it would after a rewrite", table, overlap.ratio)
     if not (report.files and rewritten is not None and overlap.is_due):
@@ -211,7 +212,7 @@ def after_batch(
         _LOG.warning(
             "the rows of this run are in %s; it was due to be built anew, which failed and is left to the next run: %s",
             table,
-            exc,
+            in_one_line(exc),
         )
         return IncrementReport(report, None, overlap.now, version)
     return IncrementReport(report, built, built.summary, built.version)

@@ -21,6 +21,7 @@ from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.sizing import measured_row, parse_size
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.settings import open_files
+from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.store import known_sizes, write_stats
 from dbt_zorder.table.analyze import analyze_again, analyzed
@@ -150,7 +151,9 @@ def build(
             publish_stats(spark, request.table, path, stats.schema)
         except Exception as exc:
             # the version is served: a run that fails now would be run again, and add a batch twice
-            _LOG.warning("%s is built, but its stats relation could not be registered: %s", request.table, exc)
+            _LOG.warning(
+                "%s is built, but its stats relation could not be registered: %s", request.table, in_one_line(exc)
+            )
         names, partitioned = definition.schema.names, bool(definition.partition_by)
         analyze_again(spark, request.table, statistics, names, partitioned=partitioned)
         collected = _collect(spark, base, request, root, version)
@@ -268,7 +271,7 @@ def _collect(
         _LOG.warning(
             "%s is built, but not all of its old versions could be deleted; zorder_vacuum tries again: %s",
             request.table,
-            exc,
+            in_one_line(exc),
         )
         return []
 

@@ -15,6 +15,7 @@ from dbt_zorder.catalog import TableInfo, TableName, column_facts, describe
 from dbt_zorder.entry import entry_session, look_anew, move_entry
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.jvm import jvm_of
+from dbt_zorder.spark_message import message_of
 from dbt_zorder.sql import quote_name, quote_string, type_ddl
 from dbt_zorder.table.aside import following_of, take_place
 from dbt_zorder.table.own_properties import are_set, with_record
@@ -91,7 +92,7 @@ def publish(
             return
         left = describe(spark, table)
         state = "does not exist now" if left is None else f"still stands at {left.location or 'its view'}"
-        msg = f"The catalog did not accept the new version of {table}, which {state}: {exc}"
+        msg = f"The catalog did not accept the new version of {table}, which {state}: {message_of(exc)}"
         raise BuildError(msg) from exc
 
 

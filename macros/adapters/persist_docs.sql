@@ -24,7 +24,7 @@
 {#- A view with its comments. Columns are those of the query, in its own spelling. -#}
 {% macro spark_zorder__create_view_as(relation, sql) -%}
   {%- set sql = compiled_code if sql is none else sql -%} {#- of the clone of a Python model -#}
-  {%- set columns = get_columns_in_query(sql) if config.persist_column_docs() and model.columns else [] -%}
+  {%- set columns = zorder_columns_of(sql) if config.persist_column_docs() and model.columns else [] -%}
   {%- set described = adapter.zorder_documented(validate_doc_columns(relation, model.columns, columns), columns) if columns else {} %}
   create or replace view {{ relation }}
   {%- if columns %} (
@@ -47,8 +47,13 @@
   {%- if not config.persist_column_docs() or not model.columns -%}
     {{ return({}) }}
   {%- endif -%}
-  {%- set names = get_columns_in_query(sql) + existing | map(attribute='name') | list -%}
+  {%- set names = zorder_columns_of(sql) + existing | map(attribute='name') | list -%}
   {{ return(validate_doc_columns(relation, model.columns, names)) }}
+{% endmacro %}
+
+{#- The names of a query's columns: without a run of it where a session can tell, as dbt would run it. -#}
+{% macro zorder_columns_of(sql) %}
+  {{ return(adapter.zorder_columns_of(sql) if adapter.zorder_in_process() else get_columns_in_query(sql)) }}
 {% endmacro %}
 
 {#- Give a table that is built its comments, which no longer can fail the run. -#}

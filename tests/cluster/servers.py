@@ -48,9 +48,9 @@ def standalone(folder: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def connect_and_thrift(folder: Path) -> Iterator[Server]:
-    """Give the ports of a server with a metastore and warehouse of its own in ``folder``."""
-    server = Server(free_port(), free_port())
+def connect_and_thrift(folder: Path, again: Server | None = None) -> Iterator[Server]:
+    """Give the ports of a server with a metastore and warehouse of its own in ``folder``; those of one before it."""
+    server = again or Server(free_port(), free_port())
     derby = f"jdbc:derby:;databaseName={folder / 'metastore_db'};create=true"
     settings = {
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",

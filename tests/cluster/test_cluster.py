@@ -5,6 +5,7 @@ Each runs in a process of its own, because a process has one session.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -140,6 +141,52 @@ print(one.conf.get("spark.sql.shuffle.partitions"), other.conf.get("spark.sql.sh
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.split()[0] == "7"
     assert done.stdout.split()[1] != "7"
+
+
+def test_a_server_that_is_started_anew_is_found_again(tmp_path: Path) -> None:
+    code = """
+import sys
+from dbt_zorder.adapter.session import open_session
+from dbt_zorder.adapter.spark_errors import short_message
+from dbt_zorder.catalog import TableName
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.table.build import build
+from dbt_zorder.table.request import BuildRequest
+ntz = {"spark.sql.timestampType": "TIMESTAMP_NTZ"}  # Hive refuses what Spark then writes for a TIMESTAMP
+def run():
+    spark = open_session(ntz, ".", sys.argv[1])
+    for rows in (10, 20):
+        query = spark.sql(f"SELECT id, current_timestamp() AS at FROM range({rows})")
+        build(spark, query, BuildRequest(TableName("default", "ntz"), LayoutSpec(by=["id", "at"])))
+    print(spark.table("default.ntz").count(), spark.table("default.ntz__zorder_stats").count(), flush=True)
+    return spark
+old = run()
+input()
+try:
+    old.sql("SELECT 1").collect()
+except Exception as exc:
+    print(short_message(exc), flush=True)
+assert run() is not old
+"""
+    with contextlib.ExitStack() as stack:
+        with connect_and_thrift(tmp_path) as server:
+            address = f"sc://localhost:{server.connect}"
+            command = [sys.executable, "-c", code, address]
+            pipe = subprocess.PIPE
+            run = stack.enter_context(
+                subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT)
+            )
+            assert run.stdout is not None
+            for line in run.stdout:
+                if line.strip() == "20 1":
+                    break
+            else:
+                pytest.fail("the first run has failed")
+        with connect_and_thrift(tmp_path, server):
+            told, _ = run.communicate("\n", timeout=200)
+    assert run.returncode == 0, told[-3000:]
+    assert "was started anew and does not know this run's session" in told
+    assert told.splitlines()[-1] == "20 1"
 
 
 def test_thrift_with_spark_connect_beside_it(project: Path, server: Server) -> None:

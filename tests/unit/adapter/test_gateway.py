@@ -8,7 +8,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from dbt_zorder.adapter.gateway import ENDED, forget, has_ended
+from dbt_zorder.adapter.gateway import ENDED, SERVER_ENDED, forget, has_ended
 from dbt_zorder.adapter.spark_errors import short_message
 
 PROTOCOL: Any = import_module("py4j.protocol")
@@ -61,3 +61,16 @@ def test_only_what_is_kept_of_the_ended_process_is_forgotten(
 )
 def test_that_java_does_not_answer_is_said_in_words(error: Exception, is_told: bool) -> None:
     assert (short_message(error) == ENDED) is is_told
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[NO_ACTIVE_SESSION] No active Spark session found. Please create a new Spark session before running the code.",
+        "[RETRIES_EXCEEDED] The maximum number of retries has been exceeded.",
+        "[INVALID_HANDLE.SESSION_CHANGED] The handle 0 is invalid.",
+        '<_MultiThreadedRendezvous of RPC that terminated with: status = StatusCode.UNAVAILABLE details = "x">',
+    ],
+)
+def test_so_is_that_a_server_has_gone(said: str) -> None:
+    assert short_message(ValueError(said)) == SERVER_ENDED

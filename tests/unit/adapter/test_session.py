@@ -162,11 +162,15 @@ def test_servers_have_sessions_of_their_own_and_none_beside_one_in_the_process(
         stop = staticmethod(lambda: None)
 
     monkeypatch.setattr(module, "connect", lambda *_: Remote())
+    left = set[object]()
+    monkeypatch.setattr(module, "has_left", lambda _, session: session in left)
     monkeypatch.setattr(module, "_users_session", lambda: None)
     monkeypatch.setattr(module, "_opened", {})
     first, second = (open_session({}, "/p", f"sc://{host}/;token=SECRET") for host in "ab")
     assert first is not second
     assert open_session({}, "/p", "sc://a/;token=SECRET") is first
+    left.add(first)
+    assert open_session({}, "/p", "sc://a/;token=SECRET") is not first, "its server was started anew"
     with pytest.raises(SessionError, match="of Spark Connect, sc://a/, and") as caught:
         open_session({}, "/p")
     assert "SECRET" not in str(caught.value)
