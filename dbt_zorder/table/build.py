@@ -28,7 +28,7 @@ from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.aside import bring_back, following_of
 from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, check_version, verify
 from dbt_zorder.table.clock import Clock, tell
-from dbt_zorder.table.collect import collect_old, delete_version
+from dbt_zorder.table.collect import collect_old, delete_unserved
 from dbt_zorder.table.files import delete_path, has_client
 from dbt_zorder.table.held_rows import HeldRows, hold_rows
 from dbt_zorder.table.listing import watch
@@ -257,7 +257,7 @@ def _discard(spark: SparkSession, table: TableName, path: str) -> None:
     with contextlib.suppress(Exception):
         now = describe(spark, table) or describe(spark, following_of(table))
         if has_client(spark) and version_of(path) != version_of(now.location if now else ""):
-            delete_version(spark, path)
+            delete_unserved(spark, path)
 
 
 def _collect(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -189,6 +190,17 @@ def delete_version(spark: SparkSession, path: str) -> None:
     """Delete a version, its marker last: whatever a deletion that is cut short leaves is still known to be ours."""
     if not is_dying(spark, path):
         raise_tombstone(spark, path)
+    _delete(spark, path)
+
+
+def delete_unserved(spark: SparkSession, path: str) -> None:
+    """Delete a version that no table was ever served from, also where a full disk has no room for a tombstone."""
+    with contextlib.suppress(Exception):
+        raise_tombstone(spark, path)
+    _delete(spark, path)
+
+
+def _delete(spark: SparkSession, path: str) -> None:
     delete_path(spark, path, last=(MARKER_DIRECTORY, NOTE, TOMBSTONE))
 
 

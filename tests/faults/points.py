@@ -107,7 +107,7 @@ def _mid_write(strike: Strike, spark: SparkSession, root: Path) -> Iterator[None
     real = build_module.write_data
     known = set(root.rglob("*.parquet"))
 
-    def wrapped(df: Any, layout: Any, request: Any, path: str) -> None:
+    def wrapped(*args: Any) -> None:
         done = threading.Event()
 
         def watch() -> None:
@@ -121,7 +121,7 @@ def _mid_write(strike: Strike, spark: SparkSession, root: Path) -> Iterator[None
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:
-            real(df, layout, request, path)
+            real(*args)
         except Exception as exc:
             raise Injected from exc
         finally:

@@ -186,7 +186,7 @@ def spoil(victim: Victim, location: str, how: str) -> str:
     if how == "missing":
         delete_path(victim.spark, path)
         return how
-    file = next(Path(path.removeprefix("file:")).glob("*.parquet"))
+    file = next(Path(path.removeprefix("file:")).glob("part-*"))
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
     file.write_bytes(b"x" * 500 if how == "garbage" else b"")
     return how
