@@ -45,11 +45,14 @@ def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
         raise RemoteError(_MISSING.format(missing=str(exc).splitlines()[0])) from exc
     try:
         _knock(url)
+    except Exception as exc:
+        msg = f"No Spark Connect server answers at {shown(url)} (spark_remote): {in_one_line(exc)}"
+        raise RemoteError(msg) from exc
+    try:
         session: SparkSession = SparkSession.builder.remote(url).create()  # getOrCreate gives any server's
         session.sql("SHOW DATABASES").collect()  # the first call that reaches the server, and the catalog behind it
     except Exception as exc:
-        reason = next((line for line in str(exc).splitlines() if line.strip()), type(exc).__name__)
-        msg = f"No Spark Connect server answers at {shown(url)} (spark_remote): {reason}"
+        msg = f"The Spark Connect server at {shown(url)} (spark_remote) gives no session: {in_one_line(exc)}"
         raise RemoteError(msg) from exc
     _try_for_a_minute(session)
     for key, value in settings.items():

@@ -100,7 +100,7 @@ def increment_format(
     clock = Clock()
     with staged(rows) as held:
         with clock.phase("sample"):
-            placed = _place(spark, held, request, rows, info, batch)
+            placed = _laid_out(spark, held, request, rows, info, batch)
         if placed is None:
             version = version_of(spark, request.file_format, request.table) if added else before
             return IncrementReport(AppendReport(0, 0, 0, 0, clock.seconds), None, None, version)
@@ -182,7 +182,7 @@ def _widened(kind: DataType) -> DataType:
     return kind
 
 
-def _place(
+def _laid_out(
     spark: SparkSession, held: Staged, request: BuildRequest, rows: DataFrame, info: TableInfo, batch: Batch
 ) -> tuple[FormatStanding, Layout] | None:
     """Return what there is and how a batch is laid out: by itself, in files of the size that the table's have.

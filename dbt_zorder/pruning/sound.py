@@ -45,7 +45,8 @@ class Mismatch:
 def sound(spark: SparkSession, table: str, predicates: Sequence[str]) -> list[Mismatch]:
     """Return every predicate whose pruned answer is not its full answer: none, if all is well.
 
-    Compared are the number of rows and the sum of their hashes. Each predicate reads the table once in full.
+    Compared are the number of rows and the sum of their hashes. Each predicate
+    reads the table twice, pruned and in full, and not at all where nothing is pruned.
 
     Raises:
         PredicateError, ColumnError: a predicate is wrong.

@@ -212,13 +212,13 @@ def _marker(
         created_at=datetime.now(timezone.utc).isoformat(),
         zorder_by=list(request.spec.by),
         # spelled by the catalog in one place and by the request in the other, so compared by their ends
-        former_roots=[one for one in dict.fromkeys(roots) if _place(one) != _place(root)],
+        former_roots=[one for one in dict.fromkeys(roots) if _normalized(one) != _normalized(root)],
         schema=definition.schema.json(),
         partition_by=list(definition.partition_by),
     )
 
 
-def _place(root: str) -> str:
+def _normalized(root: str) -> str:
     return posixpath.normpath("/" + root.split(":", 1)[-1].strip("/"))
 
 
@@ -228,7 +228,11 @@ def _check_root(root: str, base: TableInfo | None, request: BuildRequest) -> Non
     Raises:
         ConfigError: they would.
     """
-    if base is not None and base.kind == "MANAGED" and f"{_place(root)}/".startswith(f"{_place(base.location)}/"):
+    if (
+        base is not None
+        and base.kind == "MANAGED"
+        and f"{_normalized(root)}/".startswith(f"{_normalized(base.location)}/")
+    ):
         msg = (
             f"{request.table}: location_root is '{request.location_root}', which lies in the folder of the table as it "
             f"is now, {base.location}. That folder goes when the new table takes its place, so name another one."

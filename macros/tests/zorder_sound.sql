@@ -1,5 +1,5 @@
 {#- Fails for every predicate whose pruned answer is not its full answer: for given predicates, and for some that are made
-    from the table's own stats. Each reads the table twice. -#}
+    from the table's own stats. Each reads the table twice where files are left out. -#}
 {% test zorder_sound(model, predicates=none, made=12) %}
   {%- set wrong = adapter.zorder_mismatches(model, predicates, made) if zorder_tests_run() else [] -%}
   select predicate, pruned_rows, full_rows
