@@ -15,7 +15,7 @@ ENDED = (
 
 SERVER_ENDED = (
     "The Spark Connect server has ended, or was started anew and does not know this run's session. Once it is there, "
-    "run again: what was being built is as it was."
+    "run again: what was being built is as it was, or is completed by its model's next run."
 )
 _OF_SERVER = ("[NO_ACTIVE_SESSION]", "[RETRIES_EXCEEDED]", "[INVALID_HANDLE.SESSION_", "StatusCode.UNAVAILABLE")
 

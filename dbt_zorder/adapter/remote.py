@@ -18,8 +18,8 @@ _LOG = logging.getLogger("dbt_zorder")
 
 _DEFAULT_PORT = 15002
 _KNOCK_SECONDS = 20.0
-_RETRIES = 7
-"""After 0.05 seconds, and four times as long each time: a minute in all, as PySpark ends no pause before a minute."""
+_RETRIES = 6
+"""The first after 0.05 seconds, each further one after four times as long: 68 seconds in all."""
 _MISSING = (
     "spark_remote needs the client of Spark Connect: pip install 'pyspark[connect]'. What is missing here: {missing}"
 )

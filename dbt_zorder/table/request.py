@@ -196,7 +196,7 @@ def bloom_sizes(df: DataFrame, request: BuildRequest, layout: Layout) -> dict[st
 
     By themselves they take a megabyte each. Of how rows are spread over partitions a layout tells nothing.
     """
-    rows = layout.rows if layout.partition_columns else -(-layout.rows // layout.files)
+    rows = layout.rows if layout.partition_columns else -(-layout.rows // max(1, layout.files))
     named = {f"{_BLOOM}.expected.ndv#{column.name}" for column in _bloom_columns(df, request)}
     if any(key.lower() == f"{_BLOOM}.adaptive.enabled" for key in request.options):
         return {}
