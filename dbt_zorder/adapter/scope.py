@@ -96,8 +96,10 @@ class Scopes:
 
     def keep(self, spark: SparkSession, name: str) -> None:
         """Remember by a name what this thread's model has set: of several batches, hooks run before the first alone."""
-        scope, now = self.current(), set_settings(spark)
-        self._kept[name] = {key: now.get(key) for key in (scope.keys if scope is not None else ())}
+        scope = self.current()
+        if scope is not None and scope.keys:
+            now = set_settings(spark)
+            self._kept[name] = {key: now.get(key) for key in scope.keys}
 
     def set_again(self, spark: SparkSession, name: str) -> None:
         """Set what was remembered by a name, till this thread's model ends."""
