@@ -19,7 +19,7 @@ from tests.soundness.world import World, make_world
 from tests.support import settings
 
 SEED = int(os.environ.get("SEED") or random.SystemRandom().randrange(10**6))
-COUNT = int(os.environ.get("SOAK") or 700)
+COUNT = int(os.environ.get("SOAK") or 500)
 PER_WORLD = 5_000
 SESSIONS = [
     ("America/St_Johns", "false"),
