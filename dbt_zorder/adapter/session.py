@@ -125,7 +125,8 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     with _LOCK:
         for address, session in list(_opened.items()):
-            if has_ended(session) if address is None else has_left(address, session):
+            # a server is knocked at only by who wants it: one that is gone may take its time
+            if has_ended(session) if address is None else address == remote and has_left(address, session):
                 forget(session)
                 del _opened[address]
         if remote in _opened:
