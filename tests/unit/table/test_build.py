@@ -297,27 +297,3 @@ def test_more_files_than_a_shuffle_takes_well_are_a_warning(
 
 def test_versions_have_names_of_their_kind(spark: SparkSession, table: TableName) -> None:
     assert is_version(run(spark, table).version)
-
-
-def test_a_bloom_filter_wins_over_an_option_of_the_same_name(spark: SparkSession, table: TableName) -> None:
-    run(spark, table, files=1, bloom=["id"], options={"parquet.bloom.filter.enabled#id": "false"})
-    (name,) = spark.table(table.sql).inputFiles()
-    group = pq.read_metadata(name.removeprefix("file:")).row_group(0)
-    chunks = [group.column(number) for number in range(group.num_columns)]
-    assert [chunk.path_in_schema for chunk in chunks if chunk.bloom_filter_length] == ["id"]
-
-
-@pytest.mark.parametrize(
-    ("options", "least", "most"),
-    [({}, 8 << 10, 64 << 10), ({"parquet.bloom.filter.expected.ndv#id": "400000"}, 256 << 10, 1 << 20)],
-)
-def test_a_bloom_filter_is_as_large_as_the_rows_of_a_file_ask_for(
-    spark: SparkSession, table: TableName, options: dict[str, str], least: int, most: int
-) -> None:
-    """By itself Parquet makes each of a megabyte."""
-    df = spark.range(40_000).selectExpr("id", "pmod(hash(id), 1000) AS a")
-    build(spark, df, BuildRequest(table, LayoutSpec(by=["a", "id"], files=4), bloom=["id"], options=options))
-    for name in spark.table(table.sql).inputFiles():
-        column = pq.read_metadata(name.removeprefix("file:")).row_group(0).column(0)
-        assert least <= column.bloom_filter_length <= most
-    assert spark.table(table.sql).where("id = 33333").count() == 1

@@ -2,14 +2,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.table.build import build
 from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check, definition_of, readable_partitions
-from tests.support import settings
+from tests.support import settings, unique
 
 
 def request(by: tuple[str, ...], partition_by: tuple[str, ...] = (), **more: Any) -> BuildRequest:
@@ -60,3 +62,34 @@ def test_a_moment_whose_folder_is_that_of_another_is_no_partition(spark: SparkSe
         assert readable_partitions(df, request(("a",), ("p",))).collect() == df.collect()
         with pytest.raises(Exception, match="partition column p holds a moment that clocks show twice"):
             readable_partitions(spark.sql(query.format(winter)), request(("a",), ("p",))).collect()
+
+
+@pytest.fixture
+def table(database: str) -> TableName:
+    return TableName(database, unique("t"))
+
+
+def test_a_bloom_filter_wins_over_an_option_of_the_same_name(spark: SparkSession, table: TableName) -> None:
+    df = spark.range(500).selectExpr("id", "pmod(hash(id), 100) AS a", "concat('k', id % 10) AS s")
+    options = {"parquet.bloom.filter.enabled#id": "false"}
+    build(spark, df, BuildRequest(table, LayoutSpec(by=["a", "s"], files=1), bloom=["id"], options=options))
+    (name,) = spark.table(table.sql).inputFiles()
+    group = pq.read_metadata(name.removeprefix("file:")).row_group(0)
+    chunks = [group.column(number) for number in range(group.num_columns)]
+    assert [chunk.path_in_schema for chunk in chunks if chunk.bloom_filter_length] == ["id"]
+
+
+@pytest.mark.parametrize(
+    ("options", "least", "most"),
+    [({}, 8 << 10, 64 << 10), ({"parquet.bloom.filter.expected.ndv#id": "400000"}, 256 << 10, 1 << 20)],
+)
+def test_a_bloom_filter_is_as_large_as_the_rows_of_a_file_ask_for(
+    spark: SparkSession, table: TableName, options: dict[str, str], least: int, most: int
+) -> None:
+    """By itself Parquet makes each of a megabyte."""
+    df = spark.range(40_000).selectExpr("id", "pmod(hash(id), 1000) AS a")
+    build(spark, df, BuildRequest(table, LayoutSpec(by=["a", "id"], files=4), bloom=["id"], options=options))
+    for name in spark.table(table.sql).inputFiles():
+        column = pq.read_metadata(name.removeprefix("file:")).row_group(0).column(0)
+        assert least <= column.bloom_filter_length <= most
+    assert spark.table(table.sql).where("id = 33333").count() == 1
