@@ -69,7 +69,7 @@ smoke-oldest:
 	$(QUICK) PYTHON=$(call python_of,3.10) tests/smoke.sh oldest 'pyspark==3.5.*' 'dbt-core==1.10.*' 'dbt-spark==1.9.*' 'dbt-adapters==1.22.10'
 
 smoke-newest:
-	$(QUICK) PYTHON=$(call python_of,3.13) tests/smoke.sh newest 'pyspark<5' 'dbt-core<1.12' 'dbt-spark<1.12'
+	$(QUICK) PYTHON=$(call python_of,3.13) tests/smoke.sh newest 'pyspark<5' 'dbt-core<1.12' 'dbt-spark<1.12' 'sqlglot[c]'
 
 soak-pruning: $(STAMP) ## Decide 100,000 random predicates on live Spark, and 5,000 a kind of adversarial stats
 	$(QUICK) SOAK=100000 SOAK_T3=5000 $(BIN)/python -m pytest -s tests/soundness/test_t2_random.py tests/soundness/test_t3_adversarial.py

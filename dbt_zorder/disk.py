@@ -68,6 +68,11 @@ def on_disk(spark: SparkSession, path: str) -> Place | None:
     return Place(os.path.normpath(uri.getPath()), f"file:{uri.getRawPath().rstrip('/')}", umask)
 
 
+def is_known_here(spark: SparkSession, path: str) -> bool:
+    """Tell whether a path lies on this machine for sure, without a question to the JVM for each."""
+    return _PLAIN.fullmatch(path) is not None and on_disk(spark, path) is not None
+
+
 def _known_umask(spark: SparkSession, root: str) -> int | None:
     """Return the rights that are taken from files below a root, None if it is on no disk of ours; asked once a session.
 

@@ -12,13 +12,12 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.columns import USER_DEFINED
-from dbt_zorder.jvm import class_named, has_jvm, jvm_of, table_identifier
+from dbt_zorder.jvm import class_named, jvm_of, table_identifier
 from dbt_zorder.settings import is_on, session_aside
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import quote_name
@@ -42,8 +41,6 @@ _TIMESTAMPS = "spark.sql.timestampType"
 
 _GLOBAL_VIEWS = "global_temp"
 """Schema of temporary views, which are in no catalog."""
-
-_asides: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -128,7 +125,7 @@ def move_entry(spark: SparkSession, schema: str, identifier: str, location: str)
         others = (getattr(found, f"withNewStorage$default${number}")() for number in range(2, fields + 1))
         catalog.alterTable(found.withNewStorage(class_named(jvm, "scala.Some")(place), *others))
     except Exception as exc:  # a catalog of another kind, or one that refused: SQL says why
-        _LOG.debug("the entry of %s.%s was not moved in one call: %s", schema, identifier, str(exc).partition("\n")[0])
+        _LOG.debug("the entry of %s.%s was not moved in one call: %s", schema, identifier, in_one_line(exc))
         return False
     return True
 
@@ -141,25 +138,7 @@ def entry_session(spark: SparkSession) -> SparkSession:
     """
     if str(spark.conf.get(_TIMESTAMPS, None) or "").upper() != "TIMESTAMP_NTZ":
         return spark
-    own = {_TIMESTAMPS: "TIMESTAMP_LTZ"}
-    return (session_aside(spark, own) if has_jvm(spark) else _remote_aside(spark, own)) or spark
-
-
-def _remote_aside(spark: SparkSession, own: Mapping[str, str]) -> SparkSession | None:
-    """Return another session of the same Spark Connect server, one for each session; None if there is none."""
-    try:
-        if spark not in _asides:
-            kind: Any = type(spark)
-            client: Any = getattr(spark, "_client", None)  # private, but there is no newSession
-            aside = kind(connection=client._builder)
-            for key, value in own.items():
-                aside.conf.set(key, value)
-            _asides[spark] = aside
-        _asides[spark].catalog.setCurrentCatalog(spark.catalog.currentCatalog())
-        return _asides[spark]
-    except Exception as exc:
-        _LOG.debug("there is no other session beside this one of Spark Connect: %s", in_one_line(exc))
-        return None
+    return session_aside(spark, {_TIMESTAMPS: "TIMESTAMP_LTZ"}) or spark
 
 
 def change_entry(spark: SparkSession, schema: str, identifier: str, statement: str) -> None:
@@ -184,7 +163,7 @@ def look_anew(spark: SparkSession, schema: str, identifier: str) -> None:
                 _catalog(spark).invalidateCachedTable(table_identifier(jvm, schema, identifier))
                 return
     except Exception as exc:  # another version of Spark
-        _LOG.debug("%s.%s is not forgotten: %s", schema, identifier, str(exc).partition("\n")[0])
+        _LOG.debug("%s.%s is not forgotten: %s", schema, identifier, in_one_line(exc))
     spark.sql(f"REFRESH TABLE {quote_name(schema, identifier)}")
 
 

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator, Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
 
+import pyspark.sql.session
 from pyspark.sql import SparkSession
-from pyspark.sql.session import _monkey_patch_RDD
+
+from dbt_zorder.jvm import has_jvm
+from dbt_zorder.spark_message import in_one_line
+
+_LOG = logging.getLogger("dbt_zorder")
 
 ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
 """With it backslashes in literals are themselves, so what ``sql.quote_string`` writes means something else."""
@@ -37,6 +45,9 @@ def open_files(spark: SparkSession) -> int:
     return int(spark.conf.get("spark.sql.maxConcurrentOutputFileWriters", "0") or 0)
 
 
+_asides: WeakKeyDictionary[SparkSession, dict[tuple[str, ...], SparkSession]] = WeakKeyDictionary()
+
+
 @contextlib.contextmanager
 def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
     """Set session settings while the block runs, and put back what was there."""
@@ -63,11 +74,13 @@ def set_settings(spark: SparkSession) -> dict[str, str]:
 def session_aside(spark: SparkSession, values: Mapping[str, str]) -> SparkSession | None:
     """Return a session that has this one's settings but for those that are given; None where there cannot be one.
 
-    The two share catalog, cached data and global temporary views, not temporary ones. There is none over Spark Connect.
+    The two share catalog, cached data and global temporary views, not temporary ones. Over Spark Connect there is one
+    for each session and kind of settings, as the server keeps all that it ever gave.
     """
     try:
-        aside = spark.newSession()
-    except Exception:
+        aside = spark.newSession() if has_jvm(spark) else _remote_aside(spark, tuple(values))
+    except Exception as exc:
+        _LOG.debug("there is no other session beside this one: %s", in_one_line(exc))
         return None
     theirs = set_settings(aside)
     for key, value in {**set_settings(spark), **values}.items():
@@ -75,5 +88,18 @@ def session_aside(spark: SparkSession, values: Mapping[str, str]) -> SparkSessio
             with contextlib.suppress(Exception):  # a static one is the same in every session
                 aside.conf.set(key, value)
     aside.catalog.setCurrentCatalog(spark.catalog.currentCatalog())
-    _monkey_patch_RDD(spark)  # a new session makes itself the one that rdd.toDF() uses
+    # a new session makes itself the one that rdd.toDF() uses
+    patch = getattr(pyspark.sql.session, "_monkey_patch_RDD", None)
+    if patch is not None and has_jvm(spark):
+        patch(spark)
     return aside
+
+
+def _remote_aside(spark: SparkSession, kind: tuple[str, ...]) -> SparkSession:
+    """Return another session of the same Spark Connect server."""
+    known = _asides.setdefault(spark, {})
+    if kind not in known:
+        client: Any = getattr(spark, "_client", None)  # private, but there is no newSession
+        make: Any = type(spark)
+        known[kind] = make(connection=client._builder)
+    return known[kind]

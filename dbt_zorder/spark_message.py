@@ -46,3 +46,8 @@ def message_of(exc: BaseException) -> str:
 def in_one_line(exc: BaseException) -> str:
     """Return the same as one line, to stand in a sentence."""
     return " ".join(message_of(exc).split())
+
+
+def first_line(exc: BaseException) -> str:
+    """Return the first line of an error's message, without Spark's codes for machines."""
+    return message_of(exc).splitlines()[0].split(" SQLSTATE")[0]

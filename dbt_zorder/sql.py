@@ -7,8 +7,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
-
 _SPECIAL = re.compile(r"[\\'$\x00-\x1f\x7f]")
 
 
@@ -53,23 +51,6 @@ def checked_cast(value: str, kind: str, complaint: str) -> str:
     cast = f"try_cast({value} AS {kind})"
     raised = f"raise_error(concat({quote_string(complaint)}, CAST({value} AS STRING)))"
     return f"CASE WHEN {cast} IS NULL AND {value} IS NOT NULL THEN CAST({raised} AS {kind}) ELSE {cast} END"
-
-
-def type_ddl(data_type: DataType) -> str:
-    """Return a type as DDL text that means it in every session, unlike ``simpleString``.
-
-    Every struct field name is quoted; what ``timestamp`` means is a setting, ``spark.sql.timestampType``.
-    """
-    if isinstance(data_type, StructType):
-        fields = ", ".join(f"{quote_name(field.name)}: {type_ddl(field.dataType)}" for field in data_type.fields)
-        return f"STRUCT<{fields}>"
-    if isinstance(data_type, ArrayType):
-        return f"ARRAY<{type_ddl(data_type.elementType)}>"
-    if isinstance(data_type, MapType):
-        return f"MAP<{type_ddl(data_type.keyType)}, {type_ddl(data_type.valueType)}>"
-    if isinstance(data_type, TimestampType):
-        return "timestamp_ltz"
-    return data_type.simpleString()
 
 
 def glob_escape(path: str) -> str:

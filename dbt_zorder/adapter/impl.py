@@ -151,11 +151,12 @@ class ZorderAdapter(OperationsAdapter):
     ) -> ZorderResponse:
         """Build a snapshot's first version from its query, or the next one from the query of its changes."""
         with self._at_work_on(model, relation, sql):
-            by = settings or snapshot_settings(model, self.connections.query(sql), columns)
+            first = None if exists else self.connections.query(sql)
+            by = settings or snapshot_settings(model, first or self.connections.query(sql), columns)
             request = build_request(by, relation, model)
-            if not exists:
+            if first is not None:
                 check_absent(self.session, request.table)
-                return ZorderResponse.of(_build(self.session, self.connections.query(sql), request, is_first=True))
+                return ZorderResponse.of(_build(self.session, first, request, is_first=True))
             current = model["config"].get("dbt_valid_to_current")
             names = SnapshotColumns(columns["dbt_scd_id"], columns["dbt_valid_to"], current)
             return ZorderResponse.of_snapshot(take_snapshot(self.session, sql, request, names))

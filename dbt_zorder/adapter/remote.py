@@ -42,17 +42,17 @@ def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
     try:
         importlib.import_module("pyspark.sql.connect.session")  # says which package is missing
     except ImportError as exc:
-        raise RemoteError(_MISSING.format(missing=str(exc).splitlines()[0])) from exc
+        raise RemoteError(_MISSING.format(missing=in_one_line(exc))) from exc
     try:
         _knock(url)
     except Exception as exc:
-        msg = f"No Spark Connect server answers at {shown(url)} (spark_remote): {in_one_line(exc)}"
+        msg = f"No Spark Connect server answers at {shown(url)} (spark_remote): {_without_secrets(url, exc)}"
         raise RemoteError(msg) from exc
     try:
         session: SparkSession = SparkSession.builder.remote(url).create()  # getOrCreate gives any server's
         session.sql("SHOW DATABASES").collect()  # the first call that reaches the server, and the catalog behind it
     except Exception as exc:
-        msg = f"The Spark Connect server at {shown(url)} (spark_remote) gives no session: {in_one_line(exc)}"
+        msg = f"The Spark Connect server at {shown(url)} (spark_remote) gives no session: {_without_secrets(url, exc)}"
         raise RemoteError(msg) from exc
     _try_for_a_minute(session)
     for key, value in settings.items():
@@ -66,7 +66,7 @@ def has_left(url: str, session: SparkSession) -> bool:
         _knock(url)
         session.conf.get("spark.sql.session.timeZone")
     except Exception as exc:
-        _LOG.debug("the session of %s has ended: %s", shown(url), in_one_line(exc))
+        _LOG.debug("the session of %s has ended: %s", shown(url), _without_secrets(url, exc))
         return True
     return False
 
@@ -76,13 +76,21 @@ def shown(url: str) -> str:
     return url.partition(";")[0]
 
 
+def _without_secrets(url: str, exc: Exception) -> str:
+    """Return what an error says, without the parameters of an address, which it may quote by the piece."""
+    said = in_one_line(exc)
+    for part in (url.partition(";")[2], *url.split(";")[1:]):
+        said = said.replace(part, "...") if part else said
+    return said
+
+
 def _knock(url: str) -> None:
     """Find out at once whether anything listens there: the client itself tries again for ten minutes.
 
     Raises:
         OSError, ValueError: nothing does, or this is no address.
     """
-    place = urlsplit(url)
+    place = urlsplit(shown(url))
     socket.create_connection((place.hostname or "", place.port or _DEFAULT_PORT), _KNOCK_SECONDS).close()
 
 
@@ -104,6 +112,6 @@ def _set(session: SparkSession, key: str, value: str) -> None:
             session.conf.set(key, value)
             return
     except Exception as exc:
-        _LOG.debug("the server does not let %s be set: %s", key, str(exc).splitlines()[0])
+        _LOG.debug("the server does not let %s be set: %s", key, in_one_line(exc))
         return
     _LOG.debug("%s is a setting that the server must be started with", key)

@@ -53,6 +53,9 @@ _WAREHOUSE = "spark.sql.warehouse.dir"
 _HIVE_WAREHOUSE = "spark.hadoop.hive.metastore.warehouse.dir"
 _RETRIES = "spark.hadoop.hive.hmshandler.retry.interval"
 
+_CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Bytes that a container may take, by both versions of Linux's control groups."""
+
 _LOG = logging.getLogger("dbt_zorder")
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _LOCK = threading.Lock()
@@ -262,9 +265,12 @@ def _java_option(text: str) -> str:
 
 
 def _driver_memory() -> str:
-    """Return half of the machine's memory, between 1 and 4 GB: Spark's own 1 GB is too little to sort in."""
+    """Return half of the memory that there is, between 1 and 4 GB: Spark's own 1 GB is too little to sort in."""
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
         return "1g"
+    for limit in _CONTAINER_LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # no container, or "max"
+            total = min(total, int(limit.read_text()))
     return f"{max(1, min(4, total // 2 // 2**30))}g"

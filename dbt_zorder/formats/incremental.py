@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 
 from dbt_zorder.catalog import TableInfo
 from dbt_zorder.columns import case_sensitive, resolve
+from dbt_zorder.ddl import type_ddl
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.formats.build import build_format, measured
 from dbt_zorder.formats.carry import carried
@@ -35,7 +36,7 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.staging import Staged, staged
 from dbt_zorder.spark_message import in_one_line
-from dbt_zorder.sql import quote_name, type_ddl
+from dbt_zorder.sql import quote_name
 from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.batch import (
     Batch,

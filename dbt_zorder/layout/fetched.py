@@ -22,6 +22,7 @@ from dbt_zorder.layout.few import SLACK, text_length, texts_of, width_of
 from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key
 from dbt_zorder.layout.small import first_numbered, partitions_of
+from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import quote_name
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -120,8 +121,8 @@ def fetch(
         texts, sampled["p"] = extras[: len(partition_by)], extras[len(partition_by)].combine_chunks()
         try:
             folders, folder_of = _folders(df.sparkSession, [column.name for column in partition_by], texts)
-        except UnicodeDecodeError:
-            _LOG.debug("a partition is no text, and Spark has a name for it")
+        except Exception as exc:  # bytes that are no text, or another version of Spark
+            _LOG.debug("Spark names the folders of partitions: %s", in_one_line(exc))
             return None
         if not folders and found.num_rows:
             _LOG.debug("there are more than %d partitions", _MOST_FOLDERS)

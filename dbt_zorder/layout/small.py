@@ -10,11 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.jvm import jvm_of
+from dbt_zorder.spark_message import in_one_line
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -37,12 +39,18 @@ def estimated_bytes(df: DataFrame) -> int | None:
     """Return how large Spark takes a query's result to be.
 
     A scan, filtered or not, is taken for the bytes of its files, and some of its columns for their share by width.
-    None over Spark Connect, where it cannot be asked.
+    None where it cannot be asked: over Spark Connect, or of another version of Spark.
     """
     if jvm_of(df.sparkSession) is None:
         return None
-    stats: Any = df._jdf.queryExecution().optimizedPlan().stats()
-    return int(str(stats.sizeInBytes()))
+    try:
+        stats: Any = df._jdf.queryExecution().optimizedPlan().stats()
+        return int(str(stats.sizeInBytes()))
+    except AnalysisException:  # the query is wrong, which is for the user
+        raise
+    except Exception as exc:  # another version of Spark
+        _LOG.debug("Spark does not tell how large a query is: %s", in_one_line(exc))
+        return None
 
 
 def greatest_bytes(df: DataFrame) -> int | None:
@@ -61,7 +69,7 @@ def greatest_bytes(df: DataFrame) -> int | None:
         if listed and plan.outputSet().subsetOf(files.outputSet()):
             return _SLACK * int(files.relation().sizeInBytes())
     except Exception as exc:  # no scan of files, or none of Spark's own
-        _LOG.debug("what is read does not tell how large it is: %s", str(exc).partition("\n")[0])
+        _LOG.debug("what is read does not tell how large it is: %s", in_one_line(exc))
     return None
 
 

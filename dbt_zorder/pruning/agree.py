@@ -13,8 +13,8 @@ from dbt_zorder.columns import leaf_names
 from dbt_zorder.errors import ColumnError, PredicateError, UnresolvedError, did_you_mean
 from dbt_zorder.jvm import has_jvm, sql_parser
 from dbt_zorder.pruning.constants import cast_types, compared_constants
-from dbt_zorder.pruning.stats_source import first_line
 from dbt_zorder.pruning.tree import Literal, Negative, Node, to_sql
+from dbt_zorder.spark_message import first_line
 
 _INTEGER_DIGITS, _LONG_DIGITS = 9, 18
 """So many digits always fit; a number of ten is one or the other."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dbt_zorder.ddl import type_ddl
 from dbt_zorder.pruning.like import REPLACEMENT, Pattern, Tail
 from dbt_zorder.pruning.operand import Operand, StatsNames
-from dbt_zorder.sql import quote_string, type_ddl
+from dbt_zorder.sql import quote_string
 
 SEARCH_FROM = 17
 """A list of this many values or more is searched by halves in a sorted array, not one comparison a value."""

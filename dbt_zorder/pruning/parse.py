@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from functools import lru_cache
+from importlib.metadata import version
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined,unused-ignore]
 
 from dbt_zorder.errors import PredicateError
+from dbt_zorder.pruning.as_written import SparkAsWritten, parse_tokens
 from dbt_zorder.pruning.tokens import exact_literals, in_parentheses
+
+_LOG = logging.getLogger("dbt_zorder")
 
 Expr = Any
 """A node of sqlglot's tree; the class it derives from has changed its name between versions."""
-
-
-class SparkAsWritten(Spark):
-    """Spark's grammar with every function left as the user wrote it: sqlglot would translate many of them."""
-
-    class Parser(Spark.Parser):  # type: ignore[misc,name-defined,valid-type,unused-ignore]
-        """Functions keep their names and arguments."""
-
-        FUNCTIONS: dict[str, Any] = {}  # noqa: RUF012
-        FUNCTION_PARSERS = {  # noqa: RUF012
-            name: parser
-            for name, parser in Spark.Parser.FUNCTION_PARSERS.items()
-            if name in {"CAST", "TRY_CAST", "EXTRACT"}
-        }
-        NO_PAREN_FUNCTIONS: dict[Any, Any] = {}  # noqa: RUF012
 
 
 def parse(predicate: str) -> Expr | None:
@@ -45,14 +35,18 @@ def parse(predicate: str) -> Expr | None:
     if not isinstance(predicate, str) or not predicate.strip():
         msg = f"A predicate is one boolean SQL expression, such as \"a = 1 AND b > 'x'\". Given: {predicate!r}."
         raise PredicateError(msg)
-    dialect = SparkAsWritten()
     try:
-        tokens = exact_literals(list(dialect.tokenize(predicate)), predicate)
+        tokens = exact_literals(list(SparkAsWritten().tokenize(predicate)), predicate)
         if not tokens or any(token.token_type == TokenType.SEMICOLON for token in tokens):
             msg = f"A predicate is one expression, without ';'. Given: {predicate!r}."
             raise PredicateError(msg)
-        statements = dialect.parser().parse(in_parentheses(tokens, predicate), predicate)
+        statements = parse_tokens(in_parentheses(tokens, predicate), predicate)
+    except PredicateError:
+        raise
     except (SqlglotError, RecursionError, ValueError, OverflowError):  # the last two of a code point that there is not
+        return None
+    except Exception as exc:  # its parsers are no fixed interface
+        _warn_of_sqlglot(f"{type(exc).__name__}: {exc}")
         return None
     tree: Expr = statements[0] if len(statements) == 1 else None
     if not isinstance(tree, exp.Condition | exp.Paren | exp.Tuple | exp.Query):
@@ -63,6 +57,11 @@ def parse(predicate: str) -> Expr | None:
             msg = f"A predicate cannot hold {what}: it is tested against one row of one table. Given: {predicate!r}."
             raise PredicateError(msg)
     return tree
+
+
+@lru_cache
+def _warn_of_sqlglot(reason: str) -> None:
+    _LOG.warning("sqlglot %s cannot be used to read predicates, so no file is skipped: %s", version("sqlglot"), reason)
 
 
 def holds_query(tree: Expr) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,12 +23,13 @@ from dbt_zorder.pruning.moments import of_zone
 from dbt_zorder.pruning.names import Names, has_default
 from dbt_zorder.pruning.parse import comment_continues, holds_query, parse
 from dbt_zorder.pruning.read import read
-from dbt_zorder.pruning.stats_source import first_line, read_stats
+from dbt_zorder.pruning.stats_source import read_stats
 from dbt_zorder.pruning.table_facts import TableFacts, facts_of, quoted
 from dbt_zorder.pruning.translate import Translator
 from dbt_zorder.pruning.tree import Column, Node
 from dbt_zorder.pruning.types import Rules
 from dbt_zorder.settings import DATETIME_TO_STRING, ESCAPED_LITERALS, is_on
+from dbt_zorder.spark_message import first_line
 from dbt_zorder.stats.foreign import FIELD_IDS, goes_by_ids, is_moved
 from dbt_zorder.stats.formats import FORMATS
 
@@ -36,7 +38,10 @@ _METADATA = "_metadata"
 VARIABLE = "${"
 SUBSTITUTED = "Spark replaces ${...} in the predicate by a setting's value, which may be another when the query runs"
 _HIDES = "this session has a function {}() of its own, which hides Spark's"
-_said: set[tuple[str, str]] = set()
+_MOST_SAID = 1_000
+"""Of these a process remembers that they were said."""
+
+_said: OrderedDict[tuple[str, str], None] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -238,7 +243,9 @@ def _full(plan: Plan, reason: str) -> Plan:
 def _say_once(plan: Plan, message: str) -> None:
     key = (plan.facts.sql, message)
     if key not in _said:
-        _said.add(key)
+        _said[key] = None
+        if len(_said) > _MOST_SAID:
+            _said.popitem(last=False)
         log.info("%s: %s", plan.facts.sql, message)
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from dbt_zorder.pruning.as_written import SparkAsWritten
 from dbt_zorder.pruning.names import Names
-from dbt_zorder.pruning.parse import Expr, SparkAsWritten
+from dbt_zorder.pruning.parse import Expr
 from dbt_zorder.pruning.tokens import typed_literal
 from dbt_zorder.pruning.tree import (
     And,

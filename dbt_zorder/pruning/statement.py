@@ -28,9 +28,10 @@ from dbt_zorder.pruning.catalyst import (
 )
 from dbt_zorder.pruning.meaning import settings_of
 from dbt_zorder.pruning.plan import VARIABLE, Plan, make_plan
-from dbt_zorder.pruning.stats_source import first_line, read_stats
+from dbt_zorder.pruning.stats_source import read_stats
 from dbt_zorder.pruning.steady import check_text, day_of, names_whole, today
 from dbt_zorder.pruning.table_facts import TableFacts, facts_of
+from dbt_zorder.spark_message import first_line
 from dbt_zorder.sql import quote_name
 
 _LOG = logging.getLogger("dbt_zorder")

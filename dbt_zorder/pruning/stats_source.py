@@ -13,7 +13,7 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn, split_name
 from dbt_zorder.pruning.table_facts import NOT_DESCRIBED, TableFacts
 from dbt_zorder.pruning.tree import Column, Node
-from dbt_zorder.spark_message import message_of
+from dbt_zorder.spark_message import first_line
 from dbt_zorder.stats import store
 from dbt_zorder.stats.formats import FORMATS, format_stats
 from dbt_zorder.stats.held import held_stats
@@ -108,11 +108,6 @@ def check_shape(frame: DataFrame) -> Stats:
     if given != expected:
         return Stats(None, f"the statistics have another shape than this version knows: {sorted(given)}")
     return Stats(frame)
-
-
-def first_line(exc: BaseException) -> str:
-    """Return the first line of an error's message, without Spark's codes for machines."""
-    return message_of(exc).splitlines()[0].split(" SQLSTATE")[0]
 
 
 def _bare(schema: StructType) -> dict[str, DataType]:

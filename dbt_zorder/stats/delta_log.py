@@ -24,9 +24,10 @@ from pyspark.sql.types import (
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.ddl import type_ddl
 from dbt_zorder.disk import on_disk
 from dbt_zorder.jvm import class_named, jvm_of, table_identifier
-from dbt_zorder.sql import glob_escape, type_ddl
+from dbt_zorder.sql import glob_escape
 
 _LOG = logging.getLogger("dbt_zorder")
 

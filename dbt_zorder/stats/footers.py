@@ -24,6 +24,8 @@ from pyspark.sql import types as t
 
 from dbt_zorder.arrow import takes_arrow
 from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.disk import on_disk
+from dbt_zorder.jvm import has_jvm
 from dbt_zorder.stats.listing import data_files, local_file
 from dbt_zorder.stats.local import ARROW, VERSION_KEY, LocalStats
 from dbt_zorder.stats.schema import stats_schema
@@ -54,6 +56,8 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
     types = [_arrow_type(column.data_type) for column in columns]
     # before files are listed for nothing
     if None in types or not takes_arrow(spark) or not path.startswith(("/", "file:")):
+        return None
+    if has_jvm(spark) and on_disk(spark, path) is None:
         return None
     files = []
     floats = [number for number, kind in enumerate(types) if kind in _FLOATS]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, DateType, StructType, TimestampType
 
+from dbt_zorder.ddl import type_ddl
 from dbt_zorder.settings import is_on
-from dbt_zorder.sql import type_ddl
 from dbt_zorder.stats.schema import with_bounds
 
 INT96_ZONE = "spark.sql.parquet.int96TimestampConversion"

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.arrow import collect_arrow, frame_of
-from dbt_zorder.jvm import class_named
+from dbt_zorder.hadoop import open_path
 from dbt_zorder.stats.local import LocalStats
 from dbt_zorder.stats.store import known_stats, stats_path
 
@@ -61,8 +61,7 @@ def held_stats(spark: SparkSession, location: str) -> DataFrame | None:
 def _files(spark: SparkSession, folder: str) -> _Files:
     """Return name, size and time of every file in a folder; none where this session cannot list it."""
     try:
-        path = class_named(spark._jvm, "org.apache.hadoop.fs.Path")(folder)
-        system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+        system, path = open_path(spark, folder)
         return frozenset(
             (str(one.getPath().getName()), int(one.getLen()), int(one.getModificationTime()))
             for one in system.listStatus(path)

@@ -10,8 +10,9 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.ddl import type_ddl
 from dbt_zorder.jvm import class_named, jvm_of
-from dbt_zorder.sql import quote_name, type_ddl
+from dbt_zorder.sql import quote_name
 
 
 def iceberg_stats(spark: SparkSession, table: TableName, columns: Sequence[ResolvedColumn]) -> DataFrame:

@@ -60,7 +60,7 @@ def _nulls_by_the_other(spark: SparkSession, table: str, columns: Sequence[Resol
     aside = session_aside(spark, other)
     if aside is not None:
         return _nulls(aside, table, columns)
-    with settings(spark, other):  # over Spark Connect, where each client has a session of its own
+    with settings(spark, other):  # no other session is to be had
         return _nulls(spark, table, columns)
 
 

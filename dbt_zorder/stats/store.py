@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, TimestampType
 
 from dbt_zorder.arrow import collect_arrow
+from dbt_zorder.hadoop import open_path
 from dbt_zorder.jvm import class_named, has_jvm
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import glob_escape
@@ -48,12 +49,12 @@ def _rename(spark: SparkSession, folder: str) -> None:
     if not has_jvm(spark):
         return
     try:
-        path = class_named(spark._jvm, "org.apache.hadoop.fs.Path")
-        system = path(folder).getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-        for file in system.listStatus(path(folder)):
+        system, path = open_path(spark, folder)
+        place = class_named(spark._jvm, "org.apache.hadoop.fs.Path")
+        for file in system.listStatus(path):
             name = str(file.getPath().getName())
             if name.endswith(_SPARKS):
-                system.rename(file.getPath(), path(path(folder), name.removesuffix(_SPARKS) + ENDING))
+                system.rename(file.getPath(), place(path, name.removesuffix(_SPARKS) + ENDING))
     except Exception as exc:  # Spark reads them by any name
         _LOG.debug("the stats in %s keep the names that Spark gave them: %s", folder, in_one_line(exc))
 

@@ -60,6 +60,7 @@ def bring_back(spark: SparkSession, table: TableName, patience: float | None = N
     previous = previous_of(table)
     if not spark.catalog.tableExists(previous.sql):
         return False
+    before = describe(spark, previous)
     until = time.monotonic() + (_PATIENCE_SECONDS if patience is None else patience)
     while describe(spark, table) is None:
         if time.monotonic() >= until:
@@ -68,7 +69,10 @@ def bring_back(spark: SparkSession, table: TableName, patience: float | None = N
             spark.sql(f"REFRESH TABLE {table.sql}")
             return True
         time.sleep(0.1)
-    _drop(spark, previous)
+    after, now = describe(spark, previous), describe(spark, table)
+    # another run that swaps just now may have moved its table there meanwhile
+    if before is not None and after is not None and now is not None and before.location == after.location:
+        _drop(spark, previous)
     return False
 
 

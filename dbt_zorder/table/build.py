@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -20,6 +19,7 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.sizing import measured_row, parse_size
 from dbt_zorder.layout.staging import staged
+from dbt_zorder.location import is_same_place, is_within
 from dbt_zorder.settings import open_files
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.stats.collect import collect_path
@@ -211,15 +211,10 @@ def _marker(
         base=version_of(base.location) if base else "",
         created_at=datetime.now(timezone.utc).isoformat(),
         zorder_by=list(request.spec.by),
-        # spelled by the catalog in one place and by the request in the other, so compared by their ends
-        former_roots=[one for one in dict.fromkeys(roots) if _normalized(one) != _normalized(root)],
+        former_roots=[one for one in dict.fromkeys(roots) if not is_same_place(one, root)],
         schema=definition.schema.json(),
         partition_by=list(definition.partition_by),
     )
-
-
-def _normalized(root: str) -> str:
-    return posixpath.normpath("/" + root.split(":", 1)[-1].strip("/"))
 
 
 def _check_root(root: str, base: TableInfo | None, request: BuildRequest) -> None:
@@ -228,11 +223,7 @@ def _check_root(root: str, base: TableInfo | None, request: BuildRequest) -> Non
     Raises:
         ConfigError: they would.
     """
-    if (
-        base is not None
-        and base.kind == "MANAGED"
-        and f"{_normalized(root)}/".startswith(f"{_normalized(base.location)}/")
-    ):
+    if base is not None and base.kind == "MANAGED" and is_within(root, base.location):
         msg = (
             f"{request.table}: location_root is '{request.location_root}', which lies in the folder of the table as it "
             f"is now, {base.location}. That folder goes when the new table takes its place, so name another one."
@@ -269,7 +260,7 @@ def _collect(
 ) -> Sequence[str]:
     """Delete what the swap has made superfluous; that it cannot be deleted is a warning: the new version is served."""
     try:
-        _drop_replaced(spark, base, request.table)
+        _drop_replaced(spark, base, request.table, root)
         return collect_old(spark, root, version, request.keep_versions, request.grace_hours)
     except Exception as exc:
         _LOG.warning(
@@ -280,9 +271,9 @@ def _collect(
         return []
 
 
-def _drop_replaced(spark: SparkSession, base: TableInfo | None, table: TableName) -> None:
+def _drop_replaced(spark: SparkSession, base: TableInfo | None, table: TableName, root: str) -> None:
     """Delete the folder of a managed table that a version of ours has replaced, as dropping that table would have."""
-    if base is None or base.kind != "MANAGED" or not has_client(spark):
+    if base is None or base.kind != "MANAGED" or not has_client(spark) or is_within(root, base.location):
         return
     if base.location.rstrip("/").rsplit("/", 1)[-1] == table.identifier.lower():
         delete_path(spark, base.location)

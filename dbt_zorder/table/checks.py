@@ -19,7 +19,7 @@ from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.summary import Summary
 from dbt_zorder.table.swap import definition_of, publish
 from dbt_zorder.table.tombstone import is_dying
-from dbt_zorder.table.version import MARKER_DIRECTORY, read_marker, version_of
+from dbt_zorder.table.version import MARKER_DIRECTORY, is_gone, read_marker, version_of
 
 
 def verify(df: DataFrame, counted: int, summary: Summary) -> None:
@@ -53,7 +53,10 @@ def beside_vacuum(spark: SparkSession, table: TableName, path: str) -> Iterator[
     try:
         yield
     except Exception as exc:
-        if read_marker(spark, path) is not None and not is_dying(spark, path):
+        gone = False
+        with contextlib.suppress(Exception):  # who cannot look says what was wrong before
+            gone = is_gone(spark, path) or is_dying(spark, path)
+        if not gone:
             raise
         msg = (
             f"A vacuum that ran beside this build deleted what it had written for {table}; the table is as it was. "
@@ -109,7 +112,7 @@ def check_served(spark: SparkSession, table: TableName, base: TableInfo | None, 
         BuildError: it was.
     """
     # in this order: of all that a deletion takes, the tombstone is the first to come and the last to go
-    is_whole = not is_dying(spark, path) and read_marker(spark, path) is not None
+    is_whole = not is_dying(spark, path) and not is_gone(spark, path)
     if is_whole or version_of(location_of(spark, table)) != version_of(path):
         return  # what another run has replaced by now is no longer ours to look after
     before = read_marker(spark, base.location) if base is not None and version_of(base.location) else None

@@ -11,6 +11,8 @@ from datetime import datetime, timedelta, timezone
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe, served_locations
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.table.files import delete_path, folders_with, has_client, list_folders
 from dbt_zorder.table.replaced import NOTE, note_replaced, replaced_at
 from dbt_zorder.table.tombstone import is_dying, raise_tombstone, take_away
@@ -171,8 +173,13 @@ def judge(
 
 
 def delete_judged(spark: SparkSession, table: TableName, judged: Sequence[Judged]) -> list[str]:
-    """Delete what was judged to go, and return the names; the table is looked up again before each deletion."""
-    gone = []
+    """Delete what was judged to go, and return the names; the table is looked up again before each deletion.
+
+    Raises:
+        ZorderError: some could not be deleted; all others were.
+    """
+    gone: list[str] = []
+    refused: list[tuple[str, Exception]] = []
     for one in judged:
         if not one.delete:
             continue
@@ -181,8 +188,19 @@ def delete_judged(spark: SparkSession, table: TableName, judged: Sequence[Judged
         if now is not None and version_of(now.location) == one.version:
             take_away(spark, stone)  # a run has put it back meanwhile
             continue
-        delete_version(spark, one.path)
-        gone.append(one.version)
+        try:
+            delete_version(spark, one.path)
+        except Exception as exc:  # the older ones can go all the same
+            refused.append((one.path, exc))
+        else:
+            gone.append(one.version)
+    if refused:
+        path, cause = refused[0]
+        msg = (
+            f"{len(refused)} of {len(gone) + len(refused)} versions of {table} could not be deleted, {path} first: "
+            f"{in_one_line(cause)}"
+        )
+        raise ZorderError(msg) from cause
     return gone
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import SparkSession
 
 from dbt_zorder.disk import Place, on_disk
+from dbt_zorder.hadoop import open_path
 from dbt_zorder.jvm import class_named, has_jvm
 from dbt_zorder.sql import glob_escape
 
@@ -30,7 +31,7 @@ def list_folders(spark: SparkSession, path: str) -> list[str]:
     here = _entries_here(spark, path)
     if here is not None:
         return sorted(entry.name for entry in here if entry.is_folder)
-    system, folder = _open(spark, path)
+    system, folder = open_path(spark, path)
     if not system.exists(folder):
         return []
     return sorted(status.getPath().getName() for status in system.listStatus(folder) if status.isDirectory())
@@ -41,7 +42,7 @@ def folders_with(spark: SparkSession, path: str, name: str) -> dict[str, datetim
     here = _entries_here(spark, path)
     if here is not None:
         return {entry.name: written for entry in here if (written := _written_here(f"{entry.path}/{name}"))}
-    system, pattern = _open(spark, f"{glob_escape(path)}/*/{glob_escape(name)}")
+    system, pattern = open_path(spark, f"{glob_escape(path)}/*/{glob_escape(name)}")
     found = system.globStatus(pattern) or ()
     return {status.getPath().getParent().getName(): _written(status) for status in found}
 
@@ -56,7 +57,7 @@ def delete_path(spark: SparkSession, path: str, last: Sequence[str] = ()) -> Non
     Raises:
         OSError: something is still there.
     """
-    system, folder = _open(spark, path)
+    system, folder = open_path(spark, path)
     if last and system.exists(folder):
         entries = {status.getPath().getName(): status.getPath() for status in system.listStatus(folder)}
         for name in [*(name for name in entries if name not in last), *(name for name in last if name in entries)]:
@@ -77,26 +78,26 @@ def delete_empty(spark: SparkSession, path: str) -> None:
     Raises:
         Py4JJavaError: it holds something.
     """
-    system, folder = _open(spark, path)
+    system, folder = open_path(spark, path)
     if system.exists(folder):
         system.delete(folder, False)
 
 
 def folder_bytes(spark: SparkSession, path: str) -> int:
     """Return the bytes of all files below a folder."""
-    system, folder = _open(spark, path)
+    system, folder = open_path(spark, path)
     return int(system.getContentSummary(folder).getLength())
 
 
 def is_empty(spark: SparkSession, path: str) -> bool:
     """Tell whether a folder is missing or holds nothing."""
-    system, folder = _open(spark, path)
+    system, folder = open_path(spark, path)
     return not system.exists(folder) or len(system.listStatus(folder)) == 0
 
 
 def written_at(spark: SparkSession, path: str) -> datetime | None:
     """Return the time that a file was written, by the clock of its file system; None if there is no such file."""
-    system, file = _open(spark, path)
+    system, file = open_path(spark, path)
     if not system.exists(file):
         return None
     return _written(system.getFileStatus(file))
@@ -144,7 +145,7 @@ def _entries_here(spark: SparkSession, path: str) -> list[_Entry] | None:
 
 def exists(spark: SparkSession, path: str) -> bool:
     """Tell whether there is a file or folder at ``path``."""
-    system, file = _open(spark, path)
+    system, file = open_path(spark, path)
     return bool(system.exists(file))
 
 
@@ -153,7 +154,7 @@ def list_files(spark: SparkSession, path: str) -> list[str]:
     here = _entries_here(spark, path)
     if here is not None:
         return sorted(entry.name for entry in here if entry.is_file)
-    system, folder = _open(spark, path)
+    system, folder = open_path(spark, path)
     if not system.exists(folder):
         return []
     return sorted(status.getPath().getName() for status in system.listStatus(folder) if status.isFile())
@@ -162,6 +163,9 @@ def list_files(spark: SparkSession, path: str) -> list[str]:
 def move(spark: SparkSession, source: str, target: str) -> bool:
     """Rename a file, also into a folder that does not exist yet; moving it a second time does nothing.
 
+    Object stores copy a file and then delete it. A process that ends between the two leaves it in both places, where
+    they refuse to rename it again: then what is left is to delete it. Nothing else has its name.
+
     Returns:
         False if there is no file at ``source``: it was moved before, by this process or another.
 
@@ -169,28 +173,39 @@ def move(spark: SparkSession, source: str, target: str) -> bool:
         OSError: the file is still where it was.
         Py4JJavaError: the same, or the file is neither here nor there.
     """
-    system, file = _open(spark, source)
+    system, file = open_path(spark, source)
     if not system.exists(file):
         return False
-    _, place = _open(spark, target)
+    _, place = open_path(spark, target)
     system.mkdirs(place.getParent())
     try:
         renamed = system.rename(file, place)
     except Exception:
         # some file systems raise where others return false: another process may have moved it since we looked
-        if system.exists(file) or not system.exists(place):
+        if not system.exists(file) and system.exists(place):
+            return False
+        if not _are_both(system, file, place):
             raise
-        return False
-    if not renamed and system.exists(file):
+        renamed = False
+    if renamed or not system.exists(file):
+        return True
+    if not _are_both(system, file, place):
         msg = f"The file {source} could not be renamed to {target}."
         raise OSError(msg)
+    _delete(system, file)
     return True
+
+
+def _are_both(system: Any, file: Any, place: Any) -> bool:
+    """Tell whether a file is in two places."""
+    there = system.exists(file) and system.exists(place)
+    return bool(there and system.getFileStatus(file).getLen() == system.getFileStatus(place).getLen())
 
 
 def write_text(spark: SparkSession, path: str, text: str) -> None:
     """Write a file of UTF-8 text that is either there as a whole or not there."""
     beside = f"{path}._writing"
-    system, file = _open(spark, beside)
+    system, file = open_path(spark, beside)
     here = on_disk(spark, path)
     if here is not None and _has_folder(here, system, file.getParent()):
         _write_here(here, text)
@@ -249,14 +264,9 @@ def read_text(spark: SparkSession, path: str) -> str:
     if here is not None:
         with contextlib.suppress(OSError):  # the JVM says what is wrong, or it spells a name in other bytes
             return Path(here.path).read_bytes().decode()
-    system, file = _open(spark, path)
+    system, file = open_path(spark, path)
     stream = system.open(file)
     try:
         return bytes(class_named(spark._jvm, "org.apache.commons.io.IOUtils").toByteArray(stream)).decode()
     finally:
         stream.close()
-
-
-def _open(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    folder = class_named(spark._jvm, "org.apache.hadoop.fs.Path")(path)
-    return folder.getFileSystem(spark._jsc.hadoopConfiguration()), folder

@@ -25,6 +25,7 @@ from dbt_zorder.table.overlap import Overlap, measure
 from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.partitions import let_folders_tell_of
 from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.tree import read_tree
 from dbt_zorder.table.version import read_marker, version_of
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -182,12 +183,17 @@ def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
     if marker is None:
         msg = f"The marker of {table}'s version cannot be read, so its zorder_by is not known: name the model instead."
         raise ZorderError(msg)
+    tree = read_tree(spark, info.location, spark.table(table.sql).schema)
+    curve = tree.layout.curve if tree is not None and tree.layout is not None else None
+    spec = LayoutSpec(by=marker.zorder_by, partition_by=list(info.partition_columns))
+    if curve is not None:
+        spec = replace(spec, curve=curve.curve, encoding=curve.encoding)
     known: list[str] = []
     with contextlib.suppress(Exception):  # no stats, no columns beside the clustering ones
         known = columns_type(known_stats(spark, info.location).schema).names
     return BuildRequest(
         table,
-        LayoutSpec(by=marker.zorder_by, partition_by=list(info.partition_columns)),
+        spec,
         stats_columns=[name for name in known if name not in marker.zorder_by],
         properties=own_properties(spark, table),
         keep_versions=_ALL_VERSIONS,  # how many the model keeps is not known here

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableInfo
 from dbt_zorder.errors import ConfigError
+from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.table.version import version_of
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -29,7 +30,7 @@ def let_folders_tell(spark: SparkSession) -> None:
     try:
         spark.conf.set(_SETTING, "false")
     except Exception as exc:
-        reason = f": {str(exc).splitlines()[0]}"
+        reason = f": {in_one_line(exc)}"
     if not _is_off(spark):
         msg = (
             f"{_SETTING} is true in this session and cannot be changed{reason}. A partitioned table with zorder_by "

@@ -11,8 +11,10 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from dbt_zorder.columns import case_sensitive
+from dbt_zorder.ddl import type_ddl
 from dbt_zorder.errors import SchemaChangeError
-from dbt_zorder.sql import checked_cast, quote_name, quote_string, type_ddl
+from dbt_zorder.spark_message import first_line
+from dbt_zorder.sql import checked_cast, quote_name, quote_string
 
 MODES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 
@@ -112,7 +114,7 @@ def conform(df: DataFrame, schema: StructType) -> DataFrame:
     try:
         return df.select(*(_as(has.get(_folded(column.name, sensitive)), column) for column in schema.fields))
     except AnalysisException as exc:
-        said = str(exc).splitlines()[0]
+        said = first_line(exc)
         msg = f"A type of the query cannot become that of the table: {said} Cast it there, or run with --full-refresh."
         raise SchemaChangeError(msg) from exc
 

@@ -12,11 +12,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, column_facts, describe
+from dbt_zorder.ddl import type_ddl
 from dbt_zorder.entry import entry_session, look_anew, move_entry
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.jvm import jvm_of
-from dbt_zorder.spark_message import message_of
-from dbt_zorder.sql import quote_name, quote_string, type_ddl
+from dbt_zorder.spark_message import in_one_line, message_of
+from dbt_zorder.sql import quote_name, quote_string
 from dbt_zorder.table.aside import following_of, take_place
 from dbt_zorder.table.own_properties import are_set, with_record
 from dbt_zorder.table.partitions import let_folders_tell
@@ -181,7 +182,7 @@ def _replace_in_hive(spark: SparkSession, table: TableName, following: TableName
         rest = [getattr(entry, f"copy$default${place}")() for place in range(2, entry.productArity() + 1)]
         client.alterTable(table.schema, table.identifier, entry.copy(name, *rest))
     except Exception as exc:
-        _LOG.debug("the metastore did not replace %s in one call: %s", table, str(exc).splitlines()[0])
+        _LOG.debug("the metastore did not replace %s in one call: %s", table, in_one_line(exc))
         return False
     with contextlib.suppress(Exception):
         # SQL's DROP would look at the files first, in case somebody keeps them in memory under this name

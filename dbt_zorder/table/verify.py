@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.errors import ColumnError, ZorderError
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import quote_name
@@ -61,13 +61,23 @@ def verify_table(spark: SparkSession, table: TableName) -> Verified:
     location = info.location if info else ""
     try:
         stats = read_stats(spark, location).cache()
-        columns = columns_type(stats.schema)
+        columns = columns_type(stats.schema).names
     except Exception as exc:
         msg = (
             f"{table} has no stats that can be read: build its model with zorder_by, give it the post-hook "
             "zorder_stats, or run zorder_rebuild_stats."
         )
         raise ZorderError(msg) from exc
+    try:
+        return _compared(spark, table, info, stats, columns)
+    finally:
+        stats.unpersist()
+
+
+def _compared(
+    spark: SparkSession, table: TableName, info: TableInfo | None, stats: DataFrame, columns: Sequence[str]
+) -> Verified:
+    location = info.location if info else ""
     spark.catalog.refreshTable(table.sql)
     listed = {row[0]: row[1] for row in listed_files(spark, location).collect()}
     if info is not None and not info.partition_columns:
@@ -85,12 +95,11 @@ def verify_table(spark: SparkSession, table: TableName) -> Verified:
     rows = None
     try:
         rows = spark.table(table.sql).count()
-        findings += _bounds_that_differ(spark, table, stats, columns.names)
+        findings += _bounds_that_differ(spark, table, stats, columns)
     except ColumnError as exc:
         findings.append(f"The stats are of other columns than the table has: {exc}")
     except Exception as exc:
         findings.append(f"The table cannot be read: {in_one_line(exc)}")
-    stats.unpersist()
     known = sum(row[2] for row in kept.values())
     if rows is not None and rows != known:
         findings.append(f"The table has {rows:,} rows, and its stats count {known:,}.")

@@ -135,3 +135,17 @@ def read_marker(spark: SparkSession, path: str, *, dying: bool = False) -> Marke
         except Exception:  # whatever is wrong with it: without a marker nothing is deleted
             continue
     return None
+
+
+def is_gone(spark: SparkSession, path: str) -> bool:
+    """Tell whether the version at ``path`` has no marker for sure: one that could not be read may be there."""
+    for directory in (MARKER_DIRECTORY, _MARKER_COPY):
+        try:
+            read_line(spark, f"{path}/{directory}")
+        except LookupError:
+            continue
+        except Exception as exc:  # over Spark Connect by its name alone
+            if "PATH_NOT_FOUND" in str(exc):
+                continue
+        return False
+    return True

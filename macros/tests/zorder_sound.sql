@@ -6,7 +6,7 @@
   from (
     select cast(null as string) as predicate, cast(null as bigint) as pruned_rows, cast(null as bigint) as full_rows
     {%- for one in wrong %}
-    union all select '{{ dbt.escape_single_quotes(one.predicate) }}', {{ one.pruned_rows }}, {{ one.full_rows }}
+    union all select {{ adapter.zorder_quote(one.predicate) }}, {{ one.pruned_rows }}, {{ one.full_rows }}
     {%- endfor %}
   )
   where predicate is not null

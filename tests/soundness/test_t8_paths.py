@@ -74,7 +74,10 @@ def test_partition_values(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_self_join_alias_view_and_cached_table(spark: SparkSession) -> None:
-    table = "paths.t0"
+    table = "paths.joined"
+    spark.sql(f"CREATE TABLE {table} USING parquet AS {DATA}")
+    where = next(str(r[1]) for r in spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect() if r[0] == "Location")
+    write_stats(collect(spark, table, ["a", "s"]), where)
     left, right = (
         scan_sql(spark, table, predicate, alias) for predicate, alias in (("l.a < 5", "l"), ("r.a > 2", "r"))
     )

@@ -6,7 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, DataType, StructType, TimestampType
 
-from dbt_zorder.sql import glob_escape, quote_name, quote_string, type_ddl
+from dbt_zorder.ddl import type_ddl
+from dbt_zorder.sql import glob_escape, quote_name, quote_string
 
 TEXTS = [
     "",

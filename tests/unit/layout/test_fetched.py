@@ -87,7 +87,7 @@ def test_long_text_is_cut_in_a_sample_alone(spark: SparkSession) -> None:
     found = fetch(frame, keys_for(frame, LayoutSpec(by=["s"])), MOST)
     assert found is not None
     assert found.sampled["k0"].to_pylist() == [b"x" * 256] * 20
-    (rows,) = rows_of_files(found.keys, plan_layout(frame, LayoutSpec(by=["s"]), found))
+    (rows,) = rows_of_files(found.keys, plan_layout(frame, LayoutSpec(by=["s"]), found)).values()
     assert found.rows["s"].take(pa.array(rows)).to_pylist() == sorted(found.rows["s"].to_pylist())
 
 

@@ -64,7 +64,8 @@ def test_many_parentheses_are_read_in_full_at_worst(spark: SparkSession, table: 
         predicate = "(" * depth + "a = 5" + ")" * depth
         assert [row.a for row in scan(spark, table, predicate).collect()] == [5]
         assert [row.a for row in spark.sql(f"SELECT * FROM {scan_sql(spark, table, predicate)}").collect()] == [5]
-        assert explain(spark, table, predicate).files_read == (1 if depth == 10 else 8)
+        # how deep sqlglot follows depends on whether it is compiled
+        assert explain(spark, table, predicate).files_read in ((1,) if depth == 10 else (1, 8))
 
 
 @pytest.mark.parametrize("predicate", ["a = 1 -- x", "a = 1 /* x */", "a = 1 --", "a = 1 -- ) or (true", "a = 1 -- \\"])

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.disk import Place, on_disk
+from dbt_zorder.hadoop import open_path
 from dbt_zorder.table import files as module
 from dbt_zorder.table.files import (
     delete_path,
@@ -171,13 +172,13 @@ def test_what_cannot_be_deleted_is_an_error(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").write_text("x")
-    opened = module._open
+    opened = open_path
 
     def refusing(session: SparkSession, path: str) -> tuple[Any, Any]:
         system, folder = opened(session, path)
         return Refusing(system), folder
 
-    monkeypatch.setattr(module, "_open", refusing)
+    monkeypatch.setattr(module, "open_path", refusing)
     for last in ((), ("b",)):
         with pytest.raises(OSError, match="could not be deleted"):
             delete_path(spark, str(tmp_path), last)
@@ -203,6 +204,42 @@ def test_entries_that_go_last_go_in_their_order(
     assert not (tmp_path / "v").exists()
 
 
+class Copying:
+    """An object store, which copies and deletes to rename, and refuses to rename over what is there."""
+
+    def __init__(self, system: Any) -> None:
+        self.system = system
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.system, name)
+
+    def rename(self, file: Any, place: Any) -> bool:
+        if self.system.exists(place):
+            raise FileExistsError(place.toString())
+        return bool(self.system.rename(file, place))
+
+
+def test_a_file_that_was_copied_and_not_deleted_is_moved_all_the_same(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    opened = open_path
+
+    def copying(session: SparkSession, path: str) -> tuple[Any, Any]:
+        system, folder = opened(session, path)
+        return Copying(system), folder
+
+    monkeypatch.setattr(module, "open_path", copying)
+    here.write_text("rows")
+    there.write_text("rows")
+    assert module.move(spark, str(here), str(there))
+    assert (here.exists(), there.read_text()) == (False, "rows")
+    here.write_text("others")
+    with pytest.raises(FileExistsError):
+        module.move(spark, str(here), str(there))
+    assert (here.read_text(), there.read_text()) == ("others", "rows")
+
+
 class Raced:
     """A file system that raises where the source of a renaming is gone; others return false."""
 
@@ -224,13 +261,13 @@ def test_a_file_that_another_process_moves_just_then_is_moved(
 ) -> None:
     here, there = tmp_path / "here", tmp_path / "folder" / "there"
     here.write_text("x")
-    opened = module._open
+    opened = open_path
 
     def raced(session: SparkSession, path: str) -> tuple[Any, Any]:
         system, folder = opened(session, path)
         return Raced(system, moved=moved), folder
 
-    monkeypatch.setattr(module, "_open", raced)
+    monkeypatch.setattr(module, "open_path", raced)
     with contextlib.nullcontext() if moved else pytest.raises(FileNotFoundError):
         assert not module.move(spark, str(here), str(there))
     assert (here.exists(), there.exists()) == (not moved, moved)

@@ -7,9 +7,12 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError, ZorderError
+from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table import build as build_module
 from dbt_zorder.table.append import append
+from dbt_zorder.table.build import build
 from dbt_zorder.table.optimize import optimize, own_table, recover, request_from_marker, rewrite
+from dbt_zorder.table.request import BuildRequest
 from tests.support import unique
 from tests.unit.table.batches import files, made, rows, same
 
@@ -53,6 +56,16 @@ def test_what_is_appended_meanwhile_is_not_lost(
     with pytest.raises(BuildError, match="Another run added 1"):
         rewrite(spark, wanted)
     assert same(spark.table(table.sql), spark.sql(rows(0, 120)))
+
+
+@pytest.mark.parametrize(("curve", "encoding"), [("hilbert", "rank"), ("zorder", "bits"), ("linear", "rank")])
+def test_a_table_without_a_model_keeps_its_curve(
+    spark: SparkSession, table: TableName, curve: str, encoding: str
+) -> None:
+    spec = LayoutSpec(by=["a", "id"], files=4, curve=curve, encoding=encoding)
+    build(spark, spark.sql(rows(0, 300)), BuildRequest(table, spec))
+    found = request_from_marker(spark, table).spec
+    assert (found.curve, found.encoding, list(found.by)) == (curve, encoding, ["a", "id"])
 
 
 def test_only_tables_of_ours_are_optimized(spark: SparkSession, table: TableName) -> None:

@@ -1,0 +1,39 @@
+"""Folders by name, which the catalog may spell in one way and a user in another: ``hdfs://nn:8020/a``, ``/a``."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from urllib.parse import unquote
+
+_URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://(?P<authority>[^/]*))?(?P<path>.*)", re.DOTALL)
+
+
+def is_same_place(one: str, other: str) -> bool:
+    """Tell whether two locations may be one folder: a name that lacks its host or bucket may be on any."""
+    return _may_share(one, other) and not _paths(one).isdisjoint(_paths(other))
+
+
+def is_within(folder: str, other: str) -> bool:
+    """Tell whether a folder may be another one, or lie in it."""
+    return _may_share(folder, other) and any(
+        f"{path.rstrip('/')}/".startswith(f"{above.rstrip('/')}/") for path in _paths(folder) for above in _paths(other)
+    )
+
+
+def _may_share(one: str, other: str) -> bool:
+    found = {_host(location) for location in (one, other)} - {""}
+    return len(found) < 2
+
+
+def _host(location: str) -> str:
+    match = _URI.fullmatch(location)
+    authority = (match and match["authority"]) or ""
+    return authority.partition(":")[0].lower()  # a default port may be left out
+
+
+def _paths(location: str) -> set[str]:
+    """Return a location's path as it stands, and as it is where special characters are encoded."""
+    match = _URI.fullmatch(location)
+    path = posixpath.normpath("/" + (match["path"] if match else location).strip("/"))
+    return {path, unquote(path)}
