@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -63,6 +64,12 @@ def spelled(name: str, schema: StructType) -> ResolvedColumn | None:
     return found[0] if len(found) == 1 else None
 
 
+def as_written(name: str, schema: StructType) -> str:
+    """Return the dotted name of a column as a user would write it, in backticks; another name as it is."""
+    column = spelled(name, schema)
+    return name if column is None else column.sql
+
+
 def all_columns(schema: StructType, path: tuple[str, ...] = ()) -> list[ResolvedColumn]:
     """Return every column and everything in its structs, parents before their leaves; ``path`` leads to the schema."""
     found: list[ResolvedColumn] = []
@@ -92,11 +99,35 @@ def resolve(name: str, schema: StructType, *, sensitive: bool = False) -> Resolv
         if field is None:
             known = leaf_names(schema)
             all_names = ", ".join(known) or "none"
-            msg = f"There is no column '{name}'.{did_you_mean(name, known)} The columns are: {all_names}."
+            msg = (
+                f"There is no column '{name}'.{_hint(name) or did_you_mean(name, known)} The columns are: {all_names}."
+            )
             raise ColumnError(msg)
         path.append(field.name)
         here = field.dataType
     return ResolvedColumn(tuple(path), here)
+
+
+def _hint(name: str) -> str:
+    """Return what is meant by a name that is the SQL of something else, an empty text if nothing is known."""
+    if "," in name:
+        listed = ", ".join(repr(part.strip()) for part in name.strip("() ").split(","))
+        return f" Several columns are a list: [{listed}]."
+    if name[:1] in "'\"" and name[-1:] == name[:1]:
+        return f" Leave out the quotes: {name[1:-1]}."
+    if "(" in name or name.lower().endswith((" asc", " desc")):
+        return " Only a column can be named, no expression: make it a column of the query."
+    return ""
+
+
+@contextlib.contextmanager
+def naming(key: str) -> Iterator[None]:
+    """Let what is wrong with a column be said with the name of the config that names it."""
+    try:
+        yield
+    except ColumnError as exc:
+        msg = f"{key}: {exc}"
+        raise ColumnError(msg) from exc
 
 
 def resolve_all(names: Sequence[str], schema: StructType, *, sensitive: bool = False) -> list[ResolvedColumn]:

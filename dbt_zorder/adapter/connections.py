@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from multiprocessing.context import SpawnContext
 from typing import Any
 
-from dbt.adapters.contracts.connection import AdapterRequiredConfig, Connection, ConnectionState
+from dbt.adapters.contracts.connection import AdapterRequiredConfig, AdapterResponse, Connection, ConnectionState
 from dbt.adapters.exceptions import FailedToConnectError
 from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnectionMethod
 from dbt.flags import get_flags
@@ -19,6 +20,8 @@ from dbt_zorder.adapter.credentials import ZorderCredentials
 from dbt_zorder.adapter.logs import forward_logs
 from dbt_zorder.adapter.spark_errors import told
 from dbt_zorder.errors import ZorderError
+
+_QUERY = re.compile(r"\A(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n|\()*(?:select|with|values|from)\b", re.IGNORECASE)
 
 
 class ZorderConnectionManager(SparkConnectionManager):
@@ -70,6 +73,17 @@ class ZorderConnectionManager(SparkConnectionManager):
             raise DbtRuntimeError(msg)
         found = getattr(connection.handle, "session", None)
         return found if found is not None else _open_session(connection.credentials)
+
+    def execute(
+        self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
+    ) -> tuple[AdapterResponse, Any]:
+        """Run a statement; a query also where nobody asks for its rows, as a hook that is to raise an error."""
+        response, table = super().execute(sql, auto_begin=auto_begin, fetch=fetch, limit=limit)
+        handle: Any = self.get_thread_connection().handle
+        if not fetch and _QUERY.match(sql) and hasattr(handle, "run_through"):
+            with self.exception_handler(sql):
+                handle.run_through()
+        return response, table
 
     def query(self, sql: str) -> DataFrame:
         """Return the rows of a query in that session, from fewer files where the profile has ``zorder_prune``."""

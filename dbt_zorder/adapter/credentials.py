@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,6 +18,9 @@ from dbt_zorder.adapter.format_settings import format_settings
 from dbt_zorder.adapter.remote import shown
 from dbt_zorder.adapter.session import SESSION_DIRECTORY
 from dbt_zorder.errors import ConfigError
+
+_OURS = ("session_dir", "spark_remote", "zorder_formats", "zorder_prune")
+"""Keys of the profile that dbt-spark has not."""
 
 
 @dataclass
@@ -40,9 +44,22 @@ class ZorderCredentials(SparkCredentials):
     method: SparkConnectionMethod = SparkConnectionMethod.SESSION
     session_dir: str | None = None
     spark_remote: str | None = None
-    zorder_formats: list[str] | str | None = None
+    zorder_formats: Any = None  # a text or a list of texts; what dbt decodes a union with makes letters of a text
     zorder_prune: bool = False
     server_side_parameters: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def __pre_deserialize__(cls, data: dict[Any, Any]) -> dict[Any, Any]:
+        """Find keys that were meant to be some of ours: dbt takes no notice of those that it does not know."""
+        for key in data:
+            near = difflib.get_close_matches(str(key), _OURS, 1, 0.8)
+            if key in _OURS or not (near or str(key).startswith("zorder")):
+                continue
+            meant = f" Did you mean '{near[0]}'?" if near else " What a model is to be is said by the model's config."
+            msg = f"The profile has '{key}', which is no key of spark_zorder's.{meant} Its own are: {', '.join(_OURS)}."
+            raise DbtConfigError(msg)
+        found: dict[Any, Any] = super().__pre_deserialize__(data)
+        return found
 
     def __post_init__(self) -> None:
         """Check what dbt-spark checks, and take the server from the environment as PySpark does."""
@@ -72,7 +89,10 @@ class ZorderCredentials(SparkCredentials):
                 "own, so leave it out."
             )
             raise DbtConfigError(msg)
-        names = [self.zorder_formats] if isinstance(self.zorder_formats, str) else self.zorder_formats or []
+        names = [self.zorder_formats] if isinstance(self.zorder_formats, str) else self.zorder_formats
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+            msg = f"zorder_formats is {self.zorder_formats!r}, but it must be a list of names, as [delta]."
+            raise DbtConfigError(msg)
         try:
             given = self.server_side_parameters
             self.server_side_parameters = format_settings(names, given, pyspark.__version__, configured())

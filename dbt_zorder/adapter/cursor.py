@@ -45,6 +45,12 @@ class SessionHandle(SessionConnectionWrapper):
         text = prune_statement(self.session, sql).sql if self._prunes else sql
         return self.session.sql(text)  # asked for once more, as the run may have been cancelled meanwhile
 
+    def run_through(self) -> None:
+        """Run the query whose rows nobody has asked for: Spark would not begin."""
+        rows = getattr(self._cursor, "_df", None)
+        if rows is not None:
+            rows.write.format("noop").mode("overwrite").save()
+
     def fetchmany(self, size: int) -> list[Row]:
         """Return the first rows of the query, where dbt limits them."""
         assert isinstance(self._cursor, _SessionCursor)

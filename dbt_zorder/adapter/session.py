@@ -125,7 +125,8 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
     """
     global _first
     # PySpark 4 logs every error of analysis as JSON with a Java stack trace, also those that are caught
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with _LOCK:
         for address, session in list(_opened.items()):
             # a server is knocked at only by who wants it: one that is gone may take its time

@@ -52,6 +52,7 @@ from dbt_zorder.table.batch import (
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.request import BuildRequest, check, check_names
 from dbt_zorder.table.schema_change import add_columns_sql, conform, keeps
+from dbt_zorder.table.tree import files_of_batch
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -195,7 +196,14 @@ def _laid_out(
     standing = known_format(spark, request)
     spec, built = request.spec, standing.built
     if not batch.overwrite:
-        spec = replace(spec, files=None, file_size=file_bytes(spec, built, built.bytes))
+        files = None
+        if spec.files is not None:
+            counted = held.count_kept()
+            rows_of_batch = held.rows.count() if counted is None else counted
+            partitioned = bool(spec.partition_by)
+            files = files_of_batch(spec, built, standing.size[1], rows_of_batch, partitioned=partitioned)
+        size = file_bytes(spec, built, built.bytes)
+        spec = replace(spec, files=files, file_size=spec.file_size if files is not None else size)
     layout = plan_layout(held.rows, measured(spark, spec, rows, info, request, standing.files))
     return (standing, layout) if layout.rows or batch.overwrite else None
 

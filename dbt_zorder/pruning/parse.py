@@ -33,7 +33,8 @@ def parse(predicate: str) -> Expr | None:
             function.
     """
     if not isinstance(predicate, str) or not predicate.strip():
-        msg = f"A predicate is one boolean SQL expression, such as \"a = 1 AND b > 'x'\". Given: {predicate!r}."
+        given = "none" if type(predicate).__name__ == "Undefined" else repr(predicate)
+        msg = f"A predicate is one boolean SQL expression, such as \"a = 1 AND b > 'x'\". Given: {given}."
         raise PredicateError(msg)
     try:
         tokens = exact_literals(list(SparkAsWritten().tokenize(predicate)), predicate)

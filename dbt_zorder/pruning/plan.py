@@ -59,6 +59,9 @@ class Plan:
         reason: why every file is read; empty if some are left out.
         skipped_by: the file format, if it leaves files out itself, by its own statistics and for every reader. Then
             ``exclusion`` is None, and ``decision``, where it is asked for, tells what the format is expected to do.
+        warnings: what a user is to know besides.
+        level: of the log: whoever asks for pruning hears at once why all files are read, where it is done unasked by
+            ``--debug``.
     """
 
     table: DataFrame
@@ -71,6 +74,7 @@ class Plan:
     reason: str = ""
     skipped_by: str = ""
     warnings: list[str] = field(default_factory=list)
+    level: int = logging.INFO
 
     @property
     def rows(self) -> DataFrame:
@@ -125,7 +129,7 @@ def _plan(
     meant = settings_of(spark)
     has_query = parsed is not None and holds_query(parsed)
     accepted = filtered(frame, predicate, has_query=has_query)
-    plan = Plan(frame, accepted, facts)
+    plan = Plan(frame, accepted, facts, level=logging.DEBUG if zoned else logging.INFO)
     try:
         if VARIABLE in predicate:
             return _full(plan, SUBSTITUTED)
@@ -246,7 +250,7 @@ def _say_once(plan: Plan, message: str) -> None:
         _said[key] = None
         if len(_said) > _MOST_SAID:
             _said.popitem(last=False)
-        log.info("%s: %s", plan.facts.sql, message)
+        log.log(plan.level, "%s: %s", plan.facts.sql, message)
 
 
 def _with(plan: Plan, **changes: object) -> Plan:

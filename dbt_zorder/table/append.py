@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableInfo, describe
-from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve
+from dbt_zorder.columns import ResolvedColumn, as_written, case_sensitive, resolve
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import keys_for
@@ -194,7 +194,7 @@ def _columns(df: DataFrame, layout: Layout, request: BuildRequest, standing: Sta
     if standing.files is not None:
         with contextlib.suppress(Exception):  # of other columns
             sensitive = case_sensitive(df.sparkSession)
-            return [resolve(name, df.schema, sensitive=sensitive) for name in standing.columns]
+            return [resolve(as_written(name, df.schema), df.schema, sensitive=sensitive) for name in standing.columns]
     return stats_columns(df, layout, request)  # which are right for the batch's own files
 
 

@@ -85,7 +85,7 @@ def increment(
     if info.provider != "parquet":
         keep = f"set file_format: {info.provider} to keep it, or " if info.provider in FORMATS else ""
         msg = (
-            f"{request.table} is a {info.provider} table, and the model's file_format is 'parquet', the default: {keep}"
+            f"{request.table} is in {info.provider}, and the model's file_format is 'parquet', the default: {keep}"
             "run the model with --full-refresh to replace it."
         )
         raise ZorderError(msg)
@@ -103,6 +103,9 @@ def increment(
         ):
             return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before))
         standing = known_standing(spark, info.location, schema, request.spec)
+        if standing.files is not None and not standing.files.num_rows:
+            # there is no order to go by in a table without rows: dbt run --empty, or a source that had none yet
+            return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before))
         # the weights are those of the model's columns, which need not be the table's any more
         spec = replace(request.spec, by=_by(spark, standing, request, schema), weights=None)
         check(rows, replace(request, spec=spec))

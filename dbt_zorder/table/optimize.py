@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
+from dbt_zorder.columns import as_written
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.stats.formats import FORMATS
@@ -72,12 +73,16 @@ class OptimizeReport:
             f"{'were rewritten into' if self.version else 'would be rewritten into about'} {self.files_after:,}."
         )
         parts = [
-            f"  a point query on {column} {'read' if self.version else 'reads'} {self.touched.get(column, 0.0):,.1f} "
+            f"  a point query on {column} {'read' if self.version else 'reads'} {self._touched(column)} "
             f"files, {'and reads' if self.version else 'and would read about'} {after:,.1f}"
             for column, after in self.touched_after.items()
         ]
         hint = [] if self.version else ["Nothing was changed; to do it, add dry_run: false."]
         return "\n".join([head, *parts, *hint])
+
+    def _touched(self, column: str) -> str:
+        """Return how many files are read now, all of them where a column has had no stats."""
+        return f"{self.touched.get(column, float(self.files)):,.1f}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, with ``text`` for people."""
@@ -183,18 +188,19 @@ def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
     if marker is None:
         msg = f"The marker of {table}'s version cannot be read, so its zorder_by is not known: name the model instead."
         raise ZorderError(msg)
-    tree = read_tree(spark, info.location, spark.table(table.sql).schema)
+    schema = spark.table(table.sql).schema
+    tree = read_tree(spark, info.location, schema)
     curve = tree.layout.curve if tree is not None and tree.layout is not None else None
     spec = LayoutSpec(by=marker.zorder_by, partition_by=list(info.partition_columns))
     if curve is not None:
         spec = replace(spec, curve=curve.curve, encoding=curve.encoding)
     known: list[str] = []
     with contextlib.suppress(Exception):  # no stats, no columns beside the clustering ones
-        known = columns_type(known_stats(spark, info.location).schema).names
+        known = [as_written(name, schema) for name in columns_type(known_stats(spark, info.location).schema).names]
     return BuildRequest(
         table,
         spec,
-        stats_columns=[name for name in known if name not in marker.zorder_by],
+        stats_columns=known,
         properties=own_properties(spark, table),
         keep_versions=_ALL_VERSIONS,  # how many the model keeps is not known here
         location_root=info.location.rstrip("/").rsplit("/", 2)[0],

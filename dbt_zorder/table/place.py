@@ -15,7 +15,7 @@ from dbt_zorder.layout.sizing import SPLIT_ABOVE, measured_row, parse_size
 from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.standing import Standing
-from dbt_zorder.table.tree import target_bytes
+from dbt_zorder.table.tree import files_of_batch, target_bytes
 
 
 def place(
@@ -37,6 +37,14 @@ def place(
     if fresh:
         row_bytes = measured_row(standing.files, parse_size(request.spec.file_size))
         return plan_layout(df, replace(request.spec, row_bytes=row_bytes), known)
+    partitioned = tree is not None and tree.layout is not None and bool(tree.layout.partition_columns)
+    if request.spec.files is not None and tree is not None:
+        count = df.count() if rows is None else rows
+        files = files_of_batch(request.spec, tree.built, table_rows, count, partitioned=partitioned)
+        if files is not None:
+            by = request.spec.by if tree.layout is None else [key.column.sql for key in tree.layout.keys]
+            apart = replace(request.spec, by=by, weights=None, files=files)
+            return plan_layout(df, apart, count if known is None else known)
     target = target_bytes(request.spec, tree, table_bytes)
     row_bytes = measured_row(standing.files, target)
     spec = replace(request.spec, row_bytes=row_bytes)
@@ -46,7 +54,7 @@ def place(
         # what Spark takes for more than a file is likely cut, and its cells tell its rows as well
         cut = rows is None and SPLIT_ABOVE * target < (estimated_bytes(df) or 0) <= SMALL_BYTES
         alone = False
-        if most_bytes and not cut and not tree.layout.partition_columns:
+        if most_bytes and not cut and not partitioned:
             # most batches are smaller than a file, and their count is often but metadata
             rows = df.count() if rows is None else rows
             alone = rows * most_bytes <= SPLIT_ABOVE * target

@@ -7,10 +7,18 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    AtomicType,
+    DoubleType,
+    FloatType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from dbt_zorder.catalog import TableName
-from dbt_zorder.columns import USER_DEFINED, ResolvedColumn, case_sensitive, is_char, resolve, resolve_all
+from dbt_zorder.columns import USER_DEFINED, ResolvedColumn, case_sensitive, is_char, naming, resolve, resolve_all
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
@@ -93,18 +101,49 @@ def check(df: DataFrame, request: BuildRequest) -> None:
     if request.file_format == "parquet":
         _check_types(df.schema)
     sensitive = case_sensitive(df.sparkSession)
-    partitions = partition_columns(df.sparkSession, df.schema, request)
+    with naming("partition_by"):
+        partitions = partition_columns(df.sparkSession, df.schema, request)
     for part in partitions:
+        if part.name.startswith(".") and request.file_format == "parquet":
+            msg = f"partition_by names '{part.name}': Spark does not see folders whose names begin with a dot."
+            raise ConfigError(msg)
         if len(part.path) > 1 and request.file_format != "iceberg":
             msg = f"partition_by names '{part.name}', a field inside a column; only a whole column can part a table."
             raise ConfigError(msg)
     if partitions and len(partitions) == len(df.columns):
         msg = "Every column is a partition column; a table needs at least one more."
         raise ConfigError(msg)
-    keys_for(df, request.spec)
-    for name in request.stats_columns:
-        key_of(resolve(name, df.schema, sensitive=sensitive))  # without an order there is no least and no greatest
-    bloom_options(df, request)
+    with naming("zorder_by"):
+        keys_for(df, request.spec)
+    with naming("zorder_stats_columns"):
+        for name in request.stats_columns:
+            key_of(resolve(name, df.schema, sensitive=sensitive))  # without an order there is no least and no greatest
+    with naming("zorder_bloom"):
+        _check_bloom(_bloom_columns(df, request))
+
+
+def _check_bloom(columns: Sequence[ResolvedColumn]) -> None:
+    """Find out whether filters can serve: Parquet's know 0.0 and -0.0 for two values, which are one to SQL.
+
+    Raises:
+        ColumnError: a query would lose rows by one, or it would not be written.
+    """
+    for column in columns:
+        kind = column.data_type
+        if isinstance(kind, (FloatType, DoubleType)):
+            msg = (
+                f"The column '{column.name}' is a {kind.typeName()}, whose bloom filter would tell 0.0 from -0.0: a "
+                "query for 0 would lose rows. Leave it out, or make it a decimal."
+            )
+            raise ColumnError(msg)
+        if not isinstance(kind, AtomicType):
+            msg = (
+                f"The column '{column.name}' is a {kind.typeName()}: only a column of single values can have a filter."
+            )
+            raise ColumnError(msg)
+        if any("." in part for part in column.path):
+            msg = f"The column '{column.name}' has a dot in its name, by which Parquet's writer would not find it."
+            raise ColumnError(msg)
 
 
 def _check_types(schema: StructType) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.columns import case_sensitive, resolve_all, spelled
+from dbt_zorder.columns import as_written, case_sensitive, resolve_all
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.stats.collect import collect
 from dbt_zorder.stats.foreign import widened
@@ -80,4 +80,4 @@ def _known_columns(spark: SparkSession, table: TableName, location: str) -> list
         raise ZorderError(msg) from exc
     schema = spark.table(table.sql).schema
     # what is no column any more, or more than one, is for the caller to say
-    return [name if (column := spelled(name, schema)) is None else column.sql for name in names]
+    return [as_written(name, schema) for name in names]

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
+from dbt_zorder.columns import as_written
 from dbt_zorder.errors import ColumnError, ZorderError
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import quote_name
@@ -57,6 +58,9 @@ def verify_table(spark: SparkSession, table: TableName) -> Verified:
     info = describe(spark, table)
     if info is not None and info.provider in FORMATS:
         msg = f"{table} is {info.provider}, which keeps its own statistics: there are none of ours to compare it with."
+        raise ZorderError(msg)
+    if info is not None and info.is_view:
+        msg = f"{table} is a view, which has no files of its own: verify the tables that it reads."
         raise ZorderError(msg)
     location = info.location if info else ""
     try:
@@ -137,7 +141,8 @@ def _footers_that_differ(listed: dict[str, int], kept: dict[str, Row]) -> Iterat
 
 
 def _bounds_that_differ(spark: SparkSession, table: TableName, stats: DataFrame, names: Sequence[str]) -> Iterator[str]:
-    fresh = collect(spark, table.sql, list(names))
+    schema = spark.table(table.sql).schema
+    fresh = collect(spark, table.sql, [as_written(name, schema) for name in names])
     joined = fresh.alias("now").join(stats.dropDuplicates(["file_path"]).alias("kept"), "file_path", "left")
     wrong = []
     for name in names:

@@ -23,6 +23,9 @@
 
 {#- A view with its comments. Columns are those of the query, in its own spelling. -#}
 {% macro spark_zorder__create_view_as(relation, sql) -%}
+  {%- if model is defined and config.get('materialized') == 'view' and 'zorder_by' in (model.raw_code or '') -%}
+    {% do exceptions.warn(relation ~ " is a view, on which zorder_by has no effect: add materialized='table' to its config.") %}
+  {%- endif -%}
   {%- set sql = compiled_code if sql is none else sql -%} {#- of the clone of a Python model -#}
   {%- set columns = zorder_columns_of(sql) if config.persist_column_docs() and model.columns else [] -%}
   {%- set described = adapter.zorder_documented(validate_doc_columns(relation, model.columns, columns), columns) if columns else {} %}

@@ -3,7 +3,7 @@
 
     dbt run-operation zorder_optimize --args '{model: flights, dry_run: false}' -#}
 {% macro zorder_optimize(model, dry_run=true) %}
-  {%- if execute -%}
+  {%- if zorder_acts() -%}
     {%- set target = zorder_target(model) -%}
     {%- set found = adapter.zorder_optimize(target.relation, target.node, dry_run) -%}
     {% do print(found.text) %}

@@ -3,7 +3,7 @@
     dbt run-operation zorder_rebuild_stats --args '{model: flights}' -#}
 {% macro zorder_rebuild_stats(model, columns=none) %}
   {%- set relation = zorder_relation(model) -%}
-  {%- if execute -%}
+  {%- if zorder_acts() -%}
     {%- set files = adapter.zorder_rebuild_stats(relation, columns) -%}
     {% do log('Stats of ' ~ relation ~ ': ' ~ files ~ ' files', info=True) %}
   {%- endif -%}

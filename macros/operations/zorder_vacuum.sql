@@ -6,12 +6,14 @@
     model. -#}
 {% macro zorder_vacuum(model=none, dry_run=true, grace_hours=none, keep_versions=none) %}
   {%- set found = [] -%}
-  {%- for target in zorder_targets(model) -%}
+  {%- for target in (zorder_targets(model) if zorder_acts() else []) -%}
     {%- set vacuumed = adapter.zorder_vacuum(target.relation, target.node, dry_run, grace_hours, keep_versions) -%}
-    {% do print(vacuumed.text) %}
+    {%- if dry_run or model is not none or vacuumed.deleted -%} {#- a hook tells of what it does, run after run -#}
+      {% do print(vacuumed.text) %}
+    {%- endif -%}
     {% do found.append(vacuumed) %}
   {%- endfor -%}
-  {%- if dry_run and execute -%}
+  {%- if dry_run and zorder_acts() -%}
     {% do print('Nothing was deleted: this was a dry run, add dry_run: false to delete.') %}
   {%- endif -%}
   {{ return(found) }}

@@ -2,7 +2,7 @@
 
     {{ config(post_hook="{{ zorder_stats(this, ['customer_id']) }}") }} -#}
 {% macro zorder_stats(relation, columns) %}
-  {%- if execute and flags.WHICH != 'clone' -%} {#- which makes a view -#}
+  {%- if zorder_acts() and flags.WHICH != 'clone' -%} {#- which makes a view -#}
     {% do adapter.zorder_rebuild_stats(relation, columns) %}
   {%- endif -%}
 {% endmacro %}

@@ -56,6 +56,12 @@ class TestHooks(Habits):
         run_dbt(["run", "-s", "own"])
         assert self.rows("own") == 50
 
+    def test_a_query_as_a_hook_is_run(self) -> None:
+        hook = "select assert_true(count(*) > 99, 'too few rows') from {{ this }}"
+        self.model("guarded", f'materialized="table", zorder_by=["id"], post_hook="{hook}"')
+        assert "too few rows" in self.fails("run", "-s", "guarded")
+        run_dbt(["run", "-s", "guarded", "--vars", "n: 100"])
+
 
 class TestSpelling(Habits):
     def test_a_format_may_be_in_capitals(self) -> None:
@@ -103,6 +109,11 @@ class TestWarningsAsErrors(Habits):
 
 
 class TestViews(Habits):
+    def test_zorder_by_of_a_view_is_spoken_of(self) -> None:
+        self.model("seen", "zorder_by=['id']")
+        _, output = run_dbt_and_capture(["run", "-s", "seen"])
+        assert "is a view, on which zorder_by has no effect: add materialized='table'" in output
+
     def test_tests_and_verify_pass_where_a_model_is_a_view(self) -> None:
         tested = "columns: [{name: id, data_tests: [{zorder_clustered: {arguments: {at_most: 0.01}}}]}]"
         self.model("seen", "materialized='table', zorder_by=['id']", properties=tested)

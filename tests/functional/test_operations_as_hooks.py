@@ -37,3 +37,8 @@ class TestHooks:
         assert "1 of 2 versions deleted" in output
         assert output.count("listing, stats and footers agree") == 2
         assert "Nothing was deleted" not in output
+
+    @pytest.mark.parametrize("command", [["compile"], ["docs", "generate"]])
+    def test_they_do_nothing_where_nothing_is_built(self, project: Any, command: list[str]) -> None:
+        _, output = run_dbt_and_capture(command)
+        assert [word for word in ("deleted", "rewritten", "served from", "Stats of") if word in output] == []

@@ -4,7 +4,17 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
-from dbt_zorder.columns import case_sensitive, leaf_names, resolve, resolve_all, spelled, split_name
+from dbt_zorder.columns import (
+    all_columns,
+    as_written,
+    case_sensitive,
+    leaf_names,
+    naming,
+    resolve,
+    resolve_all,
+    spelled,
+    split_name,
+)
 from dbt_zorder.errors import ColumnError
 from tests.support import settings
 
@@ -63,6 +73,29 @@ def test_an_unknown_column_is_an_error_that_lists_what_is_there(written: str) ->
 def test_the_nearest_column_is_named(written: str, nearest: str) -> None:
     with pytest.raises(ColumnError, match=f"Did you mean '{nearest}'"):
         resolve(written, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("id, Name", r"Several columns are a list: \['id', 'Name'\]"),
+        ("(id, Name)", r"Several columns are a list: \['id', 'Name'\]"),
+        ("date(id)", "Only a column can be named, no expression"),
+        ("id desc", "Only a column can be named, no expression"),
+        ('"id"', "Leave out the quotes: id"),
+    ],
+)
+def test_what_is_no_column_but_meant_for_one_is_told(written: str, hint: str) -> None:
+    with pytest.raises(ColumnError, match=f"zorder_by: There is no column .* {hint}"), naming("zorder_by"):
+        resolve(written, SCHEMA)
+
+
+def test_a_name_of_the_stats_is_written_as_a_user_would() -> None:
+    inner = StructType().add("x.y", IntegerType())
+    schema = StructType().add("a", IntegerType()).add("s", inner).add("p.q", IntegerType())
+    for column in all_columns(schema):
+        assert resolve(as_written(column.name, schema), schema) == column
+    assert as_written("gone", schema) == "gone"
 
 
 def test_no_columns_at_all_is_said() -> None:

@@ -65,3 +65,25 @@ def test_pruning_of_plain_sql_needs_a_session_of_its_own(monkeypatch: pytest.Mon
     assert ZorderCredentials.from_dict({"schema": "s", "zorder_prune": True}).zorder_prune
     with pytest.raises(DbtConfigError, match="so leave it out; zorder_scan prunes there too"):
         ZorderCredentials.from_dict({"schema": "s", "zorder_prune": True, "spark_remote": "sc://one:15002"})
+
+
+@pytest.mark.parametrize("formats", ["delta", ["delta"]])
+def test_formats_may_be_one_name(formats: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dbt_zorder.adapter.credentials.format_settings", lambda names, *_: {"names": ",".join(names)})
+    data = {"schema": "s", "zorder_formats": formats}
+    ZorderCredentials.validate(data)
+    assert ZorderCredentials.from_dict(data).server_side_parameters == {"names": "delta"}
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("zorder_prun", "Did you mean 'zorder_prune'"),
+        ("session_dirr", "Did you mean 'session_dir'"),
+        ("spark_remot", "Did you mean 'spark_remote'"),
+        ("zorder_by", "is said by the model's config"),
+    ],
+)
+def test_a_key_that_was_meant_to_be_one_of_ours_is_found(key: str, message: str) -> None:
+    with pytest.raises(DbtConfigError, match=f"'{key}', which is no key of .*{message}"):
+        ZorderCredentials.from_dict({"schema": "s", key: "x"})

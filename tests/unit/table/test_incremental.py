@@ -18,7 +18,7 @@ from dbt_zorder.table.batch import Batch, IncrementReport
 from dbt_zorder.table.build import build
 from dbt_zorder.table.incremental import begin, increment
 from dbt_zorder.table.optimize import rewrite
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.request import IN_MEMORY, BuildRequest
 from dbt_zorder.table.version import read_marker
 from tests.support import checksum, settings, unique
 from tests.unit.table.batches import folder, made, request, rows, same
@@ -41,6 +41,30 @@ def test_a_batch_is_appended(spark: SparkSession, table: TableName) -> None:
     assert second.version == first.version
     assert second.table is not None
     assert second.table.rows == 120
+
+
+@pytest.mark.parametrize("in_memory", [IN_MEMORY, 0])
+def test_a_backfill_behind_a_first_run_of_a_few_rows_makes_no_more_files_than_were_asked_for(
+    spark: SparkSession, table: TableName, in_memory: int
+) -> None:
+    wanted = replace(request(table), in_memory=in_memory)
+    build(spark, spark.sql(rows(0, 40)), wanted)
+    report = go(spark, rows(40, 20_000), wanted, may_rewrite=False)
+    assert report.appended is not None
+    assert (report.appended.rows, report.appended.files) == (19_960, 4)
+    after = go(spark, rows(20_000, 20_100), wanted, may_rewrite=False)
+    assert after.appended is not None
+    assert after.appended.files == 1
+    assert same(spark.table(table.sql), spark.sql(rows(0, 20_100)))
+
+
+def test_a_table_that_was_built_empty_is_built_anew_by_the_first_rows(spark: SparkSession, table: TableName) -> None:
+    wanted = request(table)
+    build(spark, spark.sql(rows(0, 0)), wanted)
+    report = go(spark, rows(0, 5000), wanted, may_rewrite=False)
+    assert report.built is not None
+    assert report.built.summary.files == 4
+    assert same(spark.table(table.sql), spark.sql(rows(0, 5000)))
 
 
 def test_where_nothing_can_be_renamed_a_version_is_built(
@@ -83,7 +107,7 @@ def test_what_is_wrong_is_found_first(spark: SparkSession, table: TableName) -> 
     assert checksum(spark.table(table.sql)) == before
     other = TableName(table.schema, unique("csv"))
     spark.sql(f"CREATE TABLE {other.sql} USING csv AS {rows(0, 3)}")
-    with pytest.raises(ZorderError, match="is a csv table, and the model's file_format is 'parquet', the default: run"):
+    with pytest.raises(ZorderError, match="is in csv, and the model's file_format is 'parquet', the default: run"):
         go(spark, rows(0, 9), BuildRequest(other, wanted.spec))
     by, parted = replace(wanted.spec, by=("extra",)), replace(wanted.spec, partition_by=("extra",))
     named = (replace(wanted, spec=by), replace(wanted, spec=parted))

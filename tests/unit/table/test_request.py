@@ -31,6 +31,14 @@ def request(by: tuple[str, ...], partition_by: tuple[str, ...] = (), **more: Any
         ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("a",)}, ConfigError, "partition column"),
         ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("a", "s")}, ConfigError, "Every column is"),
         ("SELECT 1 AS a, struct(2 AS x) AS s", {"by": ("a",), "partition_by": ("s.x",)}, ConfigError, "a field inside"),
+        ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("q",)}, ColumnError, "partition_by: There is no"),
+        ("SELECT 1 AS a, 2 AS s", {"by": ("b",)}, ColumnError, "zorder_by: There is no"),
+        ("SELECT 1 AS a, 2 AS `.p`", {"by": ("a",), "partition_by": ("`.p`",)}, ConfigError, "begin with a dot"),
+        ("SELECT 1 AS a", {"by": ("a",), "bloom": ("b",)}, ColumnError, "zorder_bloom: There is no"),
+        ("SELECT 1 AS a, 2D AS s", {"by": ("a",), "bloom": ("s",)}, ColumnError, "a double, .* 0.0 from -0.0"),
+        ("SELECT 1 AS a, 2F AS s", {"by": ("a",), "bloom": ("s",)}, ColumnError, "is a float"),
+        ("SELECT 1 AS a, map(1, 2) AS s", {"by": ("a",), "bloom": ("s",)}, ColumnError, "only a column of single"),
+        ("SELECT 1 AS a, 2 AS `s.t`", {"by": ("a",), "bloom": ("`s.t`",)}, ColumnError, "has a dot in its name"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_request_is_found(

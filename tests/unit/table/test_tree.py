@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.sizing import parse_size
 from dbt_zorder.table.summary import Summary
-from dbt_zorder.table.tree import TREE_DIRECTORY, Tree, read_tree, target_bytes, write_tree
+from dbt_zorder.table.tree import TREE_DIRECTORY, Tree, files_of_batch, read_tree, target_bytes, write_tree
 
 BUILT = Summary(3, 500, 12_345, {"a": 1.5})
 
@@ -40,3 +40,27 @@ def test_a_number_of_files_means_their_size_which_can_be_asked_for() -> None:
     assert target_bytes(spec, Tree(None, BUILT, ["a"]), 1) == 12_345 // 3
     tiny = target_bytes(spec, Tree(None, Summary(4, 100, 3_000, {}), ["a"]), 1)
     assert parse_size(tiny) == tiny == 1000
+
+
+@pytest.mark.parametrize(
+    ("built", "table_rows", "rows", "partitioned", "files"),
+    [
+        (1000, 1000, 1000, False, None),  # grows as tables do
+        (1000, 1000, 3000, False, None),
+        (1000, 1000, 99_000, False, 16),  # a backfill behind a first run of a few rows
+        (1000, 100_000, 1000, False, 1),
+        (1000, 100_000, 100_000, False, 8),
+        (1000, 100_000, 1000, True, None),
+        (1000, 100_000, 10_000, True, 16),
+        (0, 0, 5, False, 16),  # built empty
+        (0, 0, 5, True, 16),
+        (0, 500, 5, True, None),  # nobody knows of what it was built
+    ],
+)
+def test_a_batch_that_outgrows_its_table_has_its_share_of_the_files(
+    built: int, table_rows: int, rows: int, partitioned: bool, files: int | None
+) -> None:
+    spec = LayoutSpec(by=["a"], files=16)
+    figures = Summary(16, built, 16_000, {})
+    assert files_of_batch(spec, figures, table_rows, rows, partitioned=partitioned) == files
+    assert files_of_batch(LayoutSpec(by=["a"]), figures, table_rows, rows, partitioned=partitioned) is None

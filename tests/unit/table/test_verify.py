@@ -14,6 +14,7 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.stats.store import read_stats, write_stats
 from dbt_zorder.table.build import build
+from dbt_zorder.table.optimize import optimize, request_from_marker
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.stats_relation import stats_table
 from dbt_zorder.table.verify import verify_table
@@ -28,6 +29,14 @@ def table(spark: SparkSession, database: str, request: pytest.FixtureRequest) ->
     spec = LayoutSpec(by=["id", "s"], files=2, partition_by=["p"] if request.param == "parted" else [])
     build(spark, spark.sql(QUERY), BuildRequest(name, spec, stats_columns=["d"]))
     return name
+
+
+def test_names_with_dots_in_structs_are_found_again(spark: SparkSession, database: str) -> None:
+    name = TableName(database, unique("t"))
+    rows = spark.sql("SELECT id, named_struct('a.b', CAST(id % 50 AS INT)) AS st FROM range(2000)")
+    build(spark, rows, BuildRequest(name, LayoutSpec(by=["st.`a.b`"], files=4)))
+    assert verify_table(spark, name).findings == []
+    assert optimize(spark, request_from_marker(spark, name), dry_run=False).files_after == 1
 
 
 def folder(spark: SparkSession, table: TableName) -> Path:
