@@ -11,6 +11,9 @@ from dbt_zorder.layout.plan import MOST_COLUMNS, are_weights, is_count
 from dbt_zorder.layout.sizing import parse_size
 from dbt_zorder.table.collect import MOST_HOURS, are_hours
 
+_MOST_IN_MEMORY = 512 << 20
+"""One column of Arrow's holds twice as much, and a guess may be wrong by a factor."""
+
 _RESERVED = {
     "location": "use location_root",
     "provider": "use file_format",
@@ -157,7 +160,7 @@ def memory(value: Any) -> int:
         found = parse_size(value)
     except ConfigError:
         found = None
-    if found is None:
+    if found is None or found > _MOST_IN_MEMORY:
         msg = "it must be 'never', a number of bytes from 1000, or a text like '64MB', at most 512 MB."
         raise ValueError(msg)
     return found

@@ -113,6 +113,7 @@ def test_right_values_are_taken(key: str, value: Any, attribute: str, wanted: An
         ("zorder_weights", [1, float("inf")], "2 positive numbers"),
         ("zorder_weights", "a", "2 positive numbers"),
         ("zorder_weights", {"bb": 2}, "'bb' is not in zorder_by. Did you mean 'b'?"),
+        ("zorder_in_memory", "1GB", "at most 512 MB"),
         ("zorder_bloom", 5, "a column name or a list"),
         ("zorder_bloom", ["x", "X"], "'X' is in it twice"),
         ("zorder_keep_versions", -1, "0 or more"),
