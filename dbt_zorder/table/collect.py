@@ -15,7 +15,7 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.table.files import delete_path, folders_with, has_client, list_folders
 from dbt_zorder.table.replaced import NOTE, note_replaced, replaced_at
-from dbt_zorder.table.tombstone import is_dying, raise_tombstone, take_away
+from dbt_zorder.table.tombstone import deletion_began, is_dying, raise_tombstone, take_away
 from dbt_zorder.table.version import (
     MARKER_DIRECTORY,
     TOMBSTONE,
@@ -133,7 +133,11 @@ def judge(
     by_name = {name: f"{root}/{name}" for root in roots for name in list_folders(spark, root)}
     paths = [by_name[name] for name in sorted(by_name, reverse=True)]
     markers = {path: read_marker(spark, path, dying=True) for path in paths if is_version(path.rsplit("/", 1)[-1])}
-    dying = {name: begun for root in roots for name, begun in folders_with(spark, root, TOMBSTONE).items()}
+    dying = {
+        name: deletion_began(spark, f"{root}/{name}") or seen
+        for root in roots
+        for name, seen in folders_with(spark, root, TOMBSTONE).items()
+    }
     bases = {marker.base for marker in markers.values() if marker}
     now = datetime.now(timezone.utc)
     kept = 0

@@ -20,6 +20,9 @@ from dbt_zorder.hadoop import open_path
 from dbt_zorder.jvm import class_named, has_jvm
 from dbt_zorder.sql import glob_escape
 
+_WHOLE_WHEN_CLOSED = {"s3a", "s3", "gs"}
+"""Object stores in which a file is there once it is closed, in place of what had its name; to rename one copies it."""
+
 
 def has_client(spark: SparkSession) -> bool:
     """Tell whether this session can list and delete folders."""
@@ -210,13 +213,20 @@ def write_text(spark: SparkSession, path: str, text: str) -> None:
     if here is not None and _has_folder(here, system, file.getParent()):
         _write_here(here, text)
         return
+    if str(system.getUri().getScheme()).lower() in _WHOLE_WHEN_CLOSED:
+        _write(system, open_path(spark, path)[1], text)
+        return
+    _write(system, file, text)
+    delete_path(spark, path)
+    move(spark, beside, path)
+
+
+def _write(system: Any, file: Any, text: str) -> None:
     stream = system.create(file, True)
     try:
         stream.write(bytearray(text.encode()))
     finally:
         stream.close()
-    delete_path(spark, path)
-    move(spark, beside, path)
 
 
 def _has_folder(place: Place, system: Any, folder: Any) -> bool:

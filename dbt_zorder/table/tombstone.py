@@ -10,10 +10,11 @@ import contextlib
 import json
 import secrets
 from dataclasses import asdict
+from datetime import datetime
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.table.files import delete_empty, delete_path, has_client, list_files, write_text
+from dbt_zorder.table.files import delete_empty, delete_path, has_client, list_files, write_text, written_at
 from dbt_zorder.table.lines import read_line
 from dbt_zorder.table.version import TOMBSTONE, read_marker
 
@@ -36,6 +37,16 @@ def take_away(spark: SparkSession, stone: str) -> None:
     delete_path(spark, stone)
     with contextlib.suppress(Exception):  # another deletion has its own there
         delete_empty(spark, stone.rpartition("/")[0])
+
+
+def deletion_began(spark: SparkSession, path: str) -> datetime | None:
+    """Return when the deletion of the version at ``path`` began, None if none has.
+
+    It is the time of a file: object stores have no folders, and give each the time of now.
+    """
+    folder = f"{path}/{TOMBSTONE}"
+    times = [written_at(spark, f"{folder}/{name}") for name in list_files(spark, folder)]
+    return min((time for time in times if time is not None), default=None)
 
 
 def is_dying(spark: SparkSession, path: str) -> bool:

@@ -20,6 +20,7 @@ from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.stats.listing import listed_files, local_file
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
+from dbt_zorder.table.journal import ready_entries
 from dbt_zorder.table.stats_relation import stats_table
 from dbt_zorder.table.version import version_of
 
@@ -104,6 +105,10 @@ def _compared(
         findings.append(f"The stats are of other columns than the table has: {exc}")
     except Exception as exc:
         findings.append(f"The table cannot be read: {in_one_line(exc)}")
+    findings += [
+        f"The batch {entry.name} is in the journal and not all in its place: the next run of the model completes it."
+        for entry in ready_entries(spark, location)
+    ]
     known = sum(row[2] for row in kept.values())
     if rows is not None and rows != known:
         findings.append(f"The table has {rows:,} rows, and its stats count {known:,}.")

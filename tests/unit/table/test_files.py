@@ -240,6 +240,36 @@ def test_a_file_that_was_copied_and_not_deleted_is_moved_all_the_same(
     assert (here.read_text(), there.read_text()) == ("others", "rows")
 
 
+class Bucket(Copying):
+    """One that has a file when it is closed."""
+
+    def getUri(self) -> Bucket:  # noqa: N802
+        return self
+
+    def getScheme(self) -> str:  # noqa: N802
+        return "s3a"
+
+    def rename(self, file: Any, place: Any) -> bool:
+        raise AssertionError
+
+
+def test_a_text_is_put_into_an_object_store_by_one_write(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = open_path
+
+    def bucket(session: SparkSession, path: str) -> tuple[Any, Any]:
+        system, file = opened(session, path)
+        return Bucket(system), file
+
+    monkeypatch.setattr(module, "open_path", bucket)
+    monkeypatch.setattr(module, "on_disk", lambda *_: None)
+    for text in ("first", "second"):
+        module.write_text(spark, str(tmp_path / "note"), text)
+        assert (tmp_path / "note").read_text() == text
+    assert [path.name for path in tmp_path.iterdir() if not path.name.endswith(".crc")] == ["note"]
+
+
 class Raced:
     """A file system that raises where the source of a renaming is gone; others return false."""
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import shutil
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.table import collect, lines, tombstone
 from dbt_zorder.table.collect import delete_version
-from dbt_zorder.table.tombstone import is_dying, raise_tombstone, take_away
+from dbt_zorder.table.tombstone import deletion_began, is_dying, raise_tombstone, take_away
 from dbt_zorder.table.version import MARKER_DIRECTORY, Marker, new_version, read_marker, versions_of, write_marker
 
 
@@ -70,3 +72,11 @@ def test_the_tombstone_goes_last_and_tells_what_the_marker_did(
     monkeypatch.undo()
     delete_version(spark, path)
     assert not version.exists()
+
+
+def test_a_deletion_began_when_its_first_tombstone_was_written(spark: SparkSession, version: Path) -> None:
+    path = str(version)
+    assert deletion_began(spark, path) is None
+    for number, stone in enumerate([raise_tombstone(spark, path), raise_tombstone(spark, path)]):
+        os.utime(stone.removeprefix("file:"), (1_700_000_000 + number, 1_700_000_000 + number))
+    assert deletion_began(spark, path) == datetime.fromtimestamp(1_700_000_000, timezone.utc)
