@@ -152,7 +152,7 @@ class ZorderAdapter(OperationsAdapter):
         """Build a snapshot's first version from its query, or the next one from the query of its changes."""
         with self._at_work_on(model, relation, sql):
             first = None if exists else self.connections.query(sql)
-            by = settings or snapshot_settings(model, first or self.connections.query(sql), columns)
+            by = settings or snapshot_settings(model, self.connections.query(sql) if first is None else first, columns)
             request = build_request(by, relation, model)
             if first is not None:
                 check_absent(self.session, request.table)

@@ -17,17 +17,10 @@ from sqlglot.tokens import TokenType  # type: ignore[attr-defined,unused-ignore]
 
 from dbt_zorder.jvm import class_named, items, jvm_of
 from dbt_zorder.pruning.catalyst import UnfitError, nodes
+from dbt_zorder.pruning.moment_texts import PATTERNS, has_moment
 
-_PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
 _BY_ORDER = frozenset({"AnyValue", "CollectList", "CollectSet", "First", "Last", "ListAgg", "Mode"})
 """Aggregates that Spark calls not deterministic because rows come in any order, as they do without pruning."""
-
-_CLOCK = r"\s*(?:now|today|tomorrow|yesterday|T?\d{1,2}:)"
-_CLOCK_TEXT = re.compile(rf"""['"]{_CLOCK}""", re.IGNORECASE)
-"""Begins a text that, as a date or a time, is another on another day."""
-
-_CLOCK_VALUE = re.compile(_CLOCK, re.IGNORECASE)
-_OF_TIME = frozenset({"date", "timestamp", "timestamp_ntz"})
 
 _COMMENT = r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n)*"
 _RAW = re.compile(r"""\br['"]""", re.IGNORECASE)
@@ -101,11 +94,8 @@ def day_of(spark: SparkSession, analyzed: Any, sql: str) -> str | None:
             if name not in _BY_ORDER:
                 msg = f"what {name} gives depends on which rows are read"
                 raise UnfitError(msg)
-    texts = [sql, *_definitions(spark, analyzed)]
     asked = set(_clocks(spark, analyzed))
-    # what a text means may stand in no text: of escapes, in functions, in views that are DataFrames
-    by_text = any(map(_CLOCK_TEXT.search, texts)) or any(map(_CLOCK_VALUE.match, _values(spark, analyzed)))
-    if by_text or _has_computed_time(spark, analyzed) or not asked <= {"CurrentDate"}:
+    if not asked <= {"CurrentDate"} or has_moment(spark, analyzed, sql):
         msg = f"it depends on the moment, or on the session: {', '.join(sorted(asked)) or 'by a text'}"
         raise UnfitError(msg)
     return today(spark) if asked else None
@@ -139,56 +129,5 @@ def _is_subquery(part: Any) -> bool:
 
 def _clocks(spark: SparkSession, plan: Any) -> Iterator[str]:
     """Yield the classes of those expressions that ask for the moment, the user or the place."""
-    current = class_named(jvm_of(spark), _PATTERNS).CURRENT_LIKE()
+    current = class_named(jvm_of(spark), PATTERNS).CURRENT_LIKE()
     return _origins(plan, lambda part: part.containsPattern(current)) if plan.containsPattern(current) else iter(())
-
-
-def _definitions(spark: SparkSession, plan: Any) -> Iterator[str]:
-    """Yield the SQL of the views and functions in a plan: of a typed literal in it there is but the value."""
-    for node, _ in nodes(plan):
-        kind = node.getClass().getSimpleName()
-        if kind == "View" and node.desc().viewText().isDefined():
-            yield str(node.desc().viewText().get())
-        elif kind == "SQLFunctionNode":
-            yield from _bodies(node.function())
-    for part in _parts(spark, plan, "LITERAL"):
-        if part.getClass().getSimpleName() == "SQLScalarFunction":
-            yield from _bodies(part.function())
-
-
-def _bodies(function: Any) -> Iterator[str]:
-    return (str(text.get()) for text in (function.exprText(), function.queryText()) if text.isDefined())
-
-
-def _values(spark: SparkSession, plan: Any) -> Iterator[str]:
-    """Yield the texts among the literals of a plan, as Spark has read them."""
-    for part in _parts(spark, plan, "LITERAL"):
-        if part.getClass().getSimpleName() == "Literal" and _is_text(part) and part.value() is not None:
-            yield str(part.value().toString())
-
-
-def _has_computed_time(spark: SparkSession, plan: Any) -> bool:
-    """Tell whether a text becomes a date or a time that is no literal, and of no column: who knows what it says."""
-    return any(
-        part.getClass().getSimpleName() == "Cast"
-        and str(part.dataType().typeName()) in _OF_TIME
-        and _is_text(part.child())
-        and part.child().getClass().getSimpleName() != "Literal"
-        and part.child().references().isEmpty()
-        for part in _parts(spark, plan, "CAST")
-    )
-
-
-def _is_text(part: Any) -> bool:
-    return str(part.dataType().typeName()).startswith(("string", "char", "varchar"))
-
-
-def _parts(spark: SparkSession, plan: Any, pattern: str) -> Iterator[Any]:
-    """Yield the expressions of a plan that have a pattern of Spark's in them, or are it."""
-    wanted = getattr(class_named(jvm_of(spark), _PATTERNS), pattern)()
-    waiting = [part for node, _ in nodes(plan) for part in items(node.expressions())]
-    while waiting:
-        part = waiting.pop()
-        if part.containsPattern(wanted):
-            yield part
-            waiting += items(part.children())
