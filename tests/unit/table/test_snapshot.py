@@ -153,7 +153,7 @@ def test_a_table_that_changes_meanwhile_is_kept(
 def test_another_format_is_refused(spark: SparkSession, database: str) -> None:
     table = TableName(database, unique("orc"))
     spark.sql(f"CREATE TABLE {table.sql} (id int, v string, until date, scd string) USING orc")
-    with pytest.raises(ZorderError, match="is a orc table, and this snapshot is kept in Parquet"):
+    with pytest.raises(ZorderError, match="is a table in orc, and this snapshot is kept in Parquet"):
         take_snapshot(spark, query(spark), BuildRequest(table, LayoutSpec(by=("id",))), NAMES)
 
 
