@@ -69,8 +69,8 @@ def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names:
     info = describe(spark, request.table)
     if info is None or info.provider != "parquet":
         msg = (
-            f"{request.table} is {f'a table in {info.provider}' if info else 'not there'}, and this snapshot is kept in "
-            "Parquet: set the table's file_format in the snapshot's config, or move the table away."
+            f"{request.table} is {f'a table in {info.provider}' if info else 'not there'}, and this snapshot is kept "
+            "in Parquet: set the table's file_format in the snapshot's config, or move the table away."
         )
         raise ZorderError(msg)
     existing = spark.table(request.table.sql)
