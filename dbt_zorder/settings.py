@@ -34,6 +34,9 @@ DATETIME_TO_STRING = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
 REDACTED = "(redacted)"
 """Stands in the value of a setting or a property that Spark hides, behind asterisks."""
 
+_asides: WeakKeyDictionary[SparkSession, dict[tuple[str, ...], SparkSession]] = WeakKeyDictionary()
+"""Further sessions of Spark Connect servers, by the settings that they have of their own."""
+
 
 def is_on(spark: SparkSession, key: str) -> bool:
     """Tell whether a setting is on; one that is not set is off."""
@@ -43,9 +46,6 @@ def is_on(spark: SparkSession, key: str) -> bool:
 def open_files(spark: SparkSession) -> int:
     """Return how many files a task keeps open that writes partitions as they come; at 0 Spark sorts by them first."""
     return int(spark.conf.get("spark.sql.maxConcurrentOutputFileWriters", "0") or 0)
-
-
-_asides: WeakKeyDictionary[SparkSession, dict[tuple[str, ...], SparkSession]] = WeakKeyDictionary()
 
 
 @contextlib.contextmanager
@@ -82,11 +82,15 @@ def session_aside(spark: SparkSession, values: Mapping[str, str]) -> SparkSessio
     except Exception as exc:
         _LOG.debug("there is no other session beside this one: %s", in_one_line(exc))
         return None
-    theirs = set_settings(aside)
-    for key, value in {**set_settings(spark), **values}.items():
-        if theirs.get(key) != value:
-            with contextlib.suppress(Exception):  # a static one is the same in every session
-                aside.conf.set(key, value)
+    theirs, wanted = set_settings(aside), {**set_settings(spark), **values}
+    for key in {**theirs, **wanted}:
+        if theirs.get(key) == wanted.get(key):
+            continue
+        with contextlib.suppress(Exception):  # a static one is the same in every session
+            if key in wanted:
+                aside.conf.set(key, wanted[key])
+            else:
+                aside.conf.unset(key)
     aside.catalog.setCurrentCatalog(spark.catalog.currentCatalog())
     # a new session makes itself the one that rdd.toDF() uses
     patch = getattr(pyspark.sql.session, "_monkey_patch_RDD", None)
