@@ -27,13 +27,16 @@ def _may_share(one: str, other: str) -> bool:
 
 
 def _host(location: str) -> str:
-    match = _URI.fullmatch(location)
-    authority = (match and match["authority"]) or ""
-    return authority.partition(":")[0].lower()  # a default port may be left out
+    return _part(location, "authority").partition(":")[0].lower()  # a default port may be left out
 
 
 def _paths(location: str) -> set[str]:
     """Return a location's path as it stands, and as it is where special characters are encoded."""
-    match = _URI.fullmatch(location)
-    path = posixpath.normpath("/" + (match["path"] if match else location).strip("/"))
+    path = posixpath.normpath("/" + _part(location, "path").strip("/"))
     return {path, unquote(path)}
+
+
+def _part(location: str, name: str) -> str:
+    match = _URI.fullmatch(location)
+    assert match is not None  # any text has a path
+    return match[name] or ""

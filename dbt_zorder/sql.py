@@ -1,4 +1,4 @@
-"""SQL text for Spark: quoting of names and strings, and types as DDL."""
+"""SQL text for Spark: names and strings in quotes, constants, and what stands between words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 _SPECIAL = re.compile(r"[\\'$\x00-\x1f\x7f]")
+
+BLANK = r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n)*"
+"""Pattern of what may stand between two words: blanks and comments."""
 
 
 def quote_name(*parts: str) -> str:

@@ -20,8 +20,9 @@ from dbt_zorder.adapter.credentials import ZorderCredentials
 from dbt_zorder.adapter.logs import forward_logs
 from dbt_zorder.adapter.spark_errors import told
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.sql import BLANK
 
-_QUERY = re.compile(r"\A(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n|\()*(?:select|with|values|from)\b", re.IGNORECASE)
+_QUERY = re.compile(rf"\A{BLANK}(?:\({BLANK})*(?:select|with|values|from)\b", re.IGNORECASE)
 
 
 class ZorderConnectionManager(SparkConnectionManager):

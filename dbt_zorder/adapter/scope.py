@@ -11,9 +11,10 @@ from contextlib import ExitStack
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.settings import SESSION_ZONE, session_aside, set_settings
+from dbt_zorder.sql import BLANK
 
 _SET = re.compile(
-    r"\A(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n)*"
+    rf"\A{BLANK}"
     r"(?:RESET\s+(?P<reset>[\w.:-]+)|SET\s+(?:(?P<zone>TIME\s+ZONE)\b|(?P<key>`[^`]+`|[\w.:-]+)\s*=))",
     re.IGNORECASE | re.DOTALL,
 )

@@ -12,7 +12,7 @@ from dbt_zorder.layout.sizing import parse_size
 from dbt_zorder.table.collect import MOST_HOURS, are_hours
 
 _MOST_IN_MEMORY = 512 << 20
-"""One column of Arrow's holds twice as much, and a guess may be wrong by a factor."""
+"""A column of Arrow's holds four times as much, and what rows weigh is a guess; see ``layout.few``."""
 
 _RESERVED = {
     "location": "use location_root",

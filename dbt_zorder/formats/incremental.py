@@ -191,17 +191,16 @@ def _laid_out(
 
     A batch that replaces partitions makes them as a build would. None if there is nothing to add.
     """
-    if not batch.overwrite and held.count_kept() == 0:
+    counted = None if batch.overwrite else held.count_kept()
+    if counted == 0:
         return None
     standing = known_format(spark, request)
     spec, built = request.spec, standing.built
     if not batch.overwrite:
         files = None
         if spec.files is not None:
-            counted = held.count_kept()
-            rows_of_batch = held.rows.count() if counted is None else counted
-            partitioned = bool(spec.partition_by)
-            files = files_of_batch(spec, built, standing.size[1], rows_of_batch, partitioned=partitioned)
+            counted = held.rows.count() if counted is None else counted
+            files = files_of_batch(spec, built, standing.size[1], counted, partitioned=bool(spec.partition_by))
         size = file_bytes(spec, built, built.bytes)
         spec = replace(spec, files=files, file_size=spec.file_size if files is not None else size)
     layout = plan_layout(held.rows, measured(spark, spec, rows, info, request, standing.files))

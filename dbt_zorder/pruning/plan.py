@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -38,10 +38,6 @@ _METADATA = "_metadata"
 VARIABLE = "${"
 SUBSTITUTED = "Spark replaces ${...} in the predicate by a setting's value, which may be another when the query runs"
 _HIDES = "this session has a function {}() of its own, which hides Spark's"
-_MOST_SAID = 1_000
-"""Of these a process remembers that they were said."""
-
-_said: OrderedDict[tuple[str, str], None] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -245,12 +241,12 @@ def _full(plan: Plan, reason: str) -> Plan:
 
 
 def _say_once(plan: Plan, message: str) -> None:
-    key = (plan.facts.sql, message)
-    if key not in _said:
-        _said[key] = None
-        if len(_said) > _MOST_SAID:
-            _said.popitem(last=False)
-        log.log(plan.level, "%s: %s", plan.facts.sql, message)
+    _say(plan.level, plan.facts.sql, message)
+
+
+@lru_cache(maxsize=1_000)  # of so many a process remembers that they were said
+def _say(level: int, table: str, message: str) -> None:
+    log.log(level, "%s: %s", table, message)
 
 
 def _with(plan: Plan, **changes: object) -> Plan:

@@ -18,11 +18,11 @@ from sqlglot.tokens import TokenType  # type: ignore[attr-defined,unused-ignore]
 from dbt_zorder.jvm import class_named, items, jvm_of
 from dbt_zorder.pruning.catalyst import UnfitError, nodes
 from dbt_zorder.pruning.moment_texts import PATTERNS, has_moment
+from dbt_zorder.sql import BLANK
 
 _BY_ORDER = frozenset({"AnyValue", "CollectList", "CollectSet", "First", "Last", "ListAgg", "Mode"})
 """Aggregates that Spark calls not deterministic because rows come in any order, as they do without pruning."""
 
-_COMMENT = r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n)*"
 _RAW = re.compile(r"""\br['"]""", re.IGNORECASE)
 """Begins a text in which a backslash is one, of whose end sqlglot may think otherwise."""
 
@@ -50,7 +50,7 @@ def names_whole(sql: str, table: str) -> bool:
     name = rf"`?{re.escape(table)}`?"
     if any(re.search(rf"\.\s*{name}(?!\w)", hint[1], re.IGNORECASE) for hint in _HINT.finditer(sql)):
         return True
-    if not re.search(rf"\.{_COMMENT}{name}{_COMMENT}\.", sql, re.IGNORECASE | re.DOTALL):
+    if not re.search(rf"\.{BLANK}{name}{BLANK}\.", sql, re.IGNORECASE | re.DOTALL):
         return False
     # dbt's own comment before each statement names the project, which may be called as the table is
     words = _words(sql)

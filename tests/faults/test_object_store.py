@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.hadoop import open_path
 from dbt_zorder.stats.schema import STATS_DIRECTORY
-from dbt_zorder.table import files as module
 from dbt_zorder.table.journal import Plan, carry_out, leave_entry, make_ready, open_entry, recover_journal
+from tests.unit.table.systems import System, opened_as
 
 PLAN = Plan(
     ["p=1/new.parquet", "p=2/new.parquet"], ["p=1/old.parquet", "p=2/old.parquet"], ["new.stats"], ["old.stats"]
@@ -23,14 +23,12 @@ class StruckError(Exception):
     """The process ends here."""
 
 
-class Store:
+class Store(System):
     """This machine's disk as an object store, which fails from the n-th change on."""
 
     def __init__(self, system: Any, left: list[int]) -> None:
-        self.system, self.left = system, left
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.system, name)
+        super().__init__(system)
+        self.left = left
 
     def change(self) -> None:
         self.left[0] -= 1
@@ -76,12 +74,7 @@ def test_what_is_cut_short_at_any_step_the_next_run_completes(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = [0]
-
-    def opened(session: SparkSession, path: str) -> tuple[Any, Any]:
-        system, place = open_path(session, path)
-        return Store(system, left), place
-
-    monkeypatch.setattr(module, "open_path", opened)
+    opened_as(monkeypatch, partial(Store, left=left))
     steps = 0
     while True:
         root = tmp_path / str(steps)

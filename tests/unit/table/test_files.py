@@ -13,7 +13,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.disk import Place, on_disk
-from dbt_zorder.hadoop import open_path
 from dbt_zorder.table import files as module
 from dbt_zorder.table.files import (
     delete_path,
@@ -25,6 +24,7 @@ from dbt_zorder.table.files import (
     read_text,
     write_text,
 )
+from tests.unit.table.systems import System, opened_as
 
 
 def test_folders_are_listed_and_deleted(spark: SparkSession, tmp_path: Path) -> None:
@@ -155,14 +155,8 @@ def test_folders_of_a_text_have_the_rights_that_hadoop_gives(spark: SparkSession
     assert rights == [0o755] * name.count("/") + [0o700]
 
 
-class Refusing:
+class Refusing(System):
     """A file system that says by its answer alone that it cannot delete."""
-
-    def __init__(self, system: Any) -> None:
-        self.system = system
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.system, name)
 
     def delete(self, path: Any, recursive: bool) -> bool:
         return False
@@ -172,13 +166,7 @@ def test_what_cannot_be_deleted_is_an_error(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").write_text("x")
-    opened = open_path
-
-    def refusing(session: SparkSession, path: str) -> tuple[Any, Any]:
-        system, folder = opened(session, path)
-        return Refusing(system), folder
-
-    monkeypatch.setattr(module, "open_path", refusing)
+    opened_as(monkeypatch, Refusing)
     for last in ((), ("b",)):
         with pytest.raises(OSError, match="could not be deleted"):
             delete_path(spark, str(tmp_path), last)
@@ -204,14 +192,8 @@ def test_entries_that_go_last_go_in_their_order(
     assert not (tmp_path / "v").exists()
 
 
-class Copying:
+class Copying(System):
     """An object store, which copies and deletes to rename, and refuses to rename over what is there."""
-
-    def __init__(self, system: Any) -> None:
-        self.system = system
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.system, name)
 
     def rename(self, file: Any, place: Any) -> bool:
         if self.system.exists(place):
@@ -223,13 +205,7 @@ def test_a_file_that_was_copied_and_not_deleted_is_moved_all_the_same(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
-    opened = open_path
-
-    def copying(session: SparkSession, path: str) -> tuple[Any, Any]:
-        system, folder = opened(session, path)
-        return Copying(system), folder
-
-    monkeypatch.setattr(module, "open_path", copying)
+    opened_as(monkeypatch, Copying)
     here.write_text("rows")
     there.write_text("rows")
     assert module.move(spark, str(here), str(there))
@@ -256,13 +232,7 @@ class Bucket(Copying):
 def test_a_text_is_put_into_an_object_store_by_one_write(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = open_path
-
-    def bucket(session: SparkSession, path: str) -> tuple[Any, Any]:
-        system, file = opened(session, path)
-        return Bucket(system), file
-
-    monkeypatch.setattr(module, "open_path", bucket)
+    opened_as(monkeypatch, Bucket)
     monkeypatch.setattr(module, "on_disk", lambda *_: None)
     for text in ("first", "second"):
         module.write_text(spark, str(tmp_path / "note"), text)
@@ -270,14 +240,12 @@ def test_a_text_is_put_into_an_object_store_by_one_write(
     assert [path.name for path in tmp_path.iterdir() if not path.name.endswith(".crc")] == ["note"]
 
 
-class Raced:
+class Raced(System):
     """A file system that raises where the source of a renaming is gone; others return false."""
 
     def __init__(self, system: Any, *, moved: bool) -> None:
-        self.system, self.moved = system, moved
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.system, name)
+        super().__init__(system)
+        self.moved = moved
 
     def rename(self, file: Any, place: Any) -> bool:
         if self.moved:
@@ -291,13 +259,7 @@ def test_a_file_that_another_process_moves_just_then_is_moved(
 ) -> None:
     here, there = tmp_path / "here", tmp_path / "folder" / "there"
     here.write_text("x")
-    opened = open_path
-
-    def raced(session: SparkSession, path: str) -> tuple[Any, Any]:
-        system, folder = opened(session, path)
-        return Raced(system, moved=moved), folder
-
-    monkeypatch.setattr(module, "open_path", raced)
+    opened_as(monkeypatch, partial(Raced, moved=moved))
     with contextlib.nullcontext() if moved else pytest.raises(FileNotFoundError):
         assert not module.move(spark, str(here), str(there))
     assert (here.exists(), there.exists()) == (not moved, moved)
