@@ -1,52 +1,91 @@
-"""Small tables, laid out by Spark and in this process, beside ORDER BY: ``python -m bench.in_memory``.
+"""Tables that are laid out by Spark and in this process, beside ORDER BY: ``python -m bench.in_memory``.
 
 From query to table in the catalog, as ``dbt run`` builds it the first time. Each build has its columns in another order
-and draws another sample, so that none finds its code compiled by the one before. A table that is no smaller than what
-may be held is laid out by Spark either way.
+and draws another sample, so that none finds its code compiled by the one before. A case of ``grouped`` rows is a query
+with an aggregate, which is not run twice.
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 from rich.console import Console
 from rich.table import Table
 
 from bench.contenders import OUTPUT
-from bench.datasets import MILLION, fresh, ordered
-from bench.figures import keep_figures
-from bench.kernel_time import RESULTS, sized
+from bench.datasets import MILLION, fact, fresh, kept, ordered
+from bench.figures import figures_beside, keep_figures
+from bench.kernel_time import FACT_KEYS, RESULTS, sized
 from bench.measure import SETTINGS, Meter
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.build import build
 from dbt_zorder.table.remove import drop_table
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.request import IN_MEMORY, BuildRequest
 
-CASES = (
-    (0.001, 9, 2, 1),
-    (0.02, 9, 2, 1),
-    (0.1, 9, 2, 4),
-    (0.3, 9, 2, 16),
-    (0.3, 9, 4, 16),
-    (1.0, 9, 2, 16),
-    (1.0, 9, 2, 1),
-    (2.0, 9, 2, 16),
-    (3.0, 9, 2, 16),
-    (0.01, 300, 4, 4),
-    (0.03, 60, 4, 16),
-    (0.25, 60, 2, 16),
-)
-"""Million rows, columns, keys and files."""
+
+@dataclass(frozen=True)
+class Case:
+    """A table: million rows, columns, keys and files; ``grouped`` if its query has an aggregate."""
+
+    millions: float
+    columns: int
+    keys: int
+    files: int
+    grouped: bool = False
+
+
+SETS = {
+    "small": [
+        Case(0.001, 9, 2, 1),
+        Case(0.02, 9, 2, 1),
+        Case(0.1, 9, 2, 4),
+        Case(0.3, 9, 2, 16),
+        Case(0.3, 9, 4, 16),
+        Case(1.0, 9, 2, 16),
+        Case(1.0, 9, 2, 1),
+    ],
+    "large": [
+        Case(3.0, 9, 2, 16),
+        Case(3.0, 9, 2, 500),
+        Case(10.0, 9, 2, 16),
+        Case(10.0, 9, 4, 16),
+        Case(5.0, 23, 2, 16),
+        Case(5.0, 23, 4, 16),
+    ],
+    "wide": [
+        Case(0.03, 60, 4, 16),
+        Case(0.25, 60, 2, 16),
+        Case(0.1, 150, 4, 16),
+        Case(0.01, 300, 4, 4),
+        Case(0.05, 300, 4, 16),
+    ],
+    "grouped": [Case(0.02, 9, 2, 1, True), Case(0.3, 9, 2, 16, True), Case(3.0, 9, 2, 16, True)],
+}
 
 SCHEMA = "in_memory"
-MOST = 1 << 30
-"""Of memory: more than the default, to see from where on it is no gain."""
+NAMES = ("rows", "columns", "keys", "files", "query")
+
+
+def rows_of(spark: SparkSession, case: Case, scale: float) -> tuple[DataFrame, list[str]]:
+    """Return the query of a case, and its keys."""
+    rows = int(case.millions * MILLION * scale)
+    if case.columns == 23:
+        return kept(spark, f"fact_{rows}", lambda: fact(spark, rows)), FACT_KEYS[: case.keys]
+    return sized(spark, rows, case.columns, case.keys)
+
+
+def grouped(df: DataFrame) -> DataFrame:
+    """Return the same rows by a query with an aggregate."""
+    return df.groupBy("id").agg(*(f.max(name).alias(name) for name in df.columns if name != "id"))
 
 
 def main() -> None:
@@ -54,6 +93,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="of the rows")
+    parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     spark = open_session({"spark.driver.memory": "9g", **SETTINGS}, str(OUTPUT / "session_in_memory"))
@@ -67,24 +107,33 @@ def main() -> None:
         made.append(TableName(SCHEMA, f"in_memory_{len(made)}"))
         return made[-1]
 
-    def order(df: DataFrame, keys: list[str], files: int) -> None:
-        ordered(fresh(df, next(builds)), files, keys).write.saveAsTable(new_table().sql)
+    def query(df: DataFrame, case: Case) -> DataFrame:
+        found = fresh(df, next(builds))
+        return grouped(found) if case.grouped else found
 
-    def cluster(df: DataFrame, keys: list[str], files: int, in_memory: int) -> None:
-        spec = LayoutSpec(by=keys, files=files, seed=next(seeds))
-        build(spark, fresh(df, next(builds)), BuildRequest(new_table(), spec, in_memory=in_memory))
+    def copy(df: DataFrame, case: Case) -> None:
+        query(df, case).write.saveAsTable(new_table().sql)
 
-    headings = [f"{way}: {measure}" for measure in ("wall", "CPU", "memory") for way in ("Spark", "here")]
+    def order(df: DataFrame, case: Case, keys: list[str]) -> None:
+        ordered(query(df, case), case.files, keys).write.saveAsTable(new_table().sql)
+
+    def cluster(df: DataFrame, case: Case, keys: list[str], in_memory: int) -> None:
+        spec = LayoutSpec(by=keys, files=case.files, seed=next(seeds))
+        build(spark, query(df, case), BuildRequest(new_table(), spec, in_memory=in_memory))
+
+    ways = {"spark": 0, "here": IN_MEMORY}
+    headings = [f"{way}: {measure}" for measure in ("wall", "CPU", "extra", "memory") for way in ways]
     table = Table("table", "keys", "files", *headings, title="/ ORDER BY")
-    lines = []
-    for millions, columns, number, files in CASES:
-        rows = int(millions * MILLION * arguments.scale)
-        df, keys = sized(spark, rows, columns, number)
-        ways = {"spark": 0, "here": MOST}
+    figures = arguments.out / "in_memory.csv"
+    lines: list[dict[str, Any]] = []
+    done: list[tuple[str, ...]] = []
+    for case in [case for name in arguments.sets for case in SETS[name]]:
+        df, keys = rows_of(spark, case, arguments.scale)
         costs = meter.in_turn(
             {
-                "order": partial(order, df, keys, files),
-                **{way: partial(cluster, df, keys, files, most) for way, most in ways.items()},
+                "copy": partial(copy, df, case),
+                "order": partial(order, df, case, keys),
+                **{way: partial(cluster, df, case, keys, most) for way, most in ways.items()},
             },
             arguments.repeats,
         )
@@ -92,26 +141,23 @@ def main() -> None:
             if not drop_table(spark, name):
                 spark.sql(f"DROP TABLE IF EXISTS {name.sql}")
         made.clear()
+        rows = int(case.millions * MILLION * arguments.scale)
+        told = (f"{rows}", f"{case.columns}", f"{case.keys}", f"{case.files}", "grouped" if case.grouped else "scan")
+        done.append(told)
         for way, cost in costs.items():
-            lines.append(
-                {
-                    "rows": rows,
-                    "columns": columns,
-                    "keys": number,
-                    "files": files,
-                    "way": way,
-                    "wall_seconds": round(cost.wall, 2),
-                    "cpu_seconds": round(cost.cpu, 2),
-                    "peak_bytes": cost.peak,
-                }
-            )
-        base = costs["order"]
-        ratios = [getattr(costs[way], name) / getattr(base, name) for name in ("wall", "cpu", "peak") for way in ways]
-        told = [f"{rows:,} x {columns}", str(number), str(files), *(f"{ratio:.2f}" for ratio in ratios)]
-        table.add_row(*told)
-        Console().print(*told)
-        keep_figures(lines, arguments.out / "in_memory.csv")
-    Console(width=120).print(table)
+            measured = (("wall_seconds", cost.wall), ("cpu_seconds", cost.cpu))
+            figures_of = {name: round(value, 2) for name, value in measured}
+            lines.append({**dict(zip(NAMES, told, strict=True)), "way": way, **figures_of, "peak_bytes": cost.peak})
+        plain, base = costs["copy"], costs["order"]
+        found = [costs[way] for way in ways]
+        ratios = [cost.wall / base.wall for cost in found] + [cost.cpu / base.cpu for cost in found]
+        ratios += [(cost.cpu - plain.cpu) / (base.cpu - plain.cpu) for cost in found]
+        ratios += [cost.peak / base.peak for cost in found]
+        shown = [f"{rows:,} x {told[1]} {told[4]}", told[2], told[3], *(f"{ratio:.2f}" for ratio in ratios)]
+        table.add_row(*shown)
+        Console(width=140).print(*shown)
+        keep_figures([*figures_beside(figures, NAMES, done), *lines], figures)
+    Console(width=140).print(table)
 
 
 if __name__ == "__main__":

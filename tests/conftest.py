@@ -66,7 +66,7 @@ SHARES = {
     "tests/unit/table/test_aside.py": 3,
     "tests/unit/table/test_build.py": 7,
     "tests/unit/table/test_build_columns.py": 6,
-    "tests/unit/table/test_held_rows.py": 4,
+    "tests/unit/table/test_holding.py": 4,
     "tests/unit/table/test_incremental.py": 2,
     "tests/unit/table/test_pilot.py": 3,
     "tests/unit/table/test_remove.py": 3,

@@ -53,8 +53,9 @@ class _Watch:
         self._started = self._phase_started = time.monotonic()
 
     def begin(self, phase: str) -> None:
-        """Take note of a phase."""
-        self._phase, self._phase_started = phase, time.monotonic()
+        """Take note of a phase, or that one goes on."""
+        if phase != self._phase:
+            self._phase, self._phase_started = phase, time.monotonic()
 
     def run(self, tasks: Callable[[], Tasks]) -> None:
         """Log a line now and then until the block has ended."""

@@ -22,6 +22,7 @@ from dbt_zorder.adapter.remote import connect, has_left, shown
 from dbt_zorder.adapter.spark_errors import short_message
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.jvm import has_jvm
+from dbt_zorder.memory import memory_here
 from dbt_zorder.spark_message import full_text
 
 SESSION_DIRECTORY = ".spark_zorder"
@@ -52,9 +53,6 @@ METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _HIVE_WAREHOUSE = "spark.hadoop.hive.metastore.warehouse.dir"
 _RETRIES = "spark.hadoop.hive.hmshandler.retry.interval"
-
-_CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-"""Bytes that a container may take, by both versions of Linux's control groups."""
 
 _LOG = logging.getLogger("dbt_zorder")
 _LOG4J = Path(__file__).with_name("log4j2.properties")
@@ -267,11 +265,7 @@ def _java_option(text: str) -> str:
 
 def _driver_memory() -> str:
     """Return half of the memory that there is, between 1 and 4 GB: Spark's own 1 GB is too little to sort in."""
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError, AttributeError):
+    total = memory_here()
+    if total is None:
         return "1g"
-    for limit in _CONTAINER_LIMITS:
-        with contextlib.suppress(OSError, ValueError):  # no container, or "max"
-            total = min(total, int(limit.read_text()))
     return f"{max(1, min(4, total // 2 // 2**30))}g"

@@ -32,21 +32,15 @@ _MOST_FOLDERS = 20_000
 
 
 @dataclass(frozen=True)
-class Fetched:
-    """The rows of a query.
+class FetchedKeys:
+    """What rows are placed by, of all rows of a query.
 
     Attributes:
-        rows: with the query's columns but those that part the table, every one of them nullable, in one chunk.
         keys: one column a key, as ``Key.expression`` gives it, text as bytes; behind them ``p``, the hash of each row's
             partition, if the table has any.
-        folders: of the partitions, as Spark names them: ``day=2024-01-01/shop=7``; an empty name if there are none.
-        folder_of: shape (rows,): the number of each row's folder.
     """
 
-    rows: pa.Table
     keys: pa.Table
-    folders: Sequence[str]
-    folder_of: npt.NDArray[np.int32]
 
     @property
     def sampled(self) -> pa.Table:
@@ -56,6 +50,26 @@ class Fetched:
             if pa.types.is_binary(column.type) and (pc.max(pc.binary_length(column)).as_py() or 0) > SAMPLE_BYTES:
                 found = found.set_column(place, found.field(place), pc.binary_slice(column, 0, SAMPLE_BYTES))
         return found
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return int(self.keys.num_rows)
+
+
+@dataclass(frozen=True)
+class Fetched(FetchedKeys):
+    """The rows of a query.
+
+    Attributes:
+        rows: with the query's columns but those that part the table, every one of them nullable, in one chunk.
+        folders: of the partitions, as Spark names them: ``day=2024-01-01/shop=7``; an empty name if there are none.
+        folder_of: shape (rows,): the number of each row's folder.
+    """
+
+    rows: pa.Table
+    folders: Sequence[str]
+    folder_of: npt.NDArray[np.int32]
 
     @property
     def count(self) -> int:
@@ -87,8 +101,7 @@ def fetch(
     """
     width = width_of(df.schema)
     assert width
-    wanted, behind, asked = ["*"], [f"CAST({part.sql} AS STRING)" for part in partition_by], df
-    behind += [partition_hash([part.sql for part in partition_by])] if partition_by else []
+    wanted, behind, asked = ["*"], partition_sql(partition_by), df
     if rows is None:
         partitions = max(1, partitions_of(df))
         share, budget = most_bytes // width // partitions, SLACK * most_bytes // partitions
@@ -115,12 +128,13 @@ def fetch(
     by_name = {
         name: _plain_text(column).combine_chunks() for name, column in zip(df.columns, found.columns, strict=False)
     }
-    sampled = {f"k{n}": key_here(by_name[key.column.name], key) for n, key in enumerate(keys)}
+    placed_by = {f"k{n}": key_here(by_name[key.column.name], key) for n, key in enumerate(keys)}
     folders, folder_of = [""], np.zeros(found.num_rows, dtype=np.int32)
     if partition_by:
-        texts, sampled["p"] = extras[: len(partition_by)], extras[len(partition_by)].combine_chunks()
+        texts, placed_by["p"] = extras[: len(partition_by)], extras[len(partition_by)].combine_chunks()
         try:
-            folders, folder_of = _folders(df.sparkSession, [column.name for column in partition_by], texts)
+            distinct, folder_of = distinct_partitions(texts, _MOST_FOLDERS)
+            folders = folder_names(df.sparkSession, [column.name for column in partition_by], distinct)
         except Exception as exc:  # bytes that are no text, or another version of Spark
             _LOG.debug("Spark names the folders of partitions: %s", in_one_line(exc))
             return None
@@ -128,15 +142,21 @@ def fetch(
             _LOG.debug("there are more than %d partitions", _MOST_FOLDERS)
             return None
     data = {name: column for name, column in by_name.items() if name not in {part.name for part in partition_by}}
-    return Fetched(pa.table(data), pa.table(sampled), folders, folder_of)
+    return Fetched(pa.table(placed_by), pa.table(data), folders, folder_of)
 
 
-def _folders(
-    spark: SparkSession, names: Sequence[str], texts: Sequence[pa.ChunkedArray]
-) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """Return the folders of some partitions, and the number of each row's: by their values, of which no two are one.
+def partition_sql(partition_by: Sequence[ResolvedColumn]) -> list[str]:
+    """Return SQL text of what tells a row's partition: its values as text, and a hash of them."""
+    texts = [f"CAST({part.sql} AS STRING)" for part in partition_by]
+    return [*texts, partition_hash([part.sql for part in partition_by])] if partition_by else []
 
-    None at all where they are too many.
+
+def distinct_partitions(
+    texts: Sequence[pa.ChunkedArray], most: int
+) -> tuple[list[tuple[str | None, ...]], npt.NDArray[np.int32]]:
+    """Return the values of some partitions, and the number of each row's: by their values, of which no two are one.
+
+    None at all where they are more than ``most``.
     """
     distinct: list[list[str | None]] = []
     of_column: list[npt.NDArray[np.int32]] = []
@@ -147,18 +167,20 @@ def _folders(
         codes = pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)
         # numbered anew after each column, so that they stay below the number of rows
         together = np.unique(together * len(distinct[-1]) + codes, return_inverse=True)[1].reshape(-1)
-        if len(together) and together.max() >= _MOST_FOLDERS:
+        if len(together) and together.max() >= most:
             return [], np.zeros(0, dtype=np.int32)
         of_column.append(codes)
     _, first = np.unique(together, return_index=True)
-    named = class_named(spark._jvm, "org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils").getPartitionPathString
-    folders = [
-        "/".join(
-            named(name, values[codes[row]]) for name, values, codes in zip(names, distinct, of_column, strict=True)
-        )
-        for row in first.tolist()
+    found = [
+        tuple(values[codes[row]] for values, codes in zip(distinct, of_column, strict=True)) for row in first.tolist()
     ]
-    return folders, together.astype(np.int32)
+    return found, together.astype(np.int32)
+
+
+def folder_names(spark: SparkSession, names: Sequence[str], partitions: Sequence[tuple[str | None, ...]]) -> list[str]:
+    """Return the folders of some partitions, as Spark names them."""
+    named = class_named(spark._jvm, "org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils").getPartitionPathString
+    return ["/".join(named(name, value) for name, value in zip(names, one, strict=True)) for one in partitions]
 
 
 def key_here(values: pa.Array, key: Key) -> pa.Array:

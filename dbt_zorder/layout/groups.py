@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.layout.descent import Names, add_node
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.placing import cells_of
+from dbt_zorder.layout.placing import Placing
 from dbt_zorder.layout.sizing import SPLIT_ABOVE
 from dbt_zorder.layout.small import fetch_few
 
@@ -105,10 +105,10 @@ def count_cells(
 
 
 def count_held(keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64] | None:
-    """Do what ``count_cells`` does, of the keys of rows that are here, see ``Fetched``."""
+    """Do what ``count_cells`` does, of the keys of rows that are here, see ``FetchedKeys``."""
     if layout.partition_columns and not np.isin(keys["p"].to_numpy(), layout.partition_hashes).all():
         return None
-    return np.bincount(cells_of(keys, layout), minlength=layout.trees << len(layout.levels))
+    return np.bincount(Placing.by(layout).cells(keys), minlength=layout.trees << len(layout.levels))
 
 
 def group_cells(counts: npt.NDArray[np.int64], trees: int, file_rows: float) -> tuple[npt.NDArray[np.int32], float]:

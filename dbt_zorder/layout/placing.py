@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +26,7 @@ _PART_ROWS = 1 << 17
 """For fewer, a thread more is no gain."""
 _DIGIT = 16
 """Bits."""
+_TELLING_ROWS = 1000
 
 
 def placeable(layout: Layout) -> bool:
@@ -32,31 +34,89 @@ def placeable(layout: Layout) -> bool:
     return layout.curve is None or (layout.curve.curve == "linear" and not layout.curve.cuts_files)
 
 
-def cells_of(keys: pa.Table, layout: Layout, threads: int = 1) -> npt.NDArray[np.int64]:
-    """Return the cell of every row at the last level.
+@dataclass(frozen=True)
+class Placing:
+    """A layout as rows are sent through it here.
 
-    Args:
-        keys: as of ``Fetched``; a row of a partition that the layout does not know counts as of a neighbour's.
+    Attributes:
         layout: one that is ``placeable``.
-        threads: that reckon at a time.
+        forest: its trees, whose cuts are places among the distinct ones of each key.
+        cuts: these, by number of the key.
     """
-    forest, cuts = _forest_of(layout)
-    rows = keys.num_rows
-    size = max(_PART_ROWS, -(-rows // threads))
 
-    def cells_from(start: int) -> npt.NDArray[np.int64]:
-        part = keys.slice(start, size)
-        ranks = np.zeros((part.num_rows, len(layout.keys)), dtype=np.int32)
-        for number, distinct in cuts.items():
-            ranks[:, number] = _at_or_below(part.column(number).combine_chunks(), distinct)
-        tree = np.zeros(part.num_rows, dtype=np.int32)
-        if layout.partition_columns:
-            place = np.searchsorted(layout.partition_hashes, part["p"].to_numpy())
-            tree = np.minimum(place, layout.trees - 1).astype(np.int32)
-        return descend(forest, ranks, tree)
+    layout: Layout
+    forest: Forest
+    cuts: Mapping[int, Any]
 
-    with ThreadPoolExecutor(threads) as pool:
-        return np.concatenate(list(pool.map(cells_from, range(0, max(1, rows), size))))
+    @classmethod
+    def by(cls, layout: Layout) -> Placing:
+        """Return the way of rows through a layout."""
+        return cls(layout, *_forest_of(layout))
+
+    def cells(self, keys: pa.Table, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return the cell of every row at the last level.
+
+        Args:
+            keys: as of ``FetchedKeys``; a row of a partition that the layout does not know counts as of a neighbour's.
+            threads: that reckon at a time.
+        """
+        rows = keys.num_rows
+        size = max(_PART_ROWS, -(-rows // threads))
+        if rows <= size:
+            return self._cells(keys)
+        with ThreadPoolExecutor(threads) as pool:
+            parts = (keys.slice(start, size) for start in range(0, rows, size))
+            return np.concatenate(list(pool.map(self._cells, parts)))
+
+    def _cells(self, keys: pa.Table) -> npt.NDArray[np.int64]:
+        ranks = np.zeros((keys.num_rows, len(self.layout.keys)), dtype=np.int32)
+        for number, distinct in self.cuts.items():
+            ranks[:, number] = _at_or_below(keys.column(number).combine_chunks(), distinct)
+        tree = np.zeros(keys.num_rows, dtype=np.int32)
+        if self.layout.partition_columns:
+            place = np.searchsorted(self.layout.partition_hashes, keys["p"].to_numpy())
+            tree = np.minimum(place, self.layout.trees - 1).astype(np.int32)
+        return descend(self.forest, ranks, tree)
+
+    def boxes(self, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the cell of the last file level that each cell lies in."""
+        return cells >> (len(self.layout.levels) - self.layout.file_levels)
+
+    def order(self, keys: pa.Table, cells: npt.NDArray[np.int64]) -> Rows:
+        """Return rows in the order that they have in files, equal ones as they came."""
+        if self.layout.curve is None:
+            return _in_order(_in_runs(cells, keys, self.layout))
+        order = _order_by(keys.column(0).combine_chunks())
+        return order[_in_order(self.boxes(cells)[order])]
+
+    def files(self, boxes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the file of each row, which are in order of their boxes.
+
+        Where no column can part the rows of several files, these take equal shares of them in that order.
+        """
+        layout = self.layout
+        first, count = layout.first_file[boxes].astype(np.int64), layout.file_count[boxes]
+        if (layout.file_count > 1).any() and len(boxes):
+            starts = np.searchsorted(boxes, boxes)
+            first += (np.arange(len(boxes)) - starts) * count // np.bincount(boxes)[boxes]
+        return np.minimum(first, layout.files - 1)
+
+    def share_out(
+        self, cells: npt.NDArray[np.int64], only: Sequence[int] | None = None
+    ) -> tuple[Rows, dict[int, slice]]:
+        """Return rows in the order of their files, as they came within each, and where each file's lie in that order.
+
+        Args:
+            cells: of the rows.
+            only: the files whose rows are wanted, by default all.
+        """
+        boxes = self.boxes(cells)
+        order = _in_order(boxes)
+        files = self.files(boxes[order])
+        if only is not None:
+            wanted = np.isin(files, only)
+            order, files = order[wanted], files[wanted]
+        return order, _stretches(files)
 
 
 def _forest_of(layout: Layout) -> tuple[Forest, dict[int, Any]]:
@@ -80,25 +140,17 @@ def _forest_of(layout: Layout) -> tuple[Forest, dict[int, Any]]:
 
 
 def rows_of_files(keys: pa.Table, layout: Layout, threads: int = 1) -> dict[int, Rows]:
-    """Return the rows of each file that gets any, by its number, in their order there; equal ones as they came.
+    """Return the rows of each file that gets any, by its number, in their order there; equal ones as they came."""
+    placing = Placing.by(layout)
+    cells = placing.cells(keys, threads)
+    order = placing.order(keys, cells)
+    return {file: order[here] for file, here in _stretches(placing.files(placing.boxes(cells)[order])).items()}
 
-    Where no column can part the rows of several files, these take equal shares of them in that order.
-    """
-    cells = cells_of(keys, layout, threads)
-    box = cells >> (len(layout.levels) - layout.file_levels)
-    if layout.curve is not None:
-        order = _order_by(keys.column(0).combine_chunks())
-        order = order[_in_order(box[order])]
-    else:
-        order = _in_order(_in_runs(cells, keys, layout))
-    box = box[order]
-    first, count = layout.first_file[box].astype(np.int64), layout.file_count[box]
-    if (layout.file_count > 1).any():
-        starts = np.searchsorted(box, box)
-        first += (np.arange(len(box)) - starts) * count // np.bincount(box)[box]
-    file = np.minimum(first, layout.files - 1)
-    edges = np.flatnonzero(np.diff(file, prepend=-1, append=layout.files))
-    return {int(file[start]): order[start:end] for start, end in pairwise(edges.tolist())}
+
+def _stretches(files: npt.NDArray[np.int64]) -> dict[int, slice]:
+    """Return where each file's rows lie among rows in order of their files."""
+    edges = [*np.flatnonzero(np.diff(files, prepend=-1)).tolist(), len(files)]
+    return {int(files[start]): slice(start, end) for start, end in pairwise(edges)}
 
 
 def _in_order(numbers: npt.NDArray[np.int64]) -> Rows:
@@ -148,12 +200,22 @@ def _at_or_below(values: pa.Array, cuts: Any) -> npt.NDArray[np.int32]:
         plain = _floats(values) if cuts.dtype == np.float64 else _integers(values)
         found = np.searchsorted(cuts, plain, side="right").astype(np.int32)
     else:
-        coded = values.dictionary_encode()  # equal values are compared but once
-        found = np.append(_by_halves(coded.dictionary, cuts.cast(values.type)), np.int32(0))  # the last is of NULL
-        return np.asarray(found[pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)])
+        ordered = cuts.cast(values.type)
+        if not _repeat(values):
+            found = _by_halves(pc.fill_null(values, ordered[0]), ordered)
+        else:
+            coded = values.dictionary_encode()  # equal values are compared but once
+            distinct = np.append(_by_halves(coded.dictionary, ordered), np.int32(0))  # the last is of NULL
+            return np.asarray(distinct[pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)])
     if values.null_count:
         found[values.is_null().to_numpy(zero_copy_only=False)] = 0
     return found
+
+
+def _repeat(values: pa.Array) -> bool:
+    """Tell by the first values whether most stand there more than once: to find that out takes thrice a comparison."""
+    first = values[:_TELLING_ROWS]
+    return bool(2 * len(first.unique()) < len(first))
 
 
 def _by_halves(values: pa.Array, cuts: pa.Array) -> npt.NDArray[np.int32]:

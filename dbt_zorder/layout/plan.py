@@ -19,7 +19,7 @@ from dbt_zorder.curve.grid import Grid, fit_grid
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.curve_plan import check_curve, curve_of, lay_out, sampled_keys
 from dbt_zorder.layout.decisions import boundaries_allowed
-from dbt_zorder.layout.fetched import Fetched
+from dbt_zorder.layout.fetched import FetchedKeys
 from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.layout import Layout, OrderGrid
@@ -162,12 +162,12 @@ def _check_numbers(spec: LayoutSpec) -> None:
         raise ConfigError(msg)
 
 
-def plan_layout(df: DataFrame, spec: LayoutSpec, known: Fetched | int | None = None) -> Layout:
+def plan_layout(df: DataFrame, spec: LayoutSpec, known: FetchedKeys | int | None = None) -> Layout:
     """Count and sample a query, and lay out its output; see ``make_plan``."""
     return make_plan(df, spec, known).layout
 
 
-def make_plan(df: DataFrame, spec: LayoutSpec, known: Fetched | int | None = None) -> Plan:
+def make_plan(df: DataFrame, spec: LayoutSpec, known: FetchedKeys | int | None = None) -> Plan:
     """Count and sample a query, and grow the forest that cuts its output into files.
 
     The query runs twice here: once to count rows (metadata only, for a plain scan of Parquet) and once for the sample,
@@ -177,7 +177,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Fetched | int | None = Non
     Args:
         df: the query.
         spec: what was asked for.
-        known: of the query: all of its rows, fetched with the spec's keys, or how many they are.
+        known: of the query: what its rows are placed by, or how many they are.
 
     Raises:
         ColumnError, ConfigError: as ``keys_for``.
@@ -188,7 +188,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Fetched | int | None = Non
     hashed = partition_hash(partition_columns) if partition_columns else None
     curve = curve_of(spec.curve, spec.encoding, len(keys))
     sampled = sampled_keys(curve, keys)
-    fetched = known.sampled if isinstance(known, Fetched) else fetch_keys(df, sampled, hashed)
+    fetched = known.sampled if isinstance(known, FetchedKeys) else fetch_keys(df, sampled, hashed)
     hashes, counts = _count(df, hashed, fetched, known if isinstance(known, int) else None)
     rows = int(counts.sum())
     files, row_bytes = _files(df, spec, keys, counts)

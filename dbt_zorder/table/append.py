@@ -27,7 +27,7 @@ from dbt_zorder.table.build import write_data
 from dbt_zorder.table.checks import check_base, location_of, verify
 from dbt_zorder.table.clock import Clock, tell
 from dbt_zorder.table.files import delete_path, list_files
-from dbt_zorder.table.held_rows import hold_rows
+from dbt_zorder.table.holding import hold_rows
 from dbt_zorder.table.listing import below_uri, check_same_files, list_data
 from dbt_zorder.table.place import place
 from dbt_zorder.table.request import BuildRequest, readable_partitions, stats_columns
@@ -93,31 +93,31 @@ def append(
     statistics = analyzed(spark, request.table, info)
     clock = Clock()
     with staged(readable_partitions(df, request)) as query, contextlib.ExitStack() as until_written:
-        source = query.rows
         with clock.phase("sample"):
             before = list_data(spark, info.location) if before is None else before
             standing = standing or known_standing(spark, info.location, df.schema, request.spec)
             # what makes whole partitions is laid out by itself, by what the model says
             tree = standing.tree.layout if standing.tree is not None and not overwrite else None
-            keys = keys_for(source, request.spec) if tree is None else tree.keys
-            held, rows = until_written.enter_context(hold_rows(query, request, keys, info.location, tree))
-            rows = query.count_kept() if rows is None else rows
+            keys = keys_for(df, request.spec) if tree is None else tree.keys
+            holding = until_written.enter_context(hold_rows(query, request, keys, info.location, tree))
+            known = query.count_kept() if holding.known is None else holding.known
             layout = None
-            if rows != 0:
-                layout = place(source, request, standing, fresh=overwrite, known=rows if held is None else held.fetched)
+            if known != 0:
+                layout = place(holding.source, request, standing, fresh=overwrite, known=known)
         if layout is None or layout.rows == 0:
             return AppendReport(0, 0, 0, 0, clock.seconds, standing)
         entry = journal.open_entry(spark, info.location)
         try:
             with clock.phase("write"):
-                write_data(source, layout, request, entry.data, held)
-                held = None
+                write_data(holding, layout, request, entry.data)
+                recount = (lambda: query.rows.count()) if holding.rows is None else None
+                del holding, known
                 until_written.close()
             tell("write")  # a run that was cancelled while it wrote here ends here
             with clock.phase("stats"):
                 files = _stage_stats(spark, entry, df, _columns(df, layout, request, standing), standing)
                 summary = add_up(files, [])
-                verify(source, layout.rows, summary)
+                verify(recount, layout.rows, summary)
                 adds = sorted(below_uri(entry.version_path, path) for path in files.column("file_path").to_pylist())
                 plan = _plan(spark, entry, adds, before, overwrite=overwrite)
             with clock.phase("swap"):

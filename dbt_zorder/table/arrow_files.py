@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -82,29 +83,59 @@ class ArrowWriter:
         Raises:
             BuildError: the disk refused.
         """
-        job = uuid.uuid4()
-        _, ending = _CODECS[self.codec]
-        parts: list[tuple[str, Rows | None]] = []
+        job = str(uuid.uuid4())
+        parts: list[tuple[str, int, Rows | None]] = []
         for rows in files:
             for folder, some in by_folder(fetched, rows):
-                # Spark's own two spellings
-                parts.append((f"{folder}part-{len(parts):05d}-{job}{'.' if folder else '-'}c000{ending}.parquet", some))
+                parts.append((folder, len(parts), some))
         if not parts and fetched.folders:
-            parts.append((f"part-00000-{job}-c000{ending}.parquet", None))
-        try:
-            for folder in {os.path.dirname(f"{place.path}/{name}") for name, _ in parts}:
-                os.makedirs(folder, exist_ok=True)
-            with ThreadPoolExecutor(self.threads) as pool:
-                for _ in pool.map(lambda part: self._write_file(fetched, place, *part), parts):
-                    pass
-        except OSError as exc:
-            msg = f"The files at {place.path} could not be written: {exc}"
-            raise BuildError(msg) from exc
+            parts.append(("", 0, None))
 
-    def _write_file(self, fetched: Fetched, place: Place, name: str, rows: Rows | None) -> None:
-        file = f"{place.path}/{name}"
-        self.write_to(file, fetched.rows.take(pa.array(rows)) if rows is not None else fetched.rows[:0])
+        def write(part: tuple[str, int, Rows | None]) -> None:
+            folder, number, rows = part
+            some = fetched.rows[:0] if rows is None else fetched.rows.take(pa.array(rows))
+            self.write_file(place, folder, number, job, some)
+
+        with writing_to(place):
+            self.make_folders(place, {folder for folder, _, _ in parts})
+            with ThreadPoolExecutor(self.threads) as pool:
+                for _ in pool.map(write, parts):
+                    pass
+
+    def make_folders(self, place: Place, folders: Iterable[str]) -> None:
+        """Make the folders of some partitions."""
+        for folder in {"", *folders}:
+            os.makedirs(f"{place.path}/{folder}", exist_ok=True)
+
+    def write_file(self, place: Place, folder: str, number: int, job: str, rows: pa.Table) -> None:
+        """Write a file under the name that Spark would give it.
+
+        Args:
+            place: of the table's files.
+            folder: of the rows' partition, empty if there is none.
+            number: that no other file in the folder has.
+            job: what else tells files of this write from others.
+            rows: as they are written.
+        """
+        _, ending = _CODECS[self.codec]
+        # Spark's own two spellings
+        name = f"{folder}/part-{number:05d}-{job}.c000" if folder else f"part-{number:05d}-{job}-c000"
+        file = f"{place.path}/{name}{ending}.parquet"
+        self.write_to(file, rows)
         os.chmod(file, place.mode)
+
+    def place_of(self, spark: SparkSession, path: str) -> Place:
+        """Return where a folder lies that is written to now.
+
+        Raises:
+            BuildError: it lies elsewhere by now.
+        """
+        place = on_disk(spark, path)
+        # whoever made the folder did so by Spark's client, which may see another disk, or its name in other bytes
+        if place is None or not os.path.isdir(os.path.dirname(place.path)):
+            msg = f"The folder {path} cannot be written to from here any more."
+            raise BuildError(msg)
+        return place
 
     def write_to(self, file: Any, rows: pa.Table) -> None:
         """Write rows as they are, to a path or an open file."""
@@ -129,14 +160,28 @@ class ArrowWriter:
             writer.write_table(rows, row_group_size=group_rows)
 
 
+@contextlib.contextmanager
+def writing_to(place: Place) -> Iterator[None]:
+    """Let a block that writes files fail with a sentence.
+
+    Raises:
+        BuildError: the disk refused.
+    """
+    try:
+        yield
+    except OSError as exc:
+        msg = f"The files at {place.path} could not be written: {exc}"
+        raise BuildError(msg) from exc
+
+
 def by_folder(fetched: Fetched, rows: Rows) -> list[tuple[str, Rows]]:
-    """Return the rows of a file by the folders of their partitions, mostly one, each with a slash behind it."""
+    """Return the rows of a file by the folders of their partitions, mostly one."""
     if fetched.folders == [""]:
         return [("", rows)]
     of_row = fetched.folder_of[rows]
     order = np.argsort(of_row, kind="stable")
     starts = np.flatnonzero(np.diff(of_row[order], prepend=-1))
-    return [(f"{fetched.folders[of_row[some[0]]]}/", rows[some]) for some in np.split(order, starts[1:])]
+    return [(fetched.folders[of_row[some[0]]], rows[some]) for some in np.split(order, starts[1:])]
 
 
 def arrow_writer(spark: SparkSession, schema: t.StructType, options: Mapping[str, str], path: str) -> ArrowWriter | str:

@@ -30,7 +30,7 @@ from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, che
 from dbt_zorder.table.clock import Clock, tell
 from dbt_zorder.table.collect import collect_old, delete_unserved
 from dbt_zorder.table.files import delete_path, has_client
-from dbt_zorder.table.held_rows import HeldRows, hold_rows
+from dbt_zorder.table.holding import Holding, hold_rows
 from dbt_zorder.table.listing import watch
 from dbt_zorder.table.partitions import let_folders_tell
 from dbt_zorder.table.pilot import sized_layout
@@ -109,22 +109,23 @@ def build(
     clock = Clock()
     try:
         with staged(readable_partitions(df, request)) as query, contextlib.ExitStack() as until_written:
-            source = query.rows
             with clock.phase("sample"):
                 write_marker(spark, path, _marker(spark, request, definition, root, version, base))
                 spec = request.spec
-                held, rows = until_written.enter_context(hold_rows(query, request, keys_for(df, spec), path))
+                holding = until_written.enter_context(hold_rows(query, request, keys_for(df, spec), path))
+                source = holding.source
                 if base is not None and version_of(base.location):
                     location = base.location
                     spec = with_row_bytes(spec, df, base, lambda: known_sizes(spark, location))
-                measured = held.with_row_bytes(spec) if held is not None else spec
-                layout = plan_layout(source, measured, rows if held is None else held.fetched)
-                layout = sized_layout(source, layout, spec, path, partial(write_rows, request, layout), held)
-                if held is None:
+                measured = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
+                layout = plan_layout(source, measured, holding.known)
+                layout = sized_layout(holding, layout, spec, path, partial(write_rows, request, layout))
+                if holding.rows is None:
                     warn_of_many(layout, request.table)
             with beside_vacuum(spark, request.table, path), clock.phase("write"):
-                write_data(source, layout, request, path, held)
-                held = None
+                write_data(holding, layout, request, path)
+                recount = (lambda: query.rows.count()) if holding.rows is None else None
+                del holding, source
                 until_written.close()
             tell("write")  # a run that was cancelled while it wrote here ends here
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):
@@ -132,7 +133,7 @@ def build(
                 stats = write_stats(collect_path(spark, path, df.schema, columns, version), path)
                 told = gather(stats, layout.keys)
                 summary = add_up(told, layout.keys)
-                verify(source, layout.rows, summary)
+                verify(recount, layout.rows, summary)
                 write_tree(spark, path, layout, summary)
         with clock.phase("swap"):
             check_version(spark, path, told)
@@ -173,12 +174,11 @@ def warn_of_many(layout: Layout, table: TableName) -> None:
         )
 
 
-def write_data(df: DataFrame, layout: Layout, request: BuildRequest, path: str, held: HeldRows | None = None) -> None:
-    """Write the clustered rows to ``path``: one file a Spark partition, or from here those that are held."""
-    if held is not None:
-        held.write(df.sparkSession, layout, path)
-        return
-    write_rows(request, layout, apply_layout(df, layout, open_files(df.sparkSession)), path)
+def write_data(holding: Holding, layout: Layout, request: BuildRequest, path: str) -> None:
+    """Write the clustered rows to ``path``: from here those that are held here, else one file a Spark partition."""
+    spark = holding.source.sparkSession
+    if holding.rows is None or not holding.rows.write(spark, layout, path):
+        write_rows(request, layout, apply_layout(holding.source, layout, open_files(spark)), path)
 
 
 def write_rows(request: BuildRequest, layout: Layout, clustered: DataFrame, path: str) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.catalog import TableInfo, TableName, describe
@@ -22,18 +22,23 @@ from dbt_zorder.table.tombstone import is_dying
 from dbt_zorder.table.version import MARKER_DIRECTORY, is_gone, read_marker, version_of
 
 
-def verify(df: DataFrame, counted: int, summary: Summary) -> None:
+def verify(recount: Callable[[], int] | None, counted: int, summary: Summary) -> None:
     """Compare the rows that were counted before the write with those that the stats found in the files.
 
     A source that grows while it is read gives a number in between; it is counted once more before that is called a
     loss.
+
+    Args:
+        recount: counts the rows of the query once more; None where the very rows that were written were counted.
+        counted: rows before the write.
+        summary: of the files.
 
     Raises:
         BuildError: the numbers do not agree.
     """
     if summary.rows == counted:
         return
-    again = df.count()
+    again = counted if recount is None else recount()
     if not min(counted, again) <= summary.rows <= max(counted, again):
         msg = (
             f"The query has {again:,} rows ({counted:,} before the write), and the files hold {summary.rows:,}: "

@@ -17,7 +17,7 @@ from dbt_zorder.layout.sizing import parse_size
 from dbt_zorder.settings import open_files
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.table.files import delete_path, has_client
-from dbt_zorder.table.held_rows import HeldRows
+from dbt_zorder.table.holding import Holding
 from dbt_zorder.table.listing import list_data
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -27,12 +27,7 @@ _FILES = 3
 
 
 def sized_layout(
-    df: DataFrame,
-    layout: Layout,
-    spec: LayoutSpec,
-    path: str,
-    write: Callable[[DataFrame, str], None],
-    held: HeldRows | None = None,
+    holding: Holding, layout: Layout, spec: LayoutSpec, path: str, write: Callable[[DataFrame, str], None]
 ) -> Layout:
     """Return a layout whose files come out at the size that was asked for.
 
@@ -41,19 +36,19 @@ def sized_layout(
     partitions of more than one file are measured, for the number of the others' files is known.
 
     Args:
-        df: the query.
+        holding: where the query's rows are; those that are placed here are measured here.
         layout: of the query, by the spec, from estimated bytes.
         spec: what was asked for.
         path: folder of the version.
         write: writes rows to a folder as the table's are written.
-        held: the query's rows, if they are: then files are measured in memory.
     """
     target = parse_size(spec.file_size)
     if spec.files is not None or target is None or spec.row_bytes is not None or layout.files < 2:
         return layout
-    if held is not None:
-        row_bytes = held.measured_row(layout, _spread(layout))
-        return layout if row_bytes is None else plan_layout(df, replace(spec, row_bytes=row_bytes), held.fetched)
+    df = holding.source
+    if holding.rows is not None:
+        row_bytes = holding.rows.measured_row(layout, _spread(layout))
+        return layout if row_bytes is None else plan_layout(df, replace(spec, row_bytes=row_bytes), holding.known)
     if not has_client(df.sparkSession):
         _LOG.debug("files are sized by an estimate, because nothing can be deleted over this connection")
         return layout

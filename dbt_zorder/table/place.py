@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from dbt_zorder.layout.fetched import Fetched
+from dbt_zorder.layout.fetched import FetchedKeys
 from dbt_zorder.layout.groups import count_cells, count_held, in_one_file, regroup
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.pages import batch_levels, page_levels, page_rows_of
@@ -19,7 +19,7 @@ from dbt_zorder.table.tree import files_of_batch, target_bytes
 
 
 def place(
-    df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, known: Fetched | int | None = None
+    df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, known: FetchedKeys | int | None = None
 ) -> Layout:
     """Return where the rows of a batch go: through the version's tree if that can tell them apart.
 
@@ -28,10 +28,10 @@ def place(
         request: of the model.
         standing: of the version.
         fresh: the batch makes whole partitions, which are best laid out by themselves.
-        known: the batch's rows, fetched with the keys of the tree, or how many they are, as far as that is known.
+        known: what the batch's rows are placed by, with the keys of the tree, or how many they are, if that is known.
     """
-    fetched = known if isinstance(known, Fetched) else None
-    rows = known.count if isinstance(known, Fetched) else known
+    fetched = known if isinstance(known, FetchedKeys) else None
+    rows = known.count if isinstance(known, FetchedKeys) else known
     tree = standing.tree
     table_bytes, table_rows = standing.size
     if fresh:

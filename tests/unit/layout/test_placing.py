@@ -20,7 +20,7 @@ from dbt_zorder.layout.fetched import Fetched, fetch
 from dbt_zorder.layout.groups import in_one_file
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.placing import cells_of, placeable, rows_of_files
+from dbt_zorder.layout.placing import Placing, placeable, rows_of_files
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.saved import layout_from_json, layout_to_json
 from tests.unit.layout.frames import mixed
@@ -50,7 +50,7 @@ def test_cells_are_those_that_spark_descends_to(spark: SparkSession, by: list[st
     nodes = collect_arrow(add_node(frame, layout, names).select(names.node)).column(0).to_numpy()
     for one in (layout, saved):
         assert one is not None
-        assert np.array_equal(cells_of(found.keys, one), nodes)
+        assert np.array_equal(Placing.by(one).cells(found.keys), nodes)
 
 
 @pytest.mark.parametrize("by", [["a", "s"], ["id"], ["d"], ["s"], ["a", "flag", "t"]])
@@ -60,7 +60,7 @@ def test_every_row_is_in_one_file_in_order_of_its_cell(spark: SparkSession, by: 
     files = [*rows_of_files(found.keys, layout).values()]
     assert len(files) == layout.files == 6
     assert sorted(np.concatenate(files).tolist()) == list(range(3000))
-    cells = cells_of(found.keys, layout)
+    cells = Placing.by(layout).cells(found.keys)
     assert all((np.diff(cells[file]) >= 0).all() for file in files)
     assert max(map(len, files)) < 1.5 * 3000 / 6
 
@@ -102,7 +102,7 @@ def test_a_batch_that_is_one_file_is_ordered_by_the_trees_first_levels(spark: Sp
     layout, found = planned(spark, mixed(3000), LayoutSpec(by=["a", "id"], files=4))
     whole = in_one_file(layout, 3000, 3)
     (file,) = rows_of_files(found.keys, whole).values()
-    cells = cells_of(found.keys, layout) >> (len(layout.levels) - 3)
+    cells = Placing.by(layout).cells(found.keys) >> (len(layout.levels) - 3)
     assert (np.diff(cells[file]) >= 0).all()
     assert len(np.unique(cells)) > 4
 
@@ -121,7 +121,7 @@ def test_the_files_of_partitions_are_their_own(spark: SparkSession) -> None:
     assert len(files) == layout.files == 12
     assert sorted(np.concatenate(files).tolist()) == list(range(3000))
     assert [len(set(found.folder_of[file].tolist())) for file in files] == [1] * 12
-    cells = cells_of(found.keys, layout)
+    cells = Placing.by(layout).cells(found.keys)
     assert all((np.diff(cells[file]) >= 0).all() for file in files)
 
 
@@ -161,7 +161,7 @@ def test_a_row_goes_right_where_its_key_is_at_or_above_the_cut(
             value, cut = (a, low) if depth % 2 else (b, text)
             node = 2 * node + int(value is not None and cut is not None and value >= cut)  # type: ignore[operator]
         wanted.append(node)
-    assert cells_of(keys, layout).tolist() == wanted
+    assert Placing.by(layout).cells(keys).tolist() == wanted
 
 
 def _layout(levels: Levels) -> Layout:
@@ -181,6 +181,6 @@ def test_numbers_are_sorted_as_numpy_compares_them(numbers: list[int]) -> None:
 def test_more_threads_find_the_same_cells(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     layout, found = planned(spark, mixed(3000), LayoutSpec(by=["s", "d"], files=9, partition_by=("p",)))
     monkeypatch.setattr(placing, "_PART_ROWS", 7)
-    assert np.array_equal(cells_of(found.keys, layout, 3), cells_of(found.keys, layout))
+    assert np.array_equal(Placing.by(layout).cells(found.keys, 3), Placing.by(layout).cells(found.keys))
     none = found.keys.slice(0, 0)
-    assert cells_of(none, layout, 3).shape == (0,)
+    assert Placing.by(layout).cells(none, 3).shape == (0,)

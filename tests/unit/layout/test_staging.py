@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+from dbt_zorder.layout import staging as module
 from dbt_zorder.layout.staging import _physical_plan, reason_to_stage, staged
 from tests.support import settings
 
@@ -133,18 +135,52 @@ def test_a_csv_file_is_kept(spark: SparkSession, tmp_path: object) -> None:
     assert reason_to_stage(spark.read.csv(f"{tmp_path}/csv")) == "source other than Parquet or ORC"
 
 
-def test_what_is_kept_is_let_go_also_after_a_failure(spark: SparkSession) -> None:
+@pytest.mark.parametrize("copies", [True, False])
+def test_what_is_kept_is_let_go_also_after_a_failure(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, *, copies: bool
+) -> None:
+    monkeypatch.setattr(module, "can_copy", lambda _: copies)
     frame = spark.range(10).groupBy("id").count()
+    files: list[str] = []
 
     def use_and_fail() -> None:
         with staged(frame) as held:
             assert held.is_kept
-            assert held.rows.is_cached
+            assert held.rows.is_cached is not copies
+            assert held.count_kept() == 10
+            files.extend(held.rows.inputFiles())
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         use_and_fail()
     assert not frame.is_cached
+    assert bool(files) is copies
+    assert not any(Path(file.removeprefix("file://")).exists() for file in files)
+
+
+def test_what_is_not_asked_for_is_not_run(spark: SparkSession) -> None:
+    fails = spark.sql("SELECT raise_error('it ran') AS a, count(*) AS n FROM range(3) GROUP BY 1")
+    with staged(fails) as held:
+        assert held.is_kept
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_a_kept_query_runs_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, *, copies: bool) -> None:
+    monkeypatch.setattr(module, "can_copy", lambda _: copies)
+    with staged(spark.sql("SELECT id, uuid() AS u FROM range(20)")) as held:
+        assert sorted(held.rows.collect()) == sorted(held.rows.collect())
+
+
+NESTED = "named_struct('a', array(id), 'm', map('k', cast(id AS decimal(30, 2))), 'd', DATE'1200-01-01')"
+
+
+@pytest.mark.parametrize("mode", ["CORRECTED", "EXCEPTION"])
+@pytest.mark.parametrize("value", [NESTED, "INTERVAL '1' DAY", "id", "TIMESTAMP'1000-01-01'", "NULL"])
+def test_each_value_is_kept_as_it_is(spark: SparkSession, value: str, mode: str) -> None:
+    frame = spark.sql(f"SELECT id AS `a.b`, id AS `B ,;`, {value} AS v, count(*) AS n FROM range(9) GROUP BY ALL")
+    with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInWrite": mode}), staged(frame) as held:
+        assert held.rows.schema.simpleString() == frame.schema.simpleString()
+        assert sorted(map(repr, held.rows.collect())) == sorted(map(repr, frame.collect()))
 
 
 def test_a_plain_scan_is_not_kept(spark: SparkSession, source: str) -> None:
@@ -173,7 +209,8 @@ def test_looking_at_a_plan_leaves_no_view(spark: SparkSession) -> None:
     assert len(spark.catalog.listTables()) == before
 
 
-def test_what_the_user_or_another_thread_keeps_stays_kept(spark: SparkSession) -> None:
+def test_what_the_user_or_another_thread_keeps_stays_kept(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "can_copy", lambda _: False)
     query = "SELECT id % 3 AS g, count(*) AS n FROM range(10) GROUP BY 1"
     users = spark.sql(query).persist()
     with staged(spark.sql(query)) as one:

@@ -7,16 +7,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.layout.placing import Rows, rows_of_files
-from dbt_zorder.table import held_rows
+from dbt_zorder.table import held_rows, holding
 from dbt_zorder.table.swap import Definition
 from tests.unit.table.versions import Write
 
 
-@pytest.fixture(params=["here", "by Spark"])
+@pytest.fixture(params=["here", "from disk", "by Spark"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return by whom rows are laid out and written; for tests of what must not depend on it."""
+    if request.param == "from disk":
+        monkeypatch.setattr(holding, "_is_small", lambda _: False)
     if request.param == "by Spark":
-        monkeypatch.setattr(held_rows, "most_bytes_of", lambda *_: 0)
+        monkeypatch.setattr(holding, "_writer", lambda *_: "a test wants it so")
     return str(request.param)
 
 

@@ -13,10 +13,12 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.plan import LayoutSpec, keys_for
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.store import read_stats
-from dbt_zorder.table import held_rows as module
+from dbt_zorder.table import holding as module
 from dbt_zorder.table.append import append
 from dbt_zorder.table.build import build
-from dbt_zorder.table.held_rows import HeldRows, hold_rows
+from dbt_zorder.table.copied_rows import CopiedRows
+from dbt_zorder.table.held_rows import HeldRows
+from dbt_zorder.table.holding import Holding, hold_rows
 from dbt_zorder.table.request import BuildRequest
 from tests.support import same_rows, settings, unique
 from tests.unit.table.test_arrow_files import needs_page_limit
@@ -26,7 +28,7 @@ pytestmark = needs_page_limit
 QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s, id % 3 AS p FROM range({})"
 
 
-def held(spark: SparkSession, query: str, path: Path, **more: Any) -> tuple[HeldRows | None, int | None]:
+def held(spark: SparkSession, query: str, path: Path, **more: Any) -> Holding:
     df = spark.sql(query)
     spec = LayoutSpec(**{"by": ["a", "s"], **more.pop("spec", {})})
     request = BuildRequest(TableName("default", "any"), spec, **more)
@@ -34,13 +36,45 @@ def held(spark: SparkSession, query: str, path: Path, **more: Any) -> tuple[Held
         return found
 
 
-def test_a_small_query_is_held(spark: SparkSession, tmp_path: Path) -> None:
-    rows, count = held(spark, QUERY.format(500), tmp_path)
-    assert rows is not None
-    assert (rows.fetched.count, count) == (500, 500)
-    kept, count = held(spark, f"SELECT a, s, count(*) AS n FROM ({QUERY.format(500)}) GROUP BY a, s", tmp_path)
-    assert kept is not None
-    assert kept.fetched.count == count
+def test_a_small_scan_is_fetched_and_all_else_is_copied(spark: SparkSession, tmp_path: Path) -> None:
+    found = held(spark, QUERY.format(500), tmp_path)
+    assert isinstance(found.rows, HeldRows)
+    assert found.count == found.rows.fetched.count == 500
+    grouped = f"SELECT a, s, count(*) AS n FROM ({QUERY.format(500)}) GROUP BY a, s"
+    for query, count in ((grouped, spark.sql(grouped).count()), (QUERY.format(20_000_000), 20_000_000)):
+        if count > 500:
+            query += " WHERE id % 100000 = 7"  # Spark takes it for as large as what is filtered
+            count //= 100_000
+        found = held(spark, query, tmp_path)
+        assert isinstance(found.rows, CopiedRows)
+        assert found.count == found.rows.copied.count == count
+        assert not Path(found.rows.copied.folder).exists(), "it goes with the block"
+
+
+def test_elsewhere_than_on_one_machine_few_are_fetched(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "can_copy", lambda *_: False)
+    kept = held(spark, f"SELECT a, s, count(*) AS n FROM ({QUERY.format(500)}) GROUP BY a, s", tmp_path)
+    assert isinstance(kept.rows, HeldRows)
+    query = f"SELECT id, max(a) AS a, max(s) AS s FROM ({QUERY.format(500)}) GROUP BY id"
+    many = held(spark, query, tmp_path, in_memory=1000)
+    assert (many.rows, many.count) == (None, 500)
+    monkeypatch.setattr(module, "fetch", lambda *_: None)  # of rows that are longer than they were taken for
+    longer = held(spark, QUERY.format(500), tmp_path)
+    assert (longer.rows, longer.count) == (None, None)
+
+
+def test_what_is_too_long_to_be_fetched_is_copied(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "fetch", lambda *_: None)
+    assert isinstance(held(spark, QUERY.format(500), tmp_path).rows, CopiedRows)
+
+
+def test_no_rows_are_neither(spark: SparkSession, tmp_path: Path) -> None:
+    found = held(spark, f"SELECT a, s, count(*) AS n FROM ({QUERY.format(5)}) GROUP BY a, s HAVING n > 9", tmp_path)
+    assert (found.rows, found.count) == (None, 0)
 
 
 @pytest.mark.parametrize(
@@ -57,16 +91,8 @@ def test_what_spark_does_better_is_left_to_it(
     spark: SparkSession, tmp_path: Path, more: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG", "dbt_zorder")
-    rows, _ = held(spark, QUERY.format(500), tmp_path, **more)
-    assert rows is None
+    assert held(spark, QUERY.format(500), tmp_path, **more).rows is None
     assert why in caplog.text
-
-
-def test_a_count_is_not_made_twice(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    query = f"SELECT id, max(a) AS a, max(s) AS s FROM ({QUERY.format(500)}) GROUP BY id"
-    assert held(spark, query, tmp_path, in_memory=1000) == (None, 500)
-    monkeypatch.setattr(module, "fetch", lambda *_: None)  # of rows that are longer than they were taken for
-    assert held(spark, QUERY.format(500), tmp_path) == (None, None)
 
 
 @pytest.mark.parametrize("change", ["curve", "zorder_by", "more columns", "fewer columns"])
@@ -91,18 +117,30 @@ def test_batches_go_by_the_table_whatever_the_model_says_by_now(
     assert same_rows(spark.table(table.sql), spark.sql(f"{kept} UNION ALL {batch}"))
 
 
-def test_old_dates_are_written_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+def test_old_dates_are_left_to_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = f"SELECT *, DATE'1500-01-01' AS day FROM ({QUERY.format(500)})"
     with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInWrite": "EXCEPTION"}):
-        rows, _ = held(spark, f"SELECT *, DATE'1500-01-01' AS day FROM ({QUERY.format(500)})", tmp_path)
-    assert rows is None
+        with pytest.raises(Exception, match="datetimeRebaseModeInWrite"):
+            held(spark, query, tmp_path)  # Spark asks, as it would when it writes the table
+        monkeypatch.setattr(module, "can_copy", lambda *_: False)
+        assert held(spark, query, tmp_path).rows is None
 
 
 @pytest.mark.parametrize("parts", [(), ("p",)])
 @pytest.mark.parametrize("by", [["a", "s"], ["a"], ["s", "id", "a"]])
+@pytest.mark.parametrize("copy", [False, True])
 def test_a_table_is_as_good_as_sparks(
-    spark: SparkSession, database: str, by: list[str], parts: tuple[str, ...]
+    spark: SparkSession,
+    database: str,
+    by: list[str],
+    parts: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    copy: bool,
 ) -> None:
     """The same rows in as many files, of which a point query reads no more; and batches go into either alike."""
+    if copy:
+        monkeypatch.setattr(module, "_is_small", lambda _: False)
     found = {}
     for in_memory in (1 << 28, 0):
         table = TableName(database, unique("t"))
@@ -133,7 +171,12 @@ def test_a_table_is_as_good_as_sparks(
     assert 0.5 < ours.summary.bytes / sparks.summary.bytes < 1.5
 
 
-def test_the_same_rows_make_the_same_files(spark: SparkSession, database: str) -> None:
+@pytest.mark.parametrize("copy", [False, True])
+def test_the_same_rows_make_the_same_files(
+    spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch, *, copy: bool
+) -> None:
+    if copy:
+        monkeypatch.setattr(module, "_is_small", lambda _: False)
     contents = []
     for _ in range(2):
         table = TableName(database, unique("t"))
@@ -152,7 +195,7 @@ def folder_of(location: str) -> Path:
 
 
 def test_a_folder_that_is_elsewhere_by_now_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
-    rows, _ = held(spark, QUERY.format(5), tmp_path)
+    rows = held(spark, QUERY.format(5), tmp_path).rows
     assert rows is not None
     with pytest.raises(BuildError, match="cannot be written to from here"):
         rows.write(spark, None, "s3a://bucket/t")  # type: ignore[arg-type]

@@ -1,0 +1,22 @@
+"""How much memory this machine, or the container around this process, has."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+_CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Bytes that a container may take, by both versions of Linux's control groups."""
+
+
+def memory_here() -> int | None:
+    """Return the bytes of memory that there are, None where the system does not tell."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return None
+    for limit in _CONTAINER_LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # no container, or "max"
+            total = min(total, int(limit.read_text()))
+    return total

@@ -1,0 +1,197 @@
+"""Rows of a large query that lie on this machine's disk: placed piece by piece, and written file by file."""
+
+from __future__ import annotations
+
+import io
+import logging
+import threading
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from dbt_zorder.disk import Place
+from dbt_zorder.layout.copied import Copied, Piece
+from dbt_zorder.layout.fetched import FetchedKeys, distinct_partitions, folder_names
+from dbt_zorder.layout.in_turn import in_turn
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.placing import Placing, Rows
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.shares import Shares
+from dbt_zorder.memory import memory_here
+from dbt_zorder.table.arrow_files import ArrowWriter, writing_to
+from dbt_zorder.table.clock import tell
+from dbt_zorder.table.held_rows import TELLING_ROWS, with_row_bytes
+
+_LOG = logging.getLogger("dbt_zorder")
+
+_SHARE_OF_MEMORY = 16
+"""A part of the machine's memory that rows may take on their way, where that is more than ``zorder_in_memory``."""
+_MOST_FILE = (1 << 31) - 1
+"""Bytes of a file's rows in memory: offsets of text have 32 bits."""
+_MOST_KEYS = 512 << 20
+"""Bytes of what all rows are placed by, to plan by them: beyond, a sample serves as well."""
+_TELLING_PIECES = 8
+_ALONE = threading.Lock()
+"""Who places and writes rows takes all processors, and the memory that there is for it."""
+_CELL, _FOLDER = "cell", "folder"
+
+
+@dataclass(frozen=True)
+class CopiedRows:
+    """All rows of a query, and how they are written.
+
+    Attributes:
+        copied: the rows.
+        writer: of their files.
+        keys: what rows are placed by.
+        in_memory: bytes that they may take here at least.
+    """
+
+    copied: Copied
+    writer: ArrowWriter
+    keys: Sequence[Key]
+    in_memory: int
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes that rows may take here."""
+        return max(self.in_memory, (memory_here() or 0) // _SHARE_OF_MEMORY)
+
+    def known(self) -> FetchedKeys | int:
+        """Return what rows are placed by, or how many they are, where that weighs too much."""
+        found = self.copied.fetch_keys(self.keys, min(_MOST_KEYS, self.most_bytes), self.writer.threads)
+        return self.copied.count if found is None else found
+
+    def write(self, spark: SparkSession, layout: Layout, path: str) -> bool:
+        """Write the rows to a folder, one file each of the layout's that gets any.
+
+        Returns:
+            Whether they are written; if not, nothing is, and Spark is to write them.
+
+        Raises:
+            BuildError: the disk refused, or the folder lies elsewhere by now.
+        """
+        place = self.writer.place_of(spark, path)
+        most = self.most_bytes
+        if not layout.partition_columns and self.copied.nbytes / layout.files > most:
+            return self._left_to_spark(f"a file takes more than {most} bytes of memory")
+        with _ALONE, writing_to(place), Shares(most, self.copied.folder) as shares:
+            folders = _Folders(spark, [part.name for part in self.copied.partition_by])
+            try:
+                self._share_out(Placing.by(layout), shares, folders)
+            except UnicodeDecodeError:
+                return self._left_to_spark("the name of a partition is no UTF-8")
+            files = shares.files()
+            if max(size for _, size in files) > min(2 * most, _MOST_FILE):
+                return self._left_to_spark(f"a file takes more than {most} bytes of memory")
+            self.copied.discard()
+            self.writer.make_folders(place, folders.names)
+            write = partial(self._write_file, shares, Placing.by(layout), folders.names, place, str(uuid.uuid4()))
+            for _ in in_turn(write, files, most, self.writer.threads):
+                tell("write")
+        return True
+
+    def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
+        """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
+        return with_row_bytes(spec, self.copied.count, self.copied.nbytes, self._few, self.writer)
+
+    def measured_row(self, layout: Layout, files: Sequence[int]) -> float | None:
+        """Return the bytes that a row takes in some files of a layout, None if they have no rows."""
+        size = rows = 0
+        placing = Placing.by(layout)
+        with _ALONE, Shares(self.most_bytes, self.copied.folder) as shares:
+            self._share_out(placing, shares, only=files)
+            for file, _ in shares.files():
+                found = shares.take(file)
+                sink = io.BytesIO()
+                self.writer.write_to(sink, self._in_order(found, self._order(placing, found)))
+                size, rows = size + sink.tell(), rows + found.num_rows
+        return size / rows if rows else None
+
+    def _few(self) -> pa.Table:
+        """Return some rows, drawn from pieces all over."""
+        pieces = self.copied.pieces
+        count = min(len(pieces), _TELLING_PIECES)
+        chosen = [pieces[len(pieces) * number // count] for number in range(count)]
+        random = np.random.default_rng(0)
+        few: list[pa.Table] = []
+        for piece in chosen:
+            # not each third one, of which id % 6 would have two values
+            some = np.sort(random.choice(piece.rows, min(TELLING_ROWS // len(chosen), piece.rows), replace=False))
+            few.append(self._in_order(self.copied.read(piece), some))
+        return pa.concat_tables(few)
+
+    def _share_out(
+        self, placing: Placing, shares: Shares, folders: _Folders | None = None, only: Sequence[int] | None = None
+    ) -> None:
+        """Send rows through a layout to their files, all or those of some files, for good or to measure them."""
+        threads = self.writer.threads
+        share = partial(self._share, placing, folders, only)
+        for rows, files in in_turn(share, ((piece, 1.0) for piece in self.copied.pieces), threads + 1, threads):
+            shares.add(rows, files)
+            tell("write" if only is None else "sample")
+
+    def _share(
+        self, placing: Placing, folders: _Folders | None, only: Sequence[int] | None, piece: Piece
+    ) -> tuple[pa.Table, dict[int, slice]]:
+        """Return rows in order of their files, with what tells their order in them, and where each file's lie."""
+        found = self.copied.read(piece)
+        cells = placing.cells(self.copied.keys_in(found, self.keys))
+        order, files = placing.share_out(cells, only)
+        rows = found.select(list(self.copied.data_columns)).append_column(_CELL, pa.array(cells))
+        if folders is not None and self.copied.partition_by:
+            rows = rows.append_column(_FOLDER, pa.array(folders.of(self.copied.partitions_in(found))))
+        return rows.take(pa.array(order)), files
+
+    def _write_file(
+        self, shares: Shares, placing: Placing, folders: Sequence[str], place: Place, job: str, file: int
+    ) -> None:
+        found = shares.take(file)
+        order = self._order(placing, found)
+        if not self.copied.partition_by:
+            self.writer.write_file(place, "", file, job, self._in_order(found, order))
+            return
+        of_row = found[_FOLDER].to_numpy()[order]
+        for folder in np.unique(of_row).tolist():
+            self.writer.write_file(place, folders[folder], file, job, self._in_order(found, order[of_row == folder]))
+
+    def _order(self, placing: Placing, found: pa.Table) -> Rows:
+        return placing.order(self.copied.keys_in(found, self.keys), found[_CELL].to_numpy())
+
+    def _in_order(self, found: pa.Table, order: Rows) -> pa.Table:
+        """Return rows by the names of the query, column by column, so that no more than one is here twice."""
+        chosen = pa.array(order)
+        columns = self.copied.data_columns.items()
+        return pa.table({name: found[column].combine_chunks().take(chosen) for column, name in columns})
+
+    def _left_to_spark(self, why: str) -> bool:
+        _LOG.debug("the rows are placed and written by Spark: %s", why)
+        return False
+
+
+class _Folders:
+    """Folders of partitions as they come, by number."""
+
+    def __init__(self, spark: SparkSession, columns: Sequence[str]) -> None:
+        self.names: list[str] = []
+        self._spark = spark
+        self._columns = columns
+        self._numbers: dict[tuple[str | None, ...], int] = {}
+        self._lock = threading.Lock()
+
+    def of(self, texts: Sequence[pa.ChunkedArray]) -> npt.NDArray[np.int32]:
+        """Return the number of each row's folder, by the values of its partition as text."""
+        distinct, of_row = distinct_partitions(texts, len(texts[0]) + 1)
+        with self._lock:
+            new = [one for one in distinct if one not in self._numbers]
+            self._numbers.update({one: len(self.names) + number for number, one in enumerate(new)})
+            self.names += folder_names(self._spark, self._columns, new)
+            numbers = np.asarray([self._numbers[one] for one in distinct], dtype=np.int32)
+        return numbers[of_row]

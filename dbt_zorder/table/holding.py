@@ -1,0 +1,159 @@
+"""Which way the rows of a query go: held in this process, copied to its disk, or left to Spark."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from dbt_zorder.layout.copied import can_come_back, can_copy, copied
+from dbt_zorder.layout.fetched import FetchedKeys, fetch
+from dbt_zorder.layout.few import MOST_TEXTS, measure_few, most_bytes_of, texts_of, width_of
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.placing import placeable
+from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes
+from dbt_zorder.layout.staging import Staged
+from dbt_zorder.table.arrow_files import ArrowWriter, are_old, arrow_writer
+from dbt_zorder.table.copied_rows import CopiedRows
+from dbt_zorder.table.held_rows import HeldRows
+from dbt_zorder.table.request import BuildRequest, partition_columns
+from dbt_zorder.table.room import Room
+
+_LOG = logging.getLogger("dbt_zorder")
+
+_ROOM = Room()
+
+
+@dataclass(frozen=True)
+class Holding:
+    """Where the rows of a query are.
+
+    Attributes:
+        source: a query that gives them.
+        rows: them, if they are placed and written here; None if Spark does it.
+        known: what they are placed by, or how many they are, if that is known.
+    """
+
+    source: DataFrame
+    rows: HeldRows | CopiedRows | None = None
+    known: FetchedKeys | int | None = None
+
+    @property
+    def count(self) -> int | None:
+        """Number of rows, if it is known."""
+        return self.known.count if isinstance(self.known, FetchedKeys) else self.known
+
+
+@contextlib.contextmanager
+def hold_rows(
+    staged: Staged, request: BuildRequest, keys: Sequence[Key], path: str, layout: Layout | None = None
+) -> Iterator[Holding]:
+    """Hold the rows of a query while the block runs, if they can be placed and written from here.
+
+    Few are fetched; more are copied to this machine's disk, if all of Spark runs on it. Waits until what other threads
+    of this process hold leaves room.
+
+    Args:
+        staged: the query.
+        request: what is made of it.
+        keys: what rows are placed by.
+        path: of the folder, or one beside it.
+        layout: that rows go by, where it is known before.
+    """
+    writer = _writer(staged, request, keys, path, layout)
+    if isinstance(writer, str):
+        _LOG.debug("%s is laid out and written by Spark: %s", request.table, writer)
+        yield Holding(staged.rows)
+        return
+    query = staged.query
+    parts = [query.schema[part.name] for part in partition_columns(query.sparkSession, query.schema, request)]
+    # what stands in a folder's name may be a date that a file may not hold
+    copies = can_copy(query.sparkSession) and can_come_back(query, parts)
+    with contextlib.ExitStack() as until_written:
+        holding = None
+        if not copies or _is_small(staged):
+            holding = until_written.enter_context(_fetched(staged, request, keys, writer))
+        if holding is None or (copies and holding.rows is None and holding.known != 0):
+            holding = until_written.enter_context(_copied(staged, request, keys, writer))
+        yield holding
+
+
+def _is_small(staged: Staged) -> bool:
+    """Tell whether a query is taken to be so small that it is fetched sooner than it is copied."""
+    if staged.is_kept or len(texts_of(staged.query.schema)) > MOST_TEXTS:
+        return False
+    estimate = estimated_bytes(staged.query)
+    return estimate is not None and estimate <= SMALL_BYTES
+
+
+@contextlib.contextmanager
+def _copied(staged: Staged, request: BuildRequest, keys: Sequence[Key], writer: ArrowWriter) -> Iterator[Holding]:
+    """Copy the rows of a query, and run it no more."""
+    with copied(staged.query, partition_columns(staged.query.sparkSession, staged.query.schema, request)) as copy:
+        if copy is None:
+            yield Holding(staged.rows)
+        elif not copy.count:
+            yield Holding(copy.rows, known=0)
+        else:
+            _LOG.debug("%s is laid out and written here, from disk: %d rows", request.table, copy.count)
+            rows = CopiedRows(copy, writer, keys, request.in_memory)
+            yield Holding(copy.rows, rows, rows.known())
+
+
+@contextlib.contextmanager
+def _fetched(staged: Staged, request: BuildRequest, keys: Sequence[Key], writer: ArrowWriter) -> Iterator[Holding]:
+    """Fetch the rows of a query, if they are few."""
+    df = staged.rows
+    most = most_bytes_of(df.sparkSession, request.in_memory)
+    few, rows, size = False, None, 0
+    if len(texts_of(df.schema)) <= MOST_TEXTS:
+        few, rows, size = measure_few(df, most, kept=staged.is_kept, parted=bool(request.spec.partition_by))
+    if not few or rows == 0:
+        _LOG.debug(
+            "the rows of %s are not fetched: they are %s, at most %d bytes are allowed", request.table, rows, most
+        )
+        yield Holding(df, known=rows)
+        return
+    with contextlib.ExitStack() as room:
+        correct = room.enter_context(_ROOM.take(size, most))
+        fetched = fetch(df, keys, most, rows, partition_columns(df.sparkSession, df.schema, request))
+        held = None
+        if fetched is not None:
+            rows = fetched.count
+            if are_old(df.sparkSession, fetched.rows):
+                _LOG.debug("%s is to be written by Spark, as it has dates of another calendar", request.table)
+            else:
+                correct(fetched.rows.nbytes)
+                _LOG.debug("%s is laid out and written here: %d rows", request.table, rows)
+                held = HeldRows(fetched, writer)
+        if held is None:
+            del fetched
+            room.close()  # for as long as Spark writes
+            yield Holding(df, known=rows)
+        else:
+            yield Holding(df, held, fetched)
+
+
+def _writer(
+    staged: Staged, request: BuildRequest, keys: Sequence[Key], path: str, layout: Layout | None
+) -> ArrowWriter | str:
+    """Return what writes the files; or in a few words why Spark is to."""
+    df, spec = staged.query, request.spec
+    if not request.in_memory:
+        return "zorder_in_memory is never"
+    if request.bloom:
+        return "it has bloom filters"
+    if len(keys) > 1 and (spec.curve, spec.encoding) != ("zorder", "rank"):
+        return "its curve is of Spark's own"
+    if layout is not None and not placeable(layout):
+        return "its tree is of another curve"
+    if width_of(df.schema) is None:
+        return "it has a type that only Spark writes"
+    parts = {column.name for column in partition_columns(df.sparkSession, df.schema, request)}
+    data = StructType([field for field in df.schema.fields if field.name not in parts])
+    return arrow_writer(df.sparkSession, data, request.options, path)

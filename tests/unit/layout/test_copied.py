@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.arrow import collect_arrow
+from dbt_zorder.columns import resolve, resolve_all
+from dbt_zorder.layout import copied as module
+from dbt_zorder.layout.copied import Copied, can_come_back, can_copy, copied
+from dbt_zorder.layout.fetched import fetch
+from dbt_zorder.layout.few import width_of
+from dbt_zorder.layout.keys import key_of
+from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from tests.support import same_rows, settings
+from tests.unit.layout.frames import mixed
+from tests.unit.layout.test_fetched import plain
+from tests.unit.layout.test_keys import TYPES
+
+
+def all_of(copy: Copied) -> pa.Table:
+    return pa.concat_tables([copy.read(piece) for piece in copy.pieces])
+
+
+@pytest.mark.parametrize(("name", "values"), TYPES, ids=[name for name, _ in TYPES])
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
+def test_rows_and_keys_are_those_that_are_fetched(spark: SparkSession, zone: str, name: str, values: list[str]) -> None:
+    with settings(spark, {"spark.sql.session.timeZone": zone}):
+        frame = spark.sql(" UNION ALL ".join(f"SELECT CAST({value} AS {name}) AS v" for value in [*values, "NULL"]))
+        if width_of(frame.schema) is None:
+            if "interval" in name:
+                assert not can_come_back(frame)
+                return
+            assert can_come_back(frame)
+            with copied(frame) as copy:
+                assert copy is not None
+                assert sorted(map(repr, copy.rows.collect())) == sorted(map(repr, frame.collect()))
+            return
+        keys = [key_of(resolve("v", frame.schema))]
+        wanted = fetch(frame, keys, 1 << 26)
+        assert wanted is not None
+        with copied(frame) as copy:
+            assert copy is not None
+            found = copy.fetch_keys(keys, 1 << 26, 2)
+            assert found is not None
+            assert found.keys.schema == wanted.keys.schema
+            assert repr(found.keys.to_pylist()) == repr(wanted.keys.to_pylist())
+            column = all_of(copy)["c0"]
+            there = wanted.rows["v"].type
+            assert pa.types.is_timestamp(there) or column.type == there
+            assert plain(column) == plain(wanted.rows["v"])
+            assert same_rows(copy.rows, frame)
+
+
+def test_the_copy_is_the_query_under_its_own_names(spark: SparkSession) -> None:
+    names = ["c1", "a.b", "c`d", "x y,;{}()=\n", "Ä", "ä"]
+    with settings(spark, {"spark.sql.caseSensitive": "true"}):
+        frame = spark.range(7).select(*(f.col("id").alias(name, metadata={"comment": name}) for name in names))
+        with copied(frame) as copy:
+            assert copy is not None
+            assert [(field.name, field.dataType, field.metadata) for field in copy.rows.schema.fields] == [
+                (field.name, field.dataType, field.metadata) for field in frame.schema.fields
+            ]
+            assert same_rows(copy.rows, frame)
+            assert copy.data_columns == {f"c{n}": name for n, name in enumerate(names)}
+            quoted = [f"`{name.replace('`', '``')}`" for name in names]
+            keys = [key_of(resolve(name, frame.schema, sensitive=True)) for name in quoted]
+            assert copy.keys_in(all_of(copy), keys).num_columns == len(names)
+
+
+def test_pieces_are_all_rows_as_they_came(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(module._OPTIONS, "parquet.block.size", "100000")
+    frame = spark.range(0, 60_000, 1, 3).selectExpr("id", "sha2(string(id), 256) AS t")
+    with copied(frame) as copy:
+        assert copy is not None
+        assert len(copy.pieces) > len({piece.path for piece in copy.pieces}) == 3
+        assert copy.count == 60_000
+        assert all_of(copy)["c0"].to_pylist() == list(range(60_000))
+        assert [piece.first for piece in copy.pieces] == [
+            sum(piece.rows for piece in copy.pieces[:number]) for number in range(len(copy.pieces))
+        ]
+        assert all_of(copy).nbytes < copy.nbytes < 1.5 * all_of(copy).nbytes, "with the heads of tiny pages"
+        piece = copy.pieces[1]
+        assert copy.read(piece, [1]).column_names == ["c1"]
+
+
+def test_what_rows_are_placed_by_may_weigh_too_much(spark: SparkSession) -> None:
+    frame = spark.range(1000).selectExpr("id", "repeat('x', 1000) AS t")
+    with copied(frame) as copy:
+        assert copy is not None
+        (number,), (text,) = (keys_for(frame, LayoutSpec(by=[name])) for name in ("id", "t"))
+        assert copy.fetch_keys([number], 8 * 1000, 1) is not None
+        assert copy.fetch_keys([number], 7 * 1000, 1) is None
+        assert copy.fetch_keys([text], 900_000, 1) is None
+        assert copy.fetch_keys([text], 1_100_000, 1) is not None
+
+
+@pytest.mark.parametrize("parts", [["p"], ["p", "flag"]])
+def test_the_partition_of_each_row_is_told(spark: SparkSession, parts: list[str]) -> None:
+    frame = spark.sql(mixed(500))
+    columns = resolve_all(parts, frame.schema, sensitive=False)
+    keys = keys_for(frame, LayoutSpec(by=["a"], partition_by=parts))
+    wanted = fetch(frame, keys, 1 << 26, partition_by=columns)
+    assert wanted is not None
+    with copied(frame, columns) as copy:
+        assert copy is not None
+        found = copy.fetch_keys(keys, 1 << 26, 2)
+        assert found is not None
+        assert found.keys.equals(wanted.keys)
+        texts = collect_arrow(frame.selectExpr(*(f"CAST({name} AS STRING)" for name in parts)))
+        assert [column.to_pylist() for column in copy.partitions_in(all_of(copy))] == [
+            column.to_pylist() for column in texts.columns
+        ]
+        assert not set(parts) & set(copy.data_columns.values())
+
+
+def test_nothing_is_left_of_it(spark: SparkSession) -> None:
+    folders: list[Path] = []
+
+    def use_and_fail(query: str) -> None:
+        with copied(spark.sql(query)) as copy:
+            assert copy is not None
+            folders.append(Path(copy.folder))
+            assert folders[-1].exists()
+            copy.discard()
+            assert folders[-1].exists(), "there is room for other files"
+            assert not any(Path(piece.path).exists() for piece in copy.pieces)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        use_and_fail("SELECT 1 AS a")
+    assert not folders[0].exists()
+    before = set(Path(module._scratch() or "").iterdir())
+    with pytest.raises(Exception, match="it fails"):
+        use_and_fail("SELECT raise_error('it fails') AS a FROM range(3)")
+    assert set(Path(module._scratch() or "").iterdir()) == before
+
+
+def test_what_cannot_be_seen_from_here_is_not_taken_for_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Elsewhere(type(Path())):  # type: ignore[misc]
+        def as_uri(self) -> str:
+            return f"{tmp_path.as_uri()}/elsewhere"
+
+    monkeypatch.setattr(module, "Path", Elsewhere)
+    with copied(spark.range(3)) as copy:
+        assert copy is None
+
+
+def test_only_a_session_on_this_machine_alone_copies(spark: SparkSession) -> None:
+    assert can_copy(spark)
+
+    context = type("Context", (), {"isLocal": lambda _: False})()
+    java = type("Java", (), {"sc": lambda _: context})()
+    cluster = type("Session", (), {"_jvm": object(), "_jsparkSession": object(), "_jsc": java})()
+    assert not can_copy(cluster)
+    assert not can_copy(type("Connect", (), {})())

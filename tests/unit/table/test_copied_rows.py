@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.columns import resolve_all
+from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.copied import copied
+from dbt_zorder.layout.fetched import fetch
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.placing import Placing, rows_of_files
+from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
+from dbt_zorder.layout.shares import Shares
+from dbt_zorder.table import copied_rows as module
+from dbt_zorder.table import holding
+from dbt_zorder.table.append import append
+from dbt_zorder.table.arrow_files import ArrowWriter, arrow_writer
+from dbt_zorder.table.build import build
+from dbt_zorder.table.clock import listening
+from dbt_zorder.table.copied_rows import CopiedRows
+from dbt_zorder.table.request import BuildRequest
+from tests.support import same_rows, unique
+from tests.unit.layout.frames import mixed
+from tests.unit.table.test_arrow_files import needs_page_limit
+
+pytestmark = needs_page_limit
+
+QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s, id % 3 AS p FROM range({})"
+
+
+@contextlib.contextmanager
+def rows_of(spark: SparkSession, query: str, spec: LayoutSpec, path: Path) -> Iterator[tuple[CopiedRows, Layout]]:
+    """Give the rows of a query on disk, and a layout of them."""
+    frame = spark.sql(query)
+    parts = resolve_all(spec.partition_by, frame.schema, sensitive=False)
+    data = [field for field in frame.schema.fields if field.name not in spec.partition_by]
+    writer = arrow_writer(spark, type(frame.schema)(data), {}, str(path))
+    assert isinstance(writer, ArrowWriter)
+    with copied(frame, parts) as copy:
+        assert copy is not None
+        rows = CopiedRows(copy, writer, keys_for(frame, spec), 1 << 26)
+        yield rows, plan_layout(copy.rows, spec, rows.known())
+
+
+def ids_of(files: list[Path]) -> list[list[int]]:
+    return [pq.ParquetFile(file).read(["id"])["id"].to_pylist() for file in files]
+
+
+@pytest.mark.parametrize("most", [1 << 30, 2000])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        LayoutSpec(by=["a", "s", "d"], files=7),
+        LayoutSpec(by=["id"], files=5),
+        LayoutSpec(by=["s"], files=3),
+        LayoutSpec(by=["a", "t"], files=2, partition_by=["p"]),
+        LayoutSpec(by=["a", "t"], files=1, partition_by=["p", "flag"]),
+        LayoutSpec(by=["a", "s"], files=1),
+    ],
+    ids=lambda spec: f"{spec.by} {spec.files} {spec.partition_by}",
+)
+def test_files_are_those_that_rows_in_memory_make(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: LayoutSpec, most: int
+) -> None:
+    """Beyond what may be held on the way, too."""
+    monkeypatch.setattr(module, "Shares", lambda _, folder: Shares(most, folder))
+    frame = spark.sql(mixed(4000))
+    parts = resolve_all(spec.partition_by, frame.schema, sensitive=False)
+    held = fetch(frame, keys_for(frame, spec), 1 << 26, partition_by=parts)
+    assert held is not None
+    with rows_of(spark, mixed(4000), spec, tmp_path) as (rows, layout):
+        assert rows.write(spark, layout, str(tmp_path / "t"))
+        assert not rows.copied.pieces or not Path(rows.copied.pieces[0].path).exists(), "all is in the table's folder"
+    placing = Placing.by(layout)
+    cells = placing.cells(held.keys)
+    wanted = rows_of_files(held.keys, layout)
+    numbers = held.rows["id"].to_numpy()
+    # a file of two partitions that have one hash would be two
+    files = {int(file.name[5:10]): file for file in sorted((tmp_path / "t").rglob("*.parquet"))}
+    assert sorted(files) == sorted(wanted)
+    row_of = {number: row for row, number in enumerate(numbers.tolist())}
+    for file, there in wanted.items():
+        (found,) = ids_of([files[file]])
+        assert sorted(found) == sorted(numbers[there].tolist())
+        here = np.asarray([row_of[number] for number in found])
+        assert (np.diff(cells[here]) >= 0).all(), "in order of their cells"
+    read = spark.read.schema(frame.schema).parquet(str(tmp_path / "t"))
+    assert same_rows(read.select(*frame.columns), frame)
+
+
+def test_a_value_that_fills_files_is_shared_out_over_them(spark: SparkSession, tmp_path: Path) -> None:
+    query = "SELECT id, if(id % 10 < 6, 7, id) AS a FROM range(0, 20000, 1, 4)"
+    with rows_of(spark, query, LayoutSpec(by=["a"], files=10), tmp_path) as (rows, layout):
+        assert (layout.file_count > 1).any()
+        assert rows.write(spark, layout, str(tmp_path / "t"))
+    counts = [len(ids) for ids in ids_of(sorted((tmp_path / "t").glob("*.parquet")))]
+    assert len(counts) == 10
+    assert sum(counts) == 20_000
+    assert max(counts) < 1.2 * 2000
+
+
+def test_equal_values_of_a_cell_lie_together_whatever_piece_they_came_in(spark: SparkSession, tmp_path: Path) -> None:
+    query = """
+        SELECT pmod(hash(id), 40) AS whole, concat('k', pmod(hash(id, 1), 40)) AS text, id FROM range(0, 20000, 1, 5)
+    """
+    with rows_of(spark, query, LayoutSpec(by=["whole", "text"], files=2), tmp_path) as (rows, layout):
+        assert layout.runs
+        assert rows.write(spark, layout, str(tmp_path / "t"))
+        placing = Placing.by(layout)
+        for file in (tmp_path / "t").glob("*.parquet"):
+            found = pq.ParquetFile(file).read()
+            keys = pa.table({"k0": found["whole"].cast("int64"), "k1": found["text"].cast("binary")})
+            pairs = list(
+                zip(placing.cells(keys).tolist(), found["whole"].to_pylist(), found["text"].to_pylist(), strict=True)
+            )
+            changes = sum(one != other for one, other in zip(pairs[1:], pairs, strict=False))
+            assert changes < 1.05 * len(set(pairs))
+
+
+def test_a_row_is_measured_as_it_is_written(spark: SparkSession, tmp_path: Path) -> None:
+    query = "SELECT id, pmod(hash(id), 5000) AS a, sha2(string(id), 256) AS t FROM range(0, 30000, 1, 4)"
+    with rows_of(spark, query, LayoutSpec(by=["a"], files=6), tmp_path) as (rows, layout):
+        measured = rows.measured_row(layout, [0, 3])
+        estimated = rows.with_row_bytes(LayoutSpec(by=["a"], file_size=100_000)).row_bytes
+        assert rows.measured_row(layout, [layout.files + 1]) is None
+        assert rows.with_row_bytes(LayoutSpec(by=["a"], files=3)).row_bytes is None
+        assert rows.write(spark, layout, str(tmp_path / "t"))
+    size = sum(file.stat().st_size for file in (tmp_path / "t").glob("*.parquet")) / 30_000
+    assert measured == pytest.approx(size, rel=0.05)
+    assert estimated == pytest.approx(size, rel=0.1)
+
+
+@pytest.mark.parametrize("after", ["estimate", "share"])
+def test_a_file_of_too_many_rows_is_left_to_spark(
+    spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, after: str
+) -> None:
+    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    if after == "estimate":
+        monkeypatch.setattr(module, "memory_here", lambda: None)
+    else:
+        monkeypatch.setattr(module, "_MOST_FILE", 1000)
+    caplog.set_level("DEBUG", "dbt_zorder")
+    table = TableName(database, unique("t"))
+    request = BuildRequest(table, LayoutSpec(by=["a"], files=2), in_memory=1000)
+    build(spark, spark.sql(QUERY.format(3000)), request)
+    assert "of memory" in caplog.text
+    assert same_rows(spark.table(table.sql), spark.sql(QUERY.format(3000)))
+    assert writers_of(spark, table) == {"parquet-mr "}
+
+
+def test_partitions_that_are_no_text_are_left_to_spark(
+    spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    table = TableName(database, unique("t"))
+    query = "SELECT id, if(id < 7, X'FF', X'41') AS p FROM range(20)"
+    build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["id"], files=1, partition_by=["p"])))
+    assert spark.table(table.sql).count() == 20
+    assert writers_of(spark, table) == {"parquet-mr "}
+
+
+def test_a_batch_goes_the_same_way(spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    table = TableName(database, unique("t"))
+    request = BuildRequest(table, LayoutSpec(by=["a", "s"], files=4))
+    build(spark, spark.sql(QUERY.format(3000)), request)
+    batch = f"SELECT id + 5000 AS id, a, s, p FROM ({QUERY.format(5000)})"
+    report = append(spark, spark.sql(batch), request)
+    assert report.files > 1
+    assert same_rows(spark.table(table.sql), spark.sql(f"{QUERY.format(3000)} UNION ALL {batch}"))
+    assert writers_of(spark, table) == {"parquet-cpp"}
+
+
+@pytest.mark.parametrize("fault", ["a full disk", "cancelled"])
+def test_what_ends_it_leaves_the_table_and_nothing_else(
+    spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    folders: list[str] = []
+    write = CopiedRows.write
+
+    def noted(rows: CopiedRows, *args: Any) -> bool:
+        folders.append(rows.copied.folder)
+        return write(rows, *args)
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    def cancel(phase: str) -> None:
+        told.append(phase)
+        if told.count("write") == 2:
+            raise BuildError("cancelled")
+
+    told: list[str] = []
+    table = TableName(database, unique("t"))
+    request = BuildRequest(table, LayoutSpec(by=["a", "s"], files=3))
+    build(spark, spark.sql(QUERY.format(100)), request)
+    monkeypatch.setattr(CopiedRows, "write", noted)
+    if fault == "a full disk":
+        monkeypatch.setattr(ArrowWriter, "write_to", full)
+    listener = cancel if fault == "cancelled" else told.append
+    with listening(listener), pytest.raises(BuildError, match=r"No space left|cancelled"):
+        build(spark, spark.sql(QUERY.format(3000)), request)
+    assert len(folders) == 1
+    assert not Path(folders[0]).exists()
+    assert same_rows(spark.table(table.sql), spark.sql(QUERY.format(100)))
+
+
+def writers_of(spark: SparkSession, table: TableName) -> set[str]:
+    info = describe(spark, table)
+    assert info is not None
+    files = Path(info.location.removeprefix("file:")).rglob("part-*c000*")
+    return {pq.read_metadata(file).created_by[:11] for file in files}
