@@ -246,7 +246,7 @@ class ZorderAdapter(OperationsAdapter):
         in_process = self.zorder_in_process()
 
         def check(phase: str) -> None:
-            if phase in ("sample", "write"):  # later ones may come when the rows are in
+            if phase in ("query", "sample", "write"):  # later ones may come when the rows are in
                 _ = self.session  # raises if the run was cancelled
 
         with (

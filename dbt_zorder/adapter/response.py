@@ -20,7 +20,7 @@ class ZorderResponse(AdapterResponse):
         files_written, bytes_written: of the new version's data.
         zorder_by: the clustering columns.
         version: name of the new version.
-        seconds: by phase: sample, write, stats, swap.
+        seconds: by phase: query, sample, write, stats, swap.
         point_query_files: by clustering column, how many files an equality query reads on average.
         appended: whether rows were added to the version that was there; None for a table model. What was written is
             then the batch's alone, while ``point_query_files`` is the whole table's.

@@ -56,7 +56,8 @@ def build_format(
     is_new = info is None or info.provider != request.file_format
     table_properties(df, request.table, request, [key.column for key in keys], is_new=is_new)
     with staged(df) as held:
-        source = held.rows
+        with clock.phase("query"):
+            source = held.rows
         with clock.phase("sample"):
             layout = plan_layout(source, measured(spark, request.spec, df, info, request))
             warn_of_many(layout, request.table)

@@ -101,6 +101,8 @@ def increment_format(
     rows = conform(df, schema)
     clock = Clock()
     with staged(rows) as held:
+        with clock.phase("query"):
+            source = held.rows
         with clock.phase("sample"):
             placed = _laid_out(spark, held, request, rows, info, batch)
         if placed is None:
@@ -108,7 +110,7 @@ def increment_format(
             return IncrementReport(AppendReport(0, 0, 0, 0, clock.seconds), None, None, version)
         standing, layout = placed
         with clock.phase("write"):
-            made = writer(apply_layout(held.rows, layout), request.table, request)
+            made = writer(apply_layout(source, layout), request.table, request)
             made.overwritePartitions() if batch.overwrite else made.append()
             counted, after = _counted(request, standing, partial(_read_again, spark, request, standing, before, batch))
     return _after(spark, request, AppendReport(layout.rows, *counted, clock.seconds), batch, how, after)

@@ -11,7 +11,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,24 +26,40 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, DataType, DateType, MapType, StructField, StructType, TimestampType
 
 from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.fetched import FetchedKeys, key_here, partition_sql
 from dbt_zorder.layout.few import texts_of, width_of
 from dbt_zorder.layout.keys import Key
+from dbt_zorder.sql import glob_escape
 
 _LOG = logging.getLogger("dbt_zorder")
 
 _PIECE_BYTES = 16 << 20
-"""Of a row group: so much is read, placed and shared out at a time in each thread."""
+"""Of a row group as it lies on disk, and in memory where it has no text: so much is read, placed and shared out at a
+time in each thread."""
 _OPTIONS = {
     "compression": "snappy",
-    "maxRecordsPerFile": "0",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
+    "mapreduce.output.basename": "part",
     "parquet.block.size": str(_PIECE_BYTES),
     "parquet.enable.dictionary": "false",  # takes longer to write than the bytes that it spares
     "parquet.page.write-checksum.enabled": "false",
     "parquet.column.statistics.enabled": "false",
 }
 _CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite"
+_MOMENTS = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+}
+"""Of which one is to be so, that a moment comes back as it was; the second is asked where the first says INT96."""
+COMMITTERS: Mapping[str, str] = {
+    "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
+    "spark.sql.sources.commitProtocolClass": (
+        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
+    ),
+}
+"""Settings of a session, and by which values files are where they are looked for: other committers are for stores."""
+_SECRETS = ("parquet.crypto.", "parquet.encryption.")
 _ROWS = "rows"
 _UNTOLD = 8
 """Bytes of a key that is no text: what ``Key.carrier`` takes at most, but for decimals."""
@@ -56,14 +72,16 @@ class Piece:
     Attributes:
         path: of its file.
         group: its number there.
-        first: the number of its first row in the whole.
+        number: among all pieces, in the order in which their rows came.
         rows: how many it has.
+        nbytes: that they take in memory, roughly.
     """
 
     path: str
     group: int
-    first: int
+    number: int
     rows: int
+    nbytes: int
 
 
 @dataclass(frozen=True)
@@ -72,29 +90,40 @@ class Copied:
 
     Attributes:
         query: that was copied.
-        rows: the copy as a query, with the same columns.
+        rows: the copy as a query, with the same columns, which may all be NULL.
         folder: of this copy alone, which has room for other files.
-        pieces: in the order in which the rows came.
         partition_by: columns that part the table, each a whole one.
     """
 
     query: DataFrame
     rows: DataFrame
     folder: str
-    pieces: Sequence[Piece]
     partition_by: Sequence[ResolvedColumn]
+
+    @cached_property
+    def pieces(self) -> Sequence[Piece]:
+        """Row groups of rows that are of types that ``width_of`` knows, in the order in which they came."""
+        texts = texts_of(self.query.schema)
+        places = [self.query.columns.index(name) for name in texts]
+        width = width_of(StructType([field for field in self.query.schema.fields if field.name not in texts])) or 0
+        pieces: list[Piece] = []
+        for file in sorted(_files(self.folder)):
+            metadata = pq.read_metadata(file)
+            for group in range(metadata.num_row_groups):
+                one = metadata.row_group(group)
+                size = one.num_rows * width + _text_bytes(one, places)
+                pieces.append(Piece(file, group, len(pieces), one.num_rows, size))
+        return pieces
 
     @property
     def count(self) -> int:
         """Number of rows."""
         return sum(piece.rows for piece in self.pieces)
 
-    @cached_property
+    @property
     def nbytes(self) -> int:
-        """Bytes that all rows take in memory, roughly, if they are of types that ``width_of`` knows."""
-        texts = texts_of(self.query.schema)
-        numbers = width_of(StructType([field for field in self.query.schema.fields if field.name not in texts])) or 0
-        return numbers * self.count + _text_bytes(self.pieces, [self.query.columns.index(name) for name in texts])
+        """Bytes that all rows take in memory, roughly."""
+        return sum(piece.nbytes for piece in self.pieces)
 
     def read(self, piece: Piece, columns: Sequence[int] | None = None) -> pa.Table:
         """Return the rows of a piece, or some of their columns by number.
@@ -125,18 +154,25 @@ class Copied:
         """Return the values of the columns that part the table, as text."""
         return [rows[_name(len(self.query.columns) + place)] for place in range(len(self.partition_by))]
 
-    def fetch_keys(self, keys: Sequence[Key], most_bytes: int, threads: int) -> FetchedKeys | None:
-        """Return what all rows are placed by; None if that weighs more than ``most_bytes``."""
+    def fetch_keys(self, keys: Sequence[Key], threads: int) -> FetchedKeys:
+        """Return what all rows are placed by."""
         wanted = sorted({self._place(key.column) for key in keys})
-        texts = {self.query.columns.index(name) for name in texts_of(self.query.schema)}
-        size = sum(16 if key.carrier.startswith("decimal") else _UNTOLD for key in keys) * self.count
-        size += sum(_text_bytes(self.pieces, [place]) for place in wanted if place in texts)
-        if size > most_bytes:
-            return None
         behind = [self._hash] if self.partition_by else []
         with ThreadPoolExecutor(threads) as pool:
             tables = list(pool.map(lambda piece: self.read(piece, [*wanted, *behind]), self.pieces))
         return FetchedKeys(self.keys_in(pa.concat_tables(tables), keys))
+
+    def key_bytes(self, keys: Sequence[Key]) -> int:
+        """Return how much of memory that takes, roughly."""
+        texts = [self.query.columns.index(name) for name in texts_of(self.query.schema)]
+        wanted = sorted({self._place(key.column) for key in keys})
+        size = sum(16 if key.carrier.startswith("decimal") else _UNTOLD for key in keys) + _UNTOLD
+        found = size * self.count
+        for path in dict.fromkeys(piece.path for piece in self.pieces):
+            metadata = pq.read_metadata(path)
+            groups = map(metadata.row_group, range(metadata.num_row_groups))
+            found += sum(_text_bytes(group, [place for place in wanted if place in texts]) for group in groups)
+        return found
 
     def discard(self) -> None:
         """Delete the copy, of which nothing is needed any more."""
@@ -151,9 +187,20 @@ class Copied:
 
 
 def can_copy(spark: SparkSession) -> bool:
-    """Tell whether a session runs all of its tasks in one process on this machine, whose disk is ours."""
+    """Tell whether a session runs all of its tasks in one process on this machine, whose disk is ours.
+
+    Not where files would be encrypted, or not be where they are looked for.
+    """
     context: Any = getattr(spark, "_jsc", None)
-    return context is not None and bool(context.sc().isLocal())
+    if context is None or not context.sc().isLocal():
+        return False
+    if str(context.sc().conf().get("spark.io.encryption.enabled", "false")).lower() != "false":
+        return False  # what Spark writes on the way is to be encrypted
+    if any(spark.conf.get(name, wanted) != wanted for name, wanted in COMMITTERS.items()):
+        return False
+    session: Any = spark._jsparkSession
+    hadoop = session.sessionState().newHadoopConf()
+    return not any(hadoop.getPropsWithPrefix(prefix).size() for prefix in _SECRETS)
 
 
 def can_come_back(df: DataFrame, columns: Sequence[StructField] | None = None) -> bool:
@@ -162,20 +209,45 @@ def can_come_back(df: DataFrame, columns: Sequence[StructField] | None = None) -
     Dates and times do only where Spark's writer does not ask which calendar old ones are meant by.
     """
     fields = df.schema.fields if columns is None else columns
-    dates = str(df.sparkSession.conf.get(_CALENDAR)).upper() == "CORRECTED"
-    return all(_comes_back(field.dataType, dates=dates) for field in fields)
+    spark = df.sparkSession
+    known: list[type[DataType]] = []
+    if _is(spark, _CALENDAR, "CORRECTED"):
+        known.append(DateType)
+        kind, legacy = _MOMENTS
+        if _is(spark, kind, _MOMENTS[kind]) or (_is(spark, kind, "INT96") and _is(spark, legacy, _MOMENTS[legacy])):
+            known.append(TimestampType)
+    return all(_comes_back(field.dataType, tuple(known)) for field in fields)
 
 
-def _comes_back(data_type: DataType, *, dates: bool) -> bool:
+def _is(spark: SparkSession, setting: str, value: str) -> bool:
+    return str(spark.conf.get(setting)).upper() == value
+
+
+def _comes_back(data_type: DataType, moments: tuple[type[DataType], ...]) -> bool:
     if isinstance(data_type, ArrayType):
-        return _comes_back(data_type.elementType, dates=dates)
+        return _comes_back(data_type.elementType, moments)
     if isinstance(data_type, MapType):
-        return _comes_back(data_type.keyType, dates=dates) and _comes_back(data_type.valueType, dates=dates)
+        return _comes_back(data_type.keyType, moments) and _comes_back(data_type.valueType, moments)
     if isinstance(data_type, StructType):
-        return bool(data_type.fields) and all(_comes_back(field.dataType, dates=dates) for field in data_type.fields)
-    if isinstance(data_type, (DateType, TimestampType)) and not dates:
-        return False
+        return bool(data_type.fields) and all(_comes_back(field.dataType, moments) for field in data_type.fields)
+    if isinstance(data_type, (DateType, TimestampType)):
+        return isinstance(data_type, moments)
     return width_of(StructType([StructField("value", data_type)])) is not None
+
+
+@contextlib.contextmanager
+def in_scratch(folder: str | None) -> Iterator[None]:
+    """Let a block that reads and writes what lies in Spark's folder for that fail with a sentence.
+
+    Raises:
+        BuildError: the disk refused.
+    """
+    try:
+        yield
+    except OSError as exc:
+        place = folder or tempfile.gettempdir()
+        msg = f"Rows on their way to the table could not be kept in {place}: {exc}. spark.local.dir says where that is."
+        raise BuildError(msg) from exc
 
 
 @contextlib.contextmanager
@@ -188,7 +260,8 @@ def copied(df: DataFrame, partition_by: Sequence[ResolvedColumn] = ()) -> Iterat
         df: the query, in a session that ``can_copy``.
         partition_by: columns that part the table, each a whole one.
     """
-    folder = tempfile.mkdtemp(prefix="zorder-", dir=_scratch())
+    with in_scratch(_scratch()):
+        folder = tempfile.mkdtemp(prefix="zorder-", dir=_scratch())
     try:
         yield _copy(df, partition_by, folder)
     finally:
@@ -196,37 +269,35 @@ def copied(df: DataFrame, partition_by: Sequence[ResolvedColumn] = ()) -> Iterat
 
 
 def _copy(df: DataFrame, partition_by: Sequence[ResolvedColumn], folder: str) -> Copied | None:
-    path = Path(folder, _ROWS)
     behind = partition_sql(partition_by)
     # by numbers: a name may hold what Parquet's options, or another case, take for something else
     wanted = df.selectExpr("*", *behind).toDF(*map(_name, range(len(df.columns) + len(behind))))
-    wanted.write.options(**_OPTIONS).parquet(path.as_uri())
-    if not (path / "_SUCCESS").exists():
-        _LOG.debug("Spark wrote the rows of a query to %s, where they cannot be seen from here", path)
+    # what is NULL or repeats takes no room on disk, and as much in memory as all else
+    most_rows = _PIECE_BYTES // (width_of(df.schema) or _PIECE_BYTES)
+    wanted.write.options(**_OPTIONS, maxRecordsPerFile=most_rows if most_rows > 1 else 0).parquet(_uri(folder))
+    if not _files(folder):
+        _LOG.debug("Spark wrote the rows of a query to %s, where they cannot be seen from here", folder)
         return None
-    pieces: list[Piece] = []
-    first = 0
-    for file in sorted(path.glob("part-*.parquet")):
-        groups = pq.read_metadata(file)
-        for group in range(groups.num_row_groups):
-            rows = groups.row_group(group).num_rows
-            pieces.append(Piece(str(file), group, first, rows))
-            first += rows
     schema = StructType([StructField(_name(n), field.dataType) for n, field in enumerate(df.schema.fields)])
-    rows_again = df.sparkSession.read.schema(schema).parquet(path.as_uri())
+    rows = df.sparkSession.read.schema(schema).parquet(glob_escape(_uri(folder)))
     named = [f.col(_name(n)).alias(field.name, metadata=field.metadata) for n, field in enumerate(df.schema.fields)]
-    return Copied(df, rows_again.select(*named), folder, pieces, partition_by)
+    return Copied(df, rows.select(*named), folder, partition_by)
 
 
-def _text_bytes(pieces: Sequence[Piece], columns: Sequence[int]) -> int:
+def _uri(folder: str) -> str:
+    """Return where the rows are, as Hadoop takes it: it knows no percent signs for other characters."""
+    path = Path(folder, _ROWS).as_posix()
+    return f"file://{path}" if path.startswith("/") else f"file:///{path}"
+
+
+def _files(folder: str) -> list[str]:
+    path = Path(folder, _ROWS)
+    return [str(file) for file in path.glob("*.parquet")] if (path / "_SUCCESS").exists() else []
+
+
+def _text_bytes(group: Any, columns: Sequence[int]) -> int:
     """Return the bytes of some columns as they lie in Parquet pages without a dictionary, which is as in memory."""
-    total = 0
-    for path in dict.fromkeys(piece.path for piece in pieces):
-        metadata = pq.read_metadata(path)
-        for group in range(metadata.num_row_groups):
-            one = metadata.row_group(group)
-            total += sum(one.column(column).total_uncompressed_size for column in columns)
-    return total
+    return sum(int(group.column(column).total_uncompressed_size) for column in columns)
 
 
 def _scratch() -> str | None:

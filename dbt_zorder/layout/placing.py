@@ -89,30 +89,35 @@ class Placing:
         order = _order_by(keys.column(0).combine_chunks())
         return order[_in_order(self.boxes(cells)[order])]
 
-    def files(self, boxes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def files(self, boxes: npt.NDArray[np.int64], piece: int = 0) -> npt.NDArray[np.int64]:
         """Return the file of each row, which are in order of their boxes.
 
-        Where no column can part the rows of several files, these take equal shares of them in that order.
+        Where no column can part the rows of several files, these take equal shares of them in that order; each piece of
+        the rows begins with another file.
         """
         layout = self.layout
         first, count = layout.first_file[boxes].astype(np.int64), layout.file_count[boxes]
         if (layout.file_count > 1).any() and len(boxes):
             starts = np.searchsorted(boxes, boxes)
-            first += (np.arange(len(boxes)) - starts) * count // np.bincount(boxes)[boxes]
+            first += ((np.arange(len(boxes)) - starts) * count // np.bincount(boxes)[boxes] + piece) % count
         return np.minimum(first, layout.files - 1)
 
     def share_out(
-        self, cells: npt.NDArray[np.int64], only: Sequence[int] | None = None
+        self, cells: npt.NDArray[np.int64], piece: int = 0, only: Sequence[int] | None = None
     ) -> tuple[Rows, dict[int, slice]]:
         """Return rows in the order of their files, as they came within each, and where each file's lie in that order.
 
         Args:
             cells: of the rows.
+            piece: its number, if these are not all rows.
             only: the files whose rows are wanted, by default all.
         """
         boxes = self.boxes(cells)
         order = _in_order(boxes)
-        files = self.files(boxes[order])
+        files = self.files(boxes[order], piece)
+        if piece and (self.layout.file_count > 1).any():
+            again = np.argsort(files, kind="stable")
+            order, files = order[again], files[again]
         if only is not None:
             wanted = np.isin(files, only)
             order, files = order[wanted], files[wanted]

@@ -49,7 +49,7 @@ class AppendReport:
     Attributes:
         rows, files, bytes: of the batch; a MERGE does not say how many rows it had.
         removed: number of files that it replaced.
-        seconds: of each phase: sample, write, stats, swap.
+        seconds: of each phase: query, sample, write, stats, swap.
         standing: of the version after it; None where a format keeps its own.
     """
 
@@ -99,11 +99,14 @@ def append(
             # what makes whole partitions is laid out by itself, by what the model says
             tree = standing.tree.layout if standing.tree is not None and not overwrite else None
             keys = keys_for(df, request.spec) if tree is None else tree.keys
+        with clock.phase("query"):
             holding = until_written.enter_context(hold_rows(query, request, keys, info.location, tree))
             known = query.count_kept() if holding.known is None else holding.known
+        with clock.phase("sample"):
             layout = None
             if known != 0:
                 layout = place(holding.source, request, standing, fresh=overwrite, known=known)
+            holding.known = known = None  # the keys of all rows
         if layout is None or layout.rows == 0:
             return AppendReport(0, 0, 0, 0, clock.seconds, standing)
         entry = journal.open_entry(spark, info.location)
@@ -111,7 +114,7 @@ def append(
             with clock.phase("write"):
                 write_data(holding, layout, request, entry.data)
                 recount = (lambda: query.rows.count()) if holding.rows is None else None
-                del holding, known
+                del holding
                 until_written.close()
             tell("write")  # a run that was cancelled while it wrote here ends here
             with clock.phase("stats"):

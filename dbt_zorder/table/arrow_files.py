@@ -22,6 +22,7 @@ from pyspark.sql import types as t
 from dbt_zorder.disk import Place, on_disk
 from dbt_zorder.errors import BuildError
 from dbt_zorder.jvm import items
+from dbt_zorder.layout.copied import COMMITTERS
 from dbt_zorder.layout.fetched import Fetched
 from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, page_rows_of, parse_page_rows
 from dbt_zorder.layout.placing import Rows
@@ -41,10 +42,7 @@ _CODECS: Mapping[str, tuple[int | None, str]] = {
 
 _AS_SPARK: Mapping[str, str] = {
     "spark.sql.parquet.writeLegacyFormat": "false",
-    "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
-    "spark.sql.sources.commitProtocolClass": (
-        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
-    ),
+    **COMMITTERS,
 }
 """Settings of a session, and at which value files are written as here."""
 

@@ -64,7 +64,7 @@ class BuildReport:
     Attributes:
         version: name of the version that is served now.
         summary: files, rows and bytes, and how many files a point query reads.
-        seconds: of each phase: sample, write, stats, swap.
+        seconds: of each phase: query, sample, write, stats, swap; a query that is not kept runs in later ones, too.
         collected: names of old versions that were deleted.
     """
 
@@ -109,10 +109,11 @@ def build(
     clock = Clock()
     try:
         with staged(readable_partitions(df, request)) as query, contextlib.ExitStack() as until_written:
-            with clock.phase("sample"):
+            spec = request.spec
+            with clock.phase("query"):
                 write_marker(spark, path, _marker(spark, request, definition, root, version, base))
-                spec = request.spec
                 holding = until_written.enter_context(hold_rows(query, request, keys_for(df, spec), path))
+            with clock.phase("sample"):
                 source = holding.source
                 if base is not None and version_of(base.location):
                     location = base.location
@@ -122,6 +123,7 @@ def build(
                 layout = sized_layout(holding, layout, spec, path, partial(write_rows, request, layout))
                 if holding.rows is None:
                     warn_of_many(layout, request.table)
+                holding.known = None  # the keys of all rows
             with beside_vacuum(spark, request.table, path), clock.phase("write"):
                 write_data(holding, layout, request, path)
                 recount = (lambda: query.rows.count()) if holding.rows is None else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import threading
 import uuid
@@ -16,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dbt_zorder.disk import Place
-from dbt_zorder.layout.copied import Copied, Piece
+from dbt_zorder.layout.copied import Copied, Piece, in_scratch
 from dbt_zorder.layout.fetched import FetchedKeys, distinct_partitions, folder_names
 from dbt_zorder.layout.in_turn import in_turn
 from dbt_zorder.layout.keys import Key
@@ -27,7 +26,7 @@ from dbt_zorder.layout.shares import Shares
 from dbt_zorder.memory import memory_here
 from dbt_zorder.table.arrow_files import ArrowWriter, writing_to
 from dbt_zorder.table.clock import tell
-from dbt_zorder.table.held_rows import TELLING_ROWS, with_row_bytes
+from dbt_zorder.table.held_rows import TELLING_ROWS, bytes_of, with_row_bytes
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -61,13 +60,19 @@ class CopiedRows:
 
     @property
     def most_bytes(self) -> int:
-        """Bytes that rows may take here."""
+        """Bytes that rows may take here on their way."""
         return max(self.in_memory, (memory_here() or 0) // _SHARE_OF_MEMORY)
 
-    def known(self) -> FetchedKeys | int:
-        """Return what rows are placed by, or how many they are, where that weighs too much."""
-        found = self.copied.fetch_keys(self.keys, min(_MOST_KEYS, self.most_bytes), self.writer.threads)
-        return self.copied.count if found is None else found
+    @property
+    def key_bytes(self) -> int | None:
+        """Bytes of what all rows are placed by, None where they are too many to plan by them."""
+        size = self.copied.key_bytes(self.keys)
+        return size if size <= min(_MOST_KEYS, self.most_bytes) else None
+
+    def fetch_keys(self) -> FetchedKeys:
+        """Return what all rows are placed by."""
+        with in_scratch(self.copied.folder):
+            return self.copied.fetch_keys(self.keys, self.writer.threads)
 
     def write(self, spark: SparkSession, layout: Layout, path: str) -> bool:
         """Write the rows to a folder, one file each of the layout's that gets any.
@@ -79,24 +84,31 @@ class CopiedRows:
             BuildError: the disk refused, or the folder lies elsewhere by now.
         """
         place = self.writer.place_of(spark, path)
-        most = self.most_bytes
-        if not layout.partition_columns and self.copied.nbytes / layout.files > most:
-            return self._left_to_spark(f"a file takes more than {most} bytes of memory")
-        with _ALONE, writing_to(place), Shares(most, self.copied.folder) as shares:
+        if self._is_too_much_for(layout):
+            return self._left_to_spark()
+        most, placing = self.most_bytes, Placing.by(layout)
+        with _ALONE, Shares(most, self.copied.folder) as shares:
             folders = _Folders(spark, [part.name for part in self.copied.partition_by])
             try:
-                self._share_out(Placing.by(layout), shares, folders)
+                self._share_out(placing, shares, folders)
             except UnicodeDecodeError:
                 return self._left_to_spark("the name of a partition is no UTF-8")
             files = shares.files()
+            # a tree's files are not all of one size
             if max(size for _, size in files) > min(2 * most, _MOST_FILE):
-                return self._left_to_spark(f"a file takes more than {most} bytes of memory")
+                return self._left_to_spark()
             self.copied.discard()
-            self.writer.make_folders(place, folders.names)
-            write = partial(self._write_file, shares, Placing.by(layout), folders.names, place, str(uuid.uuid4()))
-            for _ in in_turn(write, files, most, self.writer.threads):
-                tell("write")
+            with writing_to(place):
+                self.writer.make_folders(place, folders.names)
+                write = partial(self._write_file, shares, placing, folders.names, place, str(uuid.uuid4()))
+                for _ in in_turn(write, files, most, self.writer.threads):
+                    tell("write")
         return True
+
+    def _is_too_much_for(self, layout: Layout) -> bool:
+        """Tell whether a piece or a file, which are in memory twice for a moment, takes more of it than rows may."""
+        largest = max(piece.nbytes for piece in self.copied.pieces)
+        return max(2 * largest, self.copied.nbytes / layout.files) > self.most_bytes
 
     def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
         """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
@@ -104,39 +116,44 @@ class CopiedRows:
 
     def measured_row(self, layout: Layout, files: Sequence[int]) -> float | None:
         """Return the bytes that a row takes in some files of a layout, None if they have no rows."""
+        if not files or self._is_too_much_for(layout):
+            return None
         size = rows = 0
         placing = Placing.by(layout)
         with _ALONE, Shares(self.most_bytes, self.copied.folder) as shares:
             self._share_out(placing, shares, only=files)
             for file, _ in shares.files():
                 found = shares.take(file)
-                sink = io.BytesIO()
-                self.writer.write_to(sink, self._in_order(found, self._order(placing, found)))
-                size, rows = size + sink.tell(), rows + found.num_rows
+                size += bytes_of(self._in_order(found, self._order(placing, found)), self.writer)
+                rows += found.num_rows
         return size / rows if rows else None
 
     def _few(self) -> pa.Table:
         """Return some rows, drawn from pieces all over."""
         pieces = self.copied.pieces
-        count = min(len(pieces), _TELLING_PIECES)
-        chosen = [pieces[len(pieces) * number // count] for number in range(count)]
+        ends = np.cumsum([piece.rows for piece in pieces])
+        # at equal distances by rows: pieces may be as small as a few of them
+        middles = (np.arange(_TELLING_PIECES) + 0.5) * ends[-1] / _TELLING_PIECES
+        chosen = [pieces[place] for place in np.unique(np.searchsorted(ends, middles, side="right")).tolist()]
         random = np.random.default_rng(0)
         few: list[pa.Table] = []
-        for piece in chosen:
-            # not each third one, of which id % 6 would have two values
-            some = np.sort(random.choice(piece.rows, min(TELLING_ROWS // len(chosen), piece.rows), replace=False))
-            few.append(self._in_order(self.copied.read(piece), some))
+        with in_scratch(self.copied.folder):
+            for piece in chosen:
+                # not each third one, of which id % 6 would have two values
+                some = np.sort(random.choice(piece.rows, min(TELLING_ROWS // len(chosen), piece.rows), replace=False))
+                few.append(self._in_order(self.copied.read(piece), some))
         return pa.concat_tables(few)
 
     def _share_out(
         self, placing: Placing, shares: Shares, folders: _Folders | None = None, only: Sequence[int] | None = None
     ) -> None:
         """Send rows through a layout to their files, all or those of some files, for good or to measure them."""
-        threads = self.writer.threads
         share = partial(self._share, placing, folders, only)
-        for rows, files in in_turn(share, ((piece, 1.0) for piece in self.copied.pieces), threads + 1, threads):
-            shares.add(rows, files)
-            tell("write" if only is None else "sample")
+        pieces = ((piece, 2.0 * piece.nbytes) for piece in self.copied.pieces)
+        with in_scratch(self.copied.folder):
+            for rows, files in in_turn(share, pieces, self.most_bytes, self.writer.threads):
+                shares.add(rows, files)
+                tell("write" if only is None else "sample")
 
     def _share(
         self, placing: Placing, folders: _Folders | None, only: Sequence[int] | None, piece: Piece
@@ -144,7 +161,7 @@ class CopiedRows:
         """Return rows in order of their files, with what tells their order in them, and where each file's lie."""
         found = self.copied.read(piece)
         cells = placing.cells(self.copied.keys_in(found, self.keys))
-        order, files = placing.share_out(cells, only)
+        order, files = placing.share_out(cells, piece.number, only)
         rows = found.select(list(self.copied.data_columns)).append_column(_CELL, pa.array(cells))
         if folders is not None and self.copied.partition_by:
             rows = rows.append_column(_FOLDER, pa.array(folders.of(self.copied.partitions_in(found))))
@@ -171,8 +188,8 @@ class CopiedRows:
         columns = self.copied.data_columns.items()
         return pa.table({name: found[column].combine_chunks().take(chosen) for column, name in columns})
 
-    def _left_to_spark(self, why: str) -> bool:
-        _LOG.debug("the rows are placed and written by Spark: %s", why)
+    def _left_to_spark(self, why: str = "a file, or a part of the rows, takes too much of memory") -> bool:
+        _LOG.debug("the rows are placed and written by Spark after all: %s", why)
         return False
 
 

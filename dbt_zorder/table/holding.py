@@ -29,9 +29,9 @@ _LOG = logging.getLogger("dbt_zorder")
 _ROOM = Room()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Holding:
-    """Where the rows of a query are.
+    """Where the rows of a query are; what they are placed by may be forgotten once it has served.
 
     Attributes:
         source: a query that gives them.
@@ -102,7 +102,12 @@ def _copied(staged: Staged, request: BuildRequest, keys: Sequence[Key], writer: 
         else:
             _LOG.debug("%s is laid out and written here, from disk: %d rows", request.table, copy.count)
             rows = CopiedRows(copy, writer, keys, request.in_memory)
-            yield Holding(copy.rows, rows, rows.known())
+            size = rows.key_bytes
+            if size is None:
+                yield Holding(copy.rows, rows, copy.count)
+                return
+            with _ROOM.take(size, rows.most_bytes):
+                yield Holding(copy.rows, rows, rows.fetch_keys())
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-{#- Run a model's query into a new version of its table: sample, write, stats, swap. Returns the adapter response. -#}
+{#- Run a model's query into a new version of its table: query, sample, write, stats, swap. Returns the adapter response. -#}
 {% macro zorder_build_model(settings, relation, sql, is_first=false) %}
   {%- set described = zorder_described(relation, sql) -%}
   {%- set response = adapter.zorder_build(settings, relation, zorder_contracted(sql), model, is_first) -%}

@@ -25,7 +25,7 @@ class TestAppend(Incremental):
         assert self.location(project, spark) == version
         assert (found["rows_affected"], found["files_written"], found["appended"]) == (60, 1, True)
         assert found["rewritten"] is False
-        assert set(found["seconds"]) == {"sample", "write", "stats", "swap"}
+        assert set(found["seconds"]) == {"query", "sample", "write", "stats", "swap"}
         assert found["_message"].startswith("zorder: 60 rows appended in 1 file, now 5 files, point query on a reads ")
 
     def test_files_of_few_rows_take_batches_of_many(self, project: Any, spark: SparkSession) -> None:

@@ -172,7 +172,7 @@ class TestZorderBy:
         assert (found["rows_affected"], found["files_written"], found["zorder_by"]) == (600, 4, ["a", "s"])
         assert found["bytes_written"] > 0
         assert found["version"].startswith("v2")
-        assert set(found["seconds"]) == {"sample", "write", "stats", "swap"}
+        assert set(found["seconds"]) == {"query", "sample", "write", "stats", "swap"}
         assert set(found["point_query_files"]) == {"a", "s"}
         assert 1 <= found["point_query_files"]["a"] < 4
         assert found["_message"].startswith("zorder: 4 files, point query on a reads ")

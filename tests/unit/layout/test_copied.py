@@ -44,8 +44,7 @@ def test_rows_and_keys_are_those_that_are_fetched(spark: SparkSession, zone: str
         assert wanted is not None
         with copied(frame) as copy:
             assert copy is not None
-            found = copy.fetch_keys(keys, 1 << 26, 2)
-            assert found is not None
+            found = copy.fetch_keys(keys, 2)
             assert found.keys.schema == wanted.keys.schema
             assert repr(found.keys.to_pylist()) == repr(wanted.keys.to_pylist())
             column = all_of(copy)["c0"]
@@ -79,23 +78,48 @@ def test_pieces_are_all_rows_as_they_came(spark: SparkSession, monkeypatch: pyte
         assert len(copy.pieces) > len({piece.path for piece in copy.pieces}) == 3
         assert copy.count == 60_000
         assert all_of(copy)["c0"].to_pylist() == list(range(60_000))
-        assert [piece.first for piece in copy.pieces] == [
-            sum(piece.rows for piece in copy.pieces[:number]) for number in range(len(copy.pieces))
-        ]
+        assert [piece.number for piece in copy.pieces] == list(range(len(copy.pieces)))
         assert all_of(copy).nbytes < copy.nbytes < 1.5 * all_of(copy).nbytes, "with the heads of tiny pages"
         piece = copy.pieces[1]
         assert copy.read(piece, [1]).column_names == ["c1"]
 
 
-def test_what_rows_are_placed_by_may_weigh_too_much(spark: SparkSession) -> None:
+def test_what_rows_are_placed_by_is_weighed_before(spark: SparkSession) -> None:
     frame = spark.range(1000).selectExpr("id", "repeat('x', 1000) AS t")
     with copied(frame) as copy:
         assert copy is not None
-        (number,), (text,) = (keys_for(frame, LayoutSpec(by=[name])) for name in ("id", "t"))
-        assert copy.fetch_keys([number], 8 * 1000, 1) is not None
-        assert copy.fetch_keys([number], 7 * 1000, 1) is None
-        assert copy.fetch_keys([text], 900_000, 1) is None
-        assert copy.fetch_keys([text], 1_100_000, 1) is not None
+        for name, least in (("id", 8000), ("t", 1_004_000)):
+            keys = keys_for(frame, LayoutSpec(by=[name]))
+            assert least <= copy.key_bytes(keys) <= 1.1 * least + 16_000
+            assert copy.fetch_keys(keys, 2).keys.nbytes <= copy.key_bytes(keys)
+
+
+def test_what_repeats_is_read_in_parts_as_well(spark: SparkSession) -> None:
+    """It takes next to no room on disk."""
+    columns = [
+        f"{value} AS {name}{n}" for n in range(30) for name, value in (("n", "CAST(NULL AS bigint)"), ("z", "0L"))
+    ]
+    with copied(spark.range(0, 200_000, 1, 1).selectExpr("id", *columns)) as copy:
+        assert copy is not None
+        assert sum(piece.rows for piece in copy.pieces) == copy.count == 200_000
+        sizes = [copy.read(piece).nbytes for piece in copy.pieces]
+        assert max(sizes) < 1.1 * module._PIECE_BYTES
+        assert sizes == pytest.approx([piece.nbytes for piece in copy.pieces], rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["a b", "ü%20+=@#", "x[1]{a,b}*?"])
+def test_the_folder_may_have_any_name(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    monkeypatch.setattr(module, "_scratch", lambda: str(folder))
+    with copied(spark.range(30)) as copy:
+        assert copy is not None
+        assert Path(copy.folder).parent == folder
+        assert copy.count == copy.rows.count() == 30
+    assert not [*folder.iterdir()]
+    assert [*tmp_path.iterdir()] == [folder], "nor beside it"
 
 
 @pytest.mark.parametrize("parts", [["p"], ["p", "flag"]])
@@ -107,8 +131,7 @@ def test_the_partition_of_each_row_is_told(spark: SparkSession, parts: list[str]
     assert wanted is not None
     with copied(frame, columns) as copy:
         assert copy is not None
-        found = copy.fetch_keys(keys, 1 << 26, 2)
-        assert found is not None
+        found = copy.fetch_keys(keys, 2)
         assert found.keys.equals(wanted.keys)
         texts = collect_arrow(frame.selectExpr(*(f"CAST({name} AS STRING)" for name in parts)))
         assert [column.to_pylist() for column in copy.partitions_in(all_of(copy))] == [
@@ -142,20 +165,50 @@ def test_nothing_is_left_of_it(spark: SparkSession) -> None:
 def test_what_cannot_be_seen_from_here_is_not_taken_for_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Elsewhere(type(Path())):  # type: ignore[misc]
-        def as_uri(self) -> str:
-            return f"{tmp_path.as_uri()}/elsewhere"
-
-    monkeypatch.setattr(module, "Path", Elsewhere)
+    monkeypatch.setattr(module, "_uri", lambda _: f"file://{tmp_path}/elsewhere")
     with copied(spark.range(3)) as copy:
         assert copy is None
 
 
 def test_only_a_session_on_this_machine_alone_copies(spark: SparkSession) -> None:
     assert can_copy(spark)
-
     context = type("Context", (), {"isLocal": lambda _: False})()
-    java = type("Java", (), {"sc": lambda _: context})()
-    cluster = type("Session", (), {"_jvm": object(), "_jsparkSession": object(), "_jsc": java})()
-    assert not can_copy(cluster)
+    cluster = type("Session", (), {"_jsc": type("Java", (), {"sc": lambda _: context})()})
+    assert not can_copy(cluster())
     assert not can_copy(type("Connect", (), {})())
+    for setting in (
+        {"spark.sql.sources.commitProtocolClass": "org.apache.spark.internal.io.HadoopMapReduceCommitProtocol"},
+        {"parquet.encryption.footer.key": "k"},
+    ):
+        with settings(spark, setting):
+            assert not can_copy(spark)
+
+
+INT96 = {"spark.sql.parquet.outputTimestampType": "INT96"}
+REBASE = "spark.sql.parquet.int96RebaseModeInWrite"
+
+
+@pytest.mark.parametrize(
+    ("conf", "date", "moment"),
+    [
+        ({}, True, True),
+        ({"spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY"}, False, False),
+        ({"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}, True, False),
+        ({**INT96, REBASE: "CORRECTED"}, True, True),
+        ({**INT96, REBASE: "EXCEPTION"}, True, False),
+    ],
+)
+def test_dates_and_moments_come_back_where_the_session_writes_them_so(
+    spark: SparkSession, conf: dict[str, str], *, date: bool, moment: bool
+) -> None:
+    one = "TIMESTAMP'0001-01-01 00:00:00.123456'"
+    with settings(spark, conf):
+        dates, moments = spark.sql("SELECT array(DATE'0001-01-01') AS v"), spark.sql(f"SELECT {one} AS v, 1 AS a")
+        assert (can_come_back(dates), can_come_back(moments)) == (date, moment)
+        assert can_come_back(moments, [moments.schema["a"]])
+        for frame, comes_back in ((dates, date), (moments, moment)):
+            if comes_back:
+                with copied(frame) as copy:
+                    assert copy is not None
+                    texts = [rows.selectExpr("string(v)").collect() for rows in (copy.rows, frame)]
+                    assert texts[0] == texts[1]

@@ -40,7 +40,8 @@ def test_each_files_rows_come_back_in_the_order_of_adding(
                 wanted.setdefault(file, []).extend(range(first + here.start, first + here.stop))
             first += table.num_rows
         assert [file for file, _ in shares.files()] == sorted(wanted)
-        assert all(size > 0 for _, size in shares.files())
+        for file, size in shares.files():
+            assert size == pytest.approx(shares.take(file).nbytes, abs=40)
         for file, numbers in wanted.items():
             found = shares.take(file)
             assert found["n"].to_pylist() == numbers
@@ -60,3 +61,10 @@ def test_no_more_than_is_allowed_is_held(tmp_path: Path) -> None:
         shares.add(table, files)
         assert spilled.stat().st_size == size, "it fits again"
         assert [shares.take(file).num_rows for file in (0, 1)] == [3000, 3000]
+
+
+def test_a_file_of_long_rows_weighs_what_they_do(tmp_path: Path) -> None:
+    table = pa.table({"n": range(1000), "t": ["x" * 20_000 if n < 20 else "" for n in range(1000)]})
+    with Shares(1 << 30, str(tmp_path)) as shares:
+        shares.add(table, {0: slice(0, 20), 3: slice(20, 1000)})
+        assert shares.files() == [(0, 20 * (8 + 4 + 20_000)), (3, 980 * 12)]

@@ -34,7 +34,7 @@ def test_a_small_batch_is_one_file_beside_those_that_are_there(spark: SparkSessi
     report = append(spark, spark.sql(rows(400, 450)), wanted)
     assert (report.rows, report.files, report.removed) == (50, 1, 0)
     assert report.bytes > 0
-    assert set(report.seconds) == {"sample", "write", "stats", "swap"}
+    assert set(report.seconds) == {"query", "sample", "write", "stats", "swap"}
     assert same(spark.table(table.sql), spark.sql(rows(0, 450)))
     assert files(spark, table) > before
     assert not (folder(spark, table) / journal.JOURNAL_DIRECTORY).exists()

@@ -51,7 +51,7 @@ def test_a_first_build_makes_the_table_and_its_stats(spark: SparkSession, table:
     assert same_rows(spark.table(table.sql), spark.sql(QUERY))
     assert (report.summary.files, report.summary.rows) == (4, 500)
     assert list(report.summary.point_query_files) == ["a", "s"]
-    assert set(report.seconds) == {"sample", "write", "stats", "swap"}
+    assert set(report.seconds) == {"query", "sample", "write", "stats", "swap"}
     assert versions(spark, table) == [report.version]
     info = describe(spark, table)
     assert info is not None
