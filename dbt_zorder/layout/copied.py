@@ -23,10 +23,20 @@ import pyarrow.parquet as pq
 from pyspark import SparkFiles
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import ArrayType, DataType, DateType, MapType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.compact import can_compact
 from dbt_zorder.layout.fetched import FetchedKeys, key_here, partition_sql
 from dbt_zorder.layout.few import texts_of, width_of
 from dbt_zorder.layout.keys import Key
@@ -139,6 +149,16 @@ class Copied:
         """Names of the columns that stand in files, which those are not that part the table: here, and in the query."""
         parts = {part.name for part in self.partition_by}
         return {_name(place): name for place, name in enumerate(self.query.columns) if name not in parts}
+
+    def shortened(self, keys: Sequence[Key]) -> dict[str, pa.DataType]:
+        """Return the columns that are shorter while they are moved, and their types: decimals that place no row."""
+        placing = {self._place(key.column) for key in keys}
+        kinds = {
+            _name(place): pa.decimal128(field.dataType.precision, field.dataType.scale)
+            for place, field in enumerate(self.query.schema.fields)
+            if isinstance(field.dataType, DecimalType) and place not in placing
+        }
+        return {name: kind for name, kind in kinds.items() if name in self.data_columns and can_compact(kind)}
 
     def keys_in(self, rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
         """Return what some rows of the copy are placed by, as of ``FetchedKeys``, as far as their columns are there."""

@@ -53,6 +53,11 @@ class Placing:
         """Return the way of rows through a layout."""
         return cls(layout, *_forest_of(layout))
 
+    @property
+    def count(self) -> int:
+        """Number of cells at the last level."""
+        return self.layout.trees << len(self.layout.levels)
+
     def cells(self, keys: pa.Table, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return the cell of every row at the last level.
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dbt_zorder.disk import Place
+from dbt_zorder.layout.compact import compacted, decimals
 from dbt_zorder.layout.copied import Copied, Piece, in_scratch
 from dbt_zorder.layout.fetched import FetchedKeys, distinct_partitions, folder_names
 from dbt_zorder.layout.in_turn import in_turn
@@ -162,10 +163,19 @@ class CopiedRows:
         found = self.copied.read(piece)
         cells = placing.cells(self.copied.keys_in(found, self.keys))
         order, files = placing.share_out(cells, piece.number, only)
-        rows = found.select(list(self.copied.data_columns)).append_column(_CELL, pa.array(cells))
+        # as few bytes as will do: there are 32,768 cells at most, but for one of each of more files
+        short = cells.astype(np.int32) if placing.count < 1 << 31 else cells
+        rows = self._moved(found).append_column(_CELL, pa.array(short))
         if folders is not None and self.copied.partition_by:
             rows = rows.append_column(_FOLDER, pa.array(folders.of(self.copied.partitions_in(found))))
         return rows.take(pa.array(order)), files
+
+    def _moved(self, found: pa.Table) -> pa.Table:
+        """Return what goes into files of a piece, in as few bytes as it takes on its way."""
+        columns = {name: found[name].combine_chunks() for name in self.copied.data_columns}
+        for name in self.copied.shortened(self.keys):
+            columns[name] = compacted(columns[name])
+        return pa.table(columns)
 
     def _write_file(
         self, shares: Shares, placing: Placing, folders: Sequence[str], place: Place, job: str, file: int
@@ -180,13 +190,18 @@ class CopiedRows:
             self.writer.write_file(place, folders[folder], file, job, self._in_order(found, order[of_row == folder]))
 
     def _order(self, placing: Placing, found: pa.Table) -> Rows:
-        return placing.order(self.copied.keys_in(found, self.keys), found[_CELL].to_numpy())
+        return placing.order(self.copied.keys_in(found, self.keys), found[_CELL].to_numpy().astype(np.int64))
 
     def _in_order(self, found: pa.Table, order: Rows) -> pa.Table:
         """Return rows by the names of the query, column by column, so that no more than one is here twice."""
         chosen = pa.array(order)
-        columns = self.copied.data_columns.items()
-        return pa.table({name: found[column].combine_chunks().take(chosen) for column, name in columns})
+        columns: dict[str, pa.Array] = {}
+        for column, name in self.copied.data_columns.items():
+            columns[name] = found[column].combine_chunks().take(chosen)
+            kind = self.copied.shortened(self.keys).get(column)
+            if kind is not None and columns[name].type != kind:
+                columns[name] = decimals(columns[name], kind)
+        return pa.table(columns)
 
     def _left_to_spark(self, why: str = "a file, or a part of the rows, takes too much of memory") -> bool:
         _LOG.debug("the rows are placed and written by Spark after all: %s", why)
