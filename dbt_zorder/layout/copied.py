@@ -11,7 +11,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,18 +21,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import SparkFiles
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
-from pyspark.sql.types import (
-    ArrayType,
-    DataType,
-    DateType,
-    DecimalType,
-    MapType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import DecimalType, StructField, StructType
 
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.errors import BuildError
@@ -56,20 +47,6 @@ _OPTIONS = {
     "parquet.page.write-checksum.enabled": "false",
     "parquet.column.statistics.enabled": "false",
 }
-_CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite"
-_MOMENTS = {
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-}
-"""Of which one is to be so, that a moment comes back as it was; the second is asked where the first says INT96."""
-COMMITTERS: Mapping[str, str] = {
-    "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
-    "spark.sql.sources.commitProtocolClass": (
-        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
-    ),
-}
-"""Settings of a session, and by which values files are where they are looked for: other committers are for stores."""
-_SECRETS = ("parquet.crypto.", "parquet.encryption.")
 _ROWS = "rows"
 _UNTOLD = 8
 """Bytes of a key that is no text: what ``Key.carrier`` takes at most, but for decimals."""
@@ -144,7 +121,7 @@ class Copied:
         with pq.ParquetFile(piece.path) as file:
             return file.read_row_group(piece.group, columns=names, use_threads=False)
 
-    @property
+    @cached_property
     def data_columns(self) -> dict[str, str]:
         """Names of the columns that stand in files, which those are not that part the table: here, and in the query."""
         parts = {part.name for part in self.partition_by}
@@ -204,55 +181,6 @@ class Copied:
 
     def _place(self, column: ResolvedColumn) -> int:
         return self.query.columns.index(column.name)
-
-
-def can_copy(spark: SparkSession) -> bool:
-    """Tell whether a session runs all of its tasks in one process on this machine, whose disk is ours.
-
-    Not where files would be encrypted, or not be where they are looked for.
-    """
-    context: Any = getattr(spark, "_jsc", None)
-    if context is None or not context.sc().isLocal():
-        return False
-    if str(context.sc().conf().get("spark.io.encryption.enabled", "false")).lower() != "false":
-        return False  # what Spark writes on the way is to be encrypted
-    if any(spark.conf.get(name, wanted) != wanted for name, wanted in COMMITTERS.items()):
-        return False
-    session: Any = spark._jsparkSession
-    hadoop = session.sessionState().newHadoopConf()
-    return not any(hadoop.getPropsWithPrefix(prefix).size() for prefix in _SECRETS)
-
-
-def can_come_back(df: DataFrame, columns: Sequence[StructField] | None = None) -> bool:
-    """Tell whether Parquet gives back each value of a query, or of some of its columns, as it was.
-
-    Dates and times do only where Spark's writer does not ask which calendar old ones are meant by.
-    """
-    fields = df.schema.fields if columns is None else columns
-    spark = df.sparkSession
-    known: list[type[DataType]] = []
-    if _is(spark, _CALENDAR, "CORRECTED"):
-        known.append(DateType)
-        kind, legacy = _MOMENTS
-        if _is(spark, kind, _MOMENTS[kind]) or (_is(spark, kind, "INT96") and _is(spark, legacy, _MOMENTS[legacy])):
-            known.append(TimestampType)
-    return all(_comes_back(field.dataType, tuple(known)) for field in fields)
-
-
-def _is(spark: SparkSession, setting: str, value: str) -> bool:
-    return str(spark.conf.get(setting)).upper() == value
-
-
-def _comes_back(data_type: DataType, moments: tuple[type[DataType], ...]) -> bool:
-    if isinstance(data_type, ArrayType):
-        return _comes_back(data_type.elementType, moments)
-    if isinstance(data_type, MapType):
-        return _comes_back(data_type.keyType, moments) and _comes_back(data_type.valueType, moments)
-    if isinstance(data_type, StructType):
-        return bool(data_type.fields) and all(_comes_back(field.dataType, moments) for field in data_type.fields)
-    if isinstance(data_type, (DateType, TimestampType)):
-        return isinstance(data_type, moments)
-    return width_of(StructType([StructField("value", data_type)])) is not None
 
 
 @contextlib.contextmanager

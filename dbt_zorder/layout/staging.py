@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from dbt_zorder.jvm import jvm_of
-from dbt_zorder.layout.copied import can_come_back, can_copy, copied
+from dbt_zorder.layout.copied import copied
+from dbt_zorder.layout.copyable import can_come_back, can_copy
 from dbt_zorder.settings import settings
 
 _LOG = logging.getLogger("dbt_zorder")

@@ -22,7 +22,7 @@ from pyspark.sql import types as t
 from dbt_zorder.disk import Place, on_disk
 from dbt_zorder.errors import BuildError
 from dbt_zorder.jvm import items
-from dbt_zorder.layout.copied import COMMITTERS
+from dbt_zorder.layout.copyable import COMMITTERS
 from dbt_zorder.layout.fetched import Fetched
 from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, page_rows_of, parse_page_rows
 from dbt_zorder.layout.placing import Rows

@@ -196,9 +196,10 @@ class CopiedRows:
         """Return rows by the names of the query, column by column, so that no more than one is here twice."""
         chosen = pa.array(order)
         columns: dict[str, pa.Array] = {}
+        shortened = self.copied.shortened(self.keys)
         for column, name in self.copied.data_columns.items():
             columns[name] = found[column].combine_chunks().take(chosen)
-            kind = self.copied.shortened(self.keys).get(column)
+            kind = shortened.get(column)
             if kind is not None and columns[name].type != kind:
                 columns[name] = decimals(columns[name], kind)
         return pa.table(columns)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from dbt_zorder.layout.copied import can_come_back, can_copy, copied
+from dbt_zorder.layout.copied import copied
+from dbt_zorder.layout.copyable import can_come_back, can_copy
 from dbt_zorder.layout.fetched import FetchedKeys, fetch
 from dbt_zorder.layout.few import MOST_TEXTS, measure_few, most_bytes_of, texts_of, width_of
 from dbt_zorder.layout.keys import Key

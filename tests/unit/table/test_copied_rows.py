@@ -30,7 +30,7 @@ from dbt_zorder.table.copied_rows import CopiedRows
 from dbt_zorder.table.request import BuildRequest
 from tests.support import same_rows, unique
 from tests.unit.layout.frames import mixed
-from tests.unit.table.test_arrow_files import needs_page_limit
+from tests.unit.table.test_arrow_files import ALL, needs_page_limit
 
 pytestmark = needs_page_limit
 
@@ -96,6 +96,21 @@ def test_files_are_those_that_rows_in_memory_make(
         assert (np.diff(cells[here]) >= 0).all(), "in order of their cells"
     read = spark.read.schema(frame.schema).parquet(str(tmp_path / "t"))
     assert same_rows(read.select(*frame.columns), frame)
+
+
+def test_every_type_comes_through(spark: SparkSession, tmp_path: Path) -> None:
+    by = ["n9", "ts", "s"]
+    for keys, most in ((by, 1 << 30), (by[1:], 10_000)):
+        place = tmp_path / str(most)
+        with rows_of(spark, ALL, LayoutSpec(by=keys, files=3), tmp_path) as (rows, layout):
+            assert len(rows.copied.shortened(rows.keys)) == (1 if "n9" in keys else 2)
+            assert rows.write(spark, layout, str(place))
+        written = spark.read.parquet(str(place))
+        assert written.schema.simpleString() == spark.sql(ALL).schema.simpleString()
+        assert same_rows(written, spark.sql(ALL))
+        first = pq.ParquetFile(next(place.glob("*.parquet"))).schema
+        kinds = {first.column(n).path: first.column(n).physical_type for n in range(len(first))}
+        assert (kinds["n9"], kinds["n18"], kinds["n38"]) == ("INT32", "INT64", "FIXED_LEN_BYTE_ARRAY")
 
 
 def test_a_value_that_fills_files_is_shared_out_over_them(spark: SparkSession, tmp_path: Path) -> None:
