@@ -167,7 +167,7 @@ def writing_to(place: Place) -> Iterator[None]:
     """
     try:
         yield
-    except OSError as exc:
+    except (OSError, ValueError) as exc:  # Python's for the name of a folder with NUL in it
         msg = f"The files at {place.path} could not be written: {exc}"
         raise BuildError(msg) from exc
 

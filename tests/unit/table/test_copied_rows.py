@@ -184,6 +184,16 @@ def test_partitions_that_are_no_text_are_left_to_spark(
     assert writers_of(spark, table) == {"parquet-mr "}
 
 
+def test_a_partition_that_no_folder_can_be_named_for_is_told(
+    spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    query = "SELECT id, concat('x', chr(0)) AS p FROM range(9)"
+    request = BuildRequest(TableName(database, unique("t")), LayoutSpec(by=["id"], files=1, partition_by=["p"]))
+    with pytest.raises(BuildError, match="could not be written: .*null"):
+        build(spark, spark.sql(query), request)
+
+
 def test_a_batch_goes_the_same_way(spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(holding, "_is_small", lambda _: False)
     table = TableName(database, unique("t"))
