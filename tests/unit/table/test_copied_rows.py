@@ -190,7 +190,7 @@ def test_a_partition_that_no_folder_can_be_named_for_is_told(
     monkeypatch.setattr(holding, "_is_small", lambda _: False)
     query = "SELECT id, concat('x', chr(0)) AS p FROM range(9)"
     request = BuildRequest(TableName(database, unique("t")), LayoutSpec(by=["id"], files=1, partition_by=["p"]))
-    with pytest.raises(BuildError, match="could not be written: .*null"):
+    with pytest.raises(BuildError, match=r"could not be written: .*null"):
         build(spark, spark.sql(query), request)
 
 
