@@ -71,17 +71,23 @@ def hold_rows(
         _LOG.debug("%s is laid out and written by Spark: %s", request.table, writer)
         yield Holding(staged.rows)
         return
-    query = staged.query
-    parts = [query.schema[part.name] for part in partition_columns(query.sparkSession, query.schema, request)]
-    # what stands in a folder's name may be a date that a file may not hold
-    copies = can_copy(query.sparkSession) and can_come_back(query, parts)
     with contextlib.ExitStack() as until_written:
         holding = None
-        if not copies or _is_small(staged):
+        if _is_small(staged):
             holding = until_written.enter_context(_fetched(staged, request, keys, writer))
-        if holding is None or (copies and holding.rows is None and holding.known != 0):
-            holding = until_written.enter_context(_copied(staged, request, keys, writer))
+        if holding is None or (holding.rows is None and holding.known != 0):
+            if _copies(staged.query, request):
+                holding = until_written.enter_context(_copied(staged, request, keys, writer))
+            elif holding is None:
+                holding = until_written.enter_context(_fetched(staged, request, keys, writer))
         yield holding
+
+
+def _copies(query: DataFrame, request: BuildRequest) -> bool:
+    """Tell whether a query can be copied, and Spark still part what is copied as it would part the query."""
+    parts = [query.schema[part.name] for part in partition_columns(query.sparkSession, query.schema, request)]
+    # what stands in a folder's name may be a date that a file may not hold
+    return can_copy(query.sparkSession) and can_come_back(query, parts)
 
 
 def _is_small(staged: Staged) -> bool:
