@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -17,28 +18,24 @@ from bench.figures import keep_figures
 from bench.measure import SETTINGS, Meter
 from bench.plots import keep_plot
 from dbt_zorder.adapter.session import open_session
-from dbt_zorder.catalog import TableName
-from dbt_zorder.layout.plan import LayoutSpec
-from dbt_zorder.table.build import build
-from dbt_zorder.table.remove import drop_table
-from dbt_zorder.table.request import IN_MEMORY, BuildRequest
+from dbt_zorder.layout import cluster
 
 RESULTS = Path(__file__).parent / "results"
+OUTPUT = DATA / "growth"
 KEYS = ["customer_id", "event_ts"]
-WAYS = {"ORDER BY": None, "dbt-zorder": IN_MEMORY, "dbt-zorder by Spark": 0}
-"""And what of rows each may hold in this process."""
-TABLE = TableName("default", "growth")
+WAYS = ("ORDER BY", "dbt-zorder")
+
+
+def laid_out(way: str, df: DataFrame, files: int) -> DataFrame:
+    """Return the rows in order."""
+    if way == "dbt-zorder":
+        return cluster(df, KEYS, files=files)
+    return ordered(df, files, KEYS)
 
 
 def write(way: str, df: DataFrame, files: int) -> None:
-    """Write rows to a table."""
-    drop_table(df.sparkSession, TABLE)
-    df.sparkSession.sql(f"DROP TABLE IF EXISTS {TABLE.sql}")
-    in_memory = WAYS[way]
-    if in_memory is None:
-        ordered(df, files, KEYS).write.saveAsTable(TABLE.sql)
-    else:
-        build(df.sparkSession, df, BuildRequest(TABLE, LayoutSpec(by=KEYS, files=files), in_memory=in_memory))
+    """Write them."""
+    laid_out(way, df, files).write.mode("overwrite").parquet(str(OUTPUT))
 
 
 def slope(xs: list[float], ys: list[float]) -> float:
@@ -89,7 +86,7 @@ def main() -> None:
     keep_figures([dict(zip(names, line, strict=True)) for line in lines], arguments.out / "growth.csv")
     keep_plot(figure, arguments.out / "growth.csv")
     Console(width=120).print(table)
-    drop_table(spark, TABLE)
+    shutil.rmtree(OUTPUT, ignore_errors=True)
 
 
 if __name__ == "__main__":
