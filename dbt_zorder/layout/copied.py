@@ -11,12 +11,11 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -62,6 +61,7 @@ class Piece:
         number: among all pieces, in the order in which their rows came.
         rows: how many it has.
         nbytes: that they take in memory, roughly.
+        texts: the same of each column of text, by its number.
     """
 
     path: str
@@ -69,6 +69,7 @@ class Piece:
     number: int
     rows: int
     nbytes: int
+    texts: Mapping[int, int]
 
 
 @dataclass(frozen=True)
@@ -90,16 +91,18 @@ class Copied:
     @cached_property
     def pieces(self) -> Sequence[Piece]:
         """Row groups of rows that are of types that ``width_of`` knows, in the order in which they came."""
-        texts = texts_of(self.query.schema)
-        places = [self.query.columns.index(name) for name in texts]
-        width = width_of(StructType([field for field in self.query.schema.fields if field.name not in texts])) or 0
+        names = texts_of(self.query.schema)
+        places = [self.query.columns.index(name) for name in names]
+        width = width_of(StructType([field for field in self.query.schema.fields if field.name not in names])) or 0
         pieces: list[Piece] = []
         for file in sorted(_files(self.folder)):
             metadata = pq.read_metadata(file)
             for group in range(metadata.num_row_groups):
                 one = metadata.row_group(group)
-                size = one.num_rows * width + _text_bytes(one, places)
-                pieces.append(Piece(file, group, len(pieces), one.num_rows, size))
+                # in Parquet's pages, without a dictionary, text takes what it takes in memory
+                texts = {place: int(one.column(place).total_uncompressed_size) for place in places}
+                size = one.num_rows * width + sum(texts.values())
+                pieces.append(Piece(file, group, len(pieces), one.num_rows, size, texts))
         return pieces
 
     @property
@@ -161,15 +164,10 @@ class Copied:
 
     def key_bytes(self, keys: Sequence[Key]) -> int:
         """Return how much of memory that takes, roughly."""
-        texts = [self.query.columns.index(name) for name in texts_of(self.query.schema)]
-        wanted = sorted({self._place(key.column) for key in keys})
+        wanted = {self._place(key.column) for key in keys}
         size = sum(16 if key.carrier.startswith("decimal") else _UNTOLD for key in keys) + _UNTOLD
-        found = size * self.count
-        for path in dict.fromkeys(piece.path for piece in self.pieces):
-            metadata = pq.read_metadata(path)
-            groups = map(metadata.row_group, range(metadata.num_row_groups))
-            found += sum(_text_bytes(group, [place for place in wanted if place in texts]) for group in groups)
-        return found
+        texts = (piece.texts.get(place, 0) for piece in self.pieces for place in wanted)
+        return size * self.count + sum(texts)
 
     def discard(self) -> None:
         """Delete the copy, of which nothing is needed any more."""
@@ -208,8 +206,9 @@ def copied(df: DataFrame, partition_by: Sequence[ResolvedColumn] = ()) -> Iterat
         df: the query, in a session that ``can_copy``.
         partition_by: columns that part the table, each a whole one.
     """
-    with in_scratch(_scratch()):
-        folder = tempfile.mkdtemp(prefix="zorder-", dir=_scratch())
+    scratch = _scratch()
+    with in_scratch(scratch):
+        folder = tempfile.mkdtemp(prefix="zorder-", dir=scratch)
     try:
         yield _copy(df, partition_by, folder)
     finally:
@@ -241,11 +240,6 @@ def _uri(folder: str) -> str:
 def _files(folder: str) -> list[str]:
     path = Path(folder, _ROWS)
     return [str(file) for file in path.glob("*.parquet")] if (path / "_SUCCESS").exists() else []
-
-
-def _text_bytes(group: Any, columns: Sequence[int]) -> int:
-    """Return the bytes of some columns as they lie in Parquet pages without a dictionary, which is as in memory."""
-    return sum(int(group.column(column).total_uncompressed_size) for column in columns)
 
 
 def _scratch() -> str | None:

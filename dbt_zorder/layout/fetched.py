@@ -77,6 +77,11 @@ class Fetched(FetchedKeys):
         return int(self.rows.num_rows)
 
 
+def count_of(known: FetchedKeys | int | None) -> int | None:
+    """Return how many rows a query has, of which it may be known what they are placed by, or but their number."""
+    return known.count if isinstance(known, FetchedKeys) else known
+
+
 def fetch(
     df: DataFrame,
     keys: Sequence[Key],

@@ -126,7 +126,7 @@ class Placing:
         if only is not None:
             wanted = np.isin(files, only)
             order, files = order[wanted], files[wanted]
-        return order, _stretches(files)
+        return order, stretches(files)
 
 
 def _forest_of(layout: Layout) -> tuple[Forest, dict[int, Any]]:
@@ -154,13 +154,13 @@ def rows_of_files(keys: pa.Table, layout: Layout, threads: int = 1) -> dict[int,
     placing = Placing.by(layout)
     cells = placing.cells(keys, threads)
     order = placing.order(keys, cells)
-    return {file: order[here] for file, here in _stretches(placing.files(placing.boxes(cells)[order])).items()}
+    return {file: order[here] for file, here in stretches(placing.files(placing.boxes(cells)[order])).items()}
 
 
-def _stretches(files: npt.NDArray[np.int64]) -> dict[int, slice]:
-    """Return where each file's rows lie among rows in order of their files."""
-    edges = [*np.flatnonzero(np.diff(files, prepend=-1)).tolist(), len(files)]
-    return {int(files[start]): slice(start, end) for start, end in pairwise(edges)}
+def stretches(numbers: npt.NDArray[Any]) -> dict[int, slice]:
+    """Return where the rows of each number, as of their file, lie among rows in order of these numbers."""
+    edges = [*np.flatnonzero(np.diff(numbers, prepend=-1)).tolist(), len(numbers)]
+    return {int(numbers[start]): slice(start, end) for start, end in pairwise(edges)}
 
 
 def _in_order(numbers: npt.NDArray[np.int64]) -> Rows:

@@ -113,14 +113,14 @@ def append(
         try:
             with clock.phase("write"):
                 write_data(holding, layout, request, entry.data)
-                recount = (lambda: query.rows.count()) if holding.rows is None else None
+                counted = query if holding.rows is None else None
                 del holding
                 until_written.close()
             tell("write")  # a run that was cancelled while it wrote here ends here
             with clock.phase("stats"):
                 files = _stage_stats(spark, entry, df, _columns(df, layout, request, standing), standing)
                 summary = add_up(files, [])
-                verify(recount, layout.rows, summary)
+                verify(counted, layout.rows, summary)
                 adds = sorted(below_uri(entry.version_path, path) for path in files.column("file_path").to_pylist())
                 plan = _plan(spark, entry, adds, before, overwrite=overwrite)
             with clock.phase("swap"):

@@ -6,13 +6,14 @@ import contextlib
 import inspect
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -25,10 +26,11 @@ from dbt_zorder.jvm import items
 from dbt_zorder.layout.copyable import COMMITTERS
 from dbt_zorder.layout.fetched import Fetched
 from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, page_rows_of, parse_page_rows
-from dbt_zorder.layout.placing import Rows
+from dbt_zorder.layout.placing import Rows, stretches
 from dbt_zorder.layout.sizing import arrow_codec, codec_of
 from dbt_zorder.stats.foreign import is_legacy
 from dbt_zorder.stats.local import told_by_spark
+from dbt_zorder.table.arrow_columns import are_bounded, batch_rows, has_dictionary
 
 _CODECS: Mapping[str, tuple[int | None, str]] = {
     "none": (None, ""),
@@ -50,9 +52,6 @@ _MICROS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
 _CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite"
 _GROUP_BYTES = 128 << 20
 """Of a row group: ``parquet.block.size``."""
-_PAGE_BYTES, _BATCH_ROWS = 1 << 20, 1024
-"""Of a page at most, as in Spark's files, and after how many rows Arrow looks at that by itself."""
-_INDEX_BITS = 8
 _OLD_DAY, _OLD_MICROS = -141_427, -2_208_988_800_000_000
 """1582-10-15 and the beginning of 1900: before, Spark asks which calendar dates and times are meant by."""
 
@@ -84,7 +83,7 @@ class ArrowWriter:
         job = str(uuid.uuid4())
         parts: list[tuple[str, int, Rows | None]] = []
         for rows in files:
-            for folder, some in by_folder(fetched, rows):
+            for folder, some in by_folder(fetched.folders, fetched.folder_of[rows], rows):
                 parts.append((folder, len(parts), some))
         if not parts and fetched.folders:
             parts.append(("", 0, None))
@@ -145,14 +144,14 @@ class ArrowWriter:
             rows.schema,
             compression=arrow_codec(self.codec),
             compression_level=level,
-            use_dictionary=[name for name in rows.column_names if _has_dictionary(rows[name], self.page_rows)],
-            write_statistics=[name for name in rows.column_names if _are_bounded(rows[name], group_rows)],
+            use_dictionary=[name for name in rows.column_names if has_dictionary(rows[name], self.page_rows)],
+            write_statistics=[name for name in rows.column_names if are_bounded(rows[name], group_rows)],
             store_schema=False,
             store_decimal_as_integer=True,
             write_page_index=True,
             write_page_checksum=True,
             max_rows_per_page=self.page_rows,
-            write_batch_size=_batch_rows(rows),
+            write_batch_size=batch_rows(rows),
         ) as writer:
             writer.add_key_value_metadata(self.told)
             writer.write_table(rows, row_group_size=group_rows)
@@ -172,14 +171,18 @@ def writing_to(place: Place) -> Iterator[None]:
         raise BuildError(msg) from exc
 
 
-def by_folder(fetched: Fetched, rows: Rows) -> list[tuple[str, Rows]]:
-    """Return the rows of a file by the folders of their partitions, mostly one."""
-    if fetched.folders == [""]:
-        return [("", rows)]
-    of_row = fetched.folder_of[rows]
+def by_folder(folders: Sequence[str], of_row: npt.NDArray[np.int32], rows: Rows) -> list[tuple[str, Rows]]:
+    """Return the rows of a file by the folders of their partitions, mostly one.
+
+    Args:
+        folders: of all partitions.
+        of_row: shape (rows,): the number of each row's folder.
+        rows: in their order.
+    """
+    if len(folders) == 1:
+        return [(folders[0], rows)]
     order = np.argsort(of_row, kind="stable")
-    starts = np.flatnonzero(np.diff(of_row[order], prepend=-1))
-    return [(fetched.folders[of_row[some[0]]], rows[some]) for some in np.split(order, starts[1:])]
+    return [(folders[folder], rows[order[here]]) for folder, here in stretches(of_row[order]).items()]
 
 
 def arrow_writer(spark: SparkSession, schema: t.StructType, options: Mapping[str, str], path: str) -> ArrowWriter | str:
@@ -248,58 +251,3 @@ def _parquet_settings(spark: SparkSession) -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _has_page_limit() -> bool:
     return "max_rows_per_page" in inspect.signature(pq.ParquetWriter.__init__).parameters
-
-
-def _has_dictionary(column: pa.ChunkedArray, page_rows: int) -> bool:
-    return _repeats(column[:page_rows]) and not _has_negative_zero(column)
-
-
-def _has_negative_zero(column: pa.ChunkedArray) -> bool:
-    """Tell whether -0.0 is in a column.
-
-    parquet-java, asked for 0.0, leaves a row group out if its dictionary has -0.0 alone: so Spark loses such rows of
-    its own files, and finds them here.
-    """
-    if not pa.types.is_floating(column.type):
-        return False
-    zeros = column.filter(pc.equal(column, pa.scalar(0, column.type))).to_numpy()
-    return bool(np.signbit(zeros).any())
-
-
-def _repeats(page: pa.ChunkedArray) -> bool:
-    """Tell whether a dictionary spares bytes by a column's first page, which is how parquet-java decides."""
-    values = page.combine_chunks().drop_null()
-    if pa.types.is_boolean(values.type) or not len(values):
-        return False
-    distinct = values.unique()
-    bits = max(1, (len(distinct) - 1).bit_length())
-    return _plain_bytes(distinct) + len(values) * bits / _INDEX_BITS < _plain_bytes(values)
-
-
-def _batch_rows(rows: pa.Table) -> int:
-    """Return after how many rows Arrow is to look at the size of a page, which of long text would be far too large."""
-    widest = max((int(column.nbytes) for column in rows.columns), default=0) // max(1, rows.num_rows)
-    return int(max(1, min(_BATCH_ROWS, _PAGE_BYTES // max(1, widest))))
-
-
-def _are_bounded(column: pa.ChunkedArray, group_rows: int) -> bool:
-    """Tell whether Arrow's bounds of a column serve every reader.
-
-    They do not include NaN, and to Spark it is above all numbers: a filter for it would find nothing. As by
-    parquet-java, such a column gets none. Nor does one of whose row groups holds nothing but zero: its bounds are -0.0
-    and 0.0, as the specification asks, from which PyArrow concludes that all are -0.0, and ``isin`` finds no 0.0.
-    """
-    if not pa.types.is_floating(column.type):
-        return True
-    if pc.any(pc.is_nan(column)).as_py():
-        return False
-    groups = (column[start : start + group_rows] for start in range(0, len(column), group_rows))
-    return not any(pc.max(pc.abs(group)).as_py() == 0 for group in groups)
-
-
-def _plain_bytes(values: pa.Array) -> int:
-    if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
-        return int(pc.sum(pc.binary_length(values)).as_py() or 0) + 4 * len(values)
-    if pa.types.is_decimal(values.type):
-        return len(values) * (4 if values.type.precision <= 9 else 8 if values.type.precision <= 18 else 16)
-    return int(len(values) * max(4, values.type.bit_width // 8))

@@ -126,7 +126,7 @@ def build(
                 holding.known = None  # the keys of all rows
             with beside_vacuum(spark, request.table, path), clock.phase("write"):
                 write_data(holding, layout, request, path)
-                recount = (lambda: query.rows.count()) if holding.rows is None else None
+                counted = query if holding.rows is None else None
                 del holding, source
                 until_written.close()
             tell("write")  # a run that was cancelled while it wrote here ends here
@@ -135,7 +135,7 @@ def build(
                 stats = write_stats(collect_path(spark, path, df.schema, columns, version), path)
                 told = gather(stats, layout.keys)
                 summary = add_up(told, layout.keys)
-                verify(recount, layout.rows, summary)
+                verify(counted, layout.rows, summary)
                 write_tree(spark, path, layout, summary)
         with clock.phase("swap"):
             check_version(spark, path, told)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.staging import Staged
 from dbt_zorder.stats.listing import lost_files
 from dbt_zorder.stats.store import read_stats, stats_path
 from dbt_zorder.table.aside import bring_back
@@ -22,14 +23,14 @@ from dbt_zorder.table.tombstone import is_dying
 from dbt_zorder.table.version import MARKER_DIRECTORY, is_gone, read_marker, version_of
 
 
-def verify(recount: Callable[[], int] | None, counted: int, summary: Summary) -> None:
+def verify(query: Staged | None, counted: int, summary: Summary) -> None:
     """Compare the rows that were counted before the write with those that the stats found in the files.
 
     A source that grows while it is read gives a number in between; it is counted once more before that is called a
     loss.
 
     Args:
-        recount: counts the rows of the query once more; None where the very rows that were written were counted.
+        query: whose rows were counted; None where these were the very rows that were written.
         counted: rows before the write.
         summary: of the files.
 
@@ -38,7 +39,7 @@ def verify(recount: Callable[[], int] | None, counted: int, summary: Summary) ->
     """
     if summary.rows == counted:
         return
-    again = counted if recount is None else recount()
+    again = counted if query is None else query.rows.count()
     if not min(counted, again) <= summary.rows <= max(counted, again):
         msg = (
             f"The query has {again:,} rows ({counted:,} before the write), and the files hold {summary.rows:,}: "

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from dbt_zorder.layout.placing import Placing, Rows
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.layout.shares import Shares
 from dbt_zorder.memory import memory_here
-from dbt_zorder.table.arrow_files import ArrowWriter, writing_to
+from dbt_zorder.table.arrow_files import ArrowWriter, by_folder, writing_to
 from dbt_zorder.table.clock import tell
 from dbt_zorder.table.held_rows import TELLING_ROWS, bytes_of, with_row_bytes
 
@@ -59,7 +59,7 @@ class CopiedRows:
     keys: Sequence[Key]
     in_memory: int
 
-    @property
+    @cached_property
     def most_bytes(self) -> int:
         """Bytes that rows may take here on their way."""
         return max(self.in_memory, (memory_here() or 0) // _SHARE_OF_MEMORY)
@@ -69,6 +69,10 @@ class CopiedRows:
         """Bytes of what all rows are placed by, None where they are too many to plan by them."""
         size = self.copied.key_bytes(self.keys)
         return size if size <= min(_MOST_KEYS, self.most_bytes) else None
+
+    @cached_property
+    def _shortened(self) -> Mapping[str, pa.DataType]:
+        return self.copied.shortened(self.keys)
 
     def fetch_keys(self) -> FetchedKeys:
         """Return what all rows are placed by."""
@@ -173,7 +177,7 @@ class CopiedRows:
     def _moved(self, found: pa.Table) -> pa.Table:
         """Return what goes into files of a piece, in as few bytes as it takes on its way."""
         columns = {name: found[name].combine_chunks() for name in self.copied.data_columns}
-        for name in self.copied.shortened(self.keys):
+        for name in self._shortened:
             columns[name] = compacted(columns[name])
         return pa.table(columns)
 
@@ -182,12 +186,11 @@ class CopiedRows:
     ) -> None:
         found = shares.take(file)
         order = self._order(placing, found)
-        if not self.copied.partition_by:
-            self.writer.write_file(place, "", file, job, self._in_order(found, order))
-            return
-        of_row = found[_FOLDER].to_numpy()[order]
-        for folder in np.unique(of_row).tolist():
-            self.writer.write_file(place, folders[folder], file, job, self._in_order(found, order[of_row == folder]))
+        parts = [("", order)]
+        if self.copied.partition_by:
+            parts = by_folder(folders, found[_FOLDER].to_numpy()[order], order)
+        for folder, rows in parts:
+            self.writer.write_file(place, folder, file, job, self._in_order(found, rows))
 
     def _order(self, placing: Placing, found: pa.Table) -> Rows:
         return placing.order(self.copied.keys_in(found, self.keys), found[_CELL].to_numpy().astype(np.int64))
@@ -196,10 +199,9 @@ class CopiedRows:
         """Return rows by the names of the query, column by column, so that no more than one is here twice."""
         chosen = pa.array(order)
         columns: dict[str, pa.Array] = {}
-        shortened = self.copied.shortened(self.keys)
         for column, name in self.copied.data_columns.items():
             columns[name] = found[column].combine_chunks().take(chosen)
-            kind = shortened.get(column)
+            kind = self._shortened.get(column)
             if kind is not None and columns[name].type != kind:
                 columns[name] = decimals(columns[name], kind)
         return pa.table(columns)

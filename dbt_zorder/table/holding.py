@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.layout.copied import copied
 from dbt_zorder.layout.copyable import can_come_back, can_copy
 from dbt_zorder.layout.fetched import FetchedKeys, fetch
@@ -44,11 +45,6 @@ class Holding:
     rows: HeldRows | CopiedRows | None = None
     known: FetchedKeys | int | None = None
 
-    @property
-    def count(self) -> int | None:
-        """Number of rows, if it is known."""
-        return self.known.count if isinstance(self.known, FetchedKeys) else self.known
-
 
 @contextlib.contextmanager
 def hold_rows(
@@ -66,7 +62,8 @@ def hold_rows(
         path: of the folder, or one beside it.
         layout: that rows go by, where it is known before.
     """
-    writer = _writer(staged, request, keys, path, layout)
+    parts = partition_columns(staged.query.sparkSession, staged.query.schema, request)
+    writer = _writer(staged.query, request, keys, parts, path, layout)
     if isinstance(writer, str):
         _LOG.debug("%s is laid out and written by Spark: %s", request.table, writer)
         yield Holding(staged.rows)
@@ -74,20 +71,19 @@ def hold_rows(
     with contextlib.ExitStack() as until_written:
         holding = None
         if _is_small(staged):
-            holding = until_written.enter_context(_fetched(staged, request, keys, writer))
+            holding = until_written.enter_context(_fetched(staged, request, keys, parts, writer))
         if holding is None or (holding.rows is None and holding.known != 0):
-            if _copies(staged.query, request):
-                holding = until_written.enter_context(_copied(staged, request, keys, writer))
+            if _copies(staged.query, parts):
+                holding = until_written.enter_context(_copied(staged, request, keys, parts, writer))
             elif holding is None:
-                holding = until_written.enter_context(_fetched(staged, request, keys, writer))
+                holding = until_written.enter_context(_fetched(staged, request, keys, parts, writer))
         yield holding
 
 
-def _copies(query: DataFrame, request: BuildRequest) -> bool:
+def _copies(query: DataFrame, parts: Sequence[ResolvedColumn]) -> bool:
     """Tell whether a query can be copied, and Spark still part what is copied as it would part the query."""
-    parts = [query.schema[part.name] for part in partition_columns(query.sparkSession, query.schema, request)]
     # what stands in a folder's name may be a date that a file may not hold
-    return can_copy(query.sparkSession) and can_come_back(query, parts)
+    return can_copy(query.sparkSession) and can_come_back(query, [query.schema[part.name] for part in parts])
 
 
 def _is_small(staged: Staged) -> bool:
@@ -99,9 +95,11 @@ def _is_small(staged: Staged) -> bool:
 
 
 @contextlib.contextmanager
-def _copied(staged: Staged, request: BuildRequest, keys: Sequence[Key], writer: ArrowWriter) -> Iterator[Holding]:
+def _copied(
+    staged: Staged, request: BuildRequest, keys: Sequence[Key], parts: Sequence[ResolvedColumn], writer: ArrowWriter
+) -> Iterator[Holding]:
     """Copy the rows of a query, and run it no more."""
-    with copied(staged.query, partition_columns(staged.query.sparkSession, staged.query.schema, request)) as copy:
+    with copied(staged.query, parts) as copy:
         if copy is None:
             yield Holding(staged.rows)
         elif not copy.count:
@@ -118,13 +116,15 @@ def _copied(staged: Staged, request: BuildRequest, keys: Sequence[Key], writer: 
 
 
 @contextlib.contextmanager
-def _fetched(staged: Staged, request: BuildRequest, keys: Sequence[Key], writer: ArrowWriter) -> Iterator[Holding]:
+def _fetched(
+    staged: Staged, request: BuildRequest, keys: Sequence[Key], parts: Sequence[ResolvedColumn], writer: ArrowWriter
+) -> Iterator[Holding]:
     """Fetch the rows of a query, if they are few."""
     df = staged.rows
     most = most_bytes_of(df.sparkSession, request.in_memory)
     few, rows, size = False, None, 0
     if len(texts_of(df.schema)) <= MOST_TEXTS:
-        few, rows, size = measure_few(df, most, kept=staged.is_kept, parted=bool(request.spec.partition_by))
+        few, rows, size = measure_few(df, most, kept=staged.is_kept, parted=bool(parts))
     if not few or rows == 0:
         _LOG.debug(
             "the rows of %s are not fetched: they are %s, at most %d bytes are allowed", request.table, rows, most
@@ -133,7 +133,7 @@ def _fetched(staged: Staged, request: BuildRequest, keys: Sequence[Key], writer:
         return
     with contextlib.ExitStack() as room:
         correct = room.enter_context(_ROOM.take(size, most))
-        fetched = fetch(df, keys, most, rows, partition_columns(df.sparkSession, df.schema, request))
+        fetched = fetch(df, keys, most, rows, parts)
         held = None
         if fetched is not None:
             rows = fetched.count
@@ -152,10 +152,15 @@ def _fetched(staged: Staged, request: BuildRequest, keys: Sequence[Key], writer:
 
 
 def _writer(
-    staged: Staged, request: BuildRequest, keys: Sequence[Key], path: str, layout: Layout | None
+    df: DataFrame,
+    request: BuildRequest,
+    keys: Sequence[Key],
+    parts: Sequence[ResolvedColumn],
+    path: str,
+    layout: Layout | None,
 ) -> ArrowWriter | str:
     """Return what writes the files; or in a few words why Spark is to."""
-    df, spec = staged.query, request.spec
+    spec = request.spec
     if not request.in_memory:
         return "zorder_in_memory is never"
     if request.bloom:
@@ -166,6 +171,6 @@ def _writer(
         return "its tree is of another curve"
     if width_of(df.schema) is None:
         return "it has a type that only Spark writes"
-    parts = {column.name for column in partition_columns(df.sparkSession, df.schema, request)}
-    data = StructType([field for field in df.schema.fields if field.name not in parts])
+    names = {part.name for part in parts}
+    data = StructType([field for field in df.schema.fields if field.name not in names])
     return arrow_writer(df.sparkSession, data, request.options, path)

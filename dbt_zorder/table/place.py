@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from dbt_zorder.layout.fetched import FetchedKeys
+from dbt_zorder.layout.fetched import FetchedKeys, count_of
 from dbt_zorder.layout.groups import count_cells, count_held, in_one_file, regroup
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.pages import batch_levels, page_levels, page_rows_of
@@ -31,7 +31,7 @@ def place(
         known: what the batch's rows are placed by, with the keys of the tree, or how many they are, if that is known.
     """
     fetched = known if isinstance(known, FetchedKeys) else None
-    rows = known.count if isinstance(known, FetchedKeys) else known
+    rows = count_of(known)
     tree = standing.tree
     table_bytes, table_rows = standing.size
     if fresh:

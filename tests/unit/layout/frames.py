@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 
+def cast_values(name: str, values: list[str]) -> str:
+    """Return a query of some values as ``v``, of one type."""
+    return " UNION ALL ".join(f"SELECT CAST({value} AS {name}) AS v" for value in values)
+
+
 def mixed(rows: int) -> str:
     """Return a query with NULL, NaN and both zeros among its values."""
     return f"""

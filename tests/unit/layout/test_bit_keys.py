@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.columns import resolve
 from dbt_zorder.layout.bit_keys import bits_of
 from tests.support import settings
+from tests.unit.layout.frames import cast_values
 from tests.unit.layout.test_keys import TYPES
 
 
@@ -13,7 +14,7 @@ from tests.unit.layout.test_keys import TYPES
 @pytest.mark.parametrize(("name", "values"), TYPES, ids=[name for name, _ in TYPES])
 def test_bits_keep_sparks_own_order(spark: SparkSession, zone: str, ansi: str, name: str, values: list[str]) -> None:
     with settings(spark, {"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}):
-        frame = spark.sql(" UNION ALL ".join(f"SELECT CAST({value} AS {name}) AS v" for value in [*values, "NULL"]))
+        frame = spark.sql(cast_values(name, [*values, "NULL"]))
         bits = bits_of(resolve("v", frame.schema))
         pairs = frame.selectExpr("v", f"shiftleft(1L, 63) ^ {bits} AS k", f"{bits} AS bits")
         swapped = pairs.alias("a").crossJoin(pairs.alias("b")).where("a.v < b.v AND a.k > b.k")

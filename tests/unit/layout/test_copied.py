@@ -17,7 +17,7 @@ from dbt_zorder.layout.few import width_of
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.plan import LayoutSpec, keys_for
 from tests.support import same_rows, settings
-from tests.unit.layout.frames import mixed
+from tests.unit.layout.frames import cast_values, mixed
 from tests.unit.layout.test_fetched import plain
 from tests.unit.layout.test_keys import TYPES
 
@@ -30,7 +30,7 @@ def all_of(copy: Copied) -> pa.Table:
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
 def test_rows_and_keys_are_those_that_are_fetched(spark: SparkSession, zone: str, name: str, values: list[str]) -> None:
     with settings(spark, {"spark.sql.session.timeZone": zone}):
-        frame = spark.sql(" UNION ALL ".join(f"SELECT CAST({value} AS {name}) AS v" for value in [*values, "NULL"]))
+        frame = spark.sql(cast_values(name, [*values, "NULL"]))
         if width_of(frame.schema) is None:
             if "interval" in name:
                 assert not can_come_back(frame)

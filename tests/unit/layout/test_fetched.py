@@ -17,7 +17,7 @@ from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.placing import rows_of_files
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from tests.support import settings
-from tests.unit.layout.frames import mixed
+from tests.unit.layout.frames import cast_values, mixed
 from tests.unit.layout.test_keys import TYPES
 
 MOST = 10_000_000
@@ -27,7 +27,7 @@ MOST = 10_000_000
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
 def test_keys_are_what_spark_makes_of_them(spark: SparkSession, zone: str, name: str, values: list[str]) -> None:
     with settings(spark, {"spark.sql.session.timeZone": zone}):
-        frame = spark.sql(" UNION ALL ".join(f"SELECT CAST({value} AS {name}) AS v" for value in [*values, "NULL"]))
+        frame = spark.sql(cast_values(name, [*values, "NULL"]))
         if width_of(frame.schema) is None:
             assert "interval" in name or "<" in name
             return

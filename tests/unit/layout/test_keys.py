@@ -7,6 +7,7 @@ from dbt_zorder.columns import resolve
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.layout.keys import SAMPLE_BYTES, key_of
 from tests.support import settings
+from tests.unit.layout.frames import cast_values
 
 FLOATS = "'-Infinity', '-1.5', '-1e-40', '-0.0', '0.0', '1e-40', '1.5', 'Infinity', 'NaN'"
 LONG = [f"'{'x' * 300}{end}'" for end in "ab"]
@@ -49,7 +50,7 @@ TYPES: list[tuple[str, list[str]]] = [
 @pytest.mark.parametrize(("name", "values"), TYPES, ids=[name for name, _ in TYPES])
 def test_a_key_keeps_sparks_own_order(spark: SparkSession, zone: str, ansi: str, name: str, values: list[str]) -> None:
     with settings(spark, {"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}):
-        rows = " UNION ALL ".join(f"SELECT CAST({value} AS {name}) AS v" for value in [*values, "NULL"])
+        rows = cast_values(name, [*values, "NULL"])
         frame = spark.sql(rows)
         key = key_of(resolve("v", frame.schema))
         pairs = frame.selectExpr("v", f"{key.expression} AS k", f"{key.sampled} AS sampled")
@@ -66,7 +67,7 @@ def test_a_key_keeps_sparks_own_order(spark: SparkSession, zone: str, ansi: str,
 @pytest.mark.parametrize("name", [name for name, _ in TYPES if "array" not in name and "struct" not in name])
 def test_different_values_have_different_keys(spark: SparkSession, name: str) -> None:
     values = dict(TYPES)[name]
-    frame = spark.sql(" UNION ALL ".join(f"SELECT CAST({value} AS {name}) AS v" for value in values))
+    frame = spark.sql(cast_values(name, values))
     key = key_of(resolve("v", frame.schema))
     distinct = frame.selectExpr("count(distinct v)", f"count(distinct {key.expression})").collect()[0]
     assert distinct[0] == distinct[1]

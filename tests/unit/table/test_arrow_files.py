@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -27,6 +26,7 @@ from dbt_zorder.stats.footers import footer_stats
 from dbt_zorder.table import arrow_files as module
 from dbt_zorder.table.arrow_files import ArrowWriter, are_old, arrow_writer
 from tests.support import same_rows, settings
+from tests.unit.layout.frames import cast_values
 from tests.unit.layout.test_keys import TYPES
 
 ALL = """
@@ -123,7 +123,7 @@ CASES += [("America/New_York", *case) for case in TYPES if "timestamp" in case[0
 def test_every_value_comes_back(spark: SparkSession, tmp_path: Path, zone: str, name: str, values: list[str]) -> None:
     """At the edges of its type, by Spark, with the stats that its rows have."""
     with settings(spark, {"spark.sql.session.timeZone": zone}):
-        frame = spark.sql(" UNION ALL ".join(f"SELECT CAST({value} AS {name}) AS v" for value in [*values, "NULL"]))
+        frame = spark.sql(cast_values(name, [*values, "NULL"]))
         write(spark, frame, tmp_path)
         here = spark.read.parquet(str(tmp_path / "here"))
         assert same_rows(here, frame)
@@ -212,11 +212,6 @@ def test_no_rows_are_one_file_of_their_columns(spark: SparkSession, tmp_path: Pa
     none = spark.read.parquet(str(tmp_path / "none"))
     assert none.schema.simpleString() == frame.schema.simpleString()
     assert none.collect() == none.where("id > 0 AND s = 'é1'").collect() == []
-
-
-@pytest.mark.parametrize(("length", "rows"), [(5, 1024), (20_000, 52), (5_000_000, 1)])
-def test_pages_of_long_text_are_looked_at_sooner(length: int, rows: int) -> None:
-    assert module._batch_rows(pa.table({"n": range(9), "s": ["x" * length] * 9})) == rows
 
 
 @pytest.mark.parametrize(

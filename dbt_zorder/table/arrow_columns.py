@@ -1,0 +1,67 @@
+"""What Arrow's writer is told of each column, so that a file serves its readers as parquet-java's would."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_PAGE_BYTES, _BATCH_ROWS = 1 << 20, 1024
+"""Of a page at most, as in Spark's files, and after how many rows Arrow looks at that by itself."""
+_INDEX_BITS = 8
+
+
+def has_dictionary(column: pa.ChunkedArray, page_rows: int) -> bool:
+    """Tell whether a column is written with a dictionary: where it spares bytes, and loses no reader a row."""
+    return _repeats(column[:page_rows]) and not _has_negative_zero(column)
+
+
+def _has_negative_zero(column: pa.ChunkedArray) -> bool:
+    """Tell whether -0.0 is in a column.
+
+    parquet-java, asked for 0.0, leaves a row group out if its dictionary has -0.0 alone: so Spark loses such rows of
+    its own files, and finds them here.
+    """
+    if not pa.types.is_floating(column.type):
+        return False
+    zeros = column.filter(pc.equal(column, pa.scalar(0, column.type))).to_numpy()
+    return bool(np.signbit(zeros).any())
+
+
+def _repeats(page: pa.ChunkedArray) -> bool:
+    """Tell whether a dictionary spares bytes by a column's first page, which is how parquet-java decides."""
+    values = page.combine_chunks().drop_null()
+    if pa.types.is_boolean(values.type) or not len(values):
+        return False
+    distinct = values.unique()
+    bits = max(1, (len(distinct) - 1).bit_length())
+    return _plain_bytes(distinct) + len(values) * bits / _INDEX_BITS < _plain_bytes(values)
+
+
+def batch_rows(rows: pa.Table) -> int:
+    """Return after how many rows Arrow is to look at the size of a page, which of long text would be far too large."""
+    widest = max((int(column.nbytes) for column in rows.columns), default=0) // max(1, rows.num_rows)
+    return int(max(1, min(_BATCH_ROWS, _PAGE_BYTES // max(1, widest))))
+
+
+def are_bounded(column: pa.ChunkedArray, group_rows: int) -> bool:
+    """Tell whether Arrow's bounds of a column serve every reader.
+
+    They do not include NaN, and to Spark it is above all numbers: a filter for it would find nothing. As by
+    parquet-java, such a column gets none. Nor does one of whose row groups holds nothing but zero: its bounds are -0.0
+    and 0.0, as the specification asks, from which PyArrow concludes that all are -0.0, and ``isin`` finds no 0.0.
+    """
+    if not pa.types.is_floating(column.type):
+        return True
+    if pc.any(pc.is_nan(column)).as_py():
+        return False
+    groups = (column[start : start + group_rows] for start in range(0, len(column), group_rows))
+    return not any(pc.max(pc.abs(group)).as_py() == 0 for group in groups)
+
+
+def _plain_bytes(values: pa.Array) -> int:
+    if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
+        return int(pc.sum(pc.binary_length(values)).as_py() or 0) + 4 * len(values)
+    if pa.types.is_decimal(values.type):
+        return len(values) * (4 if values.type.precision <= 9 else 8 if values.type.precision <= 18 else 16)
+    return int(len(values) * max(4, values.type.bit_width // 8))
