@@ -13,6 +13,7 @@ import time
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName, describe
+from dbt_zorder.table.metastore import rename_entry
 
 _LOG = logging.getLogger("dbt_zorder")
 _PATIENCE_SECONDS = 2.0
@@ -77,7 +78,12 @@ def bring_back(spark: SparkSession, table: TableName, patience: float | None = N
 
 
 def _rename(spark: SparkSession, table: TableName, to: TableName) -> None:
-    spark.sql(f"ALTER {_kind(spark, table)} {table.sql} RENAME TO {to.sql}")
+    try:
+        spark.sql(f"ALTER {_kind(spark, table)} {table.sql} RENAME TO {to.sql}")
+    except Exception:
+        found = describe(spark, table)
+        if found is None or found.kind != "EXTERNAL" or not rename_entry(spark, table, to):
+            raise
 
 
 def _drop(spark: SparkSession, table: TableName) -> None:

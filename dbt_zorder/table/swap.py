@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -15,10 +14,10 @@ from dbt_zorder.catalog import TableInfo, TableName, column_facts, describe
 from dbt_zorder.ddl import type_ddl
 from dbt_zorder.entry import entry_session, look_anew, move_entry
 from dbt_zorder.errors import BuildError, ZorderError
-from dbt_zorder.jvm import jvm_of
-from dbt_zorder.spark_message import in_one_line, message_of
+from dbt_zorder.spark_message import message_of
 from dbt_zorder.sql import quote_name, quote_string
 from dbt_zorder.table.aside import following_of, take_place
+from dbt_zorder.table.metastore import replace_entry
 from dbt_zorder.table.own_properties import are_set, with_record
 from dbt_zorder.table.partitions import let_folders_tell
 from dbt_zorder.table.version import Marker, is_version
@@ -159,7 +158,7 @@ def _replace(spark: SparkSession, table: TableName, definition: Definition, loca
     spark.sql(_create(following, definition, location))
     try:
         # a call that was carried out may have lost its reply
-        if not (_replace_in_hive(spark, table, following) or leads_to(spark, table, location)):
+        if not (replace_entry(spark, table, following) or leads_to(spark, table, location)):
             _LOG.debug("%s is replaced by two catalog calls, because this catalog has no single one for it", table)
             take_place(spark, table)
     except BaseException:
@@ -167,24 +166,3 @@ def _replace(spark: SparkSession, table: TableName, definition: Definition, loca
             spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         raise
     spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
-
-
-def _replace_in_hive(spark: SparkSession, table: TableName, following: TableName) -> bool:
-    """Give ``table`` the catalog entry of ``following`` in one metastore call; False if that is not possible here."""
-    try:
-        jvm = jvm_of(spark)
-        if jvm is None:
-            return False
-        catalog = spark._jsparkSession.sharedState().externalCatalog().unwrapped()
-        client = catalog.client()
-        entry = client.getTable(following.schema, following.identifier)
-        name = jvm.org.apache.spark.sql.catalyst.TableIdentifier(table.identifier, entry.identifier().database())
-        rest = [getattr(entry, f"copy$default${place}")() for place in range(2, entry.productArity() + 1)]
-        client.alterTable(table.schema, table.identifier, entry.copy(name, *rest))
-    except Exception as exc:
-        _LOG.debug("the metastore did not replace %s in one call: %s", table, in_one_line(exc))
-        return False
-    with contextlib.suppress(Exception):
-        # SQL's DROP would look at the files first, in case somebody keeps them in memory under this name
-        client.dropTable(following.schema, following.identifier, True, False)
-    return True

@@ -20,7 +20,7 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import BuildError
 from dbt_zorder.stats.store import stats_path, write_stats
 from dbt_zorder.table import build as build_module
-from dbt_zorder.table import checks, swap
+from dbt_zorder.table import checks, metastore, swap
 from dbt_zorder.table.files import delete_path
 from tests.faults.points import Injected
 from tests.faults.victim import KINDS, Victim
@@ -116,7 +116,7 @@ def test_old_versions_that_may_not_be_deleted_fail_no_build(
 @pytest.mark.parametrize("carried_out", [True, False])
 def test_the_reply_of_a_replacement_is_lost(victim: Victim, monkeypatch: pytest.MonkeyPatch, carried_out: bool) -> None:
     struck = []
-    replace = swap._replace_in_hive
+    replace = metastore.replace_entry
 
     def lost(*args: Any) -> bool:
         struck.append(args)
@@ -125,7 +125,7 @@ def test_the_reply_of_a_replacement_is_lost(victim: Victim, monkeypatch: pytest.
             return False  # what it says of whatever goes wrong in it
         raise Injected
 
-    monkeypatch.setattr(swap, "_replace_in_hive", lost)
+    monkeypatch.setattr(swap, "replace_entry", lost)
     victim.spark.sql(f"COMMENT ON TABLE {victim.table.sql} IS 'so that the entry is replaced, not its location alone'")
     with contextlib.nullcontext() if carried_out else pytest.raises(BuildError, match="did not accept"):
         victim.build(ROWS + 2)

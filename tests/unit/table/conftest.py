@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.placing import Rows, rows_of_files
-from dbt_zorder.table import held_rows, holding
+from dbt_zorder.table import build, held_rows, holding
+from dbt_zorder.table.copied_rows import CopiedRows
 from dbt_zorder.table.swap import Definition
 from tests.unit.table.versions import Write
 
@@ -22,14 +25,22 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-def lose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let what is written here lack a row."""
+def lose_a_row(monkeypatch: pytest.MonkeyPatch, by_spark: str) -> None:
+    """Let what is written lack a row: any that is written here, and by Spark the one that a condition leaves out."""
 
     def lacking(*args: Any) -> dict[int, Rows]:
         found = rows_of_files(*args)
         return {**found, 0: found[0][1:]}
 
+    calls = count()
+    order = CopiedRows._order
+
+    def once(*args: Any) -> Rows:
+        return order(*args)[0 if next(calls) else 1 :]
+
     monkeypatch.setattr(held_rows, "rows_of_files", lacking)
+    monkeypatch.setattr(CopiedRows, "_order", once)
+    monkeypatch.setattr(build, "apply_layout", lambda df, *how: apply_layout(df.where(by_spark), *how))
 
 
 @pytest.fixture

@@ -174,8 +174,7 @@ def test_rows_that_go_missing_abandon_the_batch(
     spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = made(spark, table, rows(0, 100))
-    monkeypatch.setattr(module, "write_data", lambda df, *more: write_data(df.where("id > 100"), *more))
-    lose_a_row(monkeypatch)
+    lose_a_row(monkeypatch, by_spark="id > 100")
     with pytest.raises(BuildError, match=r"50 rows .* the files hold 49"):
         append(spark, spark.sql(rows(100, 150)), wanted)
     assert same(spark.table(table.sql), spark.sql(rows(0, 100)))

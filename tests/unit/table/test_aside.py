@@ -27,7 +27,7 @@ KINDS = {
 @pytest.fixture
 def table(spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch) -> TableName:
     """A name whose table is replaced by two calls."""
-    monkeypatch.setattr(swap, "_replace_in_hive", lambda *_: False)
+    monkeypatch.setattr(swap, "replace_entry", lambda *_: False)
     monkeypatch.setattr(aside, "_PATIENCE_SECONDS", 0.0)
     return TableName(database, unique("t"))
 

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe, schema_location
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError
-from dbt_zorder.layout.descent import apply_layout as apply
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.table import build as module
 from dbt_zorder.table.build import BuildReport, build, warn_of_many
@@ -261,8 +260,7 @@ def test_rows_that_go_missing_stop_the_build(
     spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(spark, table)
-    monkeypatch.setattr(module, "apply_layout", lambda df, *how: apply(df.where("id > 0"), *how))
-    lose_a_row(monkeypatch)
+    lose_a_row(monkeypatch, by_spark="id > 0")
     with pytest.raises(BuildError, match=r"500 rows .* the files hold 499"):
         run(spark, table)
     assert spark.table(table.sql).count() == 500
