@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,6 +12,10 @@ import pyarrow.compute as pc
 _PAGE_BYTES, _BATCH_ROWS = 1 << 20, 1024
 """Of a page at most, as in Spark's files, and after how many rows Arrow looks at that by itself."""
 _INDEX_BITS = 8
+_FALSE_HITS = 0.01
+"""Share of values that are not there and that a bloom filter lets pass: parquet-java's."""
+_MOST_VALUES = 860_000
+"""For how many a filter takes a megabyte, ``parquet.bloom.filter.max.bytes``."""
 
 
 def has_dictionary(column: pa.ChunkedArray, page_rows: int) -> bool:
@@ -57,6 +64,16 @@ def are_bounded(column: pa.ChunkedArray, group_rows: int) -> bool:
         return False
     groups = (column[start : start + group_rows] for start in range(0, len(column), group_rows))
     return not any(pc.max(pc.abs(group)).as_py() == 0 for group in groups)
+
+
+def bloom_filters(rows: pa.Table, columns: Collection[str], group_rows: int) -> dict[str, Any]:
+    """Return how Arrow is asked for the bloom filters of some columns; it folds each to what its values ask for.
+
+    Of a boolean, which it has none of, the bounds say as much. A partition column is in no file.
+    """
+    size = {"ndv": max(1, min(group_rows, _MOST_VALUES)), "fpp": _FALSE_HITS}
+    chosen = [name for name in columns if name in rows.column_names and not pa.types.is_boolean(rows[name].type)]
+    return {"bloom_filter_options": dict.fromkeys(chosen, size)} if chosen else {}
 
 
 def _plain_bytes(values: pa.Array) -> int:

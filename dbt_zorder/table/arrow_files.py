@@ -6,10 +6,10 @@ import contextlib
 import inspect
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from dbt_zorder.layout.placing import Rows, stretches
 from dbt_zorder.layout.sizing import arrow_codec, codec_of
 from dbt_zorder.stats.foreign import is_legacy
 from dbt_zorder.stats.local import told_by_spark
-from dbt_zorder.table.arrow_columns import are_bounded, batch_rows, has_dictionary
+from dbt_zorder.table.arrow_columns import are_bounded, batch_rows, bloom_filters, has_dictionary
 
 _CODECS: Mapping[str, tuple[int | None, str]] = {
     "none": (None, ""),
@@ -65,12 +65,14 @@ class ArrowWriter:
         page_rows: rows of a page at most.
         told: what files say of themselves besides.
         threads: that write at a time.
+        blooms: columns with a bloom filter.
     """
 
     codec: str
     page_rows: int
     told: Mapping[str, str]
     threads: int
+    blooms: Collection[str] = ()
 
     def write(self, fetched: Fetched, files: Iterable[Rows], place: Place) -> None:
         """Write each list of rows to a file of its own, those of each partition in its folder.
@@ -152,6 +154,7 @@ class ArrowWriter:
             write_page_checksum=True,
             max_rows_per_page=self.page_rows,
             write_batch_size=batch_rows(rows),
+            **bloom_filters(rows, self.blooms, group_rows),
         ) as writer:
             writer.add_key_value_metadata(self.told)
             writer.write_table(rows, row_group_size=group_rows)
@@ -185,7 +188,9 @@ def by_folder(folders: Sequence[str], of_row: npt.NDArray[np.int32], rows: Rows)
     return [(folders[folder], rows[order[here]]) for folder, here in stretches(of_row[order]).items()]
 
 
-def arrow_writer(spark: SparkSession, schema: t.StructType, options: Mapping[str, str], path: str) -> ArrowWriter | str:
+def arrow_writer(
+    spark: SparkSession, schema: t.StructType, options: Mapping[str, str], path: str, blooms: Collection[str] = ()
+) -> ArrowWriter | str:
     """Return what writes files here as Spark would write them; or in a few words why only Spark can.
 
     Args:
@@ -193,9 +198,12 @@ def arrow_writer(spark: SparkSession, schema: t.StructType, options: Mapping[str
         schema: of the rows without their partition columns, of types that ``width_of`` knows.
         options: of Spark's Parquet writer.
         path: of a folder that is there, the one that is written to or one beside it.
+        blooms: names of columns with a bloom filter.
     """
-    if not _has_page_limit():
+    if not _takes("max_rows_per_page"):
         return f"PyArrow {pa.__version__} writes pages without end"
+    if blooms and not _takes("bloom_filter_options"):
+        return f"PyArrow {pa.__version__} writes no bloom filters"
     given = {name.lower(): value for name, value in options.items()}
     codec = codec_of(spark, given.pop("compression", None))
     page_rows = given.pop(PAGE_ROWS_OPTION, None)
@@ -219,7 +227,7 @@ def arrow_writer(spark: SparkSession, schema: t.StructType, options: Mapping[str
     nullable = t.StructType([t.StructField(one.name, one.dataType, True, one.metadata) for one in schema.fields])
     threads = min(spark.sparkContext.defaultParallelism, os.cpu_count() or 1)
     rows = page_rows_of(spark, parse_page_rows(page_rows or ""))
-    return ArrowWriter(codec, rows, told_by_spark(spark, nullable), max(1, threads))
+    return ArrowWriter(codec, rows, told_by_spark(spark, nullable), max(1, threads), blooms)
 
 
 def are_old(spark: SparkSession, rows: pa.Table) -> bool:
@@ -248,6 +256,6 @@ def _parquet_settings(spark: SparkSession) -> dict[str, str]:
     return {f"{prefix}{name}": str(found.get(name)) for name in items(found.keySet())}
 
 
-@lru_cache(maxsize=1)
-def _has_page_limit() -> bool:
-    return "max_rows_per_page" in inspect.signature(pq.ParquetWriter.__init__).parameters
+@cache
+def _takes(option: str) -> bool:
+    return option in inspect.signature(pq.ParquetWriter.__init__).parameters

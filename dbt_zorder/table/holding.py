@@ -23,7 +23,7 @@ from dbt_zorder.layout.staging import Staged
 from dbt_zorder.table.arrow_files import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.table.copied_rows import CopiedRows
 from dbt_zorder.table.held_rows import HeldRows
-from dbt_zorder.table.request import BuildRequest, partition_columns
+from dbt_zorder.table.request import BuildRequest, bloom_columns, partition_columns
 from dbt_zorder.table.room import Room
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -163,8 +163,6 @@ def _writer(
     spec = request.spec
     if not request.in_memory:
         return "zorder_in_memory is never"
-    if request.bloom:
-        return "it has bloom filters"
     if len(keys) > 1 and (spec.curve, spec.encoding) != ("zorder", "rank"):
         return "its curve is of Spark's own"
     if layout is not None and not placeable(layout):
@@ -173,4 +171,5 @@ def _writer(
         return "it has a type that only Spark writes"
     names = {part.name for part in parts}
     data = StructType([field for field in df.schema.fields if field.name not in names])
-    return arrow_writer(df.sparkSession, data, request.options, path)
+    blooms = [column.name for column in bloom_columns(df, request)]
+    return arrow_writer(df.sparkSession, data, request.options, path, blooms)

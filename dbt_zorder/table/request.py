@@ -119,7 +119,7 @@ def check(df: DataFrame, request: BuildRequest) -> None:
         for name in request.stats_columns:
             key_of(resolve(name, df.schema, sensitive=sensitive))  # without an order there is no least and no greatest
     with naming("zorder_bloom"):
-        _check_bloom(_bloom_columns(df, request))
+        _check_bloom(bloom_columns(df, request))
 
 
 def _check_bloom(columns: Sequence[ResolvedColumn]) -> None:
@@ -227,7 +227,7 @@ def stats_columns(df: DataFrame, layout: Layout, request: BuildRequest) -> list[
 
 def bloom_options(df: DataFrame, request: BuildRequest) -> dict[str, str]:
     """Return the writer options that the request's bloom filters are."""
-    return {f"{_BLOOM}.enabled#{column.name}": "true" for column in _bloom_columns(df, request)}
+    return {f"{_BLOOM}.enabled#{column.name}": "true" for column in bloom_columns(df, request)}
 
 
 def bloom_sizes(df: DataFrame, request: BuildRequest, layout: Layout) -> dict[str, str]:
@@ -236,13 +236,14 @@ def bloom_sizes(df: DataFrame, request: BuildRequest, layout: Layout) -> dict[st
     By themselves they take a megabyte each. Of how rows are spread over partitions a layout tells nothing.
     """
     rows = layout.rows if layout.partition_columns else -(-layout.rows // max(1, layout.files))
-    named = {f"{_BLOOM}.expected.ndv#{column.name}" for column in _bloom_columns(df, request)}
+    named = {f"{_BLOOM}.expected.ndv#{column.name}" for column in bloom_columns(df, request)}
     if any(key.lower() == f"{_BLOOM}.adaptive.enabled" for key in request.options):
         return {}
     return dict.fromkeys(named - {*request.options}, str(max(1, round(rows * _UNEVEN))))
 
 
-def _bloom_columns(df: DataFrame, request: BuildRequest) -> list[ResolvedColumn]:
+def bloom_columns(df: DataFrame, request: BuildRequest) -> list[ResolvedColumn]:
+    """Return the columns with a bloom filter in each file."""
     return resolve_all(request.bloom, df.schema, sensitive=case_sensitive(df.sparkSession))
 
 

@@ -82,7 +82,7 @@ def test_no_rows_are_neither(spark: SparkSession, tmp_path: Path) -> None:
     ("more", "why"),
     [
         ({"in_memory": 0}, "zorder_in_memory is never"),
-        ({"bloom": ["id"]}, "bloom filters"),
+        ({"bloom": ["id"], "options": {"parquet.bloom.filter.fpp": "0.1"}}, "alone is parquet.bloom.filter.fpp"),
         ({"options": {"parquet.block.size": "1000000"}}, "alone is parquet.block.size"),
         ({"spec": {"curve": "hilbert"}}, "its curve"),
         ({"spec": {"encoding": "bits"}}, "its curve"),
