@@ -156,11 +156,17 @@ class Copied:
 
     def fetch_keys(self, keys: Sequence[Key], threads: int) -> FetchedKeys:
         """Return what all rows are placed by."""
-        wanted = sorted({self._place(key.column) for key in keys})
-        behind = [self._hash] if self.partition_by else []
         with ThreadPoolExecutor(threads) as pool:
-            tables = list(pool.map(lambda piece: self.read(piece, [*wanted, *behind]), self.pieces))
+            tables = list(pool.map(lambda piece: self._read_for(piece, keys), self.pieces))
         return FetchedKeys(self.keys_in(pa.concat_tables(tables), keys))
+
+    def read_keys(self, keys: Sequence[Key], piece: Piece) -> pa.Table:
+        """Return what the rows of a piece are placed by."""
+        return self.keys_in(self._read_for(piece, keys), keys)
+
+    def _read_for(self, piece: Piece, keys: Sequence[Key]) -> pa.Table:
+        wanted = sorted({self._place(key.column) for key in keys})
+        return self.read(piece, [*wanted, self._hash] if self.partition_by else wanted)
 
     def key_bytes(self, keys: Sequence[Key]) -> int:
         """Return how much of memory that takes, roughly."""

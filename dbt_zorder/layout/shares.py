@@ -1,10 +1,11 @@
-"""Rows on their way to the files that they are for: in memory, and beyond some bytes on disk."""
+"""Rows on their way to the files, or parts of files, that they are for: in memory, and beyond some bytes on disk."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -14,8 +15,16 @@ import pyarrow as pa
 _CODEC = "lz4"
 
 
+@dataclass
+class Share:
+    """The rows of one part of a file: how many they are, and the bytes that they take in memory."""
+
+    rows: int = 0
+    nbytes: int = 0
+
+
 class Shares:
-    """Rows by file, each file's in the order in which they were added.
+    """Rows by the part of a file that they are for, each part's in the order in which they were added.
 
     One thread adds; then any number take.
     """
@@ -27,7 +36,7 @@ class Shares:
         self._held: list[tuple[pa.Table, dict[int, slice]]] = []
         self._held_bytes = 0
         self._spilled: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        self._bytes: dict[int, int] = defaultdict(int)
+        self._sizes: dict[int, Share] = defaultdict(Share)
 
     def __enter__(self) -> Shares:
         return self
@@ -39,49 +48,61 @@ class Shares:
         with suppress(OSError):
             self._path.unlink()
 
-    def add(self, rows: pa.Table, files: dict[int, slice]) -> None:
-        """Add rows in one chunk that lie in order of their files, and say where each file's lie."""
-        if not files:
+    def add(self, rows: pa.Table, parts: dict[int, slice]) -> None:
+        """Add rows in one chunk that lie in order of their parts, and say where each part's lie."""
+        if not parts:
             return
-        for file, size in zip(files, _sizes(rows, list(files.values())), strict=True):
-            self._bytes[file] += size
-        self._held.append((rows, files))
+        for (part, here), size in zip(parts.items(), _sizes(rows, list(parts.values())), strict=True):
+            self._sizes[part].rows += here.stop - here.start
+            self._sizes[part].nbytes += size
+        self._held.append((rows, parts))
         self._held_bytes += rows.nbytes
         if self._held_bytes > self._most:
             self._spill()
 
-    def files(self) -> list[tuple[int, int]]:
-        """Return the files that have rows, in order, and the bytes of each in memory."""
-        return sorted(self._bytes.items())
+    def sizes(self) -> dict[int, Share]:
+        """Return what each part that has rows takes, in order of their numbers."""
+        return dict(sorted(self._sizes.items()))
 
-    def take(self, file: int) -> pa.Table:
-        """Return the rows of a file."""
-        return pa.concat_tables([*self._read(file), *self._held_of(file)])
+    def take(self, parts: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows of some parts, one after the other, or some of their columns."""
+        chunks = (chunk for part in parts for chunk in (*self._read(part, columns), *self._held_of(part)))
+        return pa.concat_tables([chunk if columns is None else chunk.select(columns) for chunk in chunks])
 
-    def _held_of(self, file: int) -> Iterator[pa.Table]:
-        for rows, files in self._held:
-            here = files.get(file)
+    def _held_of(self, part: int) -> Iterator[pa.Table]:
+        for rows, parts in self._held:
+            here = parts.get(part)
             if here is not None:
                 yield rows.slice(here.start, here.stop - here.start)
 
     def _spill(self) -> None:
         options = pa.ipc.IpcWriteOptions(compression=_CODEC)
         with self._path.open("ab") as sink:
-            for file in sorted({file for _, files in self._held for file in files}):
+            for part in sorted({part for _, parts in self._held for part in parts}):
                 start = sink.tell()
-                together = pa.concat_tables(list(self._held_of(file))).combine_chunks()
+                together = pa.concat_tables(list(self._held_of(part))).combine_chunks()
                 with pa.ipc.new_stream(sink, together.schema, options=options) as stream:
                     stream.write_table(together)
-                self._spilled[file].append((start, sink.tell() - start))
+                self._spilled[part].append((start, sink.tell() - start))
         self._held.clear()
         self._held_bytes = 0
 
-    def _read(self, file: int) -> Iterator[pa.Table]:
-        if file in self._spilled:
+    def _read(self, part: int, columns: Sequence[str] | None) -> Iterator[pa.Table]:
+        if part in self._spilled:
             with self._path.open("rb") as source:
-                for start, size in self._spilled[file]:
+                for start, size in self._spilled[part]:
                     source.seek(start)
-                    yield pa.ipc.open_stream(source.read(size)).read_all()
+                    yield _columns_of(source.read(size), columns)
+
+
+def _columns_of(stream: bytes, columns: Sequence[str] | None) -> pa.Table:
+    """Return what a stream of Arrow holds; of some columns alone, which others are not decompressed for."""
+    fields = None
+    if columns is not None:
+        with pa.ipc.open_stream(stream) as told:
+            fields = [told.schema.get_field_index(name) for name in columns]
+    with pa.ipc.open_stream(stream, options=pa.ipc.IpcReadOptions(included_fields=fields)) as found:
+        return found.read_all()
 
 
 def _sizes(rows: pa.Table, slices: Sequence[slice]) -> list[int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,55 @@ _FALSE_HITS = 0.01
 """Share of values that are not there and that a bloom filter lets pass: parquet-java's."""
 _MOST_VALUES = 860_000
 """For how many a filter takes a megabyte, ``parquet.bloom.filter.max.bytes``."""
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What the columns of a file are like, as far as Arrow is to know it before it gets the first row.
+
+    Attributes:
+        repeating: columns that are written with a dictionary.
+        bounded: columns whose bounds serve every reader.
+        batch_rows: after how many rows Arrow is to look at the size of a page.
+        group_rows: of a row group at most.
+    """
+
+    repeating: Sequence[str]
+    bounded: Sequence[str]
+    batch_rows: int
+    group_rows: int
+
+    @classmethod
+    def of(cls, rows: pa.Table, page_rows: int, group_rows: int) -> Traits:
+        """Return those of some rows in row groups of so many."""
+        widest = max((int(column.nbytes) for column in rows.columns), default=0) // max(1, rows.num_rows)
+        return cls(
+            repeating=[name for name in rows.column_names if has_dictionary(rows[name], page_rows)],
+            bounded=[name for name in rows.column_names if are_bounded(rows[name], group_rows)],
+            batch_rows=batch_rows(widest),
+            group_rows=group_rows,
+        )
+
+    def beside(self, told: pa.Table, rows: int, row_bytes: int) -> Traits:
+        """Return what they are if the file has a row group besides.
+
+        Args:
+            told: its columns that ``telling`` names.
+            rows: of it.
+            row_bytes: that a row of it takes.
+        """
+        columns = {name: told[name] for name in told.column_names}
+        return Traits(
+            [one for one in self.repeating if one not in columns or not _has_negative_zero(columns[one])],
+            [one for one in self.bounded if one not in columns or are_bounded(columns[one], rows)],
+            min(self.batch_rows, batch_rows(row_bytes)),
+            max(self.group_rows, rows),
+        )
+
+
+def telling(schema: pa.Schema) -> list[str]:
+    """Return the columns of which one row group may have what another has not told."""
+    return [field.name for field in schema if pa.types.is_floating(field.type)]
 
 
 def has_dictionary(column: pa.ChunkedArray, page_rows: int) -> bool:
@@ -45,9 +95,12 @@ def _repeats(page: pa.ChunkedArray) -> bool:
     return _plain_bytes(distinct) + len(values) * bits / _INDEX_BITS < _plain_bytes(values)
 
 
-def batch_rows(rows: pa.Table) -> int:
-    """Return after how many rows Arrow is to look at the size of a page, which of long text would be far too large."""
-    widest = max((int(column.nbytes) for column in rows.columns), default=0) // max(1, rows.num_rows)
+def batch_rows(widest: int) -> int:
+    """Return after how many rows Arrow is to look at the size of a page, which of long text would be far too large.
+
+    Args:
+        widest: bytes of a value of the widest column.
+    """
     return int(max(1, min(_BATCH_ROWS, _PAGE_BYTES // max(1, widest))))
 
 
@@ -66,13 +119,13 @@ def are_bounded(column: pa.ChunkedArray, group_rows: int) -> bool:
     return not any(pc.max(pc.abs(group)).as_py() == 0 for group in groups)
 
 
-def bloom_filters(rows: pa.Table, columns: Collection[str], group_rows: int) -> dict[str, Any]:
+def bloom_filters(schema: pa.Schema, columns: Collection[str], group_rows: int) -> dict[str, Any]:
     """Return how Arrow is asked for the bloom filters of some columns; it folds each to what its values ask for.
 
     Of a boolean, which it has none of, the bounds say as much. A partition column is in no file.
     """
     size = {"ndv": max(1, min(group_rows, _MOST_VALUES)), "fpp": _FALSE_HITS}
-    chosen = [name for name in columns if name in rows.column_names and not pa.types.is_boolean(rows[name].type)]
+    chosen = [name for name in columns if name in schema.names and not pa.types.is_boolean(schema.field(name).type)]
     return {"bloom_filter_options": dict.fromkeys(chosen, size)} if chosen else {}
 
 

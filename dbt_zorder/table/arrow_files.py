@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import io
 import os
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,14 +24,15 @@ from pyspark.sql import types as t
 from dbt_zorder.disk import Place, on_disk
 from dbt_zorder.errors import BuildError
 from dbt_zorder.jvm import items
+from dbt_zorder.layout.comparing import Rows
 from dbt_zorder.layout.copyable import COMMITTERS
 from dbt_zorder.layout.fetched import Fetched
 from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, page_rows_of, parse_page_rows
-from dbt_zorder.layout.placing import Rows, stretches
+from dbt_zorder.layout.placing import stretches
 from dbt_zorder.layout.sizing import arrow_codec, codec_of
 from dbt_zorder.stats.foreign import is_legacy
 from dbt_zorder.stats.local import told_by_spark
-from dbt_zorder.table.arrow_columns import are_bounded, batch_rows, bloom_filters, has_dictionary
+from dbt_zorder.table.arrow_columns import Traits, bloom_filters
 
 _CODECS: Mapping[str, tuple[int | None, str]] = {
     "none": (None, ""),
@@ -50,7 +52,7 @@ _AS_SPARK: Mapping[str, str] = {
 
 _MICROS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
 _CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite"
-_GROUP_BYTES = 128 << 20
+GROUP_BYTES = 128 << 20
 """Of a row group: ``parquet.block.size``."""
 _OLD_DAY, _OLD_MICROS = -141_427, -2_208_988_800_000_000
 """1582-10-15 and the beginning of 1900: before, Spark asks which calendar dates and times are meant by."""
@@ -107,20 +109,31 @@ class ArrowWriter:
             os.makedirs(f"{place.path}/{folder}", exist_ok=True)
 
     def write_file(self, place: Place, folder: str, number: int, job: str, rows: pa.Table) -> None:
-        """Write a file under the name that Spark would give it.
+        """Write a file of some rows; arguments as of ``new_file``."""
+        traits = self.traits_of(rows)
+        with self.new_file(place, folder, number, job, rows.schema, traits) as file:
+            file.write_table(rows, row_group_size=traits.group_rows)
+
+    @contextlib.contextmanager
+    def new_file(
+        self, place: Place, folder: str, number: int, job: str, schema: pa.Schema, traits: Traits
+    ) -> Iterator[pq.ParquetWriter]:
+        """Make a file under the name that Spark would give it, for a block to write.
 
         Args:
             place: of the table's files.
             folder: of the rows' partition, empty if there is none.
             number: that no other file in the folder has.
             job: what else tells files of this write from others.
-            rows: as they are written.
+            schema: of its rows.
+            traits: of its columns.
         """
         _, ending = _CODECS[self.codec]
         # Spark's own two spellings
         name = f"{folder}/part-{number:05d}-{job}.c000" if folder else f"part-{number:05d}-{job}-c000"
         file = f"{place.path}/{name}{ending}.parquet"
-        self.write_to(file, rows)
+        with self._writer_to(file, schema, traits) as writer:
+            yield writer
         os.chmod(file, place.mode)
 
     def place_of(self, spark: SparkSession, path: str) -> Place:
@@ -136,28 +149,38 @@ class ArrowWriter:
             raise BuildError(msg)
         return place
 
-    def write_to(self, file: Any, rows: pa.Table) -> None:
-        """Write rows as they are, to a path or an open file."""
+    def size_of(self, rows: pa.Table) -> int:
+        """Return how large a file of some rows is."""
+        sink, traits = io.BytesIO(), self.traits_of(rows)
+        with self._writer_to(sink, rows.schema, traits) as writer:
+            writer.write_table(rows, row_group_size=traits.group_rows)
+        return sink.tell()
+
+    def traits_of(self, rows: pa.Table) -> Traits:
+        """Return what the columns of a file are like that has these rows in row groups of one size."""
+        groups = max(1, -(-rows.nbytes // GROUP_BYTES))
+        return Traits.of(rows, self.page_rows, max(1, -(-rows.num_rows // groups)))
+
+    @contextlib.contextmanager
+    def _writer_to(self, file: Any, schema: pa.Schema, traits: Traits) -> Iterator[pq.ParquetWriter]:
         level, _ = _CODECS[self.codec]
-        groups = max(1, -(-rows.nbytes // _GROUP_BYTES))
-        group_rows = max(1, -(-rows.num_rows // groups))
         with pq.ParquetWriter(
             file,
-            rows.schema,
+            schema,
             compression=arrow_codec(self.codec),
             compression_level=level,
-            use_dictionary=[name for name in rows.column_names if has_dictionary(rows[name], self.page_rows)],
-            write_statistics=[name for name in rows.column_names if are_bounded(rows[name], group_rows)],
+            use_dictionary=traits.repeating,
+            write_statistics=traits.bounded,
             store_schema=False,
             store_decimal_as_integer=True,
             write_page_index=True,
             write_page_checksum=True,
             max_rows_per_page=self.page_rows,
-            write_batch_size=batch_rows(rows),
-            **bloom_filters(rows, self.blooms, group_rows),
+            write_batch_size=traits.batch_rows,
+            **bloom_filters(schema, self.blooms, traits.group_rows),
         ) as writer:
             writer.add_key_value_metadata(self.told)
-            writer.write_table(rows, row_group_size=group_rows)
+            yield writer
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -55,7 +54,7 @@ class HeldRows:
         found = rows_of_files(self.fetched.keys, layout, self.writer.threads)
         chosen = [found[file] for file in files if file in found]
         rows = sum(map(len, chosen))
-        size = sum(bytes_of(self.fetched.rows.take(pa.array(one)), self.writer) for one in chosen)
+        size = sum(self.writer.size_of(self.fetched.rows.take(pa.array(one))) for one in chosen)
         return size / rows if rows else None
 
     def _few(self) -> pa.Table:
@@ -83,11 +82,4 @@ def with_row_bytes(
     if nbytes < one_file:
         return replace(spec, row_bytes=nbytes / rows)
     some = few()
-    return replace(spec, row_bytes=bytes_of(some, writer) / some.num_rows)
-
-
-def bytes_of(rows: pa.Table, writer: ArrowWriter) -> int:
-    """Return how large a file of some rows is."""
-    sink = io.BytesIO()
-    writer.write_to(sink, rows)
-    return sink.tell()
+    return replace(spec, row_bytes=writer.size_of(some) / some.num_rows)

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 from tests.cluster.servers import Server, connect_and_thrift, standalone
 
 pytestmark = pytest.mark.slow
+needs_client = pytest.mark.skipif(find_spec("grpc") is None, reason="PySpark is here without its client of Connect")
 
 EVENTS = """
 {{ config(materialized='table', zorder_by=['id', 'a'], zorder_files=4) }}
@@ -121,11 +123,13 @@ def test_a_standalone_cluster(project: Path, tmp_path_factory: pytest.TempPathFa
         check(project, {"server_side_parameters": settings}, "Connection test: [OK")
 
 
+@needs_client
 def test_spark_connect(project: Path, server: Server) -> None:
     target = {"spark_remote": f"sc://localhost:{server.connect}", "schema": "by_connect"}
     check(project, target, f"spark_remote: sc://localhost:{server.connect}")
 
 
+@needs_client
 def test_each_address_has_a_session_of_its_own(server: Server) -> None:
     code = """
 import sys
@@ -143,6 +147,7 @@ print(one.conf.get("spark.sql.shuffle.partitions"), other.conf.get("spark.sql.sh
     assert done.stdout.split()[1] != "7"
 
 
+@needs_client
 def test_a_server_that_is_started_anew_is_found_again(tmp_path: Path) -> None:
     code = """
 import sys
@@ -189,6 +194,7 @@ assert run() is not old
     assert told.splitlines()[-1] == "20 1"
 
 
+@needs_client
 def test_thrift_with_spark_connect_beside_it(project: Path, server: Server) -> None:
     pytest.importorskip("pyhive.hive")
     remote = f"sc://localhost:{server.connect}"

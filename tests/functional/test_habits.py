@@ -116,12 +116,12 @@ class TestViews(Habits):
 
     def test_tests_and_verify_pass_where_a_model_is_a_view(self) -> None:
         tested = "columns: [{name: id, data_tests: [{zorder_clustered: {arguments: {at_most: 0.01}}}]}]"
-        self.model("seen", "materialized='table', zorder_by=['id']", properties=tested)
-        self.project.run_sql("create view {schema}.seen as select 1 as id")
-        _, log = run_dbt_and_capture(["test", "-s", "seen"])
+        self.model("tested", "materialized='table', zorder_by=['id']", properties=tested)
+        self.project.run_sql("create view {schema}.tested as select 1 as id")
+        _, log = run_dbt_and_capture(["test", "-s", "tested"])
         assert "is a view, which has no files to be clustered" in log
         _, log = run_dbt_and_capture(["run-operation", "zorder_verify"])
-        assert "seen is a view here: nothing to verify" in log
+        assert "tested is a view here: nothing to verify" in log
 
 
 class TestPrivateModels(Habits):

@@ -41,7 +41,7 @@ class TestThreads:
         return found
 
     def test_equal_aliases_in_two_schemas_do_not_meet(self, project: Any, spark: SparkSession) -> None:
-        before = spark.conf.get(MODE)
+        before, views = spark.conf.get(MODE), temporary(spark)
         for first, end in ((0, 30), (30, 40)):
             run_dbt(["run", "--threads", "8", "--vars", f"{{first: {first}, end: {end}}}"])
         for side, schema in (("here", project.test_schema), ("there", f"{project.test_schema}_there")):
@@ -49,8 +49,7 @@ class TestThreads:
                 table = spark.table(f"{schema}.m{number}")
                 assert [row[0] for row in table.select("origin").distinct().collect()] == [f"{side}{number}"]
                 assert table.count() == (10 if number % 2 else 40)
-            assert not [row.tableName for row in spark.sql(f"SHOW TABLES IN {schema}").collect() if row.isTemporary]
-        assert temporary(spark) == []
+        assert temporary(spark) == views
         assert spark.conf.get(MODE) == before
 
 
@@ -123,11 +122,11 @@ class TestSettings:
 
     def test_a_setting_of_a_hook_ends_with_its_model(self, project: Any, spark: SparkSession) -> None:
         keys = ("spark.sql.shuffle.partitions", "spark.sql.session.timeZone")
-        before = [spark.conf.get(key) for key in keys]
+        before, views = [spark.conf.get(key) for key in keys], temporary(spark)
         assert before[0] != "7"
         run_dbt(["run"])
         run_dbt(["run", "--select", "fails"], expect_pass=False)
         for name in ("hooked", "zordered"):
             assert spark.table(f"{project.test_schema}.{name}").collect()[0].partitions == "7"
         assert [spark.conf.get(key) for key in keys] == before
-        assert temporary(spark) == []
+        assert temporary(spark) == views

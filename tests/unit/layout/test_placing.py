@@ -172,12 +172,6 @@ def _layout(levels: Levels) -> Layout:
     return Layout(keys, levels, len(levels), first, ones, cells, (), np.zeros(1, np.int64), 0)
 
 
-@given(st.lists(st.integers(0, (1 << 63) - 1) | st.integers(0, 70_000), max_size=50))
-def test_numbers_are_sorted_as_numpy_compares_them(numbers: list[int]) -> None:
-    given_numbers = np.asarray(numbers, dtype=np.int64)
-    assert np.array_equal(placing._in_order(given_numbers), np.argsort(given_numbers, kind="stable"))
-
-
 def test_more_threads_find_the_same_cells(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     layout, found = planned(spark, mixed(3000), LayoutSpec(by=["s", "d"], files=9, partition_by=("p",)))
     monkeypatch.setattr(placing, "_PART_ROWS", 7)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt_zorder.layout.shares import Shares
+from dbt_zorder.layout.shares import Share, Shares
 
 
 def rows_of(first: int, counts: dict[int, int]) -> tuple[pa.Table, dict[int, slice]]:
@@ -39,13 +39,19 @@ def test_each_files_rows_come_back_in_the_order_of_adding(
             for file, here in files.items():
                 wanted.setdefault(file, []).extend(range(first + here.start, first + here.stop))
             first += table.num_rows
-        assert [file for file, _ in shares.files()] == sorted(wanted)
-        for file, size in shares.files():
-            assert size == pytest.approx(shares.take(file).nbytes, abs=40)
+        assert list(shares.sizes()) == sorted(wanted)
+        for file, size in shares.sizes().items():
+            assert size.nbytes == pytest.approx(shares.take([file]).nbytes, abs=40)
+            assert size.rows == len(wanted[file])
         for file, numbers in wanted.items():
-            found = shares.take(file)
+            found = shares.take([file])
             assert found["n"].to_pylist() == numbers
             assert found["text"].to_pylist() == [f"text {n}" if n % 3 else None for n in numbers]
+        if wanted:
+            texts = shares.take(list(wanted), ["text"])
+            assert texts.column_names == ["text"]
+            numbers = [number for file in wanted for number in wanted[file]]
+            assert texts["text"].to_pylist() == [f"text {n}" if n % 3 else None for n in numbers]
     assert not list(folder.iterdir()), "nothing is left on disk"
 
 
@@ -60,11 +66,11 @@ def test_no_more_than_is_allowed_is_held(tmp_path: Path) -> None:
         assert size > 0
         shares.add(table, files)
         assert spilled.stat().st_size == size, "it fits again"
-        assert [shares.take(file).num_rows for file in (0, 1)] == [3000, 3000]
+        assert [shares.take([file]).num_rows for file in (0, 1)] == [3000, 3000]
 
 
 def test_a_file_of_long_rows_weighs_what_they_do(tmp_path: Path) -> None:
     table = pa.table({"n": range(1000), "t": ["x" * 20_000 if n < 20 else "" for n in range(1000)]})
     with Shares(1 << 30, str(tmp_path)) as shares:
         shares.add(table, {0: slice(0, 20), 3: slice(20, 1000)})
-        assert shares.files() == [(0, 20 * (8 + 4 + 20_000)), (3, 980 * 12)]
+        assert shares.sizes() == {0: Share(20, 20 * (8 + 4 + 20_000)), 3: Share(980, 980 * 12)}

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder.layout.comparing import Rows
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.placing import Rows, rows_of_files
+from dbt_zorder.layout.placing import rows_of_files
 from dbt_zorder.table import build, held_rows, holding
 from dbt_zorder.table.copied_rows import CopiedRows
 from dbt_zorder.table.swap import Definition

@@ -326,7 +326,7 @@ def test_a_disk_that_refuses_is_named(spark: SparkSession, tmp_path: Path, monke
     frame = spark.range(10)
     place = on_disk(spark, str(tmp_path / "t"))
     assert place is not None
-    monkeypatch.setattr(ArrowWriter, "write_to", full)
+    monkeypatch.setattr(ArrowWriter, "_writer_to", full)
     with pytest.raises(BuildError, match=r"t could not be written: .*No space left"):
         writer_of(spark, frame, tmp_path).write(fetched(frame), [np.arange(10)], place)
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -14,6 +16,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.columns import resolve_all
 from dbt_zorder.errors import BuildError
+from dbt_zorder.layout import parts as parts_module
 from dbt_zorder.layout.copied import copied
 from dbt_zorder.layout.fetched import fetch
 from dbt_zorder.layout.layout import Layout
@@ -56,7 +59,12 @@ def ids_of(files: list[Path]) -> list[list[int]]:
     return [pq.ParquetFile(file).read(["id"])["id"].to_pylist() for file in files]
 
 
-@pytest.mark.parametrize("most", [1 << 30, 2000])
+def write_in_parts(monkeypatch: pytest.MonkeyPatch, group_bytes: int) -> None:
+    monkeypatch.setattr(module, "GROUP_BYTES", group_bytes)
+    monkeypatch.setattr(parts_module, "PART_BYTES", group_bytes // 4)
+
+
+@pytest.mark.parametrize(("most", "in_parts"), [(1 << 30, False), (2000, False), (1 << 30, True), (2000, True)])
 @pytest.mark.parametrize(
     "spec",
     [
@@ -70,10 +78,17 @@ def ids_of(files: list[Path]) -> list[list[int]]:
     ids=lambda spec: f"{spec.by} {spec.files} {spec.partition_by}",
 )
 def test_files_are_those_that_rows_in_memory_make(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: LayoutSpec, most: int
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    spec: LayoutSpec,
+    most: int,
+    in_parts: bool,
 ) -> None:
-    """Beyond what may be held on the way, too."""
+    """Beyond what may be held on the way, too, and where a file is not in memory as a whole."""
     monkeypatch.setattr(module, "Shares", lambda _, folder: Shares(most, folder))
+    if in_parts:
+        write_in_parts(monkeypatch, 20_000)
     frame = spark.sql(mixed(4000))
     parts = resolve_all(spec.partition_by, frame.schema, sensitive=False)
     held = fetch(frame, keys_for(frame, spec), 1 << 26, partition_by=parts)
@@ -94,6 +109,8 @@ def test_files_are_those_that_rows_in_memory_make(
         assert sorted(found) == sorted(numbers[there].tolist())
         here = np.asarray([row_of[number] for number in found])
         assert (np.diff(cells[here]) >= 0).all(), "in order of their cells"
+        groups = pq.read_metadata(files[file]).num_row_groups
+        assert 1 < groups < 40 if in_parts and len(there) > 300 else groups == 1
     read = spark.read.schema(frame.schema).parquet(str(tmp_path / "t"))
     assert same_rows(read.select(*frame.columns), frame)
 
@@ -111,6 +128,33 @@ def test_every_type_comes_through(spark: SparkSession, tmp_path: Path) -> None:
         first = pq.ParquetFile(next(place.glob("*.parquet"))).schema
         kinds = {first.column(n).path: first.column(n).physical_type for n in range(len(first))}
         assert (kinds["n9"], kinds["n18"], kinds["n38"]) == ("INT32", "INT64", "FIXED_LEN_BYTE_ARRAY")
+
+
+def test_what_one_row_group_has_counts_for_the_whole_of_a_large_file(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrow is told of a file's columns before it gets the first row: NaN has no bounds, -0.0 no dictionary."""
+    query = """
+        SELECT id, id AS plain, id % 5 / 2D AS steady, if(id = 19000, double('NaN'), id / 3D) AS nan,
+          if(id = 11000, -0.0D, id % 3 + 1D) AS minus, if(id BETWEEN 14000 AND 19999, 0D, 1D) AS zeros,
+          float(if(id = 15000, 'NaN', id)) AS short
+        FROM range(0, 20000, 1, 4)
+    """
+    write_in_parts(monkeypatch, 300_000)
+    with rows_of(spark, query, LayoutSpec(by=["id"], files=1), tmp_path) as (rows, layout):
+        assert rows.write(spark, layout, str(tmp_path / "t"))
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    metadata = pq.read_metadata(file)
+    assert metadata.num_row_groups in (3, 4)
+    for group in range(metadata.num_row_groups):
+        columns = [metadata.row_group(group).column(number) for number in range(metadata.num_columns)]
+        assert [one.path_in_schema for one in columns if one.is_stats_set] == ["id", "plain", "steady", "minus"]
+        coded = [one.path_in_schema for one in columns if one.has_dictionary_page]
+        assert coded == ["steady", "zeros"]
+    read = spark.read.parquet(str(tmp_path / "t"))
+    assert same_rows(read, spark.sql(query))
+    assert read.where("nan = double('NaN')").count() == read.where("minus = 0").count() == 1
+    assert ds.dataset(file).to_table(filter=pc.field("zeros").isin([0.0])).num_rows == 6000
 
 
 def test_a_value_that_fills_files_is_shared_out_over_them(spark: SparkSession, tmp_path: Path) -> None:
@@ -232,7 +276,7 @@ def test_what_ends_it_leaves_the_table_and_nothing_else(
     build(spark, spark.sql(QUERY.format(100)), request)
     monkeypatch.setattr(CopiedRows, "write", noted)
     if fault == "a full disk":
-        monkeypatch.setattr(ArrowWriter, "write_to", full)
+        monkeypatch.setattr(ArrowWriter, "_writer_to", full)
     listener = cancel if fault == "cancelled" else told.append
     with listening(listener), pytest.raises(BuildError, match=r"No space left|cancelled"):
         build(spark, spark.sql(QUERY.format(3000)), request)
