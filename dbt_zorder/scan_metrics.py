@@ -27,7 +27,10 @@ class ScanMetrics:
 
 
 def scan_metrics(df: DataFrame) -> ScanMetrics:
-    """Return the scan metrics of a DataFrame that was collected; a scan whose stage was skipped counts as none."""
+    """Return the scan metrics of a DataFrame that was collected; a scan whose stage was skipped counts as none.
+
+    ``show()`` and ``count()`` run plans of their own, of which it tells nothing: 0 files.
+    """
     plan: Any = df._jdf
     return _sum(plan.queryExecution().executedPlan())
 

@@ -20,6 +20,7 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.placing import placeable
 from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes
 from dbt_zorder.layout.staging import Staged
+from dbt_zorder.memory import choose_arrow_pool
 from dbt_zorder.table.arrow_files import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.table.copied_rows import CopiedRows
 from dbt_zorder.table.held_rows import HeldRows
@@ -68,6 +69,7 @@ def hold_rows(
         _LOG.debug("%s is laid out and written by Spark: %s", request.table, writer)
         yield Holding(staged.rows)
         return
+    choose_arrow_pool()
     with contextlib.ExitStack() as until_written:
         holding = None
         if _is_small(staged):
