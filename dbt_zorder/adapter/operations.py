@@ -143,6 +143,19 @@ class OperationsAdapter(DocumentedAdapter):
                 raise ZorderError(msg)
         return {"files": summary.files, "read": read}
 
+    @available.parse_none
+    def zorder_no_node(self, name: str, known: list[str]) -> None:
+        """Say that no model, seed or snapshot has a name, and what those that are there are called.
+
+        Raises:
+            CompilationError: always.
+        """
+        msg = (
+            f"There is no model, seed or snapshot '{name}' in this project.{did_you_mean(name, known)} A table that "
+            "is none of them is named as schema.identifier."
+        )
+        raise CompilationError(msg)
+
     def _name_of(self, relation: BaseRelation) -> TableName:
         """Return the name of a relation that is there.
 

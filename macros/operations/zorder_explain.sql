@@ -28,13 +28,16 @@
 
 {#- The relation of a model by name, private ones too; of several versions, the latest. In a hook a model may name itself. -#}
 {% macro zorder_of_model(name) %}
-  {%- set found = [] -%}
-  {%- for node in (graph.nodes.values() if execute else []) -%}
-    {%- if node.resource_type in ('model', 'seed', 'snapshot') and node.name == name
-          and node.get('version') == node.get('latest_version') -%}
+  {%- set found, known = [], [] -%}
+  {%- for node in (graph.nodes.values() if execute else []) if node.resource_type in ('model', 'seed', 'snapshot') -%}
+    {% do known.append(node.name) %}
+    {%- if node.name == name and node.get('version') == node.get('latest_version') -%}
       {% do found.append(api.Relation.create(schema=node.schema, identifier=node.alias)) %}
     {%- endif -%}
   {%- endfor -%}
+  {%- if execute and name not in known -%}
+    {% do adapter.zorder_no_node(name, known) %}
+  {%- endif -%}
   {%- if found | length == 1 -%}
     {{ return(found[0]) }}
   {%- endif -%}
