@@ -145,8 +145,8 @@ class TestVersions:
     def test_a_name_that_no_model_has_is_spoken_of(self, project: Any) -> None:
         for operation in ("zorder_vacuum", "zorder_explain", "zorder_rebuild_stats", "zorder_rollback"):
             more = ", where: a = 1" if operation == "zorder_explain" else ""
-            output = operate(operation, f"{{model: secnd{more}}}", expect_pass=False)
-            assert "There is no model, seed or snapshot 'secnd' in this project. Did you mean 'second'?" in output
+            output = operate(operation, f"{{model: othr{more}}}", expect_pass=False)
+            assert "There is no model, seed or snapshot 'othr' in this project. Did you mean 'other'?" in output
             assert "named as schema.identifier" in output
 
     def test_a_table_that_is_not_built_yet_is_said_to_be_absent(self, project: Any) -> None:
