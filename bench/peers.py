@@ -4,8 +4,8 @@ Every session runs in a process of its own, one after the other, with ORDER BY a
 ratio is to ORDER BY in the same session. The same rows, the same Spark and codec; who is told a size of a file instead
 of a number is told a sixteenth of what it has written, and a larger one where more files came of it. A pipeline is run
 once to warm up and then some times in turn, each turn with the contenders and the columns in another order; a second
-run and an append are run once, after an append of a thousand rows. What other sessions gave for the same scale and
-number of files is kept.
+run is run once, after an append of a thousand rows, and then three appends of the same tenth in turn. What other
+sessions gave for the same scale and number of files is kept.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ TIMED = 10
 
 WARM = 4
 """Point queries of each column that are run before those."""
+
+APPENDS = 3
+"""Of the same tenth, one after the other, of which the median counts."""
 
 Line = dict[str, Any]
 
@@ -150,7 +153,7 @@ class Race:
             self.note(name, f"{measure}_seconds", _median(found), key)
 
     def later(self, field: Sequence[Contender]) -> None:
-        """Append a few rows to warm up; run again without new rows, then with a tenth more of them."""
+        """Append a few rows to warm up; run again without new rows, then some times with a tenth more of them."""
         for one in in_order_of(1, field):
             one.add(self.source.few)
         for one in in_order_of(2, field):
@@ -158,8 +161,14 @@ class Race:
             if type(one).lay_out is not Contender.lay_out or type(one).again is not Contender.again:
                 self.costs(one.name, "again", [self.meter.measure(one.again)])
                 self.note(one.name, "again_new_files", len(set(one.paths()) - before))
-            self.costs(one.name, "append", [self.meter.measure(partial(one.add, self.source.batch))])
-            self.reads(one, "_after_append")
+        found: dict[str, list[Cost]] = {one.name: [] for one in field}
+        for turn in range(APPENDS):
+            for one in in_order_of(turn, field):
+                found[one.name].append(self.meter.measure(partial(one.add, self.source.batch)))
+                if not turn:
+                    self.reads(one, "_after_append")
+        for name, costs in found.items():
+            self.costs(name, "append", costs)
 
 
 def run(session: str, data: str, scale: float, files: int, repeats: int, without: Sequence[str] = ()) -> list[Line]:
