@@ -29,7 +29,7 @@ from dbt_zorder.table.aside import bring_back, following_of
 from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, check_version, verify
 from dbt_zorder.table.clock import Clock, tell
 from dbt_zorder.table.collect import collect_old, delete_unserved
-from dbt_zorder.table.files import delete_path, has_client
+from dbt_zorder.table.files import delete_empty, delete_path, has_client
 from dbt_zorder.table.holding import Holding, hold_rows
 from dbt_zorder.table.listing import watch
 from dbt_zorder.table.partitions import let_folders_tell
@@ -255,6 +255,8 @@ def _discard(spark: SparkSession, table: TableName, path: str) -> None:
         now = describe(spark, table) or describe(spark, following_of(table))
         if has_client(spark) and version_of(path) != version_of(now.location if now else ""):
             delete_unserved(spark, path)
+            if now is None:
+                delete_empty(spark, path.rsplit("/", 1)[0])  # fails where a version of another run is there
 
 
 def _collect(

@@ -267,6 +267,17 @@ def test_rows_that_go_missing_stop_the_build(
     assert len(versions(spark, table)) == 1
 
 
+def test_a_first_build_that_fails_leaves_no_folder(spark: SparkSession, table: TableName) -> None:
+    root = Path(schema_location(spark, table.schema).removeprefix("file:")) / f"{table.identifier}__zorder"
+    with pytest.raises(Exception, match="boom"):
+        run(spark, table, "SELECT id AS a, if(id = 7, raise_error('boom'), 'x') AS s FROM range(20)")
+    assert not root.exists()
+    (root / "v20260101T000000000-another0").mkdir(parents=True)
+    with pytest.raises(Exception, match="boom"):
+        run(spark, table, "SELECT id AS a, if(id = 7, raise_error('boom'), 'x') AS s FROM range(20)")
+    assert [path.name for path in root.iterdir()] == ["v20260101T000000000-another0"]
+
+
 def test_what_is_wrong_with_a_request_is_found_first(spark: SparkSession, table: TableName) -> None:
     with pytest.raises(ColumnError, match="produces the column 'A' twice"):
         run(spark, table, "SELECT 1 AS a, 2 AS A", by=("a",))
