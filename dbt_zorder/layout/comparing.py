@@ -74,6 +74,10 @@ class Buckets:
         first = np.where(count == 0, np.iinfo(np.int64).max, cuts[np.minimum(before, len(cuts) - 1)])
         return cls(cuts, least, shift, before.astype(np.int32), first, count > 1)
 
+    def __len__(self) -> int:
+        """Return the number of cuts, as an array of them does."""
+        return len(self.cuts)
+
     @property
     def alone(self) -> int:
         """How many cuts have a bucket of their own."""

@@ -27,13 +27,11 @@ class Parts:
         placing: of the rows.
         levels: below those that cut files.
         values: in order, as ``at_or_below`` takes them, where rows are sorted by a column.
-        count: of values.
     """
 
     placing: Placing
     levels: int = 0
     values: Any = None
-    count: int = 0
 
     @classmethod
     def of(cls, placing: Placing, file_bytes: float, some_keys: Callable[[], pa.Table]) -> Parts:
@@ -54,20 +52,20 @@ class Parts:
             return cls(placing)
         ordered = values.take(pa.array(order_by(values)))
         places = np.arange(1, wanted * layout.files) * len(values) // (wanted * layout.files)
-        return cls(placing, values=as_cuts(ordered.take(pa.array(places))), count=len(places))
+        return cls(placing, values=as_cuts(ordered.take(pa.array(places))))
 
     @property
     def of_file(self) -> int:
         """Into how many parts a file is parted, roughly."""
         if self.values is not None:
-            return (self.count + 1) // self.placing.layout.files
+            return (len(self.values) + 1) // self.placing.layout.files
         return 1 << self.levels
 
     @property
     def _width(self) -> int:
         """What lies between the numbers of the first parts of two files."""
         if self.values is not None:
-            return self.count + 1
+            return len(self.values) + 1
         layout = self.placing.layout
         return layout.trees << (layout.file_levels + self.levels) if self.levels else 1
 

@@ -131,7 +131,7 @@ def _forest_of(layout: Layout) -> tuple[Forest, dict[int, Any]]:
     for number, key in enumerate(layout.keys):
         values = [level.get(number, []) for level in layout.levels]
         distinct, place_of = cuts_of([value for level in values for value in level if value is not None], key)
-        if not place_of:
+        if not len(distinct):
             continue
         cuts[number] = distinct
         for depth, level in enumerate(values):

@@ -40,9 +40,9 @@ class Traits:
         """Return those of some rows in row groups of so many."""
         widest = max((int(column.nbytes) for column in rows.columns), default=0) // max(1, rows.num_rows)
         return cls(
-            repeating=[name for name in rows.column_names if has_dictionary(rows[name], page_rows)],
-            bounded=[name for name in rows.column_names if are_bounded(rows[name], group_rows)],
-            batch_rows=batch_rows(widest),
+            repeating=[name for name in rows.column_names if _has_dictionary(rows[name], page_rows)],
+            bounded=[name for name in rows.column_names if _are_bounded(rows[name], group_rows)],
+            batch_rows=_batch_rows(widest),
             group_rows=group_rows,
         )
 
@@ -57,8 +57,8 @@ class Traits:
         columns = {name: told[name] for name in told.column_names}
         return Traits(
             [one for one in self.repeating if one not in columns or not _has_negative_zero(columns[one])],
-            [one for one in self.bounded if one not in columns or are_bounded(columns[one], rows)],
-            min(self.batch_rows, batch_rows(row_bytes)),
+            [one for one in self.bounded if one not in columns or _are_bounded(columns[one], rows)],
+            min(self.batch_rows, _batch_rows(row_bytes)),
             max(self.group_rows, rows),
         )
 
@@ -68,7 +68,7 @@ def telling(schema: pa.Schema) -> list[str]:
     return [field.name for field in schema if pa.types.is_floating(field.type)]
 
 
-def has_dictionary(column: pa.ChunkedArray, page_rows: int) -> bool:
+def _has_dictionary(column: pa.ChunkedArray, page_rows: int) -> bool:
     """Tell whether a column is written with a dictionary: where it spares bytes, and loses no reader a row."""
     return _repeats(column[:page_rows]) and not _has_negative_zero(column)
 
@@ -95,7 +95,7 @@ def _repeats(page: pa.ChunkedArray) -> bool:
     return _plain_bytes(distinct) + len(values) * bits / _INDEX_BITS < _plain_bytes(values)
 
 
-def batch_rows(widest: int) -> int:
+def _batch_rows(widest: int) -> int:
     """Return after how many rows Arrow is to look at the size of a page, which of long text would be far too large.
 
     Args:
@@ -104,7 +104,7 @@ def batch_rows(widest: int) -> int:
     return int(max(1, min(_BATCH_ROWS, _PAGE_BYTES // max(1, widest))))
 
 
-def are_bounded(column: pa.ChunkedArray, group_rows: int) -> bool:
+def _are_bounded(column: pa.ChunkedArray, group_rows: int) -> bool:
     """Tell whether Arrow's bounds of a column serve every reader.
 
     They do not include NaN, and to Spark it is above all numbers: a filter for it would find nothing. As by

@@ -120,8 +120,10 @@ class CopiedRows:
 
     def _parts(self, layout: Layout) -> Parts:
         """Return how files are parted, if they are so large that they are written part by part."""
-        file_bytes = self.copied.nbytes / layout.files
-        return Parts.of(Placing.by(layout), 0 if file_bytes <= self._group_bytes else file_bytes, self._some_keys)
+        placing, file_bytes = Placing.by(layout), self.copied.nbytes / layout.files
+        if file_bytes <= self._group_bytes:
+            return Parts(placing)
+        return Parts.of(placing, file_bytes, self._some_keys)
 
     def _files(self, shares: Shares, parts: Parts) -> list[ShareFile]:
         return files_of(shares.sizes(), parts, self._group_bytes)

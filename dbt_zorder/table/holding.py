@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from dbt_zorder.arrow_pool import choose_arrow_pool
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.layout.copied import copied
 from dbt_zorder.layout.copyable import can_come_back, can_copy
@@ -20,7 +21,6 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.placing import placeable
 from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes
 from dbt_zorder.layout.staging import Staged
-from dbt_zorder.memory import choose_arrow_pool
 from dbt_zorder.table.arrow_files import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.table.copied_rows import CopiedRows
 from dbt_zorder.table.held_rows import HeldRows

@@ -49,6 +49,8 @@ class TestThreads:
                 table = spark.table(f"{schema}.m{number}")
                 assert [row[0] for row in table.select("origin").distinct().collect()] == [f"{side}{number}"]
                 assert table.count() == (10 if number % 2 else 40)
+            listed = spark.sql(f"SHOW TABLES IN {schema}").where("isTemporary").collect()
+            assert not {row.tableName for row in listed} - {*views}
         assert temporary(spark) == views
         assert spark.conf.get(MODE) == before
 

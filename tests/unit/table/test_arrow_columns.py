@@ -1,9 +1,25 @@
 from __future__ import annotations
 
-import pyarrow as pa
-import pytest
+import glob
+import inspect
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.disk import on_disk
 from dbt_zorder.table.arrow_columns import Traits
+from dbt_zorder.table.arrow_files import ArrowWriter, arrow_writer
+from tests.unit.table.test_arrow_files import ALL, fetched
+
+needs_bloom_filters = pytest.mark.skipif(
+    "bloom_filter_options" not in inspect.signature(pq.ParquetWriter.__init__).parameters, reason="of a later PyArrow"
+)
 
 
 @pytest.mark.parametrize(("length", "rows"), [(5, 1024), (20_000, 52), (5_000_000, 1)])
@@ -12,3 +28,36 @@ def test_pages_of_long_text_are_looked_at_sooner(length: int, rows: int) -> None
     assert Traits.of(table, 100, 9).batch_rows == rows
     short = Traits.of(pa.table({"n": range(9), "s": ["x"] * 9}), 100, 9)
     assert short.beside(table.select([]), 9, length).batch_rows == rows
+
+
+def rows_read(df: DataFrame) -> int:
+    """Return how many rows the scan of a query that ran gave, before they were filtered."""
+    plan: Any = df._jdf
+    return int(plan.queryExecution().executedPlan().collectLeaves().apply(0).metrics().apply("numOutputRows").value())
+
+
+@needs_bloom_filters
+@pytest.mark.parametrize("column", ["id", "i", "n9", "n18", "n38", "day", "ts", "ntz", "s", "b"])
+def test_spark_passes_over_row_groups_by_their_bloom_filters(spark: SparkSession, tmp_path: Path, column: str) -> None:
+    """As over those of its own writer; and finds what is there."""
+    every = spark.sql(ALL).select("id", column, "flag")
+    names = list(dict.fromkeys(("id", column, "flag")))
+    written, here, there = every.where("id % 2 = 0").select(names), tmp_path / "here", tmp_path / "there"
+    writer, place = arrow_writer(spark, written.schema, {}, str(tmp_path), names), on_disk(spark, str(here))
+    assert isinstance(writer, ArrowWriter)
+    assert place is not None
+    writer.write(fetched(written), [np.arange(150)], place)
+    written.coalesce(1).write.options(**{f"parquet.bloom.filter.enabled#{column}": "true"}).parquet(str(there))
+    group = pq.read_metadata(glob.glob(f"{here}/*.parquet")[0]).row_group(0)
+    chunks = [group.column(number) for number in range(group.num_columns)]
+    assert [chunk.path_in_schema for chunk in chunks if chunk.bloom_filter_offset] == names[:-1]
+    for number, rows in ((102, 1), (151, 0)):  # between the bounds of pages either way
+        value = every.where(f"id = {number}").collect()[0][column]
+        wanted = f.lit(value).cast(every.schema[column].dataType)
+        read = []
+        for folder in (here, there):
+            query = spark.read.parquet(str(folder)).where(f.col(column) == wanted)
+            assert len(query.collect()) == rows
+            read.append(rows_read(query))
+        # Spark asks no filter of Parquet's for moments without a zone
+        assert read == ([150, 150] if column == "ntz" else [150 * rows, 150 * rows])

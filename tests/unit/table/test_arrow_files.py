@@ -15,7 +15,6 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
 
 from dbt_zorder.columns import resolve_all
 from dbt_zorder.disk import on_disk
@@ -44,9 +43,6 @@ ALL = """
 needs_page_limit = pytest.mark.skipif(
     "max_rows_per_page" not in inspect.signature(pq.ParquetWriter.__init__).parameters, reason="of a later PyArrow"
 )
-needs_bloom_filters = pytest.mark.skipif(
-    "bloom_filter_options" not in inspect.signature(pq.ParquetWriter.__init__).parameters, reason="of a later PyArrow"
-)
 pytestmark = needs_page_limit
 PROTOCOL = "org.apache.spark.internal.io.HadoopMapReduceCommitProtocol"
 Options = Mapping[str, str]
@@ -66,12 +62,6 @@ def fetched(frame: DataFrame) -> Fetched:
     found = fetch(frame, [], 1 << 26)
     assert found is not None
     return found
-
-
-def rows_read(df: DataFrame) -> int:
-    """Return how many rows the scan of a query that ran gave, before they were filtered."""
-    plan: Any = df._jdf
-    return int(plan.queryExecution().executedPlan().collectLeaves().apply(0).metrics().apply("numOutputRows").value())
 
 
 def writer_of(
@@ -271,33 +261,6 @@ def test_an_older_arrow_is_not_asked_to_write(
     assert "no bloom filters" in str(arrow_writer(spark, spark.range(1).schema, {}, str(tmp_path), ["id"]))
     monkeypatch.setattr(module, "_takes", lambda option: option == "bloom_filter_options")
     assert "pages without end" in str(arrow_writer(spark, spark.range(1).schema, {}, str(tmp_path)))
-
-
-@needs_bloom_filters
-@pytest.mark.parametrize("column", ["id", "i", "n9", "n18", "n38", "day", "ts", "ntz", "s", "b"])
-def test_spark_passes_over_row_groups_by_their_bloom_filters(spark: SparkSession, tmp_path: Path, column: str) -> None:
-    """As over those of its own writer; and finds what is there."""
-    every = spark.sql(ALL).select("id", column, "flag")
-    names = list(dict.fromkeys(("id", column, "flag")))
-    written, here, there = every.where("id % 2 = 0").select(names), tmp_path / "here", tmp_path / "there"
-    writer, place = arrow_writer(spark, written.schema, {}, str(tmp_path), names), on_disk(spark, str(here))
-    assert isinstance(writer, ArrowWriter)
-    assert place is not None
-    writer.write(fetched(written), [np.arange(150)], place)
-    written.coalesce(1).write.options(**{f"parquet.bloom.filter.enabled#{column}": "true"}).parquet(str(there))
-    group = pq.read_metadata(glob.glob(f"{here}/*.parquet")[0]).row_group(0)
-    chunks = [group.column(number) for number in range(group.num_columns)]
-    assert [chunk.path_in_schema for chunk in chunks if chunk.bloom_filter_offset] == names[:-1]
-    for number, rows in ((102, 1), (151, 0)):  # between the bounds of pages either way
-        value = every.where(f"id = {number}").collect()[0][column]
-        wanted = f.lit(value).cast(every.schema[column].dataType)
-        read = []
-        for folder in (here, there):
-            query = spark.read.parquet(str(folder)).where(f.col(column) == wanted)
-            assert len(query.collect()) == rows
-            read.append(rows_read(query))
-        # Spark asks no filter of Parquet's for moments without a zone
-        assert read == ([150, 150] if column == "ntz" else [150 * rows, 150 * rows])
 
 
 @pytest.mark.parametrize(

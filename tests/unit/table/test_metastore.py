@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.table.swap import Definition, publish
+from tests.support import same_rows, unique
+from tests.unit.table.versions import V1, V2
+
+
+@pytest.fixture
+def table(database: str) -> TableName:
+    return TableName(database, unique("t"))
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("timestamp_ntz'2026-01-01' AS p", "2 AS b, timestamp_ntz'2026-01-01' AS p"),
+        ("1L AS p", "timestamp_ntz'2026-01-01' AS p"),
+        ("timestamp_ntz'2026-01-01' AS p", "date'2026-01-01' AS p"),
+        ("INTERVAL '1' YEAR AS p", "INTERVAL '1' DAY AS q"),
+    ],
+    ids=["another column", "to a type of Spark's", "from one", "by another column"],
+)
+def test_partitions_of_types_that_hive_does_not_know(
+    spark: SparkSession, table: TableName, tmp_path: Path, first: str, then: str
+) -> None:
+    """Spark leaves their columns out of the entry that it reads, and then Hive refuses to have it changed."""
+    for version, columns in ((V1, first), (V2, then)):
+        frame = spark.sql(f"SELECT 1 AS a, {columns}")
+        part = frame.columns[-1]
+        frame.write.partitionBy(part).parquet(str(tmp_path / version))
+        publish(spark, table, Definition(frame.schema, [part]), str(tmp_path / version))
+        assert same_rows(spark.table(table.sql), frame)
+        info = describe(spark, table)
+        assert info is not None
+        assert list(info.partition_columns) == [part]
+    tables = spark.sql(f"SHOW TABLES IN `{table.schema}` LIKE '{table.identifier}*'")
+    assert [row.tableName for row in tables.collect()] == [table.identifier.lower()]
