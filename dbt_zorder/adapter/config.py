@@ -40,6 +40,9 @@ class ZorderConfig(SparkConfig):
     zorder_skip: bool | None = None
 
 
+STRATEGIES, MERGE = ("append", "insert_overwrite", "microbatch"), "merge"
+"""How a batch may come into a table: in every format, and in Delta and Iceberg besides."""
+
 KEYS = tuple(name for name in ZorderConfig.__dataclass_fields__ if name.startswith("zorder_"))
 
 
@@ -109,6 +112,7 @@ class ModelSettings:
             return None
         partition_by = reader.read("partition_by", values.column_names, ())
         file_format = _check_format(model, config)
+        _check_strategy(model, config, file_format)
         _check_partitions(model, by, partition_by)
         return cls(
             by=by,
@@ -178,6 +182,22 @@ def _check_format(model: str, config: Mapping[str, Any]) -> str:
         msg = f"Model {model}: clustered_by makes buckets, which cut z-ordered files apart; leave out one of the two."
         raise ConfigError(msg)
     return file_format
+
+
+def _check_strategy(model: str, config: Mapping[str, Any], file_format: str) -> None:
+    """Find out whether a format has the strategy: dbt-spark's own message offers Hudi, which zorder_by has not."""
+    strategy = config.get("incremental_strategy")
+    if config.get("materialized") != "incremental" or strategy is None:
+        return
+    allowed = STRATEGIES if file_format == "parquet" else (*STRATEGIES, MERGE)
+    if strategy not in allowed:
+        lacks = ", which needs file_format 'delta' or 'iceberg'" if strategy == MERGE else ""
+        names = ", ".join(repr(name) for name in allowed)
+        msg = (
+            f"Model {model}: incremental_strategy is {strategy!r}{lacks}; with file_format {file_format!r} it can be "
+            f"{names}.{did_you_mean(str(strategy), allowed)}"
+        )
+        raise ConfigError(msg)
 
 
 def _check_partitions(model: str, by: Sequence[str], partition_by: Sequence[str]) -> None:

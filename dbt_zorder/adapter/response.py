@@ -67,7 +67,9 @@ class ZorderResponse(AdapterResponse):
         batch, built, table = report.appended, report.built, report.table
         if batch is None:
             assert built is not None
-            return replace(cls.of(built), appended=False, rewritten=False)
+            now = cls.of(built)
+            anew = now._message.replace("zorder: ", "zorder: built anew with the new rows, ", 1)
+            return replace(now, _message=anew, appended=False, rewritten=False)
         touched = dict(table.point_query_files) if table else {}
         seconds = dict(batch.seconds)
         for phase, spent in built.seconds.items() if built else ():

@@ -182,6 +182,14 @@ def test_keys_of_others_are_none_of_our_business(key: str) -> None:
         ({"partition_by": ["x", "b"]}, "zorder_by has 'b', which is a partition column"),
         ({"clustered_by": "c", "buckets": 4}, "clustered_by makes buckets"),
         (
+            {"materialized": "incremental", "incremental_strategy": "merge"},
+            "'merge', which needs file_format 'delta' or 'iceberg'; with file_format 'parquet' it can be 'append', ",
+        ),
+        (
+            {"materialized": "incremental", "incremental_strategy": "apend", "file_format": "delta"},
+            "it can be 'append', 'insert_overwrite', 'microbatch', 'merge'. Did you mean 'append'?",
+        ),
+        (
             {"zorder_weights": [2, 1], "zorder_curve": "hilbert"},
             "zorder_weights has no effect with zorder_curve 'hilbert'",
         ),

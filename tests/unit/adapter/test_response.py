@@ -68,3 +68,4 @@ def test_an_increment_adds_up_what_its_append_and_its_rewrite_wrote() -> None:
     assert (alone.files_written, alone.rewritten, alone.point_query_files) == (1, False, {})
     whole = ZorderResponse.of_increment(IncrementReport(None, built, after, "v2"))
     assert (whole.rows_affected, whole.appended, whole.rewritten) == (7, False, False)
+    assert whole._message == "zorder: built anew with the new rows, 2 files, point query on a reads 1.5 of 2"
