@@ -53,11 +53,11 @@ def _put(spark: SparkSession, place: TableName, source: TableName, name: TableNa
         parts = [getattr(entry, f"copy$default${number}")() for number in range(1, entry.productArity() + 1)]
         parts[0] = table_identifier(jvm, entry.identifier().database().get(), name.identifier)
         told = catalog.getTable(source.schema, source.identifier)
-        if entry.partitionColumnNames().isEmpty() and not told.partitionColumnNames().isEmpty():
+        if not entry.partitionColumnNames().equals(told.partitionColumnNames()):
             # Spark's reading of an entry leaves out what Hive has for columns whose type only Spark knows
-            schema, hidden = entry.schema(), told.partitionSchema()
-            for number in range(hidden.size()):
-                schema = schema.add(hidden.apply(number))
+            schema, partitions = entry.dataSchema(), told.partitionSchema()
+            for number in range(partitions.size()):
+                schema = schema.add(partitions.apply(number))
             parts[_SCHEMA - 1], parts[_PARTITION_COLUMNS - 1] = schema, told.partitionColumnNames()
         client.alterTable(place.schema, place.identifier, entry.copy(*parts))
     except Exception as exc:

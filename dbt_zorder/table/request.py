@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
     AtomicType,
+    BinaryType,
     DoubleType,
     FloatType,
     StringType,
@@ -106,6 +107,12 @@ def check(df: DataFrame, request: BuildRequest) -> None:
     for part in partitions:
         if part.name.startswith(".") and request.file_format == "parquet":
             msg = f"partition_by names '{part.name}': Spark does not see folders whose names begin with a dot."
+            raise ConfigError(msg)
+        if isinstance(part.data_type, BinaryType) and request.file_format == "parquet":
+            msg = (
+                f"partition_by names '{part.name}', which is BINARY: Spark does not read such values back from names "
+                f"of folders as they were, X'04' as '%04'. Write hex({part.sql}) in the query."
+            )
             raise ConfigError(msg)
         if len(part.path) > 1 and request.file_format != "iceberg":
             msg = f"partition_by names '{part.name}', a field inside a column; only a whole column can part a table."

@@ -23,8 +23,21 @@ def table(database: str) -> TableName:
         ("1L AS p", "timestamp_ntz'2026-01-01' AS p"),
         ("timestamp_ntz'2026-01-01' AS p", "date'2026-01-01' AS p"),
         ("INTERVAL '1' YEAR AS p", "INTERVAL '1' DAY AS q"),
+        ("timestamp_ntz'2026-01-01' AS p, 1 AS q", "2 AS b, timestamp_ntz'2026-01-01' AS p, 1 AS q"),
+        ("1 AS q, timestamp_ntz'2026-01-01' AS p", "2 AS b, 1 AS q, timestamp_ntz'2026-01-01' AS p"),
+        ("timestamp'2026-01-01' AS p", "1.5BD AS p, timestamp_ntz'2026-01-01' AS q"),
+        ("INTERVAL '1' DAY AS p, 'x' AS q", "'x' AS q, INTERVAL '1' DAY AS p"),
     ],
-    ids=["another column", "to a type of Spark's", "from one", "by another column"],
+    ids=[
+        "another column",
+        "to a type of Spark's",
+        "from one",
+        "by another column",
+        "beside one it knows",
+        "behind one it knows",
+        "a known one becomes two",
+        "in another order",
+    ],
 )
 def test_partitions_of_types_that_hive_does_not_know(
     spark: SparkSession, table: TableName, tmp_path: Path, first: str, then: str
@@ -32,12 +45,13 @@ def test_partitions_of_types_that_hive_does_not_know(
     """Spark leaves their columns out of the entry that it reads, and then Hive refuses to have it changed."""
     for version, columns in ((V1, first), (V2, then)):
         frame = spark.sql(f"SELECT 1 AS a, {columns}")
-        part = frame.columns[-1]
-        frame.write.partitionBy(part).parquet(str(tmp_path / version))
-        publish(spark, table, Definition(frame.schema, [part]), str(tmp_path / version))
+        parts = [name for name in frame.columns if name in "pq"]
+        frame.write.partitionBy(*parts).parquet(str(tmp_path / version))
+        publish(spark, table, Definition(frame.schema, parts), str(tmp_path / version))
         assert same_rows(spark.table(table.sql), frame)
         info = describe(spark, table)
         assert info is not None
-        assert list(info.partition_columns) == [part]
+        assert list(info.partition_columns) == parts
+        assert spark.table(table.sql).where(f"{parts[-1]} IS NOT NULL").count() == 1
     tables = spark.sql(f"SHOW TABLES IN `{table.schema}` LIKE '{table.identifier}*'")
     assert [row.tableName for row in tables.collect()] == [table.identifier.lower()]

@@ -33,6 +33,7 @@ def request(by: tuple[str, ...], partition_by: tuple[str, ...] = (), **more: Any
         ("SELECT 1 AS a, struct(2 AS x) AS s", {"by": ("a",), "partition_by": ("s.x",)}, ConfigError, "a field inside"),
         ("SELECT 1 AS a, 2 AS s", {"by": ("a",), "partition_by": ("q",)}, ColumnError, "partition_by: There is no"),
         ("SELECT 1 AS a, 2 AS s", {"by": ("b",)}, ColumnError, "zorder_by: There is no"),
+        ("SELECT 1 AS a, X'04' AS p", {"by": ("a",), "partition_by": ("P",)}, ConfigError, r"Write hex\(`p`\) in"),
         ("SELECT 1 AS a, 2 AS `.p`", {"by": ("a",), "partition_by": ("`.p`",)}, ConfigError, "begin with a dot"),
         ("SELECT 1 AS a", {"by": ("a",), "bloom": ("b",)}, ColumnError, "zorder_bloom: There is no"),
         ("SELECT 1 AS a, 2D AS s", {"by": ("a",), "bloom": ("s",)}, ColumnError, "a double, .* 0.0 from -0.0"),
