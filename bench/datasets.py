@@ -51,6 +51,21 @@ def wide(spark: SparkSession, rows: int, columns: int) -> DataFrame:
     )
 
 
+def events(spark: SparkSession, rows: int) -> DataFrame:
+    """Seven columns as of a shop's events: two keys, a text, and a struct in a struct, an array of structs, a map."""
+    return spark.range(0, rows, 1, 16).selectExpr(
+        "id",
+        "cast(rand(1) * 1e5 as int) as customer_id",
+        "timestamp_micros(cast(1.6e15 + rand(2) * 1e14 as bigint)) as event_ts",
+        "md5(string(id)) as session",
+        "named_struct('country', concat('C', cast(rand(3) * 200 as int)), 'device', named_struct("
+        "'os', concat('os', cast(rand(4) * 7 as int)), 'version', cast(rand(5) * 50 as int))) as context",
+        "transform(sequence(1, 1 + cast(rand(6) * 5 as int)), place -> named_struct('sku', concat('sku', "
+        "pmod(hash(id, place), 5000)), 'price', pmod(hash(id, place, 1), 100000) / 100D, 'quantity', place)) as items",
+        "map('campaign', concat('m', cast(rand(7) * 300 as int)), 'referrer', if(id % 3 = 0, null, 'x')) as tags",
+    )
+
+
 def kept(spark: SparkSession, name: str, make: Callable[[], DataFrame]) -> DataFrame:
     """Return a table from disk, made and written the first time."""
     path = DATA / name

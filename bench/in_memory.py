@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.contenders import OUTPUT
-from bench.datasets import MILLION, fact, fresh, kept, ordered
+from bench.datasets import MILLION, events, fact, fresh, kept, ordered
 from bench.figures import figures_beside, keep_figures
 from bench.kernel_time import FACT_KEYS, RESULTS, sized
 from bench.measure import SETTINGS, Meter
@@ -34,13 +34,24 @@ from dbt_zorder.table.request import IN_MEMORY, BuildRequest
 
 @dataclass(frozen=True)
 class Case:
-    """A table: million rows, columns, keys and files; ``grouped`` if its query has an aggregate."""
+    """A table: million rows, columns, keys and files; ``grouped`` if its query has an aggregate; its curve.
+
+    Seven columns are those of ``events``, three of which are nested.
+    """
 
     millions: float
     columns: int
     keys: int
     files: int
     grouped: bool = False
+    curve: str = "zorder"
+    encoding: str = "rank"
+
+    @property
+    def query(self) -> str:
+        """What is done with the rows, as tables have it."""
+        how = [self.curve] * (self.curve != "zorder") + [self.encoding] * (self.encoding != "rank")
+        return " ".join(["grouped" if self.grouped else "scan", *how])
 
 
 SETS = {
@@ -68,6 +79,12 @@ SETS = {
         Case(0.01, 300, 4, 4),
         Case(0.05, 300, 4, 16),
     ],
+    "nested": [Case(0.1, 7, 2, 4), Case(2.0, 7, 2, 16)],
+    "curves": [
+        Case(3.0, 9, 2, 16, curve="hilbert"),
+        Case(3.0, 9, 2, 16, curve="linear"),
+        Case(3.0, 9, 2, 16, encoding="bits"),
+    ],
     "grouped": [Case(0.02, 9, 2, 1, True), Case(0.3, 9, 2, 16, True), Case(3.0, 9, 2, 16, True)],
 }
 
@@ -80,6 +97,8 @@ def rows_of(spark: SparkSession, case: Case, scale: float) -> tuple[DataFrame, l
     rows = int(case.millions * MILLION * scale)
     if case.columns == 23:
         return kept(spark, f"fact_{rows}", lambda: fact(spark, rows)), FACT_KEYS[: case.keys]
+    if case.columns == 7:
+        return kept(spark, f"events_{rows}", lambda: events(spark, rows)), ["customer_id", "event_ts"]
     return sized(spark, rows, case.columns, case.keys)
 
 
@@ -118,7 +137,7 @@ def main() -> None:
         ordered(query(df, case), case.files, keys).write.saveAsTable(new_table().sql)
 
     def cluster(df: DataFrame, case: Case, keys: list[str], in_memory: int) -> None:
-        spec = LayoutSpec(by=keys, files=case.files, seed=next(seeds))
+        spec = LayoutSpec(by=keys, files=case.files, seed=next(seeds), curve=case.curve, encoding=case.encoding)
         build(spark, query(df, case), BuildRequest(new_table(), spec, in_memory=in_memory))
 
     ways = {"spark": 0, "here": IN_MEMORY}
@@ -142,7 +161,7 @@ def main() -> None:
                 spark.sql(f"DROP TABLE IF EXISTS {name.sql}")
         made.clear()
         rows = int(case.millions * MILLION * arguments.scale)
-        told = (f"{rows}", f"{case.columns}", f"{case.keys}", f"{case.files}", "grouped" if case.grouped else "scan")
+        told = (f"{rows}", f"{case.columns}", f"{case.keys}", f"{case.files}", case.query)
         done.append(told)
         for way, cost in costs.items():
             measured = (("wall_seconds", cost.wall), ("cpu_seconds", cost.cpu))

@@ -21,6 +21,9 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 _WIDTHS = {
     "boolean": 1,
     "tinyint": 8,
@@ -64,6 +67,27 @@ def encode(value: Any, kind: str) -> int:
     return (number + (1 << width - 1)) << (64 - width) | 1
 
 
+def ordered_bits(numbers: npt.NDArray[np.int64], kind: str) -> npt.NDArray[np.int64]:
+    """Return the 64 bits of many values, to be read as unsigned, by the integers that the kind makes of them.
+
+    Args:
+        numbers: those integers, of the type's own width, in its order.
+        kind: see the module.
+    """
+    width = _width(kind)
+    if width == 64:
+        return np.asarray(np.maximum(numbers, 1 - (1 << 63)) ^ np.int64(-(1 << 63)), dtype=np.int64)
+    return (numbers + (1 << width - 1) << 64 - width) | 1
+
+
+def float_integers(values: npt.NDArray[np.float64], kind: str) -> npt.NDArray[np.int64]:
+    """Return the integers of many numbers of the kind ``float`` or ``double``: their bits, with their sign."""
+    size = np.abs(values)
+    bits = size.view(np.int64) if kind == "double" else size.astype(np.float32).view(np.int32).astype(np.int64)
+    highest = (1 << _WIDTHS[kind] - 1) - 1
+    return np.where(np.isnan(values), highest, np.where(values < 0, -bits, bits))
+
+
 def bits_sql(sql: str, kind: str) -> str:
     """Return SQL text of the 64 bits of a value as BIGINT, to be read as unsigned; 0 for NULL.
 
@@ -93,10 +117,10 @@ def _decimal(kind: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _high_part(kind: str) -> float:
-    """Return what a decimal of more than 18 digits is multiplied by, so that 18 stand before the point."""
+def high_part(kind: str) -> float | None:
+    """Return what a decimal of more than 18 digits is multiplied by, so that 18 stand before the point; else None."""
     precision, scale = _decimal(kind)
-    return float(f"1e{_DIGITS - precision + scale}")
+    return float(f"1e{_DIGITS - precision + scale}") if precision > _DIGITS else None
 
 
 def _integer(value: Any, kind: str) -> int:
@@ -105,10 +129,8 @@ def _integer(value: Any, kind: str) -> int:
     if kind in _IEEE:
         return _ieee(value, kind)
     if kind.startswith("decimal"):
-        precision, scale = _decimal(kind)
-        if precision > _DIGITS:
-            return int(float(value) * _high_part(kind))
-        return int(Decimal(value).scaleb(scale))
+        high = high_part(kind)
+        return int(float(value) * high) if high else int(Decimal(value).scaleb(_decimal(kind)[1]))
     if kind == "date":
         return int((value - date(1970, 1, 1)).days)
     if kind in ("timestamp", "timestamp_ntz"):
@@ -141,9 +163,9 @@ def _integer_sql(sql: str, kind: str) -> str:
     if kind in _IEEE:
         return _ieee_sql(sql, kind)
     if kind.startswith("decimal"):
-        precision, scale = _decimal(kind)
-        if precision > _DIGITS:
-            return f"CAST(CAST({sql} AS DOUBLE) * {_high_part(kind)!r}D AS BIGINT)"
+        high, (_, scale) = high_part(kind), _decimal(kind)
+        if high:
+            return f"CAST(CAST({sql} AS DOUBLE) * {high!r}D AS BIGINT)"
         return f"CAST({sql} * CAST('{10**scale}' AS DECIMAL({scale + 1}, 0)) AS BIGINT)"
     if kind == "date":
         return f"CAST(unix_date({sql}) AS BIGINT)"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_zorder.layout.keys import TEXT, Key
+from dbt_zorder.layout.keys import TEXT
 from dbt_zorder.layout.literals import KeyValue
 
 Rows = npt.NDArray[np.int64]
@@ -94,16 +94,16 @@ class Buckets:
         return found
 
 
-def cuts_of(values: Sequence[KeyValue], key: Key) -> tuple[Any, dict[str, int]]:
+def cuts_of(values: Sequence[KeyValue], carrier: str) -> tuple[Any, dict[str, int]]:
     """Return distinct cuts in order, in the form that ``at_or_below`` takes, and the place of each by its ``repr``."""
     # by what they are written as: NaN is not equal to itself, and as the greatest number it stands behind all others
     distinct = sorted({repr(value): value for value in values}.values(), key=lambda value: (value != value, value))
     places = {repr(value): place for place, value in enumerate(distinct)}
-    if key.carrier in TEXT:
+    if carrier in TEXT:
         return pa.array(distinct, pa.binary()), places
-    if key.carrier.startswith("decimal"):
+    if carrier.startswith("decimal"):
         return pa.array(distinct), places
-    if key.carrier == "double":
+    if carrier == "double":
         return np.asarray(distinct, dtype=np.float64), places
     return _many(np.asarray(distinct, dtype=np.int64)), places
 
@@ -167,6 +167,12 @@ def order_by(values: pa.Array) -> Rows:
         return np.lexsort((_floats(values), valid))
     order = np.asarray(pc.sort_indices(values).to_numpy(), dtype=np.int64)
     return np.roll(order, values.null_count)
+
+
+def binaries(rows: npt.NDArray[np.uint8]) -> pa.Array:
+    """Return as many bytes a row as an array has columns."""
+    width, data = rows.shape[1], pa.py_buffer(np.ascontiguousarray(rows))
+    return pa.Array.from_buffers(pa.binary(width), len(rows), [None, data]).cast(pa.binary())
 
 
 def integers(values: pa.Array) -> npt.NDArray[np.int64]:

@@ -11,13 +11,14 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark import SparkFiles
 from pyspark.sql import DataFrame
@@ -28,7 +29,7 @@ from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.compact import can_compact
 from dbt_zorder.layout.fetched import FetchedKeys, key_here, partition_sql
-from dbt_zorder.layout.few import texts_of, width_of
+from dbt_zorder.layout.few import inner_types, texts_of, width_of
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.sql import glob_escape
 
@@ -46,7 +47,9 @@ _OPTIONS = {
     "parquet.page.write-checksum.enabled": "false",
     "parquet.column.statistics.enabled": "false",
 }
-_ROWS = "rows"
+_ROWS, _NAME = "rows", "c"
+_ABSENT = 4
+"""Bytes that a nested value takes at least, be it NULL, or an empty array's."""
 _UNTOLD = 8
 """Bytes of a key that is no text: what ``Key.carrier`` takes at most, but for decimals."""
 
@@ -61,7 +64,7 @@ class Piece:
         number: among all pieces, in the order in which their rows came.
         rows: how many it has.
         nbytes: that they take in memory, roughly.
-        texts: the same of each column of text, by its number.
+        long: the same of each column whose values are of any length, by its number: text, and all that is nested.
     """
 
     path: str
@@ -69,7 +72,7 @@ class Piece:
     number: int
     rows: int
     nbytes: int
-    texts: Mapping[int, int]
+    long: Mapping[int, int]
 
 
 @dataclass(frozen=True)
@@ -91,18 +94,19 @@ class Copied:
     @cached_property
     def pieces(self) -> Sequence[Piece]:
         """Row groups of rows that are of types that ``width_of`` knows, in the order in which they came."""
-        names = texts_of(self.query.schema)
-        places = [self.query.columns.index(name) for name in names]
-        width = width_of(StructType([field for field in self.query.schema.fields if field.name not in names])) or 0
+        fields = self.query.schema.fields
+        texts = texts_of(self.query.schema)
+        flat = [field for field in fields if field.name not in texts and not inner_types(field.dataType)]
+        width = width_of(StructType(flat)) or 0
+        long = {place for place, field in enumerate(fields) if field not in flat}
         pieces: list[Piece] = []
         for file in sorted(_files(self.folder)):
             metadata = pq.read_metadata(file)
             for group in range(metadata.num_row_groups):
                 one = metadata.row_group(group)
-                # in Parquet's pages, without a dictionary, text takes what it takes in memory
-                texts = {place: int(one.column(place).total_uncompressed_size) for place in places}
-                size = one.num_rows * width + sum(texts.values())
-                pieces.append(Piece(file, group, len(pieces), one.num_rows, size, texts))
+                sizes = _long_bytes(one, long)
+                size = one.num_rows * width + sum(sizes.values())
+                pieces.append(Piece(file, group, len(pieces), one.num_rows, size, sizes))
         return pieces
 
     @property
@@ -115,14 +119,27 @@ class Copied:
         """Bytes that all rows take in memory, roughly."""
         return sum(piece.nbytes for piece in self.pieces)
 
-    def read(self, piece: Piece, columns: Sequence[int] | None = None) -> pa.Table:
-        """Return the rows of a piece, or some of their columns by number.
+    def read(self, piece: Piece, columns: Sequence[str] | None = None, known: pa.Table | None = None) -> pa.Table:
+        """Return the rows of a piece, or some of their columns.
 
-        They are named ``c0``, ``c1``, ... in the order of the query's, and what tells their partition stands behind.
+        They are named ``c0``, ``c1``, ... in the order of the query's, and what tells their partition stands behind. Of
+        a struct one may ask for a leaf: ``c0.id``.
+
+        Args:
+            piece: of the copy.
+            columns: by default all.
+            known: columns that were read before, where all are asked for: they are not read again.
         """
-        names = None if columns is None else [_name(column) for column in columns]
         with pq.ParquetFile(piece.path) as file:
-            return file.read_row_group(piece.group, columns=names, use_threads=False)
+            if known is None:
+                return file.read_row_group(piece.group, columns=columns, use_threads=False)
+            rest = [name for name in file.schema_arrow.names if name not in known.column_names]
+            if not rest:
+                return known
+            found = file.read_row_group(piece.group, columns=rest, use_threads=False)
+        for name in known.column_names:
+            found = found.append_column(name, known[name])
+        return found
 
     @cached_property
     def data_columns(self) -> dict[str, str]:
@@ -142,9 +159,7 @@ class Copied:
 
     def keys_in(self, rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
         """Return what some rows of the copy are placed by, as of ``FetchedKeys``, as far as their columns are there."""
-        found = {
-            f"k{n}": key_here(rows[_name(self._place(key.column))].combine_chunks(), key) for n, key in enumerate(keys)
-        }
+        found = {f"k{n}": key_here(self._values(rows, key.column), key) for n, key in enumerate(keys)}
         hashed = _name(self._hash)
         if hashed in rows.column_names:
             found["p"] = rows[hashed].combine_chunks()
@@ -154,10 +169,22 @@ class Copied:
         """Return the values of the columns that part the table, as text."""
         return [rows[_name(len(self.query.columns) + place)] for place in range(len(self.partition_by))]
 
-    def fetch_keys(self, keys: Sequence[Key], threads: int) -> FetchedKeys:
-        """Return what all rows are placed by."""
+    def fetch_keys(
+        self, keys: Sequence[Key], threads: int, known: MutableMapping[int, pa.Table] | None = None
+    ) -> FetchedKeys:
+        """Return what all rows are placed by.
+
+        Args:
+            keys: of the rows.
+            threads: that read at a time.
+            known: where columns that were read whole are left, by number of the piece.
+        """
         with ThreadPoolExecutor(threads) as pool:
             tables = list(pool.map(lambda piece: self._read_for(piece, keys), self.pieces))
+        if known is not None:
+            leaves = {_name(self._place(key.column)) for key in keys if len(key.column.path) > 1}
+            whole = [name for name in tables[0].column_names if name not in leaves]
+            known.update({piece.number: one.select(whole) for piece, one in zip(self.pieces, tables, strict=True)})
         return FetchedKeys(self.keys_in(pa.concat_tables(tables), keys))
 
     def read_keys(self, keys: Sequence[Key], piece: Piece) -> pa.Table:
@@ -165,15 +192,14 @@ class Copied:
         return self.keys_in(self._read_for(piece, keys), keys)
 
     def _read_for(self, piece: Piece, keys: Sequence[Key]) -> pa.Table:
-        wanted = sorted({self._place(key.column) for key in keys})
-        return self.read(piece, [*wanted, self._hash] if self.partition_by else wanted)
+        wanted = [".".join((_name(self._place(key.column)), *key.column.path[1:])) for key in keys]
+        return self.read(piece, [*wanted, _name(self._hash)] if self.partition_by else wanted)
 
     def key_bytes(self, keys: Sequence[Key]) -> int:
         """Return how much of memory that takes, roughly."""
         wanted = {self._place(key.column) for key in keys}
         size = sum(16 if key.carrier.startswith("decimal") else _UNTOLD for key in keys) + _UNTOLD
-        texts = (piece.texts.get(place, 0) for piece in self.pieces for place in wanted)
-        return size * self.count + sum(texts)
+        return size * self.count + sum(piece.long.get(place, 0) for piece in self.pieces for place in wanted)
 
     def discard(self) -> None:
         """Delete the copy, of which nothing is needed any more."""
@@ -184,7 +210,14 @@ class Copied:
         return len(self.query.columns) + len(self.partition_by)
 
     def _place(self, column: ResolvedColumn) -> int:
-        return self.query.columns.index(column.name)
+        return self.query.columns.index(column.path[0])
+
+    def _values(self, rows: pa.Table, column: ResolvedColumn) -> pa.Array:
+        """Return the values of a column or of a struct's leaf."""
+        found = rows[_name(self._place(column))].combine_chunks()
+        for part in column.path[1:]:
+            found = pc.struct_field(found, found.type.get_field_index(part))
+        return found
 
 
 @contextlib.contextmanager
@@ -226,7 +259,7 @@ def _copy(df: DataFrame, partition_by: Sequence[ResolvedColumn], folder: str) ->
     # by numbers: a name may hold what Parquet's options, or another case, take for something else
     wanted = df.selectExpr("*", *behind).toDF(*map(_name, range(len(df.columns) + len(behind))))
     # what is NULL or repeats takes no room on disk, and as much in memory as all else
-    most_rows = _PIECE_BYTES // (width_of(df.schema) or _PIECE_BYTES)
+    most_rows = _PIECE_BYTES // (width_of(df.schema, nested=True) or _PIECE_BYTES)
     wanted.write.options(**_OPTIONS, maxRecordsPerFile=most_rows if most_rows > 1 else 0).parquet(_uri(folder))
     if not _files(folder):
         _LOG.debug("Spark wrote the rows of a query to %s, where they cannot be seen from here", folder)
@@ -235,6 +268,19 @@ def _copy(df: DataFrame, partition_by: Sequence[ResolvedColumn], folder: str) ->
     rows = df.sparkSession.read.schema(schema).parquet(glob_escape(_uri(folder)))
     named = [f.col(_name(n)).alias(field.name, metadata=field.metadata) for n, field in enumerate(df.schema.fields)]
     return Copied(df, rows.select(*named), folder, partition_by)
+
+
+def _long_bytes(group: pq.RowGroupMetaData, places: Collection[int]) -> dict[int, int]:
+    """Return what some columns of a row group take in memory, roughly, by number."""
+    sizes = dict.fromkeys(sorted(places), 0)
+    for leaf in map(group.column, range(group.num_columns)):
+        top, *below = leaf.path_in_schema.split(".")
+        place = int(top.removeprefix(_NAME))
+        if place in sizes:
+            # in Parquet's pages, without a dictionary, text takes what it takes in memory; where a nested value is not,
+            # Arrow has room for it or says so
+            sizes[place] += leaf.total_uncompressed_size + (_ABSENT * leaf.num_values if below else 0)
+    return sizes
 
 
 def _uri(folder: str) -> str:
@@ -255,4 +301,4 @@ def _scratch() -> str | None:
 
 
 def _name(column: int) -> str:
-    return f"c{column}"
+    return f"{_NAME}{column}"

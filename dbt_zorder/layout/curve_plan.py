@@ -16,8 +16,9 @@ from dbt_zorder.curve.morton import LONG_BITS, digits, pack_bytes, pack_long
 from dbt_zorder.curve.quantiles import rank_slots
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.layout import linear
-from dbt_zorder.layout.bit_keys import bits_of
+from dbt_zorder.layout.bit_keys import bits_here, bits_of
 from dbt_zorder.layout.curve_key import CurveKey
+from dbt_zorder.layout.fetched import FetchedKeys
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout, LevelCuts
 from dbt_zorder.layout.literals import KeyValue
@@ -69,9 +70,23 @@ def curve_of(curve: str, encoding: str, columns: int) -> CurveKey | None:
 
 def sampled_keys(curve: CurveKey | None, keys: Sequence[Key]) -> Sequence[Key]:
     """Return what to sample: the keys, but for a curve of bits that cuts files, the bits."""
-    if curve is not None and curve.cuts_files and curve.encoding == "bits":
+    if _cuts_bits(curve):
         return [Key(key.column, bits_of(key.column), "bigint") for key in keys]
     return keys
+
+
+def sampled_here(curve: CurveKey | None, keys: Sequence[Key], fetched: FetchedKeys) -> pa.Table:
+    """Return the same of rows whose keys are here."""
+    found = fetched.sampled
+    if _cuts_bits(curve):
+        for number, key in enumerate(keys):
+            bits = bits_here(fetched.keys.column(number).combine_chunks(), key.column)
+            found = found.set_column(number, found.field(number).name, pa.array(bits))
+    return found
+
+
+def _cuts_bits(curve: CurveKey | None) -> bool:
+    return curve is not None and curve.cuts_files and curve.encoding == "bits"
 
 
 def lay_out(

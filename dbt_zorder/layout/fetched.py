@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DecimalType
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.columns import ResolvedColumn
@@ -197,6 +198,15 @@ def key_here(values: pa.Array, key: Key) -> pa.Array:
     if key.carrier != "bigint":
         return values
     return (values.cast(pa.int32()) if pa.types.is_date(values.type) else values).cast(pa.int64())
+
+
+def key_type(key: Key) -> pa.DataType:
+    """Return the type in Arrow of what ``key_here`` gives."""
+    if key.carrier in TEXT:
+        return pa.binary()
+    if isinstance(key.column.data_type, DecimalType):
+        return pa.decimal128(key.column.data_type.precision, key.column.data_type.scale)
+    return {"double": pa.float64(), "timestamp_ntz": pa.timestamp("us")}.get(key.carrier, pa.int64())
 
 
 def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:

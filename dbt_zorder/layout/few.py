@@ -46,21 +46,35 @@ _WIDTHS = {
 """Bytes of a value in Arrow, of the types that Arrow and Spark store alike; a decimal takes 16."""
 
 
-def width_of(schema: t.StructType) -> int | None:
+def width_of(schema: t.StructType, *, nested: bool = False) -> int | None:
     """Return the bytes that a row takes in memory, text by a guess; None if it has a type that stays in Spark.
 
-    Nested types do, and all that Parquet has no type of its own for.
+    All that Parquet has no type of its own for does, and nested types do unless they are asked for: then an array, or a
+    map, is taken for one of a single element.
     """
-    total = 0
-    for field in schema.fields:
-        if isinstance(field.dataType, t.DecimalType):
-            total += 16
-            continue
-        width = _WIDTHS.get(field.dataType.simpleString())
-        if width is None or isinstance(field.dataType, t.UserDefinedType):
-            return None
-        total += width
-    return max(_LEAST_WIDTH, total)
+    widths = [_width(field.dataType, nested) for field in schema.fields]
+    return None if None in widths else max(_LEAST_WIDTH, sum(width or 0 for width in widths))
+
+
+def _width(data_type: t.DataType, nested: bool) -> int | None:
+    if isinstance(data_type, t.DecimalType):
+        return 16
+    if isinstance(data_type, t.UserDefinedType):
+        return None
+    inner = inner_types(data_type)
+    if not inner:
+        return _WIDTHS.get(data_type.simpleString())
+    widths = [_width(one, nested) for one in inner] if nested else [None]
+    return None if None in widths else _OFFSET + sum(width or 0 for width in widths)
+
+
+def inner_types(data_type: t.DataType) -> list[t.DataType]:
+    """Return the types of what a value holds, if it is nested."""
+    if isinstance(data_type, t.StructType):
+        return [field.dataType for field in data_type.fields]
+    if isinstance(data_type, t.ArrayType):
+        return [data_type.elementType]
+    return [data_type.keyType, data_type.valueType] if isinstance(data_type, t.MapType) else []
 
 
 def texts_of(schema: t.StructType) -> list[str]:

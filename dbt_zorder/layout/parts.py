@@ -19,14 +19,14 @@ PART_BYTES = 32 << 20
 
 @dataclass(frozen=True)
 class Parts:
-    """How files are parted: by the tree's levels below them, or by values of the column that their rows are sorted by.
+    """How files are parted: by the tree's levels below them, or by values of what their rows are sorted by.
 
     A part has a number; those of one file follow each other in the order of its rows.
 
     Attributes:
         placing: of the rows.
         levels: below those that cut files.
-        values: in order, as ``at_or_below`` takes them, where rows are sorted by a column.
+        values: in order, as ``at_or_below`` takes them, where a curve, or a column alone, orders rows.
     """
 
     placing: Placing
@@ -47,7 +47,7 @@ class Parts:
             return cls(placing)
         if layout.curve is None:
             return cls(placing, levels=min((wanted - 1).bit_length(), len(layout.levels) - layout.file_levels))
-        values = some_keys().column(0).combine_chunks().drop_null()
+        values = placing.along(some_keys()).drop_null()
         if not len(values):  # all NULL
             return cls(placing)
         ordered = values.take(pa.array(order_by(values)))
@@ -88,7 +88,7 @@ class Parts:
         if self._width == 1:
             return order, stretches(files)
         if self.values is not None:
-            within = at_or_below(keys.column(0).combine_chunks(), self.values)
+            within = at_or_below(self.placing.along(keys), self.values)
         else:
             layout = self.placing.layout
             within = cells >> (len(layout.levels) - layout.file_levels - self.levels)

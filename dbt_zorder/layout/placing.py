@@ -15,16 +15,14 @@ import pyarrow.compute as pc
 
 from dbt_zorder.curve.forest import Forest, descend
 from dbt_zorder.layout.comparing import Rows, at_or_below, cuts_of, in_order, integers, order_by
-from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.curve_values import curve_values
+from dbt_zorder.layout.fetched import key_type
+from dbt_zorder.layout.layout import Layout, LevelCuts
+from dbt_zorder.layout.linear import tuples_of
 from dbt_zorder.layout.runs import Run, room_for
 
 _PART_ROWS = 1 << 17
 """For fewer, a thread more is no gain."""
-
-
-def placeable(layout: Layout) -> bool:
-    """Tell whether rows can be placed here: by trees over the columns, in the order of their cells or of one column."""
-    return layout.curve is None or (layout.curve.curve == "linear" and not layout.curve.cuts_files)
 
 
 @dataclass(frozen=True)
@@ -32,9 +30,9 @@ class Placing:
     """A layout as rows are sent through it here.
 
     Attributes:
-        layout: one that is ``placeable``.
-        forest: its trees, whose cuts are places among the distinct ones of each key.
-        cuts: these, by number of the key.
+        layout: of keys of types that ``width_of`` knows.
+        forest: its trees, whose cuts are places among the distinct ones of each column.
+        cuts: these, by number of the column that is cut: a key, or the only one of a curve that cuts files.
     """
 
     layout: Layout
@@ -67,14 +65,24 @@ class Placing:
             return np.concatenate(list(pool.map(self._cells, parts)))
 
     def _cells(self, keys: pa.Table) -> npt.NDArray[np.int64]:
-        ranks = np.zeros((keys.num_rows, len(self.layout.keys)), dtype=np.int32)
+        curve = self.layout.curve
+        columns = [self.along(keys)] if curve is not None and curve.cuts_files else self._columns(keys)
+        ranks = np.zeros((keys.num_rows, len(columns)), dtype=np.int32)
         for number, distinct in self.cuts.items():
-            ranks[:, number] = at_or_below(keys.column(number).combine_chunks(), distinct)
+            ranks[:, number] = at_or_below(columns[number], distinct)
         tree = np.zeros(keys.num_rows, dtype=np.int32)
         if self.layout.partition_columns:
             place = np.searchsorted(self.layout.partition_hashes, keys["p"].to_numpy())
             tree = np.minimum(place, self.layout.trees - 1).astype(np.int32)
         return descend(self.forest, ranks, tree)
+
+    def _columns(self, keys: pa.Table) -> list[pa.Array]:
+        return [keys.column(number).combine_chunks() for number in range(len(self.layout.keys))]
+
+    def along(self, keys: pa.Table) -> pa.Array:
+        """Return what rows are sorted by within a box, of a layout whose curve orders them."""
+        assert self.layout.curve is not None
+        return curve_values(self.layout.curve, self.layout.keys, self._columns(keys))
 
     def boxes(self, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the cell of the last file level that each cell lies in."""
@@ -84,7 +92,7 @@ class Placing:
         """Return rows in the order that they have in files, equal ones as they came."""
         if self.layout.curve is None:
             return in_order(_in_runs(cells, keys, self.layout))
-        order = order_by(keys.column(0).combine_chunks())
+        order = order_by(self.along(keys))
         return order[in_order(self.boxes(cells)[order])]
 
     def files(self, boxes: npt.NDArray[np.int64], piece: int = 0) -> npt.NDArray[np.int64]:
@@ -123,14 +131,13 @@ class Placing:
 
 
 def _forest_of(layout: Layout) -> tuple[Forest, dict[int, Any]]:
-    """Return the trees of a layout, whose cuts are places among the distinct ones of each key, and these by key."""
-    places = [
-        np.zeros((len(layout.keys), layout.trees << depth), dtype=np.int32) for depth in range(len(layout.levels))
-    ]
+    """Return the trees of a layout, whose cuts are places among the distinct ones of each column, and these."""
+    carriers, levels = _cuts(layout)
+    places = [np.zeros((len(carriers), layout.trees << depth), dtype=np.int32) for depth in range(len(levels))]
     cuts: dict[int, Any] = {}
-    for number, key in enumerate(layout.keys):
-        values = [level.get(number, []) for level in layout.levels]
-        distinct, place_of = cuts_of([value for level in values for value in level if value is not None], key)
+    for number, carrier in enumerate(carriers):
+        values = [level.get(number, []) for level in levels]
+        distinct, place_of = cuts_of([value for level in values for value in level if value is not None], carrier)
         if not len(distinct):
             continue
         cuts[number] = distinct
@@ -138,8 +145,22 @@ def _forest_of(layout: Layout) -> tuple[Forest, dict[int, Any]]:
             for node, value in enumerate(level):
                 if value is not None:
                     places[depth][number, node] = place_of[repr(value)] + 1
-    levels, first, count = layout.file_levels, layout.first_file, layout.file_count
-    return Forest(layout.trees, tuple(places), levels, first, count, layout.files), cuts
+    first, count = layout.first_file, layout.file_count
+    return Forest(layout.trees, tuple(places), layout.file_levels, first, count, layout.files), cuts
+
+
+def _cuts(layout: Layout) -> tuple[list[str], Sequence[LevelCuts]]:
+    """Return the SQL type of each column that is cut, and where."""
+    curve = layout.curve
+    if curve is None or not curve.cuts_files:
+        return [key.carrier for key in layout.keys], layout.levels
+    if curve.curve != "linear":
+        return [curve.carrier], layout.levels
+    types = [key_type(key) for key in layout.keys]
+    # a tuple has the first keys alone where a type that Spark orders comes behind: none does here
+    return ["binary"], [
+        {0: tuples_of([level[n] for n in sorted(level)], types)} if level else {} for level in layout.levels
+    ]
 
 
 def rows_of_files(keys: pa.Table, layout: Layout, threads: int = 1) -> dict[int, Rows]:

@@ -17,7 +17,7 @@ from dbt_zorder.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.curve.forest import Forest, grow
 from dbt_zorder.curve.grid import Grid, fit_grid
 from dbt_zorder.errors import ColumnError, ConfigError
-from dbt_zorder.layout.curve_plan import check_curve, curve_of, lay_out, sampled_keys
+from dbt_zorder.layout.curve_plan import check_curve, curve_of, lay_out, sampled_here, sampled_keys
 from dbt_zorder.layout.decisions import boundaries_allowed
 from dbt_zorder.layout.fetched import FetchedKeys
 from dbt_zorder.layout.hashing import partition_hash
@@ -188,7 +188,10 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: FetchedKeys | int | None =
     hashed = partition_hash(partition_columns) if partition_columns else None
     curve = curve_of(spec.curve, spec.encoding, len(keys))
     sampled = sampled_keys(curve, keys)
-    fetched = known.sampled if isinstance(known, FetchedKeys) else fetch_keys(df, sampled, hashed)
+    if isinstance(known, FetchedKeys):
+        fetched: pa.Table | None = sampled_here(curve, keys, known)
+    else:
+        fetched = fetch_keys(df, sampled, hashed)
     hashes, counts = _count(df, hashed, fetched, known if isinstance(known, int) else None)
     rows = int(counts.sum())
     files, row_bytes = _files(df, spec, keys, counts)

@@ -66,6 +66,8 @@ class Shares:
 
     def take(self, parts: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows of some parts, one after the other, or some of their columns."""
+        if columns is not None and not columns:  # of none Arrow would read all
+            return pa.table({})
         chunks = (chunk for part in parts for chunk in (*self._read(part, columns), *self._held_of(part)))
         return pa.concat_tables([chunk if columns is None else chunk.select(columns) for chunk in chunks])
 
@@ -106,7 +108,7 @@ def _columns_of(stream: bytes, columns: Sequence[str] | None) -> pa.Table:
 
 
 def _sizes(rows: pa.Table, slices: Sequence[slice]) -> list[int]:
-    """Return the bytes of some stretches of rows, of text as long as it is there."""
+    """Return the bytes of some stretches of rows, of text, and what is nested, as long as it is there."""
     starts = np.asarray([here.start for here in slices])
     ends = np.asarray([here.stop for here in slices])
     total = np.zeros(len(starts))
@@ -115,6 +117,8 @@ def _sizes(rows: pa.Table, slices: Sequence[slice]) -> list[int]:
         if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
             offsets = np.frombuffer(values.buffers()[1], dtype=np.int32)[values.offset :]
             total += offsets[ends] - offsets[starts] + 4 * (ends - starts)
+        elif pa.types.is_nested(values.type):
+            total += [values.slice(here.start, here.stop - here.start).nbytes for here in slices]
         else:
             total += (ends - starts) * values.type.bit_width / 8
     return [int(size) for size in np.ceil(total)]

@@ -100,7 +100,7 @@ def append(
             tree = standing.tree.layout if standing.tree is not None and not overwrite else None
             keys = keys_for(df, request.spec) if tree is None else tree.keys
         with clock.phase("query"):
-            holding = until_written.enter_context(hold_rows(query, request, keys, info.location, tree))
+            holding = until_written.enter_context(hold_rows(query, request, keys, info.location))
             known = query.count_kept() if holding.known is None else holding.known
         with clock.phase("sample"):
             layout = None

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt_zorder.table.leaves import leaf_types, leaves_of
+
 _PAGE_BYTES, _BATCH_ROWS = 1 << 20, 1024
 """Of a page at most, as in Spark's files, and after how many rows Arrow looks at that by itself."""
 _INDEX_BITS = 8
@@ -24,8 +26,8 @@ class Traits:
     """What the columns of a file are like, as far as Arrow is to know it before it gets the first row.
 
     Attributes:
-        repeating: columns that are written with a dictionary.
-        bounded: columns whose bounds serve every reader.
+        repeating: leaves of columns that are written with a dictionary, as of ``leaves_of``.
+        bounded: leaves whose bounds serve every reader.
         batch_rows: after how many rows Arrow is to look at the size of a page.
         group_rows: of a row group at most.
     """
@@ -39,9 +41,14 @@ class Traits:
     def of(cls, rows: pa.Table, page_rows: int, group_rows: int) -> Traits:
         """Return those of some rows in row groups of so many."""
         widest = max((int(column.nbytes) for column in rows.columns), default=0) // max(1, rows.num_rows)
+        floats = rows.select(telling(rows.schema))
+        negative = _with_negative_zero(floats)
+        groups = (floats[start : start + group_rows] for start in range(0, rows.num_rows, group_rows))
+        unbounded = set().union(*map(_unbounded, groups))
+        first = dict(leaves_of(rows[:page_rows]))
         return cls(
-            repeating=[name for name in rows.column_names if _has_dictionary(rows[name], page_rows)],
-            bounded=[name for name in rows.column_names if _are_bounded(rows[name], group_rows)],
+            repeating=[path for path, page in first.items() if path not in negative and _repeats(page)],
+            bounded=[path for path in first if path not in unbounded],
             batch_rows=_batch_rows(widest),
             group_rows=group_rows,
         )
@@ -54,10 +61,10 @@ class Traits:
             rows: of it.
             row_bytes: that a row of it takes.
         """
-        columns = {name: told[name] for name in told.column_names}
+        negative, unbounded = _with_negative_zero(told), _unbounded(told)
         return Traits(
-            [one for one in self.repeating if one not in columns or not _has_negative_zero(columns[one])],
-            [one for one in self.bounded if one not in columns or _are_bounded(columns[one], rows)],
+            [path for path in self.repeating if path not in negative],
+            [path for path in self.bounded if path not in unbounded],
             min(self.batch_rows, _batch_rows(row_bytes)),
             max(self.group_rows, rows),
         )
@@ -65,23 +72,22 @@ class Traits:
 
 def telling(schema: pa.Schema) -> list[str]:
     """Return the columns of which one row group may have what another has not told."""
-    return [field.name for field in schema if pa.types.is_floating(field.type)]
+    return [field.name for field in schema if any(map(pa.types.is_floating, leaf_types(pa.schema([field])).values()))]
 
 
-def _has_dictionary(column: pa.ChunkedArray, page_rows: int) -> bool:
-    """Tell whether a column is written with a dictionary: where it spares bytes, and loses no reader a row."""
-    return _repeats(column[:page_rows]) and not _has_negative_zero(column)
-
-
-def _has_negative_zero(column: pa.ChunkedArray) -> bool:
-    """Tell whether -0.0 is in a column.
+def _with_negative_zero(floats: pa.Table) -> set[str]:
+    """Return the leaves that have -0.0 in them.
 
     parquet-java, asked for 0.0, leaves a row group out if its dictionary has -0.0 alone: so Spark loses such rows of
     its own files, and finds them here.
     """
-    if not pa.types.is_floating(column.type):
+    return {path for path, values in leaves_of(floats) if _has_negative_zero(values)}
+
+
+def _has_negative_zero(values: pa.ChunkedArray) -> bool:
+    if not pa.types.is_floating(values.type):
         return False
-    zeros = column.filter(pc.equal(column, pa.scalar(0, column.type))).to_numpy()
+    zeros = values.filter(pc.equal(values, pa.scalar(0, values.type))).to_numpy()
     return bool(np.signbit(zeros).any())
 
 
@@ -104,28 +110,33 @@ def _batch_rows(widest: int) -> int:
     return int(max(1, min(_BATCH_ROWS, _PAGE_BYTES // max(1, widest))))
 
 
-def _are_bounded(column: pa.ChunkedArray, group_rows: int) -> bool:
-    """Tell whether Arrow's bounds of a column serve every reader.
+def _unbounded(floats: pa.Table) -> set[str]:
+    """Return the leaves of a row group of which Arrow's bounds do not serve every reader.
 
     They do not include NaN, and to Spark it is above all numbers: a filter for it would find nothing. As by
     parquet-java, such a column gets none. Nor does one of whose row groups holds nothing but zero: its bounds are -0.0
     and 0.0, as the specification asks, from which PyArrow concludes that all are -0.0, and ``isin`` finds no 0.0.
     """
-    if not pa.types.is_floating(column.type):
-        return True
-    if pc.any(pc.is_nan(column)).as_py():
-        return False
-    groups = (column[start : start + group_rows] for start in range(0, len(column), group_rows))
-    return not any(pc.max(pc.abs(group)).as_py() == 0 for group in groups)
+    return {path for path, values in leaves_of(floats) if pa.types.is_floating(values.type) and _mislead(values)}
+
+
+def _mislead(values: pa.ChunkedArray) -> bool:
+    return bool(pc.any(pc.is_nan(values)).as_py()) or pc.max(pc.abs(values)).as_py() == 0
 
 
 def bloom_filters(schema: pa.Schema, columns: Collection[str], group_rows: int) -> dict[str, Any]:
     """Return how Arrow is asked for the bloom filters of some columns; it folds each to what its values ask for.
 
     Of a boolean, which it has none of, the bounds say as much. A partition column is in no file.
+
+    Args:
+        schema: of the file.
+        columns: or leaves of structs.
+        group_rows: of a row group at most.
     """
+    types = leaf_types(schema)
     size = {"ndv": max(1, min(group_rows, _MOST_VALUES)), "fpp": _FALSE_HITS}
-    chosen = [name for name in columns if name in schema.names and not pa.types.is_boolean(schema.field(name).type)]
+    chosen = [name for name in columns if name in types and not pa.types.is_boolean(types[name])]
     return {"bloom_filter_options": dict.fromkeys(chosen, size)} if chosen else {}
 
 

@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import io
 import os
+import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ from dbt_zorder.jvm import items
 from dbt_zorder.layout.comparing import Rows
 from dbt_zorder.layout.copyable import COMMITTERS
 from dbt_zorder.layout.fetched import Fetched
+from dbt_zorder.layout.few import inner_types
 from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, page_rows_of, parse_page_rows
 from dbt_zorder.layout.placing import stretches
 from dbt_zorder.layout.sizing import arrow_codec, codec_of
@@ -237,7 +239,7 @@ def arrow_writer(
             return f"{name} is {spark.conf.get(name)}"
     if is_legacy(spark, (_CALENDAR,)):
         return f"{_CALENDAR} is LEGACY"
-    if any(key.startswith("parquet.") for field in schema.fields for key in field.metadata):
+    if re.search(r'"parquet\.[^"]*":', schema.json()):
         return "columns have numbers for Parquet"
     place = on_disk(spark, path)
     if place is None or not os.path.isdir(place.path):
@@ -267,8 +269,11 @@ def are_old(spark: SparkSession, rows: pa.Table) -> bool:
 
 
 def _wanted_settings(schema: t.StructType) -> dict[str, str]:
-    has_times = any(isinstance(field.dataType, t.TimestampType) for field in schema.fields)
-    return {**_AS_SPARK, **(dict([_MICROS]) if has_times else {})}
+    return {**_AS_SPARK, **(dict([_MICROS]) if _has_times(schema) else {})}
+
+
+def _has_times(data_type: t.DataType) -> bool:
+    return isinstance(data_type, t.TimestampType) or any(map(_has_times, inner_types(data_type)))
 
 
 def _parquet_settings(spark: SparkSession) -> dict[str, str]:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from dbt_zorder.disk import Place
-from dbt_zorder.layout.compact import compacted, decimals
 from dbt_zorder.layout.comparing import Rows
 from dbt_zorder.layout.copied import Copied, Piece, in_scratch
 from dbt_zorder.layout.fetched import FetchedKeys, distinct_partitions, folder_names
@@ -29,11 +24,12 @@ from dbt_zorder.layout.placing import Placing
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.layout.shares import Shares
 from dbt_zorder.memory import memory_here
-from dbt_zorder.table.arrow_columns import Traits, telling
-from dbt_zorder.table.arrow_files import GROUP_BYTES, ArrowWriter, by_folder, writing_to
+from dbt_zorder.table.arrow_files import GROUP_BYTES, ArrowWriter, writing_to
 from dbt_zorder.table.clock import tell
 from dbt_zorder.table.held_rows import TELLING_ROWS, with_row_bytes
+from dbt_zorder.table.moved_rows import MovedRows
 from dbt_zorder.table.share_files import ShareFile, files_of
+from dbt_zorder.table.share_writer import ShareWriter
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -46,7 +42,6 @@ _MOST_KEYS = 512 << 20
 _TELLING_PIECES = 8
 _ALONE = threading.Lock()
 """Who places and writes rows takes all processors, and the memory that there is for it."""
-_CELL, _FOLDER = "cell", "folder"
 
 
 @dataclass(frozen=True)
@@ -64,11 +59,17 @@ class CopiedRows:
     writer: ArrowWriter
     keys: Sequence[Key]
     in_memory: int
+    _known: dict[int, pa.Table] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Columns of pieces that were read to plan by them: they are decoded but once."""
 
     @cached_property
     def most_bytes(self) -> int:
         """Bytes that rows may take here on their way."""
         return max(self.in_memory, (memory_here() or 0) // _SHARE_OF_MEMORY)
+
+    @cached_property
+    def _moved(self) -> MovedRows:
+        return MovedRows(self.copied, self.keys)
 
     @property
     def key_bytes(self) -> int | None:
@@ -76,14 +77,10 @@ class CopiedRows:
         size = self.copied.key_bytes(self.keys)
         return size if size <= min(_MOST_KEYS, self.most_bytes) else None
 
-    @cached_property
-    def _shortened(self) -> Mapping[str, pa.DataType]:
-        return self.copied.shortened(self.keys)
-
     def fetch_keys(self) -> FetchedKeys:
         """Return what all rows are placed by."""
         with in_scratch(self.copied.folder):
-            return self.copied.fetch_keys(self.keys, self.writer.threads)
+            return self.copied.fetch_keys(self.keys, self.writer.threads, self._known)
 
     def write(self, spark: SparkSession, layout: Layout, path: str) -> bool:
         """Write the rows to a folder, one file each of the layout's that gets any.
@@ -112,9 +109,11 @@ class CopiedRows:
             self.copied.discard()
             with writing_to(place):
                 self.writer.make_folders(place, folders.names)
-                write = partial(self._write_file, shares, parts.placing, folders.names, place, str(uuid.uuid4()))
-                weighed = ((file, float(file.nbytes)) for file in files)
-                for _ in in_turn(write, weighed, most, self.writer.threads):
+                threads = max(1, self.writer.threads // len(files))
+                to_files = ShareWriter(
+                    self.writer, self._moved, parts.placing, shares, place, folders.names, most, threads
+                )
+                for _ in in_turn(to_files.write, to_files.weighed(files), most, self.writer.threads):
                     tell("write")
         return True
 
@@ -155,14 +154,15 @@ class CopiedRows:
             for file in self._files(shares, parts):
                 for group in file.groups:
                     found = shares.take(group)
-                    size += self.writer.size_of(self._in_order(found, self._order(parts.placing, found)))
+                    order = self._moved.order(parts.placing, found)
+                    size += self.writer.size_of(self._moved.in_order(found, order))
                     rows += found.num_rows
         return size / rows if rows else None
 
     def _few(self) -> pa.Table:
         """Return some rows, drawn from pieces all over."""
         with in_scratch(self.copied.folder):
-            return pa.concat_tables([self._in_order(self.copied.read(piece), some) for piece, some in self._drawn()])
+            return pa.concat_tables([self._moved.in_order(self.copied.read(one), some) for one, some in self._drawn()])
 
     def _some_keys(self) -> pa.Table:
         """Return what some rows are placed by."""
@@ -197,72 +197,16 @@ class CopiedRows:
         self, parts: Parts, folders: _Folders | None, only: Sequence[int] | None, piece: Piece
     ) -> tuple[pa.Table, dict[int, slice]]:
         """Return rows in order of files and their parts, with what tells their order there, and where parts lie."""
-        found, placing = self.copied.read(piece), parts.placing
+        # the last time that it is read, what was known of it goes into its rows
+        known = self._known.pop(piece.number, None) if only is None else self._known.get(piece.number)
+        found, placing = self.copied.read(piece, known=known), parts.placing
         keys = self.copied.keys_in(found, self.keys)
         cells = placing.cells(keys)
         order, places = parts.share_out(keys, cells, piece.number, only)
-        # as few bytes as will do: there are 32,768 cells at most, but for one of each of more files
-        short = cells.astype(np.int32) if placing.count < 1 << 31 else cells
-        rows = self._moved(found).append_column(_CELL, pa.array(short))
+        numbers = None
         if folders is not None and self.copied.partition_by:
-            rows = rows.append_column(_FOLDER, pa.array(folders.of(self.copied.partitions_in(found))))
-        return rows.take(pa.array(order)), places
-
-    def _moved(self, found: pa.Table) -> pa.Table:
-        """Return what goes into files of a piece, in as few bytes as it takes on its way."""
-        columns = {name: found[name].combine_chunks() for name in self.copied.data_columns}
-        for name in self._shortened:
-            columns[name] = compacted(columns[name])
-        return pa.table(columns)
-
-    def _write_file(
-        self, shares: Shares, placing: Placing, folders: Sequence[str], place: Place, job: str, file: ShareFile
-    ) -> None:
-        if len(file.groups) == 1:
-            for folder, rows in self._by_folder(shares.take(file.groups[0]), placing, folders):
-                self.writer.write_file(place, folder, file.number, job, rows)
-            return
-        opened: dict[str, pq.ParquetWriter] = {}
-        with contextlib.ExitStack() as until_written:
-            for group in file.groups:
-                for folder, rows in self._by_folder(shares.take(group), placing, folders):
-                    if folder not in opened:
-                        traits = self._traits_of(rows, shares, file)
-                        new = self.writer.new_file(place, folder, file.number, job, rows.schema, traits)
-                        opened[folder] = until_written.enter_context(new)
-                    opened[folder].write_table(rows, row_group_size=rows.num_rows)
-
-    def _traits_of(self, first: pa.Table, shares: Shares, file: ShareFile) -> Traits:
-        """Return what the columns of a file are like whose first rows these are."""
-        traits = Traits.of(first, self.writer.page_rows, first.num_rows)
-        told = {column: name for column, name in self.copied.data_columns.items() if name in telling(first.schema)}
-        for group, size in zip(file.groups, file.sizes, strict=True):
-            found = shares.take(group, list(told)).rename_columns(list(told.values()))
-            traits = traits.beside(found, size.rows, size.nbytes // size.rows)
-        return traits
-
-    def _by_folder(self, found: pa.Table, placing: Placing, folders: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
-        """Give rows in their order by the folders of their partitions, mostly one."""
-        order = self._order(placing, found)
-        parts = [("", order)]
-        if self.copied.partition_by:
-            parts = by_folder(folders, found[_FOLDER].to_numpy()[order], order)
-        for folder, rows in parts:
-            yield folder, self._in_order(found, rows)
-
-    def _order(self, placing: Placing, found: pa.Table) -> Rows:
-        return placing.order(self.copied.keys_in(found, self.keys), found[_CELL].to_numpy().astype(np.int64))
-
-    def _in_order(self, found: pa.Table, order: Rows) -> pa.Table:
-        """Return rows by the names of the query, column by column, so that no more than one is here twice."""
-        chosen = pa.array(order)
-        columns: dict[str, pa.Array] = {}
-        for column, name in self.copied.data_columns.items():
-            columns[name] = found[column].combine_chunks().take(chosen)
-            kind = self._shortened.get(column)
-            if kind is not None and columns[name].type != kind:
-                columns[name] = decimals(columns[name], kind)
-        return pa.table(columns)
+            numbers = folders.of(self.copied.partitions_in(found))
+        return self._moved.moved(found, cells, placing.count, numbers).take(pa.array(order)), places
 
     def _left_to_spark(self, why: str = "a part of a file, or of the rows, takes too much of memory") -> bool:
         _LOG.debug("the rows are placed and written by Spark after all: %s", why)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from dbt_zorder.arrow_pool import choose_arrow_pool
 from dbt_zorder.columns import ResolvedColumn
@@ -17,8 +17,6 @@ from dbt_zorder.layout.copyable import can_come_back, can_copy
 from dbt_zorder.layout.fetched import FetchedKeys, fetch
 from dbt_zorder.layout.few import MOST_TEXTS, measure_few, most_bytes_of, texts_of, width_of
 from dbt_zorder.layout.keys import Key
-from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.placing import placeable
 from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes
 from dbt_zorder.layout.staging import Staged
 from dbt_zorder.table.arrow_files import ArrowWriter, are_old, arrow_writer
@@ -48,9 +46,7 @@ class Holding:
 
 
 @contextlib.contextmanager
-def hold_rows(
-    staged: Staged, request: BuildRequest, keys: Sequence[Key], path: str, layout: Layout | None = None
-) -> Iterator[Holding]:
+def hold_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], path: str) -> Iterator[Holding]:
     """Hold the rows of a query while the block runs, if they can be placed and written from here.
 
     Few are fetched; more are copied to this machine's disk, if all of Spark runs on it. Waits until what other threads
@@ -61,10 +57,9 @@ def hold_rows(
         request: what is made of it.
         keys: what rows are placed by.
         path: of the folder, or one beside it.
-        layout: that rows go by, where it is known before.
     """
     parts = partition_columns(staged.query.sparkSession, staged.query.schema, request)
-    writer = _writer(staged.query, request, keys, parts, path, layout)
+    writer = _writer(staged.query, request, keys, parts, path)
     if isinstance(writer, str):
         _LOG.debug("%s is laid out and written by Spark: %s", request.table, writer)
         yield Holding(staged.rows)
@@ -90,7 +85,8 @@ def _copies(query: DataFrame, parts: Sequence[ResolvedColumn]) -> bool:
 
 def _is_small(staged: Staged) -> bool:
     """Tell whether a query is taken to be so small that it is fetched sooner than it is copied."""
-    if staged.is_kept or len(texts_of(staged.query.schema)) > MOST_TEXTS:
+    schema = staged.query.schema
+    if staged.is_kept or len(texts_of(schema)) > MOST_TEXTS or width_of(schema) is None:
         return False
     estimate = estimated_bytes(staged.query)
     return estimate is not None and estimate <= SMALL_BYTES
@@ -159,18 +155,14 @@ def _writer(
     keys: Sequence[Key],
     parts: Sequence[ResolvedColumn],
     path: str,
-    layout: Layout | None,
 ) -> ArrowWriter | str:
     """Return what writes the files; or in a few words why Spark is to."""
-    spec = request.spec
     if not request.in_memory:
         return "zorder_in_memory is never"
-    if len(keys) > 1 and (spec.curve, spec.encoding) != ("zorder", "rank"):
-        return "its curve is of Spark's own"
-    if layout is not None and not placeable(layout):
-        return "its tree is of another curve"
-    if width_of(df.schema) is None:
+    if width_of(df.schema, nested=True) is None:
         return "it has a type that only Spark writes"
+    if width_of(StructType([StructField(key.column.name, key.column.data_type) for key in keys])) is None:
+        return "a key is of a type that only Spark orders"
     names = {part.name for part in parts}
     data = StructType([field for field in df.schema.fields if field.name not in names])
     blooms = [column.name for column in bloom_columns(df, request)]

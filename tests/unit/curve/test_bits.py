@@ -7,12 +7,13 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from dbt_zorder.curve.bits import bits_sql, encode
+from dbt_zorder.curve.bits import bits_sql, encode, float_integers, ordered_bits
 from tests.support import settings
 
 CHANCE = random.Random(7)
@@ -51,6 +52,23 @@ KINDS: list[tuple[str, str, list[Any]]] = [
     ("string", "string", TEXTS),
     ("binary", "binary", [b"", b"\x00", b"\x7f", b"\x80", b"\xff" * 8, b"\xff" * 9]),
 ]
+
+
+@pytest.mark.parametrize(("kind", "values"), [("float", FLOATS), ("double", DOUBLES)])
+def test_many_numbers_at_once_are_encoded_alike(kind: str, values: list[float]) -> None:
+    given = [*values, *(-value for value in values)]
+    found = ordered_bits(float_integers(np.asarray(given), kind), kind)
+    assert found.view(np.uint64).tolist() == [encode(value, kind) for value in given]
+
+
+@pytest.mark.parametrize(("kind", "bits"), [("boolean", 1), ("tinyint", 8), ("int", 32), ("date", 32), ("bigint", 64)])
+def test_many_whole_numbers_at_once_are_encoded_alike(kind: str, bits: int) -> None:
+    least, most = -(1 << bits - 1), (1 << bits - 1) - 1
+    numbers = sorted(one for one in {least, least + 1, least // 2, -1, 0, most // 2, most} if least <= one <= most)
+    found = ordered_bits(np.asarray(numbers), kind).view(np.uint64).tolist()
+    assert found == sorted(found)
+    if kind not in ("boolean", "date"):
+        assert found == [encode(number, kind) for number in numbers]
 
 
 @pytest.mark.parametrize(("zone", "ansi"), [("UTC", "true"), ("America/New_York", "false")])

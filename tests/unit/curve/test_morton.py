@@ -14,6 +14,7 @@ from dbt_zorder.curve.morton import (
     deinterleave,
     digits,
     interleave,
+    interleave_bytes,
     pack_bytes,
     pack_long,
     spread,
@@ -68,6 +69,14 @@ def test_many_keys_at_once_are_the_same_in_bytes(columns: int, bits: int) -> Non
     packed = pack_bytes(digits(points, bits), columns)
     assert packed.shape == (50, bits * columns // 8)
     assert [int.from_bytes(row.tobytes(), "big") for row in packed] == [interleave(p, bits) for p in points.tolist()]
+
+
+@pytest.mark.parametrize("columns", range(1, 9))
+def test_a_look_up_a_byte_interleaves_as_a_step_a_bit_does(columns: int) -> None:
+    values = np.random.default_rng(columns).integers(0, 2**64, (50, columns), dtype=np.uint64)
+    values[0], values[1] = 0, 2**64 - 1
+    assert np.array_equal(interleave_bytes(values), pack_bytes(digits(values, 64), columns))
+    assert interleave_bytes(values[:0]).shape == (0, 8 * columns)
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])

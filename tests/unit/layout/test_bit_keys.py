@@ -4,7 +4,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.columns import resolve
-from dbt_zorder.layout.bit_keys import bits_of
+from dbt_zorder.layout.bit_keys import bits_here, bits_of
+from dbt_zorder.layout.fetched import fetch
+from dbt_zorder.layout.few import width_of
+from dbt_zorder.layout.keys import key_of
 from tests.support import settings
 from tests.unit.layout.frames import cast_values
 from tests.unit.layout.test_keys import TYPES
@@ -26,3 +29,15 @@ def test_bits_keep_sparks_own_order(spark: SparkSession, zone: str, ansi: str, n
 def test_text_of_any_collation_goes_by_its_bytes(spark: SparkSession) -> None:
     frame = spark.sql("SELECT 'B' COLLATE UTF8_LCASE AS v")
     assert frame.selectExpr(f"hex({bits_of(resolve('v', frame.schema))})").collect()[0][0] == "42" + "0" * 14
+
+
+@pytest.mark.parametrize(("name", "values"), TYPES, ids=[name for name, _ in TYPES])
+def test_bits_here_are_those_of_spark(spark: SparkSession, name: str, values: list[str]) -> None:
+    frame = spark.sql(cast_values(name, [*values, "NULL"])).coalesce(1)
+    if width_of(frame.schema) is None:
+        return
+    column = resolve("v", frame.schema)
+    found = fetch(frame, [key_of(column)], 1 << 20)
+    assert found is not None
+    wanted = [row[0] for row in frame.selectExpr(bits_of(column)).collect()]
+    assert bits_here(found.keys.column(0).combine_chunks(), column).tolist() == wanted

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import itertools
 from decimal import Decimal
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.columns import resolve
 from dbt_zorder.layout.keys import SAMPLE_BYTES, key_of
-from dbt_zorder.layout.linear import order_sql, prefix, tuple_array, tuple_sql
+from dbt_zorder.layout.linear import order_sql, prefix, tuple_array, tuple_sql, tuples_here, tuples_of
 from dbt_zorder.layout.literals import KeyValue
 from tests.support import settings
 
@@ -67,3 +72,29 @@ def test_what_spark_orders_by_its_beginning_alone_goes_by_that(spark: SparkSessi
     keys = [key_of(resolve(name, frame.schema)) for name in ("s", "v")]
     assert order_sql(keys) == [keys[0].expression, "`v`"]
     frame.sort(*map(f.expr, order_sql(keys))).collect()
+
+
+TUPLES = st.tuples(
+    st.none() | st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 2),
+    st.none() | st.binary(max_size=3) | st.sampled_from([b"\x00", b"\x00\x00", b"\x00\xff", b"\x01", b"a\x00"]),
+    st.none() | st.floats() | st.sampled_from([0.0, -0.0]),
+    st.none() | st.decimals(-(10**35), 10**35, places=2) | st.sampled_from([Decimal("0.01"), Decimal("-0.01")]),
+    st.none() | st.integers(-5, 5),
+)
+KINDS = [pa.int64(), pa.binary(), pa.float64(), pa.decimal128(38, 2), pa.timestamp("us")]
+
+
+@given(st.lists(TUPLES, min_size=1, max_size=30))
+def test_bytes_of_tuples_stand_in_the_order_of_rows(rows: list[tuple[object, ...]]) -> None:
+    def place(value: Any) -> tuple[Any, ...]:
+        return (False,) if value is None else (True, value != value, 0 if value != value else value)
+
+    columns = [pa.array([row[number] for row in rows], kind) for number, kind in enumerate(KINDS)]
+    found = tuples_here(columns).to_pylist()
+    wanted = [tuple(map(place, row)) for row in rows]
+    for one, other in itertools.product(range(len(rows)), repeat=2):
+        assert (found[one] < found[other]) == (wanted[one] < wanted[other])
+    of_cuts = tuples_of([[row[number] for row in rows] for number in range(len(KINDS))], KINDS)
+    empty = [all(value is None for value in row) for row in rows]
+    assert of_cuts == [None if none else one for one, none in zip(found, empty, strict=True)]
+    assert tuples_here([column[3:] for column in columns]).to_pylist() == found[3:], "also of some rows"

@@ -15,12 +15,12 @@ from pyspark.sql.types import BinaryType, LongType
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.columns import ResolvedColumn, resolve
 from dbt_zorder.layout import placing
-from dbt_zorder.layout.descent import Names, add_node
+from dbt_zorder.layout.descent import Names, add_node, apply_layout
 from dbt_zorder.layout.fetched import Fetched, fetch
 from dbt_zorder.layout.groups import in_one_file
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.placing import Placing, placeable, rows_of_files
+from dbt_zorder.layout.placing import Placing, rows_of_files
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.saved import layout_from_json, layout_to_json
 from tests.unit.layout.frames import mixed
@@ -56,7 +56,6 @@ def test_cells_are_those_that_spark_descends_to(spark: SparkSession, by: list[st
 @pytest.mark.parametrize("by", [["a", "s"], ["id"], ["d"], ["s"], ["a", "flag", "t"]])
 def test_every_row_is_in_one_file_in_order_of_its_cell(spark: SparkSession, by: list[str]) -> None:
     layout, found = planned(spark, mixed(3000), LayoutSpec(by=by, files=6))
-    assert placeable(layout)
     files = [*rows_of_files(found.keys, layout).values()]
     assert len(files) == layout.files == 6
     assert sorted(np.concatenate(files).tolist()) == list(range(3000))
@@ -125,17 +124,33 @@ def test_the_files_of_partitions_are_their_own(spark: SparkSession) -> None:
     assert all((np.diff(cells[file]) >= 0).all() for file in files)
 
 
-def test_other_curves_are_not_placed_here(spark: SparkSession) -> None:
-    frame = spark.sql(mixed(50))
-    by = ["a", "id"]
-    assert placeable(plan_layout(frame, LayoutSpec(by=by)))
-    assert placeable(plan_layout(frame, LayoutSpec(by=by[:1])))
-    for other in (
-        LayoutSpec(by=by, curve="hilbert"),
-        LayoutSpec(by=by, curve="linear"),
-        LayoutSpec(by=by, encoding="bits"),
-    ):
-        assert not placeable(plan_layout(frame, other))
+CURVES = [("hilbert", "rank"), ("hilbert", "bits"), ("zorder", "bits"), ("linear", "rank")]
+
+
+@pytest.mark.parametrize("parts", [(), ("p",)])
+@pytest.mark.parametrize("by", [COLUMNS[:2], COLUMNS[2:5], COLUMNS[5:8], ["d", "a"], COLUMNS])
+@pytest.mark.parametrize(("curve", "encoding"), CURVES)
+def test_other_curves_cut_and_order_rows_as_in_spark(
+    spark: SparkSession, curve: str, encoding: str, by: list[str], parts: tuple[str, ...]
+) -> None:
+    spec = LayoutSpec(by=by, files=9, partition_by=parts, curve=curve, encoding=encoding)
+    layout, found = planned(spark, mixed(3000), spec)
+    saved = layout_from_json(layout_to_json(layout), spark.sql(mixed(1)).schema)
+    assert saved is not None
+    frame = spark.sql(mixed(3000)).coalesce(1)
+    names = Names.beside(frame)
+    nodes = collect_arrow(add_node(frame, layout, names).select(names.node)).column(0).to_numpy()
+    written = apply_layout(frame, layout).select("id", f.spark_partition_id().alias("f"))
+    wanted: dict[int, list[int]] = {}
+    for row in written.collect():
+        wanted.setdefault(row.f, []).append(row.id)
+    for one in (layout, saved):
+        placing = Placing.by(one)
+        assert np.array_equal(placing.cells(found.keys), nodes)
+        files = [found.rows["id"].take(pa.array(rows)).to_pylist() for rows in rows_of_files(found.keys, one).values()]
+        if not parts:
+            assert files == list(wanted.values()), "equal ones as they came"
+        assert sorted(map(sorted, files)) == sorted(map(sorted, wanted.values()))
 
 
 Levels = list[dict[int, list[Any]]]

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from dbt_zorder.layout.shares import Share, Shares
 
+LISTS = pa.list_(pa.struct([("a", pa.string())]))
+
 
 def rows_of(first: int, counts: dict[int, int]) -> tuple[pa.Table, dict[int, slice]]:
     """Return numbered rows of some files, and where each file's lie."""
@@ -17,7 +19,8 @@ def rows_of(first: int, counts: dict[int, int]) -> tuple[pa.Table, dict[int, sli
     ends = np.cumsum([0, *counts.values()]).tolist()
     numbers = range(first, first + total)
     texts = pa.array([f"text {number}" if number % 3 else None for number in numbers], pa.string())
-    table = pa.table({"n": pa.array(numbers, pa.int64()), "text": texts})
+    lists = pa.array([None if n % 4 == 0 else [{"a": str(n)}] * (n % 3) for n in numbers], LISTS)
+    table = pa.table({"n": pa.array(numbers, pa.int64()), "text": texts, "lists": lists})
     return table, {file: slice(*ends[place : place + 2]) for place, file in enumerate(counts)}
 
 
@@ -47,6 +50,9 @@ def test_each_files_rows_come_back_in_the_order_of_adding(
             found = shares.take([file])
             assert found["n"].to_pylist() == numbers
             assert found["text"].to_pylist() == [f"text {n}" if n % 3 else None for n in numbers]
+            lists = [None if n % 4 == 0 else [{"a": str(n)}] * (n % 3) for n in numbers]
+            assert found["lists"].to_pylist() == lists
+            assert shares.take([file], []).num_columns == 0
         if wanted:
             texts = shares.take(list(wanted), ["text"])
             assert texts.column_names == ["text"]

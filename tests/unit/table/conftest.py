@@ -11,7 +11,7 @@ from dbt_zorder.layout.comparing import Rows
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.placing import rows_of_files
 from dbt_zorder.table import build, held_rows, holding
-from dbt_zorder.table.copied_rows import CopiedRows
+from dbt_zorder.table.moved_rows import MovedRows
 from dbt_zorder.table.swap import Definition
 from tests.unit.table.versions import Write
 
@@ -34,13 +34,13 @@ def lose_a_row(monkeypatch: pytest.MonkeyPatch, by_spark: str) -> None:
         return {**found, 0: found[0][1:]}
 
     calls = count()
-    order = CopiedRows._order
+    order = MovedRows.order
 
     def once(*args: Any) -> Rows:
         return order(*args)[0 if next(calls) else 1 :]
 
     monkeypatch.setattr(held_rows, "rows_of_files", lacking)
-    monkeypatch.setattr(CopiedRows, "_order", once)
+    monkeypatch.setattr(MovedRows, "order", once)
     monkeypatch.setattr(build, "apply_layout", lambda df, *how: apply_layout(df.where(by_spark), *how))
 
 

@@ -12,9 +12,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.disk import on_disk
+from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.arrow_columns import Traits
 from dbt_zorder.table.arrow_files import ArrowWriter, arrow_writer
+from dbt_zorder.table.build import build
+from dbt_zorder.table.request import BuildRequest
+from tests.support import unique
+from tests.unit.layout.frames import nested
 from tests.unit.table.test_arrow_files import ALL, fetched
 
 needs_bloom_filters = pytest.mark.skipif(
@@ -61,3 +67,19 @@ def test_spark_passes_over_row_groups_by_their_bloom_filters(spark: SparkSession
             read.append(rows_read(query))
         # Spark asks no filter of Parquet's for moments without a zone
         assert read == ([150, 150] if column == "ntz" else [150 * rows, 150 * rows])
+
+
+@needs_bloom_filters
+def test_a_leaf_of_a_struct_has_its_filter_too(spark: SparkSession, database: str) -> None:
+    table, query = TableName(database, unique("t")), spark.sql(nested(900))
+    build(spark, query, BuildRequest(table, LayoutSpec(by=["id"], files=1), bloom=["s.id"]))
+    info = describe(spark, table)
+    assert info is not None
+    (file,) = glob.glob(f"{info.location.removeprefix('file:')}/*.parquet")
+    metadata = pq.read_metadata(file)
+    assert metadata.created_by.startswith("parquet-cpp")
+    chunks = [metadata.row_group(0).column(number) for number in range(metadata.num_columns)]
+    assert [chunk.path_in_schema for chunk in chunks if chunk.bloom_filter_offset] == ["s.id"]
+    wanted = query.where("s.id = 7 OR s.id = 251").count()
+    assert 0 < wanted == spark.table(table.sql).where("s.id = 7 OR s.id = 251").count()
+    assert len(spark.table(table.sql).where("s.id = 100000").collect()) == 0

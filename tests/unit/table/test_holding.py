@@ -84,8 +84,6 @@ def test_no_rows_are_neither(spark: SparkSession, tmp_path: Path) -> None:
         ({"in_memory": 0}, "zorder_in_memory is never"),
         ({"bloom": ["id"], "options": {"parquet.bloom.filter.fpp": "0.1"}}, "alone is parquet.bloom.filter.fpp"),
         ({"options": {"parquet.block.size": "1000000"}}, "alone is parquet.block.size"),
-        ({"spec": {"curve": "hilbert"}}, "its curve"),
-        ({"spec": {"encoding": "bits"}}, "its curve"),
     ],
 )
 def test_what_spark_does_better_is_left_to_it(

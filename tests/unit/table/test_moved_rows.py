@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.layout.copied import copied
+from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from dbt_zorder.table.moved_rows import MovedRows
+
+QUERY = """
+    SELECT id, CAST(if(id % 3 = 0, NULL, id * -1.5BD) AS decimal(9, 2)) AS price, CAST(id AS decimal(12, 1)) AS key,
+      array(id) AS l FROM range(0, 100, 1, 1)
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_rows_come_back_as_they_were_in_another_order(spark: SparkSession, threads: int) -> None:
+    frame = spark.sql(QUERY)
+    with copied(frame) as copy:
+        assert copy is not None
+        rows = MovedRows(copy, keys_for(frame, LayoutSpec(by=["key"])))
+        (piece,) = copy.pieces
+        read, cells = copy.read(piece), np.arange(100, dtype=np.int64)
+        moved = rows.moved(read, cells, 1 << 31)
+        short = rows.moved(read, cells, 100, np.full(100, 7, dtype=np.int32))
+        assert moved["c1"].type == pa.int32(), "a decimal that places no row is a whole number on its way"
+        assert moved["c2"].type == pa.decimal128(12, 1)
+        assert (moved["cell"].type, short["cell"].type) == (pa.int64(), pa.int32())
+        assert rows.folders(short).tolist() == [7] * 100
+        order = np.arange(99, -1, -1)
+        for one in (read, moved, short):
+            found = rows.in_order(one, order, threads)
+            assert found.column_names == ["id", "price", "key", "l"]
+            assert found["id"].to_pylist() == list(range(99, -1, -1))
+            assert found["price"].to_pylist() == [row.price for row in reversed(frame.collect())]
+            assert found["l"].to_pylist() == [[number] for number in range(99, -1, -1)]
