@@ -138,7 +138,7 @@ class Copied:
                 return known
             found = file.read_row_group(piece.group, columns=rest, use_threads=False)
         for name in known.column_names:
-            found = found.append_column(name, known[name])
+            found = found.append_column(known.field(name), known[name])
         return found
 
     @cached_property
