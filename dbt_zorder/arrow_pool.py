@@ -13,13 +13,12 @@ _POOL = "ARROW_DEFAULT_MEMORY_POOL"
 """Variable of the environment by which users say it themselves."""
 
 _KEPT_MILLISECONDS = 1000
-"""By default jemalloc gives back at once what is freed, and each piece of rows has its pages made anew. Of what it has
-given back the system takes pages when it needs them, so that they count as the process's own for a while."""
+"""By default jemalloc gives back at once what is freed, and each piece of rows has its pages made anew."""
 
 
 @contextlib.contextmanager
 def arrow_memory() -> Iterator[None]:
-    """Let Arrow have memory as fast as can be while a block runs, and let the system have what it does not use then."""
+    """Let Arrow have memory as fast as can be while a block runs, and give back what it does not use then."""
     _choose()
     try:
         yield
