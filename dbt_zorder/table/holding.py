@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
-from dbt_zorder.arrow_pool import arrow_memory
+from dbt_zorder.arrow_pool import choose_arrow_pool
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.layout.copied import copied
 from dbt_zorder.layout.copyable import can_come_back, can_copy
@@ -64,7 +64,8 @@ def hold_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], path: 
         _LOG.debug("%s is laid out and written by Spark: %s", request.table, writer)
         yield Holding(staged.rows)
         return
-    with arrow_memory(), contextlib.ExitStack() as until_written:
+    choose_arrow_pool()
+    with contextlib.ExitStack() as until_written:
         holding = None
         if _is_small(staged):
             holding = until_written.enter_context(_fetched(staged, request, keys, parts, writer))
