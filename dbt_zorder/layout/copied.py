@@ -11,7 +11,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -94,11 +94,10 @@ class Copied:
     @cached_property
     def pieces(self) -> Sequence[Piece]:
         """Row groups of rows that are of types that ``width_of`` knows, in the order in which they came."""
-        fields = self.query.schema.fields
+        fields = dict(enumerate(self.query.schema.fields))
         texts = texts_of(self.query.schema)
-        flat = [field for field in fields if field.name not in texts and not inner_types(field.dataType)]
-        width = width_of(StructType(flat)) or 0
-        long = {place for place, field in enumerate(fields) if field not in flat}
+        long = {place for place, field in fields.items() if field.name in texts or inner_types(field.dataType)}
+        width = width_of(StructType([field for place, field in fields.items() if place not in long])) or 0
         pieces: list[Piece] = []
         for file in sorted(_files(self.folder)):
             metadata = pq.read_metadata(file)
@@ -119,27 +118,14 @@ class Copied:
         """Bytes that all rows take in memory, roughly."""
         return sum(piece.nbytes for piece in self.pieces)
 
-    def read(self, piece: Piece, columns: Sequence[str] | None = None, known: pa.Table | None = None) -> pa.Table:
+    def read(self, piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows of a piece, or some of their columns.
 
         They are named ``c0``, ``c1``, ... in the order of the query's, and what tells their partition stands behind. Of
         a struct one may ask for a leaf: ``c0.id``.
-
-        Args:
-            piece: of the copy.
-            columns: by default all.
-            known: columns that were read before, where all are asked for: they are not read again.
         """
         with pq.ParquetFile(piece.path) as file:
-            if known is None:
-                return file.read_row_group(piece.group, columns=columns, use_threads=False)
-            rest = [name for name in file.schema_arrow.names if name not in known.column_names]
-            if not rest:
-                return known
-            found = file.read_row_group(piece.group, columns=rest, use_threads=False)
-        for name in known.column_names:
-            found = found.append_column(known.field(name), known[name])
-        return found
+            return file.read_row_group(piece.group, columns=columns, use_threads=False)
 
     @cached_property
     def data_columns(self) -> dict[str, str]:
@@ -169,22 +155,10 @@ class Copied:
         """Return the values of the columns that part the table, as text."""
         return [rows[_name(len(self.query.columns) + place)] for place in range(len(self.partition_by))]
 
-    def fetch_keys(
-        self, keys: Sequence[Key], threads: int, known: MutableMapping[int, pa.Table] | None = None
-    ) -> FetchedKeys:
-        """Return what all rows are placed by.
-
-        Args:
-            keys: of the rows.
-            threads: that read at a time.
-            known: where columns that were read whole are left, by number of the piece.
-        """
+    def fetch_keys(self, keys: Sequence[Key], threads: int) -> FetchedKeys:
+        """Return what all rows are placed by."""
         with ThreadPoolExecutor(threads) as pool:
             tables = list(pool.map(lambda piece: self._read_for(piece, keys), self.pieces))
-        if known is not None:
-            leaves = {_name(self._place(key.column)) for key in keys if len(key.column.path) > 1}
-            whole = [name for name in tables[0].column_names if name not in leaves]
-            known.update({piece.number: one.select(whole) for piece, one in zip(self.pieces, tables, strict=True)})
         return FetchedKeys(self.keys_in(pa.concat_tables(tables), keys))
 
     def read_keys(self, keys: Sequence[Key], piece: Piece) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -59,8 +59,6 @@ class CopiedRows:
     writer: ArrowWriter
     keys: Sequence[Key]
     in_memory: int
-    _known: dict[int, pa.Table] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """Columns of pieces that were read to plan by them: they are decoded but once."""
 
     @cached_property
     def most_bytes(self) -> int:
@@ -80,7 +78,7 @@ class CopiedRows:
     def fetch_keys(self) -> FetchedKeys:
         """Return what all rows are placed by."""
         with in_scratch(self.copied.folder):
-            return self.copied.fetch_keys(self.keys, self.writer.threads, self._known)
+            return self.copied.fetch_keys(self.keys, self.writer.threads)
 
     def write(self, spark: SparkSession, layout: Layout, path: str) -> bool:
         """Write the rows to a folder, one file each of the layout's that gets any.
@@ -197,9 +195,7 @@ class CopiedRows:
         self, parts: Parts, folders: _Folders | None, only: Sequence[int] | None, piece: Piece
     ) -> tuple[pa.Table, dict[int, slice]]:
         """Return rows in order of files and their parts, with what tells their order there, and where parts lie."""
-        # the last time that it is read, what was known of it goes into its rows
-        known = self._known.pop(piece.number, None) if only is None else self._known.get(piece.number)
-        found, placing = self.copied.read(piece, known=known), parts.placing
+        found, placing = self.copied.read(piece), parts.placing
         keys = self.copied.keys_in(found, self.keys)
         cells = placing.cells(keys)
         order, places = parts.share_out(keys, cells, piece.number, only)

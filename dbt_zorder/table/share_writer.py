@@ -86,9 +86,8 @@ class ShareWriter:
     def _traits_of(self, first: pa.Table, file: ShareFile) -> Traits:
         """Return what the columns of a file are like whose first rows these are."""
         traits = Traits.of(first, self.writer.page_rows, first.num_rows)
-        told = {
-            name: column for name, column in self.moved.copied.data_columns.items() if column in telling(first.schema)
-        }
+        names = telling(first.schema)
+        told = {column: name for column, name in self.moved.copied.data_columns.items() if name in names}
         for group, size in zip(file.groups, file.sizes, strict=True):
             found = self.shares.take(group, list(told)).rename_columns(list(told.values()))
             traits = traits.beside(found, size.rows, size.nbytes // size.rows)

@@ -85,27 +85,6 @@ def test_pieces_are_all_rows_as_they_came(spark: SparkSession, monkeypatch: pyte
         assert copy.read(piece, ["c1"]).column_names == ["c1"]
 
 
-@pytest.mark.parametrize("by", [["id"], ["s.id", "id"], ["s.id"], ["id", "day", "p"]])
-def test_what_was_read_to_plan_by_is_not_read_again(spark: SparkSession, by: list[str]) -> None:
-    query = "SELECT id, named_struct('id', id % 7, 'x', id) AS s, current_date() AS day, id % 3 AS p FROM range(90)"
-    frame = spark.sql(query)
-    parts = resolve_all(["p"], frame.schema) if "p" not in by else []
-    with copied(frame, parts) as copy:
-        assert copy is not None
-        known: dict[int, pa.Table] = {}
-        found = copy.fetch_keys([key_of(resolve(name, frame.schema)) for name in by], 2, known)
-        assert found.count == 90
-        assert list(known) == [piece.number for piece in copy.pieces]
-        hashed = [f"c{len(frame.columns) + len(parts)}"] if parts else []
-        places = [f"c{frame.columns.index(name)}" for name in by if "." not in name]
-        assert known[0].column_names == [*places, *hashed]
-        for piece in copy.pieces:
-            rows, again = copy.read(piece, known=known[piece.number]), copy.read(piece)
-            assert rows.select(again.column_names).equals(again)
-            everything = copy.read(piece, known=again)
-            assert everything is again
-
-
 def test_what_rows_are_placed_by_is_weighed_before(spark: SparkSession) -> None:
     frame = spark.range(1000).selectExpr("id", "repeat('x', 1000) AS t")
     with copied(frame) as copy:
