@@ -22,6 +22,7 @@ from dbt_zorder.table.held_rows import HeldRows
 from dbt_zorder.table.holding import Holding, hold_rows
 from dbt_zorder.table.request import BuildRequest
 from tests.support import same_rows, settings, unique
+from tests.unit.table.test_arrow_columns import needs_bloom_filters
 from tests.unit.table.test_arrow_files import needs_page_limit
 
 pytestmark = needs_page_limit
@@ -82,7 +83,11 @@ def test_no_rows_are_neither(spark: SparkSession, tmp_path: Path) -> None:
     ("more", "why"),
     [
         ({"in_memory": 0}, "zorder_in_memory is never"),
-        ({"bloom": ["id"], "options": {"parquet.bloom.filter.fpp": "0.1"}}, "alone is parquet.bloom.filter.fpp"),
+        pytest.param(
+            {"bloom": ["id"], "options": {"parquet.bloom.filter.fpp": "0.1"}},
+            "alone is parquet.bloom.filter.fpp",
+            marks=needs_bloom_filters,
+        ),
         ({"options": {"parquet.block.size": "1000000"}}, "alone is parquet.block.size"),
     ],
 )
