@@ -56,12 +56,11 @@ def _integers(values: pa.Array, kind: str) -> npt.NDArray[np.int64]:
 def _first_bytes(values: pa.Array) -> npt.NDArray[np.int64]:
     """Return the first eight bytes of each value as a number, less half of all such numbers."""
     offsets = np.frombuffer(values.buffers()[1], dtype=np.int32)[values.offset :][: len(values) + 1].astype(np.int64)
-    data = np.frombuffer(values.buffers()[2] or b"", dtype=np.uint8)
-    data = np.append(data, np.zeros(8, dtype=np.uint8))
+    data = np.frombuffer(values.buffers()[2] or b"\0", dtype=np.uint8)
     found = np.zeros(len(values), dtype=np.uint64)
     for place in range(8):
         at = offsets[:-1] + place
-        found = found << np.uint64(8) | np.where(at < offsets[1:], data[at], 0).astype(np.uint64)
+        found = found << np.uint64(8) | np.where(at < offsets[1:], data.take(at, mode="clip"), 0).astype(np.uint64)
     return (found ^ np.uint64(1 << 63)).view(np.int64)
 
 

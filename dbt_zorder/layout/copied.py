@@ -247,7 +247,7 @@ def _copy(df: DataFrame, partition_by: Sequence[ResolvedColumn], folder: str) ->
 def _long_bytes(group: pq.RowGroupMetaData, places: Collection[int]) -> dict[int, int]:
     """Return what some columns of a row group take in memory, roughly, by number."""
     sizes = dict.fromkeys(sorted(places), 0)
-    for leaf in map(group.column, range(group.num_columns)):
+    for leaf in map(group.column, range(group.num_columns if places else 0)):
         top, *below = leaf.path_in_schema.split(".")
         place = int(top.removeprefix(_NAME))
         if place in sizes:

@@ -46,11 +46,7 @@ class FetchedKeys:
     @property
     def sampled(self) -> pa.Table:
         """The keys as ``Key.sampled`` gives them: text is cut, so that no cut between two files is long."""
-        found = self.keys
-        for place, column in enumerate(found.columns):
-            if pa.types.is_binary(column.type) and (pc.max(pc.binary_length(column)).as_py() or 0) > SAMPLE_BYTES:
-                found = found.set_column(place, found.field(place), pc.binary_slice(column, 0, SAMPLE_BYTES))
-        return found
+        return with_cut_text(self.keys)
 
     @property
     def count(self) -> int:
@@ -76,6 +72,14 @@ class Fetched(FetchedKeys):
     def count(self) -> int:
         """Number of rows."""
         return int(self.rows.num_rows)
+
+
+def with_cut_text(keys: pa.Table) -> pa.Table:
+    """Return keys whose text is cut to ``SAMPLE_BYTES``."""
+    for place, column in enumerate(keys.columns):
+        if pa.types.is_binary(column.type) and (pc.max(pc.binary_length(column)).as_py() or 0) > SAMPLE_BYTES:
+            keys = keys.set_column(place, keys.field(place), pc.binary_slice(column, 0, SAMPLE_BYTES))
+    return keys
 
 
 def count_of(known: FetchedKeys | int | None) -> int | None:

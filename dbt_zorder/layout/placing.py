@@ -16,13 +16,14 @@ import pyarrow.compute as pc
 from dbt_zorder.curve.forest import Forest, descend
 from dbt_zorder.layout.comparing import Rows, at_or_below, cuts_of, in_order, integers, order_by
 from dbt_zorder.layout.curve_values import curve_values
-from dbt_zorder.layout.fetched import key_type
+from dbt_zorder.layout.fetched import key_type, with_cut_text
 from dbt_zorder.layout.layout import Layout, LevelCuts
 from dbt_zorder.layout.linear import tuples_of
 from dbt_zorder.layout.runs import Run, room_for
 
 _PART_ROWS = 1 << 17
 """For fewer, a thread more is no gain."""
+_SLICE_ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ class Placing:
 
     def _cells(self, keys: pa.Table) -> npt.NDArray[np.int64]:
         curve = self.layout.curve
-        columns = [self.along(keys)] if curve is not None and curve.cuts_files else self._columns(keys)
+        # cuts are of sampled keys, whose text is cut: beyond that the columns behind it count
+        columns = [self.along(with_cut_text(keys))] if curve is not None and curve.cuts_files else self._columns(keys)
         ranks = np.zeros((keys.num_rows, len(columns)), dtype=np.int32)
         for number, distinct in self.cuts.items():
             ranks[:, number] = at_or_below(columns[number], distinct)
@@ -81,8 +83,11 @@ class Placing:
 
     def along(self, keys: pa.Table) -> pa.Array:
         """Return what rows are sorted by within a box, of a layout whose curve orders them."""
-        assert self.layout.curve is not None
-        return curve_values(self.layout.curve, self.layout.keys, self._columns(keys))
+        curve = self.layout.curve
+        assert curve is not None
+        # on the way to its key a row takes some times the memory that it and the key do
+        slices = (keys.slice(start, _SLICE_ROWS) for start in range(0, max(1, keys.num_rows), _SLICE_ROWS))
+        return pa.concat_arrays([curve_values(curve, self.layout.keys, self._columns(some)) for some in slices])
 
     def boxes(self, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the cell of the last file level that each cell lies in."""

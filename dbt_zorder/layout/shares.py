@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 _CODEC = "lz4"
+_MOST_CHUNK = 1 << 30
+"""Bytes: offsets of text and arrays have 32 bits."""
 
 
 @dataclass
@@ -82,7 +84,9 @@ class Shares:
         with self._path.open("ab") as sink:
             for part in sorted({part for _, parts in self._held for part in parts}):
                 start = sink.tell()
-                together = pa.concat_tables(list(self._held_of(part))).combine_chunks()
+                together = pa.concat_tables(list(self._held_of(part)))
+                if together.nbytes < _MOST_CHUNK:
+                    together = together.combine_chunks()
                 with pa.ipc.new_stream(sink, together.schema, options=options) as stream:
                     stream.write_table(together)
                 self._spilled[part].append((start, sink.tell() - start))

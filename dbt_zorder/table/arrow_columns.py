@@ -47,7 +47,8 @@ class Traits:
         unbounded = set().union(*map(_unbounded, groups))
         first = dict(leaves_of(rows[:page_rows]))
         return cls(
-            repeating=[path for path, page in first.items() if path not in negative and _repeats(page)],
+            # of arrays a page is not so many rows
+            repeating=[path for path, page in first.items() if path not in negative and _repeats(page[:page_rows])],
             bounded=[path for path in first if path not in unbounded],
             batch_rows=_batch_rows(widest),
             group_rows=group_rows,
@@ -72,7 +73,12 @@ class Traits:
 
 def telling(schema: pa.Schema) -> list[str]:
     """Return the columns of which one row group may have what another has not told."""
-    return [field.name for field in schema if any(map(pa.types.is_floating, leaf_types(pa.schema([field])).values()))]
+    empty = schema.empty_table()
+    return [
+        name
+        for name in schema.names
+        if any(pa.types.is_floating(values.type) for _, values in leaves_of(empty.select([name])))
+    ]
 
 
 def _with_negative_zero(floats: pa.Table) -> set[str]:
@@ -134,7 +140,7 @@ def bloom_filters(schema: pa.Schema, columns: Collection[str], group_rows: int) 
         columns: or leaves of structs.
         group_rows: of a row group at most.
     """
-    types = leaf_types(schema)
+    types = leaf_types(schema) if columns else {}
     size = {"ndv": max(1, min(group_rows, _MOST_VALUES)), "fpp": _FALSE_HITS}
     chosen = [name for name in columns if name in types and not pa.types.is_boolean(types[name])]
     return {"bloom_filter_options": dict.fromkeys(chosen, size)} if chosen else {}

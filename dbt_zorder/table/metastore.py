@@ -53,12 +53,14 @@ def _put(spark: SparkSession, place: TableName, source: TableName, name: TableNa
         parts = [getattr(entry, f"copy$default${number}")() for number in range(1, entry.productArity() + 1)]
         parts[0] = table_identifier(jvm, entry.identifier().database().get(), name.identifier)
         told = catalog.getTable(source.schema, source.identifier)
-        if not entry.partitionColumnNames().equals(told.partitionColumnNames()):
+        if entry.partitionColumnNames().size() < told.partitionColumnNames().size():
             # Spark's reading of an entry leaves out what Hive has for columns whose type only Spark knows
-            schema, partitions = entry.dataSchema(), told.partitionSchema()
+            schema, partitions, names = entry.dataSchema(), told.partitionSchema(), []
             for number in range(partitions.size()):
-                schema = schema.add(partitions.apply(number))
-            parts[_SCHEMA - 1], parts[_PARTITION_COLUMNS - 1] = schema, told.partitionColumnNames()
+                field = partitions.apply(number)
+                names.append(field.name().lower())  # as Hive has all of them
+                schema = schema.add(field.copy(names[-1], field.dataType(), field.nullable(), field.metadata()))
+            parts[_SCHEMA - 1], parts[_PARTITION_COLUMNS - 1] = schema, jvm.PythonUtils.toSeq(names)
         client.alterTable(place.schema, place.identifier, entry.copy(*parts))
     except Exception as exc:
         _LOG.debug("the metastore did not put %s in the place of %s in one call: %s", source, place, in_one_line(exc))

@@ -19,9 +19,8 @@ from dbt_zorder.table.arrow_files import ArrowWriter, by_folder
 from dbt_zorder.table.moved_rows import MovedRows
 from dbt_zorder.table.share_files import ShareFile
 
-_AHEAD = 3
-"""Row groups of one file in memory at a time, where a thread puts them in order while another writes: one that is
-written, and two that are begun."""
+_AHEAD = 2
+"""Row groups of one file in memory at a time, where another thread puts the next in order while one is written."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class ShareWriter:
         place: of the files.
         folders: names of the partitions' folders.
         most_bytes: that rows may take here.
-        threads: that there are for one file: Arrow itself writes by one, so others put rows in order.
+        threads: that there are for one file: Arrow itself writes by one.
         job: what tells these files from those of other writes.
     """
 
@@ -81,7 +80,7 @@ class ShareWriter:
             yield from map(self._by_folder, file.groups)
             return
         weighed = ((group, 1.0) for group in file.groups)
-        yield from in_turn(lambda group: list(self._by_folder(group)), weighed, _AHEAD - 1, self.threads - 1)
+        yield from in_turn(lambda group: list(self._by_folder(group)), weighed, _AHEAD, 1)
 
     def _traits_of(self, first: pa.Table, file: ShareFile) -> Traits:
         """Return what the columns of a file are like whose first rows these are."""

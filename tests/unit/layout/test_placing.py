@@ -153,6 +153,30 @@ def test_other_curves_cut_and_order_rows_as_in_spark(
         assert sorted(map(sorted, files)) == sorted(map(sorted, wanted.values()))
 
 
+def test_of_long_text_so_much_counts_as_is_sampled(spark: SparkSession) -> None:
+    """Behind its first 256 bytes the columns that follow part the rows."""
+    query = "SELECT id, repeat('x', 256) || id AS s, pmod(hash(id), 3000) AS a FROM range(3000)"
+    layout, found = planned(spark, query, LayoutSpec(by=["s", "a"], files=8, curve="linear"))
+    frame = spark.sql(query).coalesce(1)
+    names = Names.beside(frame)
+    nodes = collect_arrow(add_node(frame, layout, names).select(names.node)).column(0).to_numpy()
+    assert np.array_equal(Placing.by(layout).cells(found.keys), nodes)
+    files = rows_of_files(found.keys, layout)
+    assert [len(rows) for rows in files.values()] == pytest.approx([375] * 8, rel=0.1)
+    texts = found.rows["s"].to_pylist()
+    assert all([texts[row] for row in rows] == sorted(texts[row] for row in rows) for rows in files.values())
+
+
+def test_keys_of_many_rows_are_made_some_at_a_time(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    for curve, encoding in CURVES:
+        layout, found = planned(spark, mixed(500), LayoutSpec(by=["a", "s"], files=3, curve=curve, encoding=encoding))
+        whole = Placing.by(layout).along(found.keys)
+        with monkeypatch.context() as patch:
+            patch.setattr(placing, "_SLICE_ROWS", 64)
+            assert Placing.by(layout).along(found.keys).equals(whole)
+            assert len(Placing.by(layout).along(found.keys[:0])) == 0
+
+
 Levels = list[dict[int, list[Any]]]
 VALUES = st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
 TEXTS = st.one_of(st.none(), st.binary(max_size=3), st.binary(max_size=20))

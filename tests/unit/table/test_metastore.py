@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.table import swap
+from dbt_zorder.table.metastore import replace_entry
 from dbt_zorder.table.swap import Definition, publish
 from tests.support import same_rows, unique
 from tests.unit.table.versions import V1, V2
@@ -55,3 +58,29 @@ def test_partitions_of_types_that_hive_does_not_know(
         assert spark.table(table.sql).where(f"{parts[-1]} IS NOT NULL").count() == 1
     tables = spark.sql(f"SHOW TABLES IN `{table.schema}` LIKE '{table.identifier}*'")
     assert [row.tableName for row in tables.collect()] == [table.identifier.lower()]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    ["1 AS P", "timestamp_ntz'2026-01-01' AS P", "1 AS Day, 'x' AS shop", "timestamp_ntz'2026-01-01' AS At, 1 AS Q"],
+)
+def test_names_in_upper_case_are_replaced_in_one_call(
+    spark: SparkSession, table: TableName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: str
+) -> None:
+    replaced: list[bool] = []
+
+    def noted(*args: Any) -> bool:
+        replaced.append(replace_entry(*args))
+        return replaced[-1]
+
+    monkeypatch.setattr(swap, "replace_entry", noted)
+    for version, columns in ((V1, parts), (V2, f"2 AS b, {parts}")):
+        frame = spark.sql(f"SELECT 1 AS a, {columns}")
+        names = [name for name in frame.columns if name not in "ab"]
+        frame.write.partitionBy(*names).parquet(str(tmp_path / version))
+        publish(spark, table, Definition(frame.schema, names), str(tmp_path / version))
+        assert same_rows(spark.table(table.sql), frame)
+        info = describe(spark, table)
+        assert info is not None
+        assert list(info.partition_columns) == names
+    assert replaced == [True]
