@@ -182,8 +182,8 @@ class TestAppend(Incremental):
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("incremental_strategy='merge'", "Invalid incremental strategy provided: merge"),
-            ("incremental_strategy='upsert'", "Invalid incremental strategy provided: upsert"),
+            ("incremental_strategy='merge'", "is 'merge', which needs file_format 'delta' or 'iceberg'"),
+            ("incremental_strategy='upsert'", "is 'upsert'; with file_format 'parquet' it can be 'append'"),
             ("zorder_optimize='always'", "only 'auto', 'never', 'native' is allowed"),
         ],
     )
