@@ -11,13 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dbt_zorder.curve.forest import Forest, grow
-from dbt_zorder.curve.hilbert import hilbert_digits
-from dbt_zorder.curve.morton import LONG_BITS, digits, pack_bytes, pack_long
+from dbt_zorder.curve.morton import LONG_BITS
 from dbt_zorder.curve.quantiles import rank_slots
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.layout import linear
 from dbt_zorder.layout.bit_keys import bits_here, bits_of
 from dbt_zorder.layout.curve_key import CurveKey
+from dbt_zorder.layout.curve_values import packed
 from dbt_zorder.layout.fetched import FetchedKeys
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout, LevelCuts
@@ -161,17 +161,13 @@ def rank_along(
 
     On the driver this is what ``add_curve`` is in Spark.
     """
-    columns = len(tables)
     values = np.stack([table[sample.ranks[:, column]] for column, table in enumerate(tables)], axis=1)
-    levels = digits(values, curve.bits)
-    if curve.curve == "hilbert":
-        levels = hilbert_digits(levels, columns)
+    keys = packed(curve, values)
     if curve.carrier == "bigint":
-        found, numbers = np.unique(pack_long(levels, columns), return_inverse=True)
+        found, numbers = np.unique(keys, return_inverse=True)
         return pa.array(found), numbers
-    packed = pack_bytes(levels, columns)
     # numpy orders opaque bytes as Spark does: unsigned, from the first on
-    opaque, numbers = np.unique(packed.view(f"V{packed.shape[1]}").reshape(-1), return_inverse=True)
+    opaque, numbers = np.unique(keys.view(f"V{keys.shape[1]}").reshape(-1), return_inverse=True)
     return pa.array([value.tobytes() for value in opaque], type=pa.binary()), numbers
 
 

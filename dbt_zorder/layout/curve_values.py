@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,31 +18,51 @@ from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.linear import tuples_here
 
 
-def curve_values(curve: CurveKey, keys: Sequence[Key], columns: Sequence[pa.Array]) -> pa.Array:
-    """Return what rows may be sorted and cut by: whole numbers or binaries, of one column alone its keys.
+def curve_cuts(curve: CurveKey, keys: Sequence[Key]) -> list[Any]:
+    """Return the boundaries of a curve as ``at_or_below`` takes them, a list a column; none where it has none."""
+    # a curve of bits has no boundaries at all
+    return [cuts_of(values, key.carrier)[0] for values, key in zip(curve.boundaries, keys, strict=False)]
+
+
+def curve_values(curve: CurveKey, cuts: Sequence[Any], keys: Sequence[Key], columns: Sequence[pa.Array]) -> pa.Array:
+    """Return what rows may be sorted and cut by along several columns: whole numbers or binaries.
 
     Args:
         curve: complete, with its boundaries if it has any.
+        cuts: of ``curve_cuts``.
         keys: of the columns.
         columns: one a key, as ``key_here`` gives it.
     """
     if curve.curve == "linear":
-        return tuples_here(columns) if curve.cuts_files else columns[0]
+        return tuples_here(columns)
     if curve.encoding == "rank":
-        each = zip(columns, keys, curve.boundaries, curve.codes, strict=True)
-        levels = digits(np.stack([_ranks(*one) for one in each], axis=1), curve.bits)
-        return pa.array(pack_long(hilbert_digits(levels, len(keys)) if curve.curve == "hilbert" else levels, len(keys)))
-    bits = [bits_here(values, key.column) for values, key in zip(columns, keys, strict=True)]
-    values = np.stack(bits, axis=1).view(np.uint64)
-    if curve.curve == "zorder":
-        return binaries(interleave_bytes(values))
-    return binaries(pack_bytes(hilbert_digits(digits(values, curve.bits), len(keys)), len(keys)))
+        values = [_ranks(*one) for one in zip(columns, cuts, curve.codes, strict=True)]
+    else:
+        values = [bits_here(one, key.column).view(np.uint64) for one, key in zip(columns, keys, strict=True)]
+    found = packed(curve, np.stack(values, axis=1))
+    return pa.array(found) if curve.carrier == "bigint" else binaries(found)
 
 
-def _ranks(values: pa.Array, key: Key, boundaries: Sequence[object], codes: Sequence[int]) -> npt.NDArray[np.uint64]:
+def packed(curve: CurveKey, values: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+    """Return the keys of points on a curve: shape (rows,) of BIGINT, or (rows, bytes) of BINARY.
+
+    Args:
+        curve: ``zorder`` or ``hilbert``.
+        values: shape (rows, columns), of the curve's bits.
+    """
+    columns = values.shape[1]
+    if (curve.curve, curve.carrier) == ("zorder", "binary"):
+        return interleave_bytes(values)
+    levels = digits(values, curve.bits)
+    if curve.curve == "hilbert":
+        levels = hilbert_digits(levels, columns)
+    return pack_long(levels, columns) if curve.carrier == "bigint" else pack_bytes(levels, columns)
+
+
+def _ranks(values: pa.Array, cuts: Any, codes: Sequence[int]) -> npt.NDArray[np.uint64]:
     slots = np.ones(len(values), dtype=np.int32)
-    if boundaries:
-        slots += at_or_below(values, cuts_of(boundaries, key.carrier)[0])
+    if len(cuts):
+        slots += at_or_below(values, cuts)
     if values.null_count:
         slots[values.is_null().to_numpy(zero_copy_only=False)] = 0
     return np.asarray(codes, dtype=np.uint64)[slots]

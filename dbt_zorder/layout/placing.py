@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 
 from dbt_zorder.curve.forest import Forest, descend
 from dbt_zorder.layout.comparing import Rows, at_or_below, cuts_of, in_order, integers, order_by
-from dbt_zorder.layout.curve_values import curve_values
+from dbt_zorder.layout.curve_values import curve_cuts, curve_values
 from dbt_zorder.layout.fetched import key_type, with_cut_text
 from dbt_zorder.layout.layout import Layout, LevelCuts
 from dbt_zorder.layout.linear import tuples_of
@@ -81,13 +82,21 @@ class Placing:
     def _columns(self, keys: pa.Table) -> list[pa.Array]:
         return [keys.column(number).combine_chunks() for number in range(len(self.layout.keys))]
 
+    @cached_property
+    def _curve_cuts(self) -> list[Any]:
+        assert self.layout.curve is not None
+        return curve_cuts(self.layout.curve, self.layout.keys)
+
     def along(self, keys: pa.Table) -> pa.Array:
         """Return what rows are sorted by within a box, of a layout whose curve orders them."""
         curve = self.layout.curve
         assert curve is not None
+        if curve.curve == "linear" and not curve.cuts_files:  # one column alone
+            return self._columns(keys)[0]
         # on the way to its key a row takes some times the memory that it and the key do
         slices = (keys.slice(start, _SLICE_ROWS) for start in range(0, max(1, keys.num_rows), _SLICE_ROWS))
-        return pa.concat_arrays([curve_values(curve, self.layout.keys, self._columns(some)) for some in slices])
+        along = partial(curve_values, curve, self._curve_cuts, self.layout.keys)
+        return pa.concat_arrays([along(self._columns(some)) for some in slices])
 
     def boxes(self, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the cell of the last file level that each cell lies in."""

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.layout.curve_key import CurveKey, add_curve
 from dbt_zorder.layout.curve_plan import grid
-from dbt_zorder.layout.curve_values import curve_values
+from dbt_zorder.layout.curve_values import curve_cuts, curve_values
 from dbt_zorder.layout.fetched import fetch
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, make_plan
 from tests.unit.layout.frames import mixed
@@ -26,9 +26,8 @@ def test_keys_are_those_of_spark(spark: SparkSession, curve: str, encoding: str,
     found = fetch(frame, keys, 1 << 26)
     assert found is not None
     wanted = [row[0] for row in add_curve(frame, complete, keys, "__k", 4).select("__k").collect()]
-    assert (
-        curve_values(complete, keys, [column.combine_chunks() for column in found.keys.columns]).to_pylist() == wanted
-    )
+    columns = [column.combine_chunks() for column in found.keys.columns]
+    assert curve_values(complete, curve_cuts(complete, keys), keys, columns).to_pylist() == wanted
 
 
 def test_of_nothing_but_null_there_are_no_boundaries(spark: SparkSession) -> None:
@@ -39,6 +38,5 @@ def test_of_nothing_but_null_there_are_no_boundaries(spark: SparkSession) -> Non
     found = fetch(frame, keys, 1 << 20)
     assert found is not None
     wanted = [row[0] for row in add_curve(frame, complete, keys, "__k", 4).select("__k").collect()]
-    assert (
-        curve_values(complete, keys, [column.combine_chunks() for column in found.keys.columns]).to_pylist() == wanted
-    )
+    columns = [column.combine_chunks() for column in found.keys.columns]
+    assert curve_values(complete, curve_cuts(complete, keys), keys, columns).to_pylist() == wanted

@@ -19,6 +19,19 @@ def table(database: str) -> TableName:
     return TableName(database, unique("t"))
 
 
+def published(spark: SparkSession, table: TableName, path: Path, columns: str) -> list[str]:
+    """Publish a version that is parted by all columns but ``a`` and ``b``, and return their names."""
+    frame = spark.sql(f"SELECT 1 AS a, {columns}")
+    parts = [name for name in frame.columns if name not in "ab"]
+    frame.write.partitionBy(*parts).parquet(str(path))
+    publish(spark, table, Definition(frame.schema, parts), str(path))
+    assert same_rows(spark.table(table.sql), frame)
+    info = describe(spark, table)
+    assert info is not None
+    assert list(info.partition_columns) == parts
+    return parts
+
+
 @pytest.mark.parametrize(
     ("first", "then"),
     [
@@ -47,14 +60,7 @@ def test_partitions_of_types_that_hive_does_not_know(
 ) -> None:
     """Spark leaves their columns out of the entry that it reads, and then Hive refuses to have it changed."""
     for version, columns in ((V1, first), (V2, then)):
-        frame = spark.sql(f"SELECT 1 AS a, {columns}")
-        parts = [name for name in frame.columns if name in "pq"]
-        frame.write.partitionBy(*parts).parquet(str(tmp_path / version))
-        publish(spark, table, Definition(frame.schema, parts), str(tmp_path / version))
-        assert same_rows(spark.table(table.sql), frame)
-        info = describe(spark, table)
-        assert info is not None
-        assert list(info.partition_columns) == parts
+        parts = published(spark, table, tmp_path / version, columns)
         assert spark.table(table.sql).where(f"{parts[-1]} IS NOT NULL").count() == 1
     tables = spark.sql(f"SHOW TABLES IN `{table.schema}` LIKE '{table.identifier}*'")
     assert [row.tableName for row in tables.collect()] == [table.identifier.lower()]
@@ -75,12 +81,5 @@ def test_names_in_upper_case_are_replaced_in_one_call(
 
     monkeypatch.setattr(swap, "replace_entry", noted)
     for version, columns in ((V1, parts), (V2, f"2 AS b, {parts}")):
-        frame = spark.sql(f"SELECT 1 AS a, {columns}")
-        names = [name for name in frame.columns if name not in "ab"]
-        frame.write.partitionBy(*names).parquet(str(tmp_path / version))
-        publish(spark, table, Definition(frame.schema, names), str(tmp_path / version))
-        assert same_rows(spark.table(table.sql), frame)
-        info = describe(spark, table)
-        assert info is not None
-        assert list(info.partition_columns) == names
+        published(spark, table, tmp_path / version, columns)
     assert replaced == [True]
