@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -12,17 +13,28 @@ from dbt_zorder.catalog import FORMAT_SUFFIX, TableInfo, TableName, describe, sc
 from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.carry import NOTHING, Carried
 from dbt_zorder.formats.history import version_of
+from dbt_zorder.formats.kept_types import as_kept
 from dbt_zorder.formats.lost import check_lost
-from dbt_zorder.formats.writer import check_session, create, forget_columns, table_properties
+from dbt_zorder.formats.own_files import FormatFiles, put_files, writer_for
+from dbt_zorder.formats.writer import (
+    check_session,
+    create,
+    files_of,
+    forget_columns,
+    has_whole_bounds,
+    table_properties,
+)
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.staging import staged
+from dbt_zorder.stats.footers import stats_of_files
 from dbt_zorder.stats.formats import format_stats
 from dbt_zorder.stats.store import sizes_of
 from dbt_zorder.table.build import BuildReport, warn_of_many, with_row_bytes
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.files import exists
+from dbt_zorder.table.holding import hold_rows
 from dbt_zorder.table.remove import drop_table
 from dbt_zorder.table.request import BuildRequest, check
 from dbt_zorder.table.summary import Summary, summarize_format
@@ -49,34 +61,49 @@ def build_format(
         LostRowsError: it was not when the commit replaced it.
     """
     check_session(spark, request)
+    df = as_kept(df, request)
     check(df, request)
     keys = keys_for(df, request.spec)
     clock = Clock()
     info = describe(spark, request.table)
     is_new = info is None or info.provider != request.file_format
     table_properties(df, request.table, request, [key.column for key in keys], is_new=is_new)
-    with staged(df) as held:
+    token = uuid.uuid4().hex
+
+    def target(to: TableName) -> FormatFiles | str:
+        return files_of(df, to, request, keys, is_new=is_new, token=token, kept=kept)
+
+    with staged(df) as held, contextlib.ExitStack() as until_written:
         with clock.phase("query"):
-            source = held.rows
+            files = writer_for(target(_name_of(request, info)))
+            holding = until_written.enter_context(hold_rows(held, request, keys, files))
         with clock.phase("sample"):
-            layout = plan_layout(source, measured(spark, request.spec, df, info, request))
-            warn_of_many(layout, request.table)
+            spec = measured(spark, request.spec, df, info, request)
+            spec = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
+            layout = plan_layout(holding.source, spec, holding.known)
+            holding.known = None  # the keys of all rows
+            if holding.rows is None:
+                warn_of_many(layout, request.table)
         with clock.phase("write"):
             if before is not None:
                 _check_version(spark, request, before)
-            clustered = apply_layout(source, layout)
-            token = uuid.uuid4().hex
-            _put(
-                spark,
-                request,
-                info,
-                lambda to: create(clustered, to, request, keys, is_new=is_new, token=token, kept=kept),
-            )
+
+            sizes: Mapping[str, int] | None = None
+
+            def write(to: TableName) -> None:
+                nonlocal sizes
+                sizes = put_files(spark, holding, layout, target(to))
+                if sizes is None:
+                    clustered = apply_layout(holding.source, layout)
+                    create(clustered, to, request, keys, is_new=is_new, token=token, kept=kept)
+
+            _put(spark, request, info, write)
+            until_written.close()
             if before is not None:
                 check_lost(spark, request.file_format, request.table, before, token)
             forget_columns(spark, request, df.schema)
     with clock.phase("stats"):
-        summary = summary_of(spark, request, keys, token)
+        summary = _told_by_footers(spark, request, keys, sizes) or summary_of(spark, request, keys, token)
     return BuildReport(version_of(spark, request.file_format, request.table), summary, clock.seconds, [])
 
 
@@ -102,6 +129,17 @@ def summary_of(spark: SparkSession, request: BuildRequest, keys: list[Key], toke
     """
     columns = [key.column for key in keys]
     return summarize_format(format_stats(spark, request.file_format, request.table, columns, token), keys)
+
+
+def _told_by_footers(
+    spark: SparkSession, request: BuildRequest, keys: list[Key], sizes: Mapping[str, int] | None
+) -> Summary | None:
+    """Return the same figures of files that this process has just written; None where the format is to tell them."""
+    columns = [key.column for key in keys]
+    if sizes is None or not has_whole_bounds(request, columns):
+        return None
+    stats = stats_of_files(spark, sizes, columns, "")
+    return None if stats is None else summarize_format(stats, keys)
 
 
 def measured(
@@ -135,13 +173,13 @@ def _put(
     spark: SparkSession, request: BuildRequest, info: TableInfo | None, write: Callable[[TableName], None]
 ) -> None:
     """Let a table be written, beside what has its name if that cannot be replaced by it."""
-    table = request.table
-    following = TableName(table.schema, table.identifier + FORMAT_SUFFIX)
-    if info is None or info.provider == request.file_format:
+    table, following = request.table, _following(request.table)
+    if _name_of(request, info) == table:
         if info is None and describe(spark, following) is not None:  # of a run that was killed between drop and rename
             spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         write(table)
         return
+    assert info is not None
     _check_place(spark, request, info)
     spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
     try:
@@ -152,6 +190,16 @@ def _put(
     if not drop_table(spark, table):
         spark.sql(f"DROP {info.keyword} IF EXISTS {table.sql}")
     spark.sql(f"ALTER TABLE {following.sql} RENAME TO {table.sql}")
+
+
+def _name_of(request: BuildRequest, info: TableInfo | None) -> TableName:
+    """Return under which name a table is written: its own, unless what has that cannot be replaced by it."""
+    is_free = info is None or info.provider == request.file_format
+    return request.table if is_free else _following(request.table)
+
+
+def _following(table: TableName) -> TableName:
+    return TableName(table.schema, table.identifier + FORMAT_SUFFIX)
 
 
 def _check_place(spark: SparkSession, request: BuildRequest, info: TableInfo) -> None:

@@ -9,34 +9,24 @@ from dataclasses import replace
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
-from pyspark.sql.types import (
-    ArrayType,
-    ByteType,
-    DataType,
-    IntegerType,
-    MapType,
-    ShortType,
-    StructField,
-    StructType,
-)
 
 from dbt_zorder.catalog import TableInfo
 from dbt_zorder.columns import case_sensitive, resolve
-from dbt_zorder.ddl import type_ddl
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.formats.build import build_format, measured
 from dbt_zorder.formats.carry import carried
 from dbt_zorder.formats.history import version_of
+from dbt_zorder.formats.kept_types import as_kept
 from dbt_zorder.formats.optimize import check_format, own_format, rewrite_format
+from dbt_zorder.formats.own_files import FormatFiles, put_files, writer_for
 from dbt_zorder.formats.standing import FormatStanding, behind_append, file_bytes, known_format, read_format
-from dbt_zorder.formats.writer import writer
+from dbt_zorder.formats.writer import added_files, writer
 from dbt_zorder.layout.descent import apply_layout
+from dbt_zorder.layout.fetched import count_of
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import plan_layout
-from dbt_zorder.layout.staging import Staged, staged
+from dbt_zorder.layout.plan import keys_for, plan_layout
+from dbt_zorder.layout.staging import staged
 from dbt_zorder.spark_message import in_one_line
-from dbt_zorder.sql import quote_name
 from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.batch import (
     Batch,
@@ -50,7 +40,8 @@ from dbt_zorder.table.batch import (
     table_of,
 )
 from dbt_zorder.table.clock import Clock
-from dbt_zorder.table.request import BuildRequest, check, check_names
+from dbt_zorder.table.holding import Holding, hold_rows
+from dbt_zorder.table.request import BuildRequest, check
 from dbt_zorder.table.schema_change import add_columns_sql, conform, keeps
 from dbt_zorder.table.tree import files_of_batch
 
@@ -77,13 +68,13 @@ def increment_format(
     """
     info = table_of(spark, request.table)
     if batch.overwrite and not request.spec.partition_by:
-        df = _as_kept(query(), request)
+        df = as_kept(query(), request)
         rows = conform(df, schemas(spark, df, request, batch)[1])
         return IncrementReport.of_build(build_format(spark, rows, request, kept=carried(spark, info, rows, request)))
     check_format(info, request)
     spark.sql(f"REFRESH TABLE {request.table.sql}")
     before = version_of(spark, request.file_format, request.table)
-    df = _as_kept(query(), request)
+    df = as_kept(query(), request)
     existing, schema = schemas(spark, df, request, batch)
     with naming_left_out(df, schema, request, batch):
         check_parts(spark, info, request, schema, batch)
@@ -97,21 +88,30 @@ def increment_format(
     if added:
         comments = {column.name.lower(): request.comment_of(column.name) for column in added}
         spark.sql(add_columns_sql(request.table.sql, added, comments))
-        df = _as_kept(query(), request)
+        df = as_kept(query(), request)
     rows = conform(df, schema)
     clock = Clock()
-    with staged(rows) as held:
+
+    def target() -> FormatFiles | str:
+        return added_files(spark, request, replaces=batch.overwrite)
+
+    with staged(rows) as held, contextlib.ExitStack() as until_written:
         with clock.phase("query"):
-            source = held.rows
+            keys = keys_for(rows, request.spec)
+            holding = until_written.enter_context(hold_rows(held, request, keys, writer_for(target())))
+            if holding.known is None and not batch.overwrite:
+                holding.known = held.count_kept()
         with clock.phase("sample"):
-            placed = _laid_out(spark, held, request, rows, info, batch)
+            placed = _laid_out(spark, holding, request, rows, info, batch)
         if placed is None:
             version = version_of(spark, request.file_format, request.table) if added else before
             return IncrementReport(AppendReport(0, 0, 0, 0, clock.seconds), None, None, version)
         standing, layout = placed
         with clock.phase("write"):
-            made = writer(apply_layout(source, layout), request.table, request)
-            made.overwritePartitions() if batch.overwrite else made.append()
+            if put_files(spark, holding, layout, target()) is None:
+                made = writer(apply_layout(holding.source, layout), request.table, request)
+                made.overwritePartitions() if batch.overwrite else made.append()
+            until_written.close()
             counted, after = _counted(request, standing, partial(_read_again, spark, request, standing, before, batch))
     return _after(spark, request, AppendReport(layout.rows, *counted, clock.seconds), batch, how, after)
 
@@ -156,56 +156,28 @@ def _explain_key(table: DataFrame, unique_key: Sequence[str], cause: Exception) 
             raise ColumnError(msg) from cause
 
 
-def _as_kept(df: DataFrame, request: BuildRequest) -> DataFrame:
-    """Return a query in the types that a format keeps: Iceberg has no whole numbers below 32 bits.
-
-    Raises:
-        ColumnError: two columns have one name.
-    """
-    check_names(df)
-    if request.file_format != "iceberg":
-        return df
-    columns = []
-    for column in df.schema.fields:
-        kept, name = _widened(column.dataType), quote_name(column.name)
-        cast = name if kept == column.dataType else f"CAST({name} AS {type_ddl(kept)})"
-        columns.append(f.expr(cast).alias(column.name))
-    return df.select(*columns)
-
-
-def _widened(kind: DataType) -> DataType:
-    if isinstance(kind, (ByteType, ShortType)):
-        return IntegerType()
-    if isinstance(kind, ArrayType):
-        return ArrayType(_widened(kind.elementType), kind.containsNull)
-    if isinstance(kind, MapType):
-        return MapType(_widened(kind.keyType), _widened(kind.valueType), kind.valueContainsNull)
-    if isinstance(kind, StructType):
-        fields = (StructField(one.name, _widened(one.dataType), one.nullable, one.metadata) for one in kind.fields)
-        return StructType(list(fields))
-    return kind
-
-
 def _laid_out(
-    spark: SparkSession, held: Staged, request: BuildRequest, rows: DataFrame, info: TableInfo, batch: Batch
+    spark: SparkSession, holding: Holding, request: BuildRequest, rows: DataFrame, info: TableInfo, batch: Batch
 ) -> tuple[FormatStanding, Layout] | None:
     """Return what there is and how a batch is laid out: by itself, in files of the size that the table's have.
 
     A batch that replaces partitions makes them as a build would. None if there is nothing to add.
     """
-    counted = None if batch.overwrite else held.count_kept()
-    if counted == 0:
+    known, holding.known = holding.known, None  # the keys of all rows
+    counted = count_of(known)
+    if counted == 0 and not batch.overwrite:
         return None
     standing = known_format(spark, request)
     spec, built = request.spec, standing.built
     if not batch.overwrite:
         files = None
         if spec.files is not None:
-            counted = held.rows.count() if counted is None else counted
+            counted = holding.source.count() if counted is None else counted
             files = files_of_batch(spec, built, standing.size[1], counted, partitioned=bool(spec.partition_by))
         size = file_bytes(spec, built, built.bytes)
         spec = replace(spec, files=files, file_size=spec.file_size if files is not None else size)
-    layout = plan_layout(held.rows, measured(spark, spec, rows, info, request, standing.files))
+    spec = measured(spark, spec, rows, info, request, standing.files)
+    layout = plan_layout(holding.source, spec if holding.rows is None else holding.rows.with_row_bytes(spec), known)
     return (standing, layout) if layout.rows or batch.overwrite else None
 
 

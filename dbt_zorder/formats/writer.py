@@ -14,6 +14,7 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn, all_columns, case_sensitive, leaf_names, resolve_all
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.formats.carry import NOTHING, Carried, set_properties
+from dbt_zorder.formats.own_files import FormatFiles, to_be_added_to, to_be_made
 from dbt_zorder.jvm import has_jvm
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.sql import quote_name, quote_string
@@ -124,6 +125,44 @@ def create(
     made.createOrReplace()
 
 
+def files_of(
+    df: DataFrame,
+    table: TableName,
+    request: BuildRequest,
+    keys: Sequence[Key],
+    *,
+    is_new: bool,
+    token: str = "",
+    kept: Carried = NOTHING,
+) -> FormatFiles | str:
+    """Return what takes files that this process writes in place of ``create``; or in a few words why only Spark can."""
+    if request.spec.partition_by:
+        return "it is parted"
+    if kept != NOTHING:
+        return "it keeps what others have made of it"
+    wanted = table_properties(df, table, request, [key.column for key in keys], is_new=is_new)
+    return to_be_made(df.sparkSession, request.file_format, table, df.schema, wanted, _told(request, token))
+
+
+def added_files(spark: SparkSession, request: BuildRequest, *, replaces: bool) -> FormatFiles | str:
+    """Return what takes files of a batch that this process writes; or in a few words why only Spark can write it.
+
+    Args:
+        spark: the session.
+        request: of the model.
+        replaces: the batch replaces partitions.
+    """
+    if request.spec.partition_by or replaces:
+        return "it is parted"
+    return to_be_added_to(spark, request.file_format, request.table, _told(request, ""))
+
+
+def _told(request: BuildRequest, token: str) -> dict[str, str]:
+    """Return what the model's options, and a commit that lays out all of a table, say besides how to write."""
+    found = options(request, whole=bool(token), token=token)
+    return {name: value for name, value in found.items() if name not in _OPTIONS[request.file_format]}
+
+
 def _parsed_again(name: str) -> str:
     """Return a column's name for ``partitionedBy``, which parses the name of what it was given as SQL once more.
 
@@ -231,6 +270,11 @@ def _iceberg_metrics(df: DataFrame, request: BuildRequest, keys: Sequence[Resolv
     for column in resolve_all(request.bloom, df.schema, sensitive=case_sensitive(df.sparkSession)):
         found[f"{_BY_COLUMN[1]}{column.name}"] = "true"
     return found
+
+
+def has_whole_bounds(request: BuildRequest, keys: Sequence[ResolvedColumn]) -> bool:
+    """Tell whether a table of Iceberg keeps bounds of the z-order columns as they are, as it does by default."""
+    return all(request.properties.get(f"{_BY_COLUMN[0]}{key.name}") in (None, "full") for key in keys)
 
 
 def _check_kept(missing: Sequence[ResolvedColumn], request: BuildRequest, given: str) -> None:

@@ -13,7 +13,7 @@ of one file is not of the exact kind, or another writer wrote it, the rows are r
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -53,11 +53,27 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
     None where footers do not tell them exactly, where this process cannot open the files, and where this session makes
     no DataFrame of an Arrow table (PySpark 3.5 over Spark Connect).
     """
-    types = [_arrow_type(column.data_type) for column in columns]
     # before files are listed for nothing
-    if None in types or not takes_arrow(spark) or not path.startswith(("/", "file:")):
+    if None in _arrow_types(columns) or not takes_arrow(spark) or not path.startswith(("/", "file:")):
         return None
     if has_jvm(spark) and on_disk(spark, path) is None:
+        return None
+    return stats_of_files(spark, data_files(spark, path), columns, version)
+
+
+def stats_of_files(
+    spark: SparkSession, sizes: Mapping[str, int], columns: Sequence[ResolvedColumn], version: str
+) -> LocalStats | None:
+    """Return the same of some files on this machine; None where footers do not tell it exactly.
+
+    Args:
+        spark: the session.
+        sizes: bytes of each file by its path, as Spark spells it.
+        columns: to return bounds of.
+        version: what the rows say of the table's version.
+    """
+    types = _arrow_types(columns)
+    if None in types:
         return None
     files = []
     floats = [number for number, kind in enumerate(types) if kind in _FLOATS]
@@ -65,7 +81,7 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
     try:
         schema: pq.ParquetSchema | None = None
         places: list[int] = []
-        for name, size in data_files(spark, path).items():
+        for name, size in sizes.items():
             footer = _open(name, size)
             if schema is None or not footer.schema.equals(schema):  # nearly always that of the file before
                 schema = footer.schema
@@ -93,6 +109,10 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
         }
     )
     return LocalStats(spark, rows, stats_schema({column.name: column.data_type for column in columns}))
+
+
+def _arrow_types(columns: Sequence[ResolvedColumn]) -> list[pa.DataType | None]:
+    return [_arrow_type(column.data_type) for column in columns]
 
 
 def _arrow_type(data_type: t.DataType) -> pa.DataType | None:

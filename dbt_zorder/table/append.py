@@ -27,7 +27,7 @@ from dbt_zorder.table.build import write_data
 from dbt_zorder.table.checks import check_base, location_of, verify
 from dbt_zorder.table.clock import Clock, tell
 from dbt_zorder.table.files import delete_path, list_files
-from dbt_zorder.table.holding import hold_rows
+from dbt_zorder.table.holding import as_spark_writes, hold_rows
 from dbt_zorder.table.listing import below_uri, check_same_files, list_data
 from dbt_zorder.table.place import place
 from dbt_zorder.table.request import BuildRequest, readable_partitions, stats_columns
@@ -100,7 +100,9 @@ def append(
             tree = standing.tree.layout if standing.tree is not None and not overwrite else None
             keys = keys_for(df, request.spec) if tree is None else tree.keys
         with clock.phase("query"):
-            holding = until_written.enter_context(hold_rows(query, request, keys, info.location))
+            holding = until_written.enter_context(
+                hold_rows(query, request, keys, as_spark_writes(spark, request, info.location))
+            )
             known = query.count_kept() if holding.known is None else holding.known
         with clock.phase("sample"):
             layout = None

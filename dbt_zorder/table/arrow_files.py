@@ -10,7 +10,7 @@ import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -35,8 +35,9 @@ from dbt_zorder.layout.sizing import arrow_codec, codec_of
 from dbt_zorder.stats.foreign import is_legacy
 from dbt_zorder.stats.local import told_by_spark
 from dbt_zorder.table.arrow_columns import Traits, bloom_filters
+from dbt_zorder.table.field_ids import numbered
 
-_CODECS: Mapping[str, tuple[int | None, str]] = {
+CODECS: Mapping[str, tuple[int | None, str]] = {
     "none": (None, ""),
     "uncompressed": (None, ""),
     "snappy": (None, ".snappy"),
@@ -65,11 +66,13 @@ class ArrowWriter:
     """How a table's files are written here.
 
     Attributes:
-        codec: a key of ``_CODECS``.
+        codec: a key of ``CODECS``.
         page_rows: rows of a page at most.
         told: what files say of themselves besides.
         threads: that write at a time.
         blooms: columns with a bloom filter.
+        numbers: of columns and of what is in them, by their path, where a format goes by those.
+        job: what tells these files from those of other writes.
     """
 
     codec: str
@@ -77,6 +80,8 @@ class ArrowWriter:
     told: Mapping[str, str]
     threads: int
     blooms: Collection[str] = ()
+    numbers: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    job: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def write(self, fetched: Fetched, files: Iterable[Rows], place: Place) -> None:
         """Write each list of rows to a file of its own, those of each partition in its folder.
@@ -86,7 +91,6 @@ class ArrowWriter:
         Raises:
             BuildError: the disk refused.
         """
-        job = str(uuid.uuid4())
         parts: list[tuple[str, int, Rows | None]] = []
         for rows in files:
             for folder, some in by_folder(fetched.folders, fetched.folder_of[rows], rows):
@@ -97,7 +101,7 @@ class ArrowWriter:
         def write(part: tuple[str, int, Rows | None]) -> None:
             folder, number, rows = part
             some = fetched.rows[:0] if rows is None else fetched.rows.take(pa.array(rows))
-            self.write_file(place, folder, number, job, some)
+            self.write_file(place, folder, number, some)
 
         with writing_to(place):
             self.make_folders(place, {folder for folder, _, _ in parts})
@@ -110,15 +114,15 @@ class ArrowWriter:
         for folder in {"", *folders}:
             os.makedirs(f"{place.path}/{folder}", exist_ok=True)
 
-    def write_file(self, place: Place, folder: str, number: int, job: str, rows: pa.Table) -> None:
+    def write_file(self, place: Place, folder: str, number: int, rows: pa.Table) -> None:
         """Write a file of some rows; arguments as of ``new_file``."""
         traits = self.traits_of(rows)
-        with self.new_file(place, folder, number, job, rows.schema, traits) as file:
+        with self.new_file(place, folder, number, rows.schema, traits) as file:
             file.write_table(rows, row_group_size=traits.group_rows)
 
     @contextlib.contextmanager
     def new_file(
-        self, place: Place, folder: str, number: int, job: str, schema: pa.Schema, traits: Traits
+        self, place: Place, folder: str, number: int, schema: pa.Schema, traits: Traits
     ) -> Iterator[pq.ParquetWriter]:
         """Make a file under the name that Spark would give it, for a block to write.
 
@@ -126,13 +130,12 @@ class ArrowWriter:
             place: of the table's files.
             folder: of the rows' partition, empty if there is none.
             number: that no other file in the folder has.
-            job: what else tells files of this write from others.
             schema: of its rows.
             traits: of its columns.
         """
-        _, ending = _CODECS[self.codec]
+        _, ending = CODECS[self.codec]
         # Spark's own two spellings
-        name = f"{folder}/part-{number:05d}-{job}.c000" if folder else f"part-{number:05d}-{job}-c000"
+        name = f"{folder}/part-{number:05d}-{self.job}.c000" if folder else f"part-{number:05d}-{self.job}-c000"
         file = f"{place.path}/{name}{ending}.parquet"
         with self._writer_to(file, schema, traits) as writer:
             yield writer
@@ -151,6 +154,12 @@ class ArrowWriter:
             raise BuildError(msg)
         return place
 
+    def files_in(self, place: Place) -> list[str]:
+        """Return the paths of what this write has put into a folder by now, in their order."""
+        with contextlib.suppress(FileNotFoundError):
+            return sorted(f"{place.path}/{name}" for name in os.listdir(place.path) if self.job in name)
+        return []
+
     def size_of(self, rows: pa.Table) -> int:
         """Return how large a file of some rows is."""
         sink, traits = io.BytesIO(), self.traits_of(rows)
@@ -165,10 +174,10 @@ class ArrowWriter:
 
     @contextlib.contextmanager
     def _writer_to(self, file: Any, schema: pa.Schema, traits: Traits) -> Iterator[pq.ParquetWriter]:
-        level, _ = _CODECS[self.codec]
+        level, _ = CODECS[self.codec]
         with pq.ParquetWriter(
             file,
-            schema,
+            numbered(schema, self.numbers),
             compression=arrow_codec(self.codec),
             compression_level=level,
             use_dictionary=traits.repeating,
@@ -225,14 +234,13 @@ def arrow_writer(
         path: of a folder that is there, the one that is written to or one beside it.
         blooms: names of columns with a bloom filter.
     """
-    if not _takes("max_rows_per_page"):
-        return f"PyArrow {pa.__version__} writes pages without end"
-    if blooms and not _takes("bloom_filter_options"):
-        return f"PyArrow {pa.__version__} writes no bloom filters"
+    missing = lacks(blooms)
+    if missing:
+        return missing
     given = {name.lower(): value for name, value in options.items()}
     codec = codec_of(spark, given.pop("compression", None))
     page_rows = given.pop(PAGE_ROWS_OPTION, None)
-    if codec not in _CODECS:
+    if codec not in CODECS:
         return f"the codec is {codec}"
     for name, wanted in _wanted_settings(schema).items():
         if spark.conf.get(name) != wanted:
@@ -250,9 +258,22 @@ def arrow_writer(
     if told:
         return f"of Spark's writer alone is {told[0]}"
     nullable = t.StructType([t.StructField(one.name, one.dataType, True, one.metadata) for one in schema.fields])
-    threads = min(spark.sparkContext.defaultParallelism, os.cpu_count() or 1)
     rows = page_rows_of(spark, parse_page_rows(page_rows or ""))
-    return ArrowWriter(codec, rows, told_by_spark(spark, nullable), max(1, threads), blooms)
+    return ArrowWriter(codec, rows, told_by_spark(spark, nullable), threads_of(spark), blooms)
+
+
+def lacks(blooms: Collection[str]) -> str:
+    """Return in a few words what this PyArrow cannot do, an empty string if it can write files as they should be."""
+    if not _takes("max_rows_per_page"):
+        return f"PyArrow {pa.__version__} writes pages without end"
+    if blooms and not _takes("bloom_filter_options"):
+        return f"PyArrow {pa.__version__} writes no bloom filters"
+    return ""
+
+
+def threads_of(spark: SparkSession) -> int:
+    """Return how many threads write at a time: as many as Spark has tasks, and there are processors."""
+    return max(1, min(spark.sparkContext.defaultParallelism, os.cpu_count() or 1))
 
 
 def are_old(spark: SparkSession, rows: pa.Table) -> bool:

@@ -30,7 +30,7 @@ from dbt_zorder.table.checks import beside_vacuum, check_base, check_served, che
 from dbt_zorder.table.clock import Clock, tell
 from dbt_zorder.table.collect import collect_old, delete_unserved
 from dbt_zorder.table.files import delete_empty, delete_path, has_client
-from dbt_zorder.table.holding import Holding, hold_rows
+from dbt_zorder.table.holding import Holding, as_spark_writes, hold_rows
 from dbt_zorder.table.listing import watch
 from dbt_zorder.table.partitions import let_folders_tell
 from dbt_zorder.table.pilot import sized_layout
@@ -112,7 +112,9 @@ def build(
             spec = request.spec
             with clock.phase("query"):
                 write_marker(spark, path, _marker(spark, request, definition, root, version, base))
-                holding = until_written.enter_context(hold_rows(query, request, keys_for(df, spec), path))
+                holding = until_written.enter_context(
+                    hold_rows(query, request, keys_for(df, spec), as_spark_writes(spark, request, path))
+                )
             with clock.phase("sample"):
                 source = holding.source
                 if base is not None and version_of(base.location):

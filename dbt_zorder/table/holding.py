@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from dbt_zorder.arrow_pool import choose_arrow_pool
@@ -29,6 +30,9 @@ _LOG = logging.getLogger("dbt_zorder")
 
 _ROOM = Room()
 
+WriterFor: TypeAlias = Callable[[StructType, Collection[str]], "ArrowWriter | str"]
+"""Of the columns in files, and the names of those with a bloom filter: what writes them, or why only Spark can."""
+
 
 @dataclass
 class Holding:
@@ -45,8 +49,19 @@ class Holding:
     known: FetchedKeys | int | None = None
 
 
+def as_spark_writes(spark: SparkSession, request: BuildRequest, path: str) -> WriterFor:
+    """Return what writes the files of a Parquet table.
+
+    Args:
+        spark: the session.
+        request: of the table.
+        path: of the folder, or one beside it.
+    """
+    return lambda columns, blooms: arrow_writer(spark, columns, request.options, path, blooms)
+
+
 @contextlib.contextmanager
-def hold_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], path: str) -> Iterator[Holding]:
+def hold_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], files: WriterFor) -> Iterator[Holding]:
     """Hold the rows of a query while the block runs, if they can be placed and written from here.
 
     Few are fetched; more are copied to this machine's disk, if all of Spark runs on it. Waits until what other threads
@@ -56,10 +71,10 @@ def hold_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], path: 
         staged: the query.
         request: what is made of it.
         keys: what rows are placed by.
-        path: of the folder, or one beside it.
+        files: how they are to be.
     """
     parts = partition_columns(staged.query.sparkSession, staged.query.schema, request)
-    writer = _writer(staged.query, request, keys, parts, path)
+    writer = _writer(staged.query, request, keys, parts, files)
     if isinstance(writer, str):
         _LOG.debug("%s is laid out and written by Spark: %s", request.table, writer)
         yield Holding(staged.rows)
@@ -154,7 +169,7 @@ def _writer(
     request: BuildRequest,
     keys: Sequence[Key],
     parts: Sequence[ResolvedColumn],
-    path: str,
+    files: WriterFor,
 ) -> ArrowWriter | str:
     """Return what writes the files; or in a few words why Spark is to."""
     if not request.in_memory:
@@ -166,4 +181,4 @@ def _writer(
     names = {part.name for part in parts}
     data = StructType([field for field in df.schema.fields if field.name not in names])
     blooms = [column.name for column in bloom_columns(df, request)]
-    return arrow_writer(df.sparkSession, data, request.options, path, blooms)
+    return files(data, blooms)

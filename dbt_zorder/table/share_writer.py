@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import uuid
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,7 +35,6 @@ class ShareWriter:
         folders: names of the partitions' folders.
         most_bytes: that rows may take here.
         threads: that there are for one file: Arrow itself writes by one.
-        job: what tells these files from those of other writes.
     """
 
     writer: ArrowWriter
@@ -47,7 +45,6 @@ class ShareWriter:
     folders: Sequence[str]
     most_bytes: int
     threads: int = 1
-    job: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def weighed(self, files: Iterable[ShareFile]) -> Iterator[tuple[ShareFile, float]]:
         """Give files with the bytes that writing each takes in memory."""
@@ -58,7 +55,7 @@ class ShareWriter:
         """Write a file, or one in each folder that it has rows of."""
         if len(file.groups) == 1:
             for folder, rows in self._by_folder(file.groups[0], self.threads):
-                self.writer.write_file(self.place, folder, file.number, self.job, rows)
+                self.writer.write_file(self.place, folder, file.number, rows)
             return
         opened: dict[str, pq.ParquetWriter] = {}
         with contextlib.closing(self._groups(file)) as groups, contextlib.ExitStack() as until_written:
@@ -66,7 +63,7 @@ class ShareWriter:
                 for folder, rows in group:
                     if folder not in opened:
                         traits = self._traits_of(rows, file)
-                        new = self.writer.new_file(self.place, folder, file.number, self.job, rows.schema, traits)
+                        new = self.writer.new_file(self.place, folder, file.number, rows.schema, traits)
                         opened[folder] = until_written.enter_context(new)
                     opened[folder].write_table(rows, row_group_size=rows.num_rows)
 

@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,11 +18,14 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import BuildError, LostRowsError
 from dbt_zorder.formats import build, optimize, writer
 from dbt_zorder.formats.build import build_format
+from dbt_zorder.formats.iceberg_files import IcebergFiles
 from dbt_zorder.formats.incremental import increment_format
 from dbt_zorder.formats.optimize import rewrite_format
 from dbt_zorder.table.batch import Batch
+from tests.conftest import FORMATS_HERE
 from tests.formats.tables import request, rows
 from tests.support import same_rows, unique
+from tests.unit.table.test_arrow_files import needs_page_limit
 
 
 @pytest.mark.parametrize("moment", ["while the sample is drawn", "just before the commit"])
@@ -59,7 +63,7 @@ def test_rows_that_come_in_during_a_new_layout_are_kept(
 def test_rows_that_come_in_while_a_column_is_dropped_are_not_lost_without_a_word(
     spark: SparkSession, table: TableName, file_format: str, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = request(table, file_format, files=2)
+    wanted = replace(request(table, file_format, files=2), in_memory=0)  # written by Spark
     build_format(spark, rows(spark, 0, 100), wanted)
     whole = writer.create
 
@@ -104,13 +108,42 @@ def test_rows_that_come_in_while_a_column_is_dropped_are_not_lost_without_a_word
         return
     # what came in before the query began to read may have been read
     assert spark.table(table.sql).count() in ((120, 130) if moment.startswith("before") else (120,))
-    if file := re.search(r"of (\S+\.metadata\.json)", str(raised.value)):
+    assert spark.sql(f"{where_lost(spark, table, str(raised.value))} WHERE id >= 500").count() == 10
+
+
+@needs_page_limit
+@pytest.mark.skipif(FORMATS_HERE[:1] != ["iceberg"], reason="only Iceberg takes files of this process")
+@pytest.mark.parametrize("step", ["described", "commit"])
+def test_so_it_is_where_this_process_writes(
+    spark: SparkSession, table: TableName, file_format: str, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format, files=2)
+    build_format(spark, rows(spark, 0, 100), wanted)
+    original = getattr(IcebergFiles, step)
+
+    def interrupted(*args: Any) -> Any:
+        added = rows(spark, 500, 510)
+        added.select(spark.table(table.sql).columns).writeTo(table.sql).append()
+        return original(*args)
+
+    monkeypatch.setattr(IcebergFiles, step, interrupted)
+    batch = Batch(on_schema_change="sync_all_columns")
+    with pytest.raises(LostRowsError) as raised:
+        increment_format(spark, partial(rows(spark, 100, 120).drop, "st"), wanted, batch, "never")
+    assert spark.table(table.sql).count() == 120
+    assert spark.sql(f"{where_lost(spark, table, str(raised.value))} WHERE id >= 500").count() == 10
+    # a batch that is added stands beside what others have added
+    increment_format(spark, partial(rows(spark, 120, 130).drop, "st"), wanted, Batch(), "never")
+    assert spark.table(table.sql).count() == 140
+
+
+def where_lost(spark: SparkSession, table: TableName, message: str) -> str:
+    """Return a query of the rows that a message says are to be found."""
+    if file := re.search(r"of (\S+\.metadata\.json)", message):
         saved = TableName(table.schema, unique("saved"))
         arguments = f"table => '{saved}', metadata_file => '{file[1]}'"
         spark.sql(f"CALL spark_catalog.system.register_table({arguments})").collect()
-        text = f"SELECT * FROM {saved.sql}"
-    else:
-        version = re.search(r"VERSION AS OF \d+", str(raised.value))
-        assert version is not None
-        text = f"SELECT * FROM {table.sql} {version[0]}"
-    assert spark.sql(f"{text} WHERE id >= 500").count() == 10
+        return f"SELECT * FROM {saved.sql}"
+    version = re.search(r"VERSION AS OF \d+", message)
+    assert version is not None
+    return f"SELECT * FROM {table.sql} {version[0]}"

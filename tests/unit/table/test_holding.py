@@ -19,7 +19,7 @@ from dbt_zorder.table.append import append
 from dbt_zorder.table.build import build
 from dbt_zorder.table.copied_rows import CopiedRows
 from dbt_zorder.table.held_rows import HeldRows
-from dbt_zorder.table.holding import Holding, hold_rows
+from dbt_zorder.table.holding import Holding, as_spark_writes, hold_rows
 from dbt_zorder.table.request import BuildRequest
 from tests.support import same_rows, settings, unique
 from tests.unit.table.test_arrow_columns import needs_bloom_filters
@@ -34,7 +34,10 @@ def held(spark: SparkSession, query: str, path: Path, **more: Any) -> Holding:
     df = spark.sql(query)
     spec = LayoutSpec(**{"by": ["a", "s"], **more.pop("spec", {})})
     request = BuildRequest(TableName("default", "any"), spec, **more)
-    with staged(df) as rows, hold_rows(rows, request, keys_for(df, spec), str(path)) as found:
+    with (
+        staged(df) as rows,
+        hold_rows(rows, request, keys_for(df, spec), as_spark_writes(df.sparkSession, request, str(path))) as found,
+    ):
         return found
 
 

@@ -1,0 +1,278 @@
+"""Files that this process writes for an Iceberg table, and the commit by which the table gets them.
+
+Iceberg's Java library is what its own Spark writer calls, too: a table is staged by the catalog, as for CREATE OR
+REPLACE TABLE AS SELECT, its files are appended, and one commit makes both known.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import types as t
+
+from dbt_zorder.catalog import TableName
+from dbt_zorder.disk import on_disk
+from dbt_zorder.formats.iceberg_metrics import FileMetrics
+from dbt_zorder.jvm import class_named, items, jvm_of
+from dbt_zorder.layout.pages import parse_page_rows
+from dbt_zorder.stats.iceberg_manifests import iceberg_table
+from dbt_zorder.stats.local import VERSION_KEY, told_by_spark
+from dbt_zorder.table.arrow_files import CODECS, ArrowWriter, lacks, threads_of
+
+_CATALOG = "spark_catalog"
+_PAGE = "20000"
+"""Rows of a page at most by Iceberg's default."""
+_SUMMARY = "snapshot-property."
+"""Prefix of writer options that are entries of the snapshot's summary."""
+_SESSION = (
+    "spark.wap.id",
+    "spark.wap.branch",
+    "spark.sql.iceberg.compression-codec",
+    "spark.sql.iceberg.compression-level",
+    "spark.sql.iceberg.compression-strategy",
+)
+"""Settings of a session that change what Iceberg's writer does, or where its commits go."""
+_CODEC, _PAGE_ROWS = "write.parquet.compression-codec", "write.parquet.page-row-limit"
+_BLOOM = "write.parquet.bloom-filter-enabled.column."
+_HEEDED = (
+    "write.format.default",
+    _CODEC,
+    _PAGE_ROWS,
+    _BLOOM,
+    # of the metadata, which Iceberg's library itself makes
+    "write.metadata.",
+    "write.manifest",
+    "write.summary.",
+    # of statements that delete, update and merge
+    "write.delete.",
+    "write.update.",
+    "write.merge.",
+    # which our writes switch off
+    "write.distribution-mode",
+    "write.target-file-size-bytes",
+)
+"""Properties, or what they begin with, under which files are as Iceberg's own writer would make them."""
+_TYPES = {
+    "boolean": "boolean",
+    "int": "int",
+    "bigint": "long",
+    "float": "float",
+    "double": "double",
+    "date": "date",
+    "string": "string",
+    "binary": "binary",
+    "timestamp": "timestamptz",
+    "timestamp_ntz": "timestamp",
+}
+"""By Spark's name of a type, what Iceberg keeps it as."""
+
+
+@dataclass(frozen=True)
+class IcebergFiles:
+    """An Iceberg table that is to get files.
+
+    Attributes:
+        spark: the session.
+        name: of the table.
+        table: of Iceberg's library, as it will be.
+        summary: what its snapshot is to say.
+        finish: makes the table itself known, where it is created or replaced; None where files are added.
+    """
+
+    spark: SparkSession
+    name: TableName
+    table: Any
+    summary: Mapping[str, str]
+    finish: Callable[[], None] | None = None
+
+    @property
+    def folder(self) -> str:
+        """Where its files go."""
+        return str(self.table.locationProvider().newDataLocation("any")).rpartition("/")[0]
+
+    def writer(self, columns: t.StructType, blooms: Collection[str]) -> ArrowWriter | str:
+        """Return what writes its files as Iceberg would write them; or in a few words why only Iceberg can.
+
+        Args:
+            columns: of the files.
+            blooms: names of columns with a bloom filter.
+        """
+        missing = lacks(blooms)
+        if missing:
+            return missing
+        for name in _SESSION:
+            if self.spark.conf.get(name, None) is not None:
+                return f"{name} is set"
+        if not self.table.spec().isUnpartitioned():
+            return "it is parted"
+        if on_disk(self.spark, self.folder) is None:
+            return "it lies elsewhere than on this machine"
+        properties = self.table.properties()
+        given = {str(name): str(properties.get(name)) for name in items(properties.keySet())}
+        unheeded = sorted(
+            name for name in given if name.startswith(("write.", "encryption.")) and not name.startswith(_HEEDED)
+        )
+        if unheeded:
+            return f"{unheeded[0]} is for Iceberg's own writer"
+        codec = given.get(_CODEC, "zstd").lower()
+        if codec not in CODECS or given.get("write.format.default", "parquet").lower() != "parquet":
+            return f"its files are {given.get('write.format.default', 'parquet')}, compressed by {codec}"
+        filtered = {name.removeprefix(_BLOOM) for name in given if name.startswith(_BLOOM)}
+        if filtered != {*blooms} or any(given[_BLOOM + name].lower() != "true" for name in filtered):
+            return "it has bloom filters of its own"
+        page_rows = parse_page_rows(given.get(_PAGE_ROWS, _PAGE))
+        schema = str(class_named(jvm_of(self.spark), "org.apache.iceberg.SchemaParser").toJson(self.table.schema()))
+        numbers = _numbers(json.loads(schema), columns)
+        if numbers is None or page_rows is None:
+            return "its columns are not the query's"
+        told = {"iceberg.schema": schema, VERSION_KEY: told_by_spark(self.spark, columns)[VERSION_KEY]}
+        return ArrowWriter(codec, page_rows, told, threads_of(self.spark), tuple(blooms), numbers)
+
+    def described(self, paths: Sequence[str], rows: int) -> list[Any]:
+        """Return files as the table takes them.
+
+        Args:
+            paths: of them, in ``folder``.
+            rows: that they have together.
+
+        Raises:
+            BuildError: they have more or fewer.
+        """
+        return list(FileMetrics(self.spark, self.table).data_files(paths, rows))
+
+    def commit(self, files: Sequence[Any]) -> None:
+        """Let the table have files, as ``described`` gives them.
+
+        Raises:
+            Exception: Iceberg refused.
+        """
+        if self.finish is None:
+            update = self.table.newAppend()
+            add = update.appendFile
+        else:  # as Spark's own REPLACE TABLE AS SELECT does
+            everything = class_named(jvm_of(self.spark), "org.apache.iceberg.expressions.Expressions").alwaysTrue()
+            update = self.table.newOverwrite().overwriteByRowFilter(everything)
+            add = update.addFile
+        for file in files:
+            add(file)
+        for name, value in {"spark.app.id": self.spark.sparkContext.applicationId, **self.summary}.items():
+            update.set(name, value)
+        update.commit()
+        if self.finish is not None:
+            self.finish()
+
+    def is_refused(self, exc: BaseException) -> bool:
+        """Tell whether an error of ``commit`` means for sure that the table has none of the files.
+
+        Iceberg's own writer goes by the same mark: any other error may have come once the commit was there.
+        """
+        error = getattr(exc, "java_exception", None)
+        jvm: Any = jvm_of(self.spark)
+        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        mark = jvm.java.lang.Class.forName("org.apache.iceberg.exceptions.CleanableFailure", False, loader)
+        return error is not None and bool(mark.isInstance(error))
+
+
+def staged_files(
+    spark: SparkSession, table: TableName, schema: t.StructType, properties: Mapping[str, str], told: Mapping[str, str]
+) -> IcebergFiles | str:
+    """Return a table that is to be created, or replaced, as it will be; or in a few words why only Spark can do that.
+
+    Args:
+        spark: the session.
+        table: its name.
+        schema: of its rows; all of it may be NULL.
+        properties: of the table, its ``location`` among them where it is given one.
+        told: options of the writer.
+    """
+    summary = _summary(told)
+    if summary is None:
+        return "there are options for Iceberg's own writer"
+    jvm: Any = jvm_of(spark)
+    session: Any = spark._jsparkSession
+    catalog = session.sessionState().catalogManager().catalog(_CATALOG)
+    if not catalog.useNullableQuerySchema():
+        return "its catalog keeps NOT NULL"
+    context: Any = spark.sparkContext
+    new_array = context._gateway.new_array
+    namespace = new_array(jvm.java.lang.String, 1)
+    namespace[0] = table.schema
+    identifier = class_named(jvm, "org.apache.spark.sql.connector.catalog.Identifier").of(namespace, table.identifier)
+    columns = class_named(jvm, "org.apache.spark.sql.types.DataType").fromJson(schema.json()).asNullable()
+    given = class_named(jvm, "java.util.HashMap")()
+    owner = class_named(jvm, "org.apache.spark.util.Utils").getCurrentUserName()
+    for key, value in {"provider": "iceberg", "owner": str(owner), **properties}.items():
+        given.put(key, value)
+    unparted = new_array(class_named(jvm, "org.apache.spark.sql.connector.expressions.Transform"), 0)
+    found = catalog.stageCreateOrReplace(identifier, columns, unparted, given)
+
+    return IcebergFiles(spark, table, found.table(), summary, found.commitStagedChanges)
+
+
+def standing_files(spark: SparkSession, table: TableName, told: Mapping[str, str]) -> IcebergFiles | str:
+    """Return a table that is there, to which files are to be added; or in a few words why only Spark can do that.
+
+    Args:
+        spark: the session.
+        table: its name.
+        told: options of the writer.
+    """
+    summary = _summary(told)
+    if summary is None:
+        return "there are options for Iceberg's own writer"
+    return IcebergFiles(spark, table, iceberg_table(spark, table), summary)
+
+
+def _summary(told: Mapping[str, str]) -> dict[str, str] | None:
+    """Return what options say that a snapshot is to tell, None if they say anything else."""
+    if any(not name.startswith(_SUMMARY) for name in told):
+        return None
+    return {name.removeprefix(_SUMMARY): value for name, value in told.items()}
+
+
+def _numbers(kept: Mapping[str, Any], columns: t.StructType) -> dict[tuple[str, ...], int] | None:
+    """Return the number of each column, and of what is in it, by its path; None if the table keeps another type.
+
+    Args:
+        kept: a struct as Iceberg's specification has it in JSON ("Appendix C").
+        columns: of the files.
+    """
+    found: dict[tuple[str, ...], int] = {}
+    return found if _take_struct(kept, columns, (), found) else None
+
+
+def _take_struct(
+    kept: Mapping[str, Any], columns: t.StructType, above: tuple[str, ...], found: dict[tuple[str, ...], int]
+) -> bool:
+    fields = {one["name"]: one for one in kept["fields"]}
+    for column in columns.fields:
+        field = fields.get(column.name)
+        if field is None or field["required"]:
+            return False
+        found[(*above, column.name)] = field["id"]
+        if not _take(field["type"], column.dataType, (*above, column.name), found):
+            return False
+    return True
+
+
+def _take(kept: Any, given: t.DataType, path: tuple[str, ...], found: dict[tuple[str, ...], int]) -> bool:
+    """Note the numbers of what is in a column; tell whether the table keeps it as the type that it is of."""
+    if isinstance(kept, str):
+        if isinstance(given, t.DecimalType):
+            return kept == f"decimal({given.precision}, {given.scale})"
+        return kept == _TYPES.get(given.simpleString())
+    if kept["type"] == "struct" and isinstance(given, t.StructType):
+        return _take_struct(kept, given, path, found)
+    if kept["type"] == "list" and isinstance(given, t.ArrayType) and not kept["element-required"]:
+        inner = (*path, "element")
+        found[inner] = kept["element-id"]
+        return _take(kept["element"], given.elementType, inner, found)
+    if kept["type"] == "map" and isinstance(given, t.MapType) and not kept["value-required"]:
+        found[(*path, "key")], found[(*path, "value")] = kept["key-id"], kept["value-id"]
+        key = _take(kept["key"], given.keyType, (*path, "key"), found)
+        return key and _take(kept["value"], given.valueType, (*path, "value"), found)
+    return False

@@ -1,0 +1,330 @@
+"""Files that this process writes for a table of a format: what is in them, and when the format writes its own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.catalog import TableName, describe, properties
+from dbt_zorder.errors import BuildError
+from dbt_zorder.formats.build import build_format
+from dbt_zorder.formats.incremental import increment_format
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.table.arrow_files import ArrowWriter
+from dbt_zorder.table.batch import Batch
+from dbt_zorder.table.request import BuildRequest
+from tests.conftest import FORMATS_HERE
+from tests.formats.tables import request, rows
+from tests.support import same_rows, settings
+from tests.unit.table.test_arrow_columns import needs_bloom_filters
+from tests.unit.table.test_arrow_files import needs_page_limit
+from tests.unit.table.test_copied_rows import write_in_parts
+
+pytestmark = [
+    needs_page_limit,
+    pytest.mark.skipif(FORMATS_HERE[:1] != ["iceberg"], reason="only Iceberg takes files of this process"),
+]
+
+HERE, BY_SPARK = "written here", "by Spark"
+NAN = "CASE WHEN id % 10 = 0 THEN double('NaN') WHEN id % 7 = 0 THEN NULL ELSE id * 1.5 END"
+ALL = [
+    "id",
+    "CAST(id % 100 AS TINYINT) AS tiny",
+    "CAST(pmod(hash(id), 5000) AS SMALLINT) AS a",
+    "CAST(id AS INT) AS i",
+    "concat('k', pmod(hash(id, 7), 5000)) AS s",
+    f"{NAN} AS x",
+    "CAST(id / 3 AS FLOAT) AS y",
+    "CAST(IF(id % 2 = 0, -0.0D, 0.0D) AS FLOAT) AS zero",
+    "CAST(NULL AS DOUBLE) AS nothing",
+    "CAST(id AS TIMESTAMP) AS t",
+    "CAST(CAST(id AS TIMESTAMP) AS TIMESTAMP_NTZ) AS n",
+    "array(id, NULL) AS ar",
+    "map('a', id) AS m",
+    f"named_struct('q', {NAN}, 'Upper', array(named_struct('z', CAST(id AS TINYINT)))) AS st",
+    "CAST(id AS DECIMAL(7, 2)) AS d7",
+    "CAST(id AS DECIMAL(12, 2)) AS d12",
+    "CAST(id AS DECIMAL(30, 2)) AS d30",
+    "date'1500-01-01' + CAST(id % 1000 AS INT) AS dt",
+    "id % 2 = 0 AS b",
+    "encode(CAST(id AS STRING), 'utf-8') AS bi",
+    "repeat(s, 200) AS `long text`",
+]
+
+
+def all_types(spark: SparkSession, count: int = 4000) -> DataFrame:
+    return spark.range(count).selectExpr(*(one for one in ALL))
+
+
+def same(found: DataFrame, expected: DataFrame) -> bool:
+    """Compare rows, of which one column is a map."""
+    told = [df.withColumn("m", f.expr("array_sort(map_entries(m))")) for df in (found, expected)]
+    return same_rows(*told)
+
+
+@pytest.fixture
+def way(caplog: pytest.LogCaptureFixture) -> Any:
+    """Who wrote the files of a table by its last build."""
+    caplog.set_level(logging.DEBUG, "dbt_zorder")
+
+    def told(table: TableName) -> str:
+        text = caplog.text
+        caplog.clear()
+        here = f"{table} is laid out and written here" in text and "by Spark after all" not in text
+        return HERE if here else BY_SPARK
+
+    return told
+
+
+def files_of(spark: SparkSession, table: TableName) -> list[Path]:
+    found = spark.table(f"{table.sql}.files").select("file_path").orderBy("file_path").collect()
+    return [Path(urlsplit(row[0]).path) for row in found]
+
+
+def on_disk(spark: SparkSession, table: TableName) -> set[Path]:
+    info = describe(spark, table)
+    assert info is not None
+    return set(Path(urlsplit(info.location).path).rglob("*.parquet"))
+
+
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_a_table_is_what_spark_would_have_made_of_it(
+    spark: SparkSession, table: TableName, file_format: str, way: Any, version: str
+) -> None:
+    df = all_types(spark)
+    wanted = request(table, file_format, files=1, properties={"format-version": version, "mine": "1"})
+    told = {}
+    for in_memory, who in ((1 << 28, HERE), (0, BY_SPARK)):
+        report = build_format(spark, df, replace(wanted, in_memory=in_memory, comment="a comment"))
+        assert way(table) == who
+        assert same(spark.table(table.sql), df)
+        metrics = spark.table(f"{table.sql}.files").selectExpr(
+            "record_count", "content", "file_format", "spec_id", "sort_order_id", "readable_metrics.*"
+        )
+        (row,) = metrics.collect()
+        measured = row.asDict(recursive=True)
+        for column in measured.values():
+            if isinstance(column, dict):
+                del column["column_size"]
+        (snapshot,) = spark.table(f"{table.sql}.snapshots").orderBy("committed_at").tail(1)
+        summary = {name: value for name, value in snapshot["summary"].items() if "size" not in name}
+        assert len(summary.pop("dbt_zorder.token")) == 32
+        told[who] = (
+            spark.table(table.sql).schema,
+            {name: told for name, told in properties(spark, table).items() if name != "current-snapshot-id"},
+            measured,
+            {**summary, "operation": snapshot["operation"]},
+            replace(report.summary, bytes=0),
+        )
+    for here, by_spark in zip(told[HERE], told[BY_SPARK], strict=True):
+        assert here == by_spark
+
+
+def test_what_a_query_asks_of_floats_and_of_what_is_nested(
+    spark: SparkSession, table: TableName, file_format: str, way: Any
+) -> None:
+    df = all_types(spark)
+    build_format(spark, df, request(table, file_format, by=("x", "s")))
+    assert way(table) == HERE
+    for where in (
+        "isnan(x)",
+        "x IS NULL",
+        "x = 1.5",
+        "zero = 0",
+        "st.q < 3",
+        "nothing IS NULL",
+        "d30 = 7",
+        "m['a'] = 5",
+    ):
+        found = spark.table(table.sql).where(where)
+        assert same(found, df.where(where)), where
+        assert found.count() > 0
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_columns_are_found_by_their_numbers(
+    spark: SparkSession, table: TableName, file_format: str, way: Any, copied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if copied:
+        monkeypatch.setattr("dbt_zorder.table.holding.SMALL_BYTES", -1)
+    df, wanted = rows(spark, 0, 2000), request(table, file_format, files=4)
+    build_format(spark, df, wanted)
+    assert way(table) == HERE
+    spark.sql(f"ALTER TABLE {table.sql} RENAME COLUMN a TO renamed")
+    spark.sql(f"ALTER TABLE {table.sql} ALTER COLUMN p FIRST")
+    spark.sql(f"ALTER TABLE {table.sql} DROP COLUMN st")
+    spark.sql(f"ALTER TABLE {table.sql} ADD COLUMN st STRUCT<y: STRING, x: BIGINT>")
+    batch = rows(spark, 2000, 2300).selectExpr("id", "s", "p", "a AS renamed", "named_struct('y', 'w', 'x', id) AS st")
+    by_now = replace(wanted, spec=replace(wanted.spec, by=("renamed", "s")))
+    report = increment_format(spark, lambda: batch, by_now, Batch(), "never")
+    assert way(table) == HERE
+    assert report.appended is not None
+    assert report.appended.rows == 300
+    old = df.selectExpr("id", "s", "p", "a AS renamed", "CAST(NULL AS STRUCT<y: STRING, x: BIGINT>) AS st")
+    assert same_rows(spark.table(table.sql).select(*batch.columns), old.unionByName(batch))
+    # a new table by the same name has numbers of its own, and what was before is still read by the old ones
+    build_format(spark, df, wanted)
+    assert same_rows(spark.table(table.sql), df)
+    (first,) = spark.table(f"{table.sql}.history").orderBy("made_current_at").take(1)
+    assert same_rows(spark.sql(f"SELECT * FROM {table.sql} VERSION AS OF {first['snapshot_id']}"), df)
+
+
+def test_files_are_as_the_table_asks(spark: SparkSession, table: TableName, file_format: str, way: Any) -> None:
+    asked = {"write.parquet.compression-codec": "snappy", "write.parquet.page-row-limit": "300"}
+    build_format(spark, rows(spark, 0, 3000), request(table, file_format, files=2, properties=asked))
+    assert way(table) == HERE
+    for file in files_of(spark, table):
+        footer = pq.read_metadata(file)
+        assert footer.row_group(0).column(0).compression == "SNAPPY"
+        assert b"iceberg.schema" in footer.metadata
+
+
+@needs_bloom_filters
+def test_bloom_filters_are_there(spark: SparkSession, table: TableName, file_format: str, way: Any) -> None:
+    wanted = replace(request(table, file_format, files=1), bloom=["id"])
+    build_format(spark, rows(spark, 0, 3000), wanted)
+    assert way(table) == HERE
+    (file,) = files_of(spark, table)
+    with_filter = file.stat().st_size
+    assert spark.table(table.sql).where("id = 77").count() == 1
+    assert spark.table(table.sql).where("id = 3077").count() == 0
+    increment_format(spark, partial(rows, spark, 3000, 3100), wanted, Batch(), "never")
+    assert way(table) == HERE
+    without = TableName(table.schema, f"{table.identifier}_without")
+    build_format(spark, rows(spark, 0, 3000), replace(wanted, table=without, bloom=[]))
+    (file,) = files_of(spark, without)
+    assert file.stat().st_size < with_filter - 2000
+
+
+def test_a_file_may_have_many_row_groups(
+    spark: SparkSession, table: TableName, file_format: str, way: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_in_parts(monkeypatch, 40_000)
+    monkeypatch.setattr("dbt_zorder.table.holding.SMALL_BYTES", -1)
+    df = all_types(spark, 3000)
+    build_format(spark, df, request(table, file_format, files=1))
+    assert way(table) == HERE
+    assert same(spark.table(table.sql), df)
+    (row,) = spark.table(f"{table.sql}.files").collect()
+    footer = pq.read_metadata(files_of(spark, table)[0])
+    assert footer.num_row_groups == len(row["split_offsets"]) > 5
+    assert row["split_offsets"] == sorted(row["split_offsets"])
+    assert row["split_offsets"][0] == 4
+
+
+@pytest.mark.parametrize(
+    ("more", "session"),
+    [
+        ({"properties": {"write.parquet.row-group-size-bytes": "1048576"}}, {}),
+        ({"properties": {"write.parquet.compression-codec": "lz4"}}, {}),
+        ({"properties": {"write.format.default": "orc"}}, {}),
+        ({"properties": {"write.object-storage.enabled": "true"}}, {}),
+        ({"properties": {"write.parquet.bloom-filter-enabled.column.id": "true"}}, {}),
+        ({"options": {"compression-codec": "gzip"}}, {}),
+        ({"spec": LayoutSpec(by=("a", "s"), files=4, partition_by=("p",))}, {}),
+        ({"in_memory": 0}, {}),
+        ({}, {"spark.sql.iceberg.compression-codec": "gzip"}),
+    ],
+)
+def test_spark_writes_what_only_iceberg_knows(
+    spark: SparkSession, table: TableName, file_format: str, way: Any, more: Any, session: Mapping[str, str]
+) -> None:
+    df, wanted = rows(spark, 0, 500), replace(request(table, file_format, files=4), **more)
+    with settings(spark, session):
+        build_format(spark, df, wanted)
+        assert way(table) == BY_SPARK
+        assert same_rows(spark.table(table.sql), df)
+        if "options" not in more:
+            increment_format(spark, partial(rows, spark, 500, 600), wanted, Batch(), "never")
+            assert way(table) == BY_SPARK
+            assert same_rows(spark.table(table.sql), rows(spark, 0, 600))
+
+
+def test_a_table_with_a_column_that_is_never_null_takes_batches_of_spark(
+    spark: SparkSession, table: TableName, file_format: str, way: Any
+) -> None:
+    wanted = request(table, file_format)
+    build_format(spark, rows(spark, 0, 500), wanted)
+    assert way(table) == HERE
+    spark.sql(f"CREATE OR REPLACE TABLE {table.sql} (id BIGINT NOT NULL, a INT, s STRING) USING iceberg")
+    batch = rows(spark, 0, 300).select("id", "a", "s")
+    increment_format(spark, lambda: batch, wanted, Batch(), "never")
+    assert way(table) == BY_SPARK
+    assert same_rows(spark.table(table.sql), batch)
+
+
+def failing(error: Exception) -> Any:
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
+
+
+def build_that_fails(spark: SparkSession, wanted: BuildRequest, error: type[BaseException], match: str) -> set[Path]:
+    """Return the files that a failed build has left, beside those of the table, which is as it was."""
+    table = wanted.table
+    before, files = spark.table(table.sql).collect(), on_disk(spark, table)
+    with pytest.raises(error, match=match):
+        build_format(spark, rows(spark, 500, 900), wanted)
+    assert sorted(spark.table(table.sql).collect()) == sorted(before)
+    return on_disk(spark, table) - files
+
+
+def test_what_fails_leaves_the_table_as_it_was(
+    spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format, files=4)
+    build_format(spark, rows(spark, 0, 500), wanted)
+    module = "dbt_zorder.formats.iceberg_files"
+
+    def refused(self: Any, files: Any) -> None:
+        jvm: Any = self.spark._jvm
+        nothing = self.spark.sparkContext._gateway.new_array(jvm.java.lang.Object, 0)
+        jvm.org.apache.iceberg.exceptions.ValidationException.check(False, "Missing required files", nothing)
+
+    def unknown(self: Any, files: Any) -> None:
+        raise RuntimeError("nobody knows")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{module}.IcebergFiles.commit", refused)
+        assert build_that_fails(spark, wanted, Exception, "Missing required files") == set()
+        patch.setattr(f"{module}.IcebergFiles.commit", unknown)
+        assert len(build_that_fails(spark, wanted, RuntimeError, "nobody knows")) == 4
+    for what in ("iceberg_metrics.pq.read_metadata", "own_files.os.path.getsize"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"dbt_zorder.formats.{what}", failing(RuntimeError("no such luck")))
+            assert build_that_fails(spark, wanted, RuntimeError, "no such luck") == set()
+    with monkeypatch.context() as patch:
+        patch.setattr("dbt_zorder.table.arrow_files.os.chmod", failing(OSError(28, "no space")))
+        assert build_that_fails(spark, wanted, BuildError, "no space") == set()
+
+
+def test_rows_that_are_lost_on_the_way_are_found_before_the_commit(
+    spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format, files=4)
+    build_format(spark, rows(spark, 0, 500), wanted)
+    files_in = ArrowWriter.files_in
+    monkeypatch.setattr(ArrowWriter, "files_in", lambda self, place: files_in(self, place)[1:])
+    left = build_that_fails(spark, wanted, BuildError, "400 rows were laid out")
+    assert len(left) == 1  # which this test has hidden
+
+
+def test_no_rows_and_few_rows(spark: SparkSession, table: TableName, file_format: str) -> None:
+    wanted = request(table, file_format)
+    for count in (0, 1, 7, 0):
+        report = build_format(spark, rows(spark, 0, count), wanted)
+        assert report.summary.rows == spark.table(table.sql).count() == count
+    for first, end in ((0, 0), (0, 3), (3, 3), (3, 400)):
+        increment_format(spark, partial(rows, spark, first, end), wanted, Batch(), "never")
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 400))
