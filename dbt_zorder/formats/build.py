@@ -35,6 +35,7 @@ from dbt_zorder.table.build import BuildReport, warn_of_many, with_row_bytes
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.files import exists
 from dbt_zorder.table.holding import hold_rows
+from dbt_zorder.table.pilot import sized_here
 from dbt_zorder.table.remove import drop_table
 from dbt_zorder.table.request import BuildRequest, check
 from dbt_zorder.table.summary import Summary, summarize_format
@@ -79,8 +80,8 @@ def build_format(
             holding = until_written.enter_context(hold_rows(held, request, keys, files))
         with clock.phase("sample"):
             spec = measured(spark, request.spec, df, info, request)
-            spec = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
-            layout = plan_layout(holding.source, spec, holding.known)
+            told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
+            layout = sized_here(holding, plan_layout(holding.source, told, holding.known), spec)
             holding.known = None  # the keys of all rows
             if holding.rows is None:
                 warn_of_many(layout, request.table)

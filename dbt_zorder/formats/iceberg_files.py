@@ -80,7 +80,8 @@ class IcebergFiles:
         name: of the table.
         table: of Iceberg's library, as it will be.
         summary: what its snapshot is to say.
-        finish: makes the table itself known, where it is created or replaced; None where files are added.
+        finish: makes the table itself known, where it is created or replaced; None where it stands.
+        before: the snapshot whose rows the files are, where they replace all files of a table that stands.
     """
 
     spark: SparkSession
@@ -88,6 +89,7 @@ class IcebergFiles:
     table: Any
     summary: Mapping[str, str]
     finish: Callable[[], None] | None = None
+    before: str | None = None
 
     @property
     def folder(self) -> str:
@@ -150,13 +152,15 @@ class IcebergFiles:
         Raises:
             Exception: Iceberg refused.
         """
-        if self.finish is None:
+        if self.finish is None and self.before is None:
             update = self.table.newAppend()
             add = update.appendFile
         else:  # as Spark's own REPLACE TABLE AS SELECT does
             everything = class_named(jvm_of(self.spark), "org.apache.iceberg.expressions.Expressions").alwaysTrue()
             update = self.table.newOverwrite().overwriteByRowFilter(everything)
             add = update.addFile
+        if self.before is not None:  # Iceberg refuses the commit if anything was added or deleted since
+            update.validateFromSnapshot(int(self.before)).validateNoConflictingData().validateNoConflictingDeletes()
         for file in files:
             add(file)
         for name, value in {"spark.app.id": self.spark.sparkContext.applicationId, **self.summary}.items():
@@ -213,18 +217,21 @@ def staged_files(
     return IcebergFiles(spark, table, found.table(), summary, found.commitStagedChanges)
 
 
-def standing_files(spark: SparkSession, table: TableName, told: Mapping[str, str]) -> IcebergFiles | str:
-    """Return a table that is there, to which files are to be added; or in a few words why only Spark can do that.
+def standing_files(
+    spark: SparkSession, table: TableName, told: Mapping[str, str], before: str | None = None
+) -> IcebergFiles | str:
+    """Return a table that is there, which is to get files; or in a few words why only Spark can do that.
 
     Args:
         spark: the session.
         table: its name.
         told: options of the writer.
+        before: the snapshot whose rows these files have, which take the place of all; None if they are added.
     """
     summary = _summary(told)
     if summary is None:
         return "there are options for Iceberg's own writer"
-    return IcebergFiles(spark, table, iceberg_table(spark, table), summary)
+    return IcebergFiles(spark, table, iceberg_table(spark, table), summary, before=before)
 
 
 def _summary(told: Mapping[str, str]) -> dict[str, str] | None:

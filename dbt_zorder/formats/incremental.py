@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -108,11 +108,14 @@ def increment_format(
             return IncrementReport(AppendReport(0, 0, 0, 0, clock.seconds), None, None, version)
         standing, layout = placed
         with clock.phase("write"):
-            if put_files(spark, holding, layout, target()) is None:
+            own = put_files(spark, holding, layout, target())
+            if own is None:
                 made = writer(apply_layout(holding.source, layout), request.table, request)
                 made.overwritePartitions() if batch.overwrite else made.append()
             until_written.close()
-            counted, after = _counted(request, standing, partial(_read_again, spark, request, standing, before, batch))
+            counted, after = _counted(
+                request, standing, partial(_read_again, spark, request, standing, before, batch, own)
+            )
     return _after(spark, request, AppendReport(layout.rows, *counted, clock.seconds), batch, how, after)
 
 
@@ -182,12 +185,17 @@ def _laid_out(
 
 
 def _read_again(
-    spark: SparkSession, request: BuildRequest, standing: FormatStanding, before: str, batch: Batch
+    spark: SparkSession,
+    request: BuildRequest,
+    standing: FormatStanding,
+    before: str,
+    batch: Batch,
+    own: Mapping[str, int] | None,
 ) -> FormatStanding:
     """Read what a format says of a table once a batch is in."""
     if batch.overwrite:
         return known_format(spark, request, standing.built)
-    return behind_append(spark, request, standing, before)
+    return behind_append(spark, request, standing, before, own)
 
 
 def _counted(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,13 +14,16 @@ from dbt_zorder.catalog import TableInfo, describe
 from dbt_zorder.errors import BuildError, LostRowsError, ZorderError
 from dbt_zorder.formats.build import measured, summary_of
 from dbt_zorder.formats.history import commit_of, version_of
+from dbt_zorder.formats.own_files import put_files, writer_for
 from dbt_zorder.formats.standing import read_format
-from dbt_zorder.formats.writer import LAST_NATIVE, options, writer
+from dbt_zorder.formats.writer import LAST_NATIVE, options, same_rows_files, writer
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.plan import keys_for, plan_layout
+from dbt_zorder.layout.staging import staged
 from dbt_zorder.sql import quote_name, quote_string
 from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.clock import Clock
+from dbt_zorder.table.holding import Holding, hold_rows
 from dbt_zorder.table.optimize import OptimizeReport
 from dbt_zorder.table.request import BuildRequest
 
@@ -116,22 +120,37 @@ def _rewrite(spark: SparkSession, request: BuildRequest, info: TableInfo, clock:
     rows = spark.table(request.table.sql)
     parts = [quote_name(name) for name in info.partition_columns]
     kept = replace(request, spec=replace(request.spec, partition_by=parts))
-    with clock.phase("sample"):
-        layout = plan_layout(rows, measured(spark, kept.spec, rows, info, kept))
-    with clock.phase("write"):
-        clustered = apply_layout(rows, layout)
-        if request.file_format == "iceberg":
-            made = writer(clustered, request.table, request, whole=True)
-            # Iceberg itself refuses the commit if anything was added since that snapshot
-            made = made.option("isolation-level", "serializable").option("validate-from-snapshot-id", before)
+    files = same_rows_files(spark, kept, before)
+    with contextlib.ExitStack() as until_written:
+        holding = Holding(rows)
+        if not isinstance(files, str):
+            with clock.phase("query"):
+                held = until_written.enter_context(staged(rows))
+                keys = keys_for(rows, kept.spec)
+                holding = until_written.enter_context(hold_rows(held, kept, keys, writer_for(files)))
+        with clock.phase("sample"):
+            layout = plan_layout(holding.source, measured(spark, kept.spec, rows, info, kept), holding.known)
+            holding.known = None  # the keys of all rows
+        with clock.phase("write"):
             try:
-                made.overwrite(f.lit(True))
+                if put_files(spark, holding, layout, files) is None:
+                    _rewrite_by_spark(spark, apply_layout(holding.source, layout), request, info, before)
             except Exception as exc:
-                if version_of(spark, request.file_format, request.table) != before:
+                if request.file_format == "iceberg" and version_of(spark, "iceberg", request.table) != before:
                     raise _interrupted(request) from exc
                 raise
-        else:
-            _rewrite_delta(spark, clustered, request, info, before)
+
+
+def _rewrite_by_spark(
+    spark: SparkSession, clustered: DataFrame, request: BuildRequest, info: TableInfo, before: str
+) -> None:
+    if request.file_format == "delta":
+        _rewrite_delta(spark, clustered, request, info, before)
+        return
+    made = writer(clustered, request.table, request, whole=True)
+    # Iceberg itself refuses the commit if anything was added since that snapshot
+    made = made.option("isolation-level", "serializable").option("validate-from-snapshot-id", before)
+    made.overwrite(f.lit(True))
 
 
 def _rewrite_delta(

@@ -70,12 +70,20 @@ def to_be_made(
 
 
 def to_be_added_to(
-    spark: SparkSession, file_format: str, table: TableName, told: Mapping[str, str]
+    spark: SparkSession, file_format: str, table: TableName, told: Mapping[str, str], before: str | None = None
 ) -> FormatFiles | str:
-    """Return a table that is there, to which files are to be added; or in a few words why only Spark can do that."""
+    """Return a table that is there, which is to get files; or in a few words why only Spark can do that.
+
+    Args:
+        spark: the session.
+        file_format: of the table.
+        table: its name.
+        told: what the commit is to say besides.
+        before: the version whose rows these files have, which take the place of all; None if they are added.
+    """
     if file_format != "iceberg":
         return f"only {file_format} itself commits files"
-    return _or_why(lambda: standing_files(spark, table, told))
+    return _or_why(lambda: standing_files(spark, table, told, before))
 
 
 def writer_for(files: FormatFiles | str) -> WriterFor:

@@ -7,13 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.formats.history import last_whole
+from dbt_zorder.formats.writer import has_whole_bounds
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.plan import LayoutSpec, keys_for
 from dbt_zorder.stats.delta_log import delta_added
+from dbt_zorder.stats.footers import stats_of_files
 from dbt_zorder.stats.formats import format_stats
+from dbt_zorder.stats.iceberg_manifests import iceberg_table
+from dbt_zorder.stats.local import LocalStats
 from dbt_zorder.table.overlap import Overlap, overlap_of
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.summary import Summary, add_up_format, gather, rows_by_folder, total_of
@@ -85,7 +89,13 @@ def known_format(spark: SparkSession, request: BuildRequest, built: Summary | No
         return FormatStanding(built, [], gather(format_stats(spark, request.file_format, request.table, []), []))
 
 
-def behind_append(spark: SparkSession, request: BuildRequest, standing: FormatStanding, before: str) -> FormatStanding:
+def behind_append(
+    spark: SparkSession,
+    request: BuildRequest,
+    standing: FormatStanding,
+    before: str,
+    own: Mapping[str, int] | None = None,
+) -> FormatStanding:
     """Read what a format says of a table to which files were added.
 
     Args:
@@ -94,19 +104,34 @@ def behind_append(spark: SparkSession, request: BuildRequest, standing: FormatSt
         standing: of the table as it was.
         before: a version not later than that; if but one commit came upon it, that one alone is read where a log has
             its files apart.
+        own: bytes of each file by its path, where this process wrote them: then their footers are read.
 
     Raises:
         Exception: whatever keeps the format's metadata from being read.
     """
-    if request.file_format == "delta" and standing.keys:
+    if standing.keys:
         try:
-            added = delta_added(spark, request.table, [key.column for key in standing.keys], before)
+            added = _added(spark, request, standing.keys, before, own)
             if added is not None:
                 rows = gather(added, standing.keys).cast(standing.files.schema)
                 return replace(standing, files=pa.concat_tables([standing.files, rows]))
         except Exception as exc:
             _LOG.debug("all files of %s are asked for, not those of the last commit: %s", request.table, exc)
     return known_format(spark, request, standing.built)
+
+
+def _added(
+    spark: SparkSession, request: BuildRequest, keys: Sequence[Key], before: str, own: Mapping[str, int] | None
+) -> DataFrame | LocalStats | None:
+    """Return the stats of the files of one commit upon a version; None if there were more, or they are not apart."""
+    columns = [key.column for key in keys]
+    if request.file_format == "delta":
+        return delta_added(spark, request.table, columns, before)
+    if own is None or not has_whole_bounds(request, columns):
+        return None
+    snapshot = iceberg_table(spark, request.table).currentSnapshot()
+    is_next = snapshot is not None and str(snapshot.parentId()) == before
+    return stats_of_files(spark, own, columns, "") if is_next else None
 
 
 def file_bytes(spec: LayoutSpec, built: Summary, table_bytes: int) -> int:

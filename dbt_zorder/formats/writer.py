@@ -141,7 +141,9 @@ def files_of(
     if kept != NOTHING:
         return "it keeps what others have made of it"
     wanted = table_properties(df, table, request, [key.column for key in keys], is_new=is_new)
-    return to_be_made(df.sparkSession, request.file_format, table, df.schema, wanted, _told(request, token))
+    return to_be_made(
+        df.sparkSession, request.file_format, table, df.schema, wanted, _told(request, whole=True, token=token)
+    )
 
 
 def added_files(spark: SparkSession, request: BuildRequest, *, replaces: bool) -> FormatFiles | str:
@@ -154,12 +156,25 @@ def added_files(spark: SparkSession, request: BuildRequest, *, replaces: bool) -
     """
     if request.spec.partition_by or replaces:
         return "it is parted"
-    return to_be_added_to(spark, request.file_format, request.table, _told(request, ""))
+    return to_be_added_to(spark, request.file_format, request.table, _told(request, whole=False))
 
 
-def _told(request: BuildRequest, token: str) -> dict[str, str]:
+def same_rows_files(spark: SparkSession, request: BuildRequest, before: str) -> FormatFiles | str:
+    """Return what takes files in place of those of a version, whose rows they have; or why only Spark can write them.
+
+    Args:
+        spark: the session.
+        request: of the model, parted as its table is.
+        before: the version.
+    """
+    if request.spec.partition_by:
+        return "it is parted"
+    return to_be_added_to(spark, request.file_format, request.table, _told(request, whole=True), before)
+
+
+def _told(request: BuildRequest, *, whole: bool, token: str = "") -> dict[str, str]:
     """Return what the model's options, and a commit that lays out all of a table, say besides how to write."""
-    found = options(request, whole=bool(token), token=token)
+    found = options(request, whole=whole, token=token)
     return {name: value for name, value in found.items() if name not in _OPTIONS[request.file_format]}
 
 

@@ -42,13 +42,11 @@ def sized_layout(
         path: folder of the version.
         write: writes rows to a folder as the table's are written.
     """
-    target = parse_size(spec.file_size)
-    if spec.files is not None or target is None or spec.row_bytes is not None or layout.files < 2:
+    if not _is_measured(layout, spec):
         return layout
-    df = holding.source
     if holding.rows is not None:
-        row_bytes = holding.rows.measured_row(layout, _spread(layout))
-        return layout if row_bytes is None else plan_layout(df, replace(spec, row_bytes=row_bytes), holding.known)
+        return sized_here(holding, layout, spec)
+    df = holding.source
     if not has_client(df.sparkSession):
         _LOG.debug("files are sized by an estimate, because nothing can be deleted over this connection")
         return layout
@@ -67,6 +65,22 @@ def sized_layout(
         return layout
     _LOG.debug("a row takes %.1f bytes, measured on %d rows", total / rows, rows)
     return plan_layout(df, replace(spec, row_bytes=total / rows))
+
+
+def sized_here(holding: Holding, layout: Layout, spec: LayoutSpec) -> Layout:
+    """Return the same for rows that are placed here; for others the layout as it is."""
+    if holding.rows is None or not _is_measured(layout, spec):
+        return layout
+    row_bytes = holding.rows.measured_row(layout, _spread(layout))
+    if row_bytes is None:
+        return layout
+    return plan_layout(holding.source, replace(spec, row_bytes=row_bytes), holding.known)
+
+
+def _is_measured(layout: Layout, spec: LayoutSpec) -> bool:
+    """Tell whether a size in bytes is asked for, and nothing tells the bytes of a row."""
+    size = parse_size(spec.file_size)
+    return spec.files is None and size is not None and spec.row_bytes is None and layout.files > 1
 
 
 def _spread(layout: Layout) -> list[int]:

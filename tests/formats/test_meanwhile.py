@@ -28,11 +28,12 @@ from tests.support import same_rows, unique
 from tests.unit.table.test_arrow_files import needs_page_limit
 
 
+@pytest.mark.parametrize("where", ["here", "by Spark"])
 @pytest.mark.parametrize("moment", ["while the sample is drawn", "just before the commit"])
 def test_rows_that_come_in_during_a_new_layout_are_kept(
-    spark: SparkSession, table: TableName, file_format: str, moment: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, table: TableName, file_format: str, moment: str, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = request(table, file_format, files=4)
+    wanted = replace(request(table, file_format, files=4), in_memory=1 << 28 if where == "here" else 0)
     build_format(spark, rows(spark, 0, 500), wanted)
     begun = threading.Event()
 
@@ -40,8 +41,11 @@ def test_rows_that_come_in_during_a_new_layout_are_kept(
         begun.set()
         rows(spark, 500, 510).writeTo(table.sql).append()
 
+    of: Any = optimize
     name = "plan_layout" if moment.startswith("while") else "options" if file_format == "delta" else "writer"
-    original = getattr(optimize, name)
+    if file_format == "iceberg" and where == "here" and moment.startswith("just"):
+        of, name = IcebergFiles, "described"
+    original = getattr(of, name)
 
     def interrupted(*args: object, **kwargs: object) -> object:
         found = original(*args, **kwargs)
@@ -49,7 +53,7 @@ def test_rows_that_come_in_during_a_new_layout_are_kept(
             add()
         return found
 
-    monkeypatch.setattr(optimize, name, interrupted)
+    monkeypatch.setattr(of, name, interrupted)
     with pytest.raises(BuildError, match="its rows are kept"):
         rewrite_format(spark, wanted)
     assert begun.is_set()
@@ -133,7 +137,7 @@ def test_so_it_is_where_this_process_writes(
     assert spark.table(table.sql).count() == 120
     assert spark.sql(f"{where_lost(spark, table, str(raised.value))} WHERE id >= 500").count() == 10
     # a batch that is added stands beside what others have added
-    increment_format(spark, partial(rows(spark, 120, 130).drop, "st"), wanted, Batch(), "never")
+    increment_format(spark, partial(rows(spark, 120, 130).drop, "st"), wanted, Batch(may_rewrite=False), "never")
     assert spark.table(table.sql).count() == 140
 
 

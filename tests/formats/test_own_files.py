@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import statistics
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,9 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName, describe, properties
 from dbt_zorder.errors import BuildError
+from dbt_zorder.formats import standing
 from dbt_zorder.formats.build import build_format
+from dbt_zorder.formats.iceberg_files import IcebergFiles
 from dbt_zorder.formats.incremental import increment_format
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.arrow_files import ArrowWriter
@@ -189,6 +192,19 @@ def test_files_are_as_the_table_asks(spark: SparkSession, table: TableName, file
         assert b"iceberg.schema" in footer.metadata
 
 
+def test_files_are_of_the_size_that_was_asked_for(
+    spark: SparkSession, table: TableName, file_format: str, way: Any
+) -> None:
+    asked = request(table, file_format, files=None)
+    asked = replace(asked, spec=replace(asked.spec, file_size="200 KB"))
+    build_format(spark, all_types(spark, 20_000), asked)
+    assert way(table) == HERE
+    sizes = [file.stat().st_size for file in files_of(spark, table)]
+    assert len(sizes) > 5
+    assert statistics.median(sizes) == pytest.approx(200 << 10, rel=0.15)
+    assert max(sizes) < 1.5 * (200 << 10)
+
+
 @needs_bloom_filters
 def test_bloom_filters_are_there(spark: SparkSession, table: TableName, file_format: str, way: Any) -> None:
     wanted = replace(request(table, file_format, files=1), bloom=["id"])
@@ -285,7 +301,6 @@ def test_what_fails_leaves_the_table_as_it_was(
 ) -> None:
     wanted = request(table, file_format, files=4)
     build_format(spark, rows(spark, 0, 500), wanted)
-    module = "dbt_zorder.formats.iceberg_files"
 
     def refused(self: Any, files: Any) -> None:
         jvm: Any = self.spark._jvm
@@ -296,9 +311,9 @@ def test_what_fails_leaves_the_table_as_it_was(
         raise RuntimeError("nobody knows")
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"{module}.IcebergFiles.commit", refused)
+        patch.setattr(IcebergFiles, "commit", refused)
         assert build_that_fails(spark, wanted, Exception, "Missing required files") == set()
-        patch.setattr(f"{module}.IcebergFiles.commit", unknown)
+        patch.setattr(IcebergFiles, "commit", unknown)
         assert len(build_that_fails(spark, wanted, RuntimeError, "nobody knows")) == 4
     for what in ("iceberg_metrics.pq.read_metadata", "own_files.os.path.getsize"):
         with monkeypatch.context() as patch:
@@ -318,6 +333,41 @@ def test_rows_that_are_lost_on_the_way_are_found_before_the_commit(
     monkeypatch.setattr(ArrowWriter, "files_in", lambda self, place: files_in(self, place)[1:])
     left = build_that_fails(spark, wanted, BuildError, "400 rows were laid out")
     assert len(left) == 1  # which this test has hidden
+
+
+def test_behind_a_batch_a_table_is_known_as_if_it_were_read_anew(
+    spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format, files=4)
+    build_format(spark, rows(spark, 0, 2000), wanted)
+    asked: list[object] = []
+    original = standing.known_format
+
+    def told(*args: Any) -> Any:
+        asked.append(args)
+        return original(*args)
+
+    monkeypatch.setattr(standing, "known_format", told)
+
+    def add(first: int) -> None:
+        report = increment_format(spark, partial(rows, spark, first, first + 100), wanted, Batch(), "never")
+        assert report.table == standing.read_format(spark, wanted).overlap(wanted.spec).now
+        assert report.appended is not None
+        assert report.appended.files == 1
+
+    add(2000)
+    assert not asked
+    commit = IcebergFiles.commit
+
+    def with_others(self: IcebergFiles, files: Any) -> None:
+        rows(spark, 3000, 3010).coalesce(1).writeTo(table.sql).append()
+        commit(self, files)
+
+    monkeypatch.setattr(IcebergFiles, "commit", with_others)
+    with pytest.raises(AssertionError, match="2"):  # files: those of others count, as the format is asked
+        add(2100)
+    assert len(asked) == 1
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 2200).unionByName(rows(spark, 3000, 3010)))
 
 
 def test_no_rows_and_few_rows(spark: SparkSession, table: TableName, file_format: str) -> None:
