@@ -33,7 +33,7 @@ _MEASURES = "spark.sql.statistics.size.autoUpdate.enabled"
 _CATALOG = "spark_catalog"
 """Name of the one that every session has; a format that takes it over has a setting of its own for it."""
 
-_PASSED_ON = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+PASSED_ON = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 """Delta's keeps an entry of each table in Spark's own catalog; it says less of a table there than it knows."""
 
 _TIMESTAMPS = "spark.sql.timestampType"
@@ -66,7 +66,7 @@ def entry_of(spark: SparkSession, schema: str, identifier: str) -> Entry | None:
     """
     try:
         jvm = jvm_of(spark)
-        if jvm is None or not _is_sparks_own(spark, schema):
+        if jvm is None or not answers_for(spark, schema):
             return None
         name = table_identifier(jvm, schema, identifier)
         # an error of the JVM takes twenty times as long as this question
@@ -93,7 +93,7 @@ def is_absent(spark: SparkSession, schema: str, identifier: str) -> bool:
     """
     try:
         jvm = jvm_of(spark)
-        if jvm is None or not _is_sparks_own(spark, schema, _PASSED_ON):
+        if jvm is None or not answers_for(spark, schema, PASSED_ON):
             return False
         if schema.lower() == str(spark.conf.get("spark.sql.globalTempDatabase", _GLOBAL_VIEWS)).lower():
             return False
@@ -113,7 +113,7 @@ def move_entry(spark: SparkSession, schema: str, identifier: str, location: str)
     """
     try:
         jvm = jvm_of(spark)
-        if jvm is None or not _is_sparks_own(spark, schema) or is_on(spark, _MEASURES):
+        if jvm is None or not answers_for(spark, schema) or is_on(spark, _MEASURES):
             return False
         catalog = _catalog(spark)
         found = catalog.getTableRawMetadata(table_identifier(jvm, schema, identifier))
@@ -157,7 +157,7 @@ def look_anew(spark: SparkSession, schema: str, identifier: str) -> None:
     """
     try:
         jvm = jvm_of(spark)
-        if jvm is not None and _is_sparks_own(spark, schema):
+        if jvm is not None and answers_for(spark, schema):
             session: Any = spark._jsparkSession
             if session.sharedState().cacheManager().isEmpty():
                 _catalog(spark).invalidateCachedTable(table_identifier(jvm, schema, identifier))
@@ -171,13 +171,15 @@ def _catalog(spark: SparkSession) -> Any:
     return spark._jsparkSession.sessionState().catalog()
 
 
-def _is_sparks_own(spark: SparkSession, schema: str, *passed_on: str) -> bool:
-    """Tell whether that catalog answers to the names of a schema: not where one is named as the schema is.
+def answers_for(spark: SparkSession, schema: str, *passed_on: str) -> bool:
+    """Tell whether the catalog that every session has answers to the names of a schema.
+
+    It does not where another one is the current one, or is named as the schema is.
 
     Args:
         spark: the session.
         schema: of a table.
-        passed_on: classes of catalogs that have no tables of their own, and may stand before that one.
+        passed_on: classes of catalogs that may stand before that one.
     """
     if spark.conf.get(f"spark.sql.catalog.{_CATALOG}", "builtin") not in ("builtin", *passed_on):
         return False

@@ -85,3 +85,12 @@ def table_identifier(jvm: Any, schema: str, identifier: str) -> Any:
     """Return a table's name as Spark's own catalog and Delta's log take it."""
     schema_of = class_named(jvm, "scala.Some")(schema)
     return class_named(jvm, "org.apache.spark.sql.catalyst.TableIdentifier")(identifier, schema_of)
+
+
+def is_error_of(jvm: Any, exc: BaseException, name: str) -> bool:
+    """Tell whether an error came from the JVM, and is of a class or of one below it, which a package brought."""
+    error = getattr(exc, "java_exception", None)
+    if error is None:
+        return False
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    return bool(jvm.java.lang.Class.forName(name, False, loader).isInstance(error))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable, Mapping
+from functools import cache, partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -16,14 +17,8 @@ from dbt_zorder.formats.history import version_of
 from dbt_zorder.formats.kept_types import as_kept
 from dbt_zorder.formats.lost import check_lost
 from dbt_zorder.formats.own_files import FormatFiles, put_files, writer_for
-from dbt_zorder.formats.writer import (
-    check_session,
-    create,
-    files_of,
-    forget_columns,
-    has_whole_bounds,
-    table_properties,
-)
+from dbt_zorder.formats.properties import forget_columns, has_whole_bounds, table_properties
+from dbt_zorder.formats.writer import check_session, create, filled_files, made_files
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
@@ -68,15 +63,20 @@ def build_format(
     clock = Clock()
     info = describe(spark, request.table)
     is_new = info is None or info.provider != request.file_format
-    table_properties(df, request.table, request, [key.column for key in keys], is_new=is_new)
+
+    @cache
+    def wanted(to: TableName) -> Mapping[str, str]:
+        return table_properties(df, to, request, [key.column for key in keys], is_new=is_new)
+
+    wanted(request.table)  # what is wrong with them is told before anything is read
     token = uuid.uuid4().hex
 
     def target(to: TableName) -> FormatFiles | str:
-        return files_of(df, to, request, keys, is_new=is_new, token=token, kept=kept)
+        return made_files(df, to, request, wanted(to), is_new=is_new, token=token, kept=kept)
 
     with staged(df) as held, contextlib.ExitStack() as until_written:
         with clock.phase("query"):
-            files = writer_for(target(_name_of(request, info)))
+            files = writer_for(partial(target, _name_of(request, info)))
             holding = until_written.enter_context(hold_rows(held, request, keys, files))
         with clock.phase("sample"):
             spec = measured(spark, request.spec, df, info, request)
@@ -91,14 +91,20 @@ def build_format(
 
             sizes: Mapping[str, int] | None = None
 
+            # a new Delta table is made without rows, gets its files, and then its name: no reader sees it without them
+            beside = holding.rows is not None and is_new and request.file_format == "delta"
+
             def write(to: TableName) -> None:
                 nonlocal sizes
-                sizes = put_files(spark, holding, layout, target(to))
+                if beside:
+                    create(df.limit(0), to, request, wanted(to), whole=False)
+                find = partial(filled_files, spark, to, request, token) if beside else partial(target, to)
+                sizes = put_files(spark, holding, layout, find, df.schema)
                 if sizes is None:
                     clustered = apply_layout(holding.source, layout)
-                    create(clustered, to, request, keys, is_new=is_new, token=token, kept=kept)
+                    create(clustered, to, request, wanted(to), token=token, kept=kept)
 
-            _put(spark, request, info, write)
+            _put(spark, request, info, write, beside=beside)
             until_written.close()
             if before is not None:
                 check_lost(spark, request.file_format, request.table, before, token)
@@ -171,24 +177,29 @@ def measured(
 
 
 def _put(
-    spark: SparkSession, request: BuildRequest, info: TableInfo | None, write: Callable[[TableName], None]
+    spark: SparkSession,
+    request: BuildRequest,
+    info: TableInfo | None,
+    write: Callable[[TableName], None],
+    *,
+    beside: bool,
 ) -> None:
-    """Let a table be written, beside what has its name if that cannot be replaced by it."""
+    """Let a table be written, beside what has its name if that cannot be replaced by it, or ``beside`` says so."""
     table, following = request.table, _following(request.table)
-    if _name_of(request, info) == table:
+    if not beside and _name_of(request, info) == table:
         if info is None and describe(spark, following) is not None:  # of a run that was killed between drop and rename
             spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         write(table)
         return
-    assert info is not None
-    _check_place(spark, request, info)
+    if info is not None:
+        _check_place(spark, request, info)
     spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
     try:
         write(following)
     except BaseException:
         spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         raise
-    if not drop_table(spark, table):
+    if info is not None and not drop_table(spark, table):
         spark.sql(f"DROP {info.keyword} IF EXISTS {table.sql}")
     spark.sql(f"ALTER TABLE {following.sql} RENAME TO {table.sql}")
 

@@ -11,21 +11,22 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyspark
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.disk import on_disk
 from dbt_zorder.formats.iceberg_metrics import FileMetrics
-from dbt_zorder.jvm import class_named, items, jvm_of
+from dbt_zorder.jvm import class_named, is_error_of, items, jvm_of
 from dbt_zorder.layout.pages import parse_page_rows
 from dbt_zorder.stats.iceberg_manifests import iceberg_table
 from dbt_zorder.stats.local import VERSION_KEY, told_by_spark
 from dbt_zorder.table.arrow_files import CODECS, ArrowWriter, lacks, threads_of
 
-_CATALOG = "spark_catalog"
-_PAGE = "20000"
-"""Rows of a page at most by Iceberg's default."""
+_CATALOG, CATALOG = "spark_catalog", "org.apache.iceberg.spark.SparkSessionCatalog"
+_PAGE, _OLDEST_CODEC = "20000", "gzip"
+"""Rows of a page at most, and the codec, of a table whose properties say nothing of them."""
 _SUMMARY = "snapshot-property."
 """Prefix of writer options that are entries of the snapshot's summary."""
 _SESSION = (
@@ -36,6 +37,8 @@ _SESSION = (
     "spark.sql.iceberg.compression-strategy",
 )
 """Settings of a session that change what Iceberg's writer does, or where its commits go."""
+_SNAPSHOTS = "spark.sql.iceberg.snapshot-property."
+"""What settings begin with that are entries of each snapshot's summary."""
 _CODEC, _PAGE_ROWS = "write.parquet.compression-codec", "write.parquet.page-row-limit"
 _BLOOM = "write.parquet.bloom-filter-enabled.column."
 _HEEDED = (
@@ -69,6 +72,9 @@ _TYPES = {
     "timestamp_ntz": "timestamp",
 }
 """By Spark's name of a type, what Iceberg keeps it as."""
+
+
+_OVERWRITES = not pyspark.__version__.startswith("3.")
 
 
 @dataclass(frozen=True)
@@ -109,6 +115,8 @@ class IcebergFiles:
         for name in _SESSION:
             if self.spark.conf.get(name, None) is not None:
                 return f"{name} is set"
+        if _SNAPSHOTS in str(self.spark._jsparkSession.conf().getAll().mkString("\n")):
+            return f"{_SNAPSHOTS}* is set"
         if not self.table.spec().isUnpartitioned():
             return "it is parted"
         if on_disk(self.spark, self.folder) is None:
@@ -120,8 +128,8 @@ class IcebergFiles:
         )
         if unheeded:
             return f"{unheeded[0]} is for Iceberg's own writer"
-        codec = given.get(_CODEC, "zstd").lower()
-        if codec not in CODECS or given.get("write.format.default", "parquet").lower() != "parquet":
+        codec = given.get(_CODEC, _OLDEST_CODEC).lower()
+        if codec not in CODECS or codec == "none" or given.get("write.format.default", "parquet").lower() != "parquet":
             return f"its files are {given.get('write.format.default', 'parquet')}, compressed by {codec}"
         filtered = {name.removeprefix(_BLOOM) for name in given if name.startswith(_BLOOM)}
         if filtered != {*blooms} or any(given[_BLOOM + name].lower() != "true" for name in filtered):
@@ -134,17 +142,17 @@ class IcebergFiles:
         told = {"iceberg.schema": schema, VERSION_KEY: told_by_spark(self.spark, columns)[VERSION_KEY]}
         return ArrowWriter(codec, page_rows, told, threads_of(self.spark), tuple(blooms), numbers)
 
-    def described(self, paths: Sequence[str], rows: int) -> list[Any]:
+    def described(self, sizes: Mapping[str, int], rows: int) -> list[Any]:
         """Return files as the table takes them.
 
         Args:
-            paths: of them, in ``folder``.
+            sizes: bytes of each by its path in ``folder``.
             rows: that they have together.
 
         Raises:
             BuildError: they have more or fewer.
         """
-        return list(FileMetrics(self.spark, self.table).data_files(paths, rows))
+        return list(FileMetrics(self.spark, self.table).data_files(list(sizes), rows))
 
     def commit(self, files: Sequence[Any]) -> None:
         """Let the table have files, as ``described`` gives them.
@@ -152,10 +160,12 @@ class IcebergFiles:
         Raises:
             Exception: Iceberg refused.
         """
-        if self.finish is None and self.before is None:
+        # Spark's own REPLACE TABLE AS SELECT overwrites since 4.0 (SPARK-51936)
+        is_staged = self.finish is not None
+        if self.before is None and not (is_staged and _OVERWRITES):
             update = self.table.newAppend()
             add = update.appendFile
-        else:  # as Spark's own REPLACE TABLE AS SELECT does
+        else:
             everything = class_named(jvm_of(self.spark), "org.apache.iceberg.expressions.Expressions").alwaysTrue()
             update = self.table.newOverwrite().overwriteByRowFilter(everything)
             add = update.addFile
@@ -174,11 +184,7 @@ class IcebergFiles:
 
         Iceberg's own writer goes by the same mark: any other error may have come once the commit was there.
         """
-        error = getattr(exc, "java_exception", None)
-        jvm: Any = jvm_of(self.spark)
-        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        mark = jvm.java.lang.Class.forName("org.apache.iceberg.exceptions.CleanableFailure", False, loader)
-        return error is not None and bool(mark.isInstance(error))
+        return is_error_of(jvm_of(self.spark), exc, "org.apache.iceberg.exceptions.CleanableFailure")
 
 
 def staged_files(
@@ -199,6 +205,8 @@ def staged_files(
     jvm: Any = jvm_of(spark)
     session: Any = spark._jsparkSession
     catalog = session.sessionState().catalogManager().catalog(_CATALOG)
+    if str(catalog.getClass().getName()) != CATALOG:  # one made of it may drop a table that it is to stage
+        return f"its catalog is a {catalog.getClass().getName()}"
     if not catalog.useNullableQuerySchema():
         return "its catalog keeps NOT NULL"
     context: Any = spark.sparkContext
@@ -256,9 +264,11 @@ def _take_struct(
     kept: Mapping[str, Any], columns: t.StructType, above: tuple[str, ...], found: dict[tuple[str, ...], int]
 ) -> bool:
     fields = {one["name"]: one for one in kept["fields"]}
+    if {*fields} != {*columns.names}:
+        return False
     for column in columns.fields:
-        field = fields.get(column.name)
-        if field is None or field["required"]:
+        field = fields[column.name]
+        if field["required"]:
             return False
         found[(*above, column.name)] = field["id"]
         if not _take(field["type"], column.dataType, (*above, column.name), found):

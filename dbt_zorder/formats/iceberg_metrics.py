@@ -14,14 +14,13 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from dbt_zorder.disk import on_disk
 from dbt_zorder.errors import BuildError
+from dbt_zorder.formats.footer_bounds import float_values, is_bounded, leaf_places, statistics_of
 from dbt_zorder.jvm import class_named, jvm_of
-from dbt_zorder.table.leaves import leaves_of
 
 _NOT_KEPT, _COUNTS = "none", "counts"
 
@@ -62,49 +61,56 @@ class FileMetrics:
     def _data_file(self, path: str, here: str, footer: pq.FileMetaData) -> Any:
         library = self._library
         file = library.io.newInputFile(path)
-        metrics = self._with_floats(library.metrics.fileMetrics(file, library.config), here, footer)
+        metrics = self._completed(library.metrics.fileMetrics(file, library.config), here, footer)
         made = library.files.builder(library.spec).withInputFile(file).withMetrics(metrics)
         if footer.num_row_groups > 1:
             made = made.withSplitOffsets(library.longs(_offsets(footer)))
         return made.build()
 
-    def _with_floats(self, told: Any, here: str, footer: pq.FileMetaData) -> Any:
-        """Return metrics with what there is to say of floats."""
+    def _completed(self, told: Any, here: str, footer: pq.FileMetaData) -> Any:
+        """Return metrics with what there is to say of floats, and without bounds that are not those of all rows.
+
+        Arrow leaves a bound of more than 4,096 bytes out of a row group; Iceberg then takes those of the other groups
+        for the file's.
+        """
         nans: dict[int, int] = {}
         nulls: dict[int, int] = {}
-        bounds: dict[int, tuple[bytes, bytes]] = {}
-        for name, (number, mode) in self._floats.items():
-            if _is_bounded(footer, name):
-                nans[number] = 0
+        bounds: dict[int, tuple[bytes, bytes] | None] = {}
+        places = leaf_places(footer)
+        for name, (number, mode, is_float) in self._leaves.items():
+            here_in = places.get(name, [])
+            if is_bounded(statistics_of(footer, here_in)):
+                if is_float:
+                    nans[number] = 0
                 continue
-            leaf = dict(leaves_of(pq.ParquetFile(here).read([name])))[name]
-            values = leaf.drop_null()
-            isnan = pc.is_nan(values)
-            nans[number], nulls[number] = int(pc.sum(isnan).as_py() or 0), leaf.null_count
-            least, most = pc.min_max(values.filter(pc.invert(isnan))).values()
-            if mode != _COUNTS and least.is_valid:
-                bounds[number] = _packed(least, -0.0), _packed(most, 0.0)
-        if not nans:
-            return told
+            bounds[number] = None
+            if not is_float or len(here_in) != 1:
+                continue
+            found = float_values(here, name)
+            nans[number], nulls[number] = found.nans, found.nulls
+            if mode != _COUNTS and found.least is not None:
+                bounds[number] = _packed(found.least, -0.0), _packed(found.most, 0.0)
         library, (lower, upper) = self._library, (told.lowerBounds(), told.upperBounds())
         counts, null_counts = told.valueCounts(), told.nullValueCounts()
+        if not nans and not bounds:
+            return told
         if nulls:  # of columns of which the footer tells nothing
             counts, null_counts = library.copy(counts), library.copy(null_counts)
             counts.putAll(library.longs(dict.fromkeys(nulls, footer.num_rows)))
             null_counts.putAll(library.longs(nulls))
         if bounds:
             lower, upper = library.copy(lower), library.copy(upper)
-        for number, (least, most) in bounds.items():
-            lower.put(number, library.wrap(least))
-            upper.put(number, library.wrap(most))
-        sizes, found = told.columnSizes(), library.longs(nans)
-        return library.make(told.recordCount(), sizes, counts, null_counts, found, lower, upper)
+        for number, both in bounds.items():
+            for side, bound in zip((lower, upper), both or (None, None), strict=True):
+                side.remove(number) if bound is None else side.put(number, library.wrap(bound))
+        sizes, found_nans = told.columnSizes(), library.longs(nans)
+        return library.make(told.recordCount(), sizes, counts, null_counts, found_nans, lower, upper)
 
     @cached_property
-    def _floats(self) -> Mapping[str, tuple[int, str]]:
-        """Number and mode of columns of floats by their names, those in structs too: of arrays there are no metrics."""
+    def _leaves(self) -> Mapping[str, tuple[int, str, bool]]:
+        """Number and mode of each leaf by its name, and whether it is a float; of arrays there are no metrics."""
         kept, config = json.loads(str(self._library.to_json(self.table.schema()))), self._library.config
-        found = {name: (number, str(config.columnMode(name))) for name, number in _floats(kept, "")}
+        found = {name: (number, str(config.columnMode(name)), kind) for name, number, kind in _leaves(kept, "")}
         return {name: told for name, told in found.items() if told[1] != _NOT_KEPT}
 
     @cached_property
@@ -141,27 +147,15 @@ def _offsets(footer: pq.FileMetaData) -> list[int]:
     return [one.dictionary_page_offset or one.data_page_offset for one in firsts]
 
 
-def _floats(kept: Mapping[str, Any], above: str) -> Iterator[tuple[str, int]]:
+def _leaves(kept: Mapping[str, Any], above: str) -> Iterator[tuple[str, int, bool]]:
     for field in kept["fields"]:
         kind, name = field["type"], f"{above}{field['name']}"
-        if kind in ("float", "double"):
-            yield name, field["id"]
-        elif isinstance(kind, dict) and kind["type"] == "struct":
-            yield from _floats(kind, f"{name}.")
-
-
-def _is_bounded(footer: pq.FileMetaData, name: str) -> bool:
-    """Tell whether all row groups of a file have bounds of a column, as our writer gives them where there is no NaN."""
-    for number in range(footer.num_row_groups):
-        group = footer.row_group(number)
-        columns = (group.column(place) for place in range(group.num_columns))
-        told = next(column.statistics for column in columns if column.path_in_schema == name)
-        if told is None or not told.has_min_max:
-            return False
-    return True
+        if isinstance(kind, str):
+            yield name, field["id"], kind in ("float", "double")
+        elif kind["type"] == "struct":
+            yield from _leaves(kind, f"{name}.")
 
 
 def _packed(bound: pa.Scalar, zero: float) -> bytes:
     """Return a bound as Iceberg keeps it ("Appendix D"); of the two zeros, which are one to SQL, the outer one."""
-    value = bound.as_py() or zero
-    return struct.pack("<f" if pa.types.is_float32(bound.type) else "<d", value)
+    return struct.pack("<f" if pa.types.is_float32(bound.type) else "<d", bound.as_py() or zero)

@@ -18,7 +18,7 @@ from dbt_zorder.formats.carry import carried
 from dbt_zorder.formats.history import version_of
 from dbt_zorder.formats.kept_types import as_kept
 from dbt_zorder.formats.optimize import check_format, own_format, rewrite_format
-from dbt_zorder.formats.own_files import FormatFiles, put_files, writer_for
+from dbt_zorder.formats.own_files import put_files, writer_for
 from dbt_zorder.formats.standing import FormatStanding, behind_append, file_bytes, known_format, read_format
 from dbt_zorder.formats.writer import added_files, writer
 from dbt_zorder.layout.descent import apply_layout
@@ -91,14 +91,11 @@ def increment_format(
         df = as_kept(query(), request)
     rows = conform(df, schema)
     clock = Clock()
-
-    def target() -> FormatFiles | str:
-        return added_files(spark, request, replaces=batch.overwrite)
-
+    target = partial(added_files, spark, request, replaces=batch.overwrite)
     with staged(rows) as held, contextlib.ExitStack() as until_written:
         with clock.phase("query"):
             keys = keys_for(rows, request.spec)
-            holding = until_written.enter_context(hold_rows(held, request, keys, writer_for(target())))
+            holding = until_written.enter_context(hold_rows(held, request, keys, writer_for(target)))
             if holding.known is None and not batch.overwrite:
                 holding.known = held.count_kept()
         with clock.phase("sample"):
@@ -108,7 +105,7 @@ def increment_format(
             return IncrementReport(AppendReport(0, 0, 0, 0, clock.seconds), None, None, version)
         standing, layout = placed
         with clock.phase("write"):
-            own = put_files(spark, holding, layout, target())
+            own = put_files(spark, holding, layout, target, rows.schema)
             if own is None:
                 made = writer(apply_layout(holding.source, layout), request.table, request)
                 made.overwritePartitions() if batch.overwrite else made.append()

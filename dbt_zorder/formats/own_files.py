@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableName
+from dbt_zorder.disk import on_disk
+from dbt_zorder.entry import PASSED_ON, answers_for, look_anew
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.formats.delta_files import new_delta, replaced_delta, standing_delta
 from dbt_zorder.formats.iceberg_files import staged_files, standing_files
 from dbt_zorder.hadoop import open_path
 from dbt_zorder.layout.layout import Layout
@@ -20,6 +26,10 @@ from dbt_zorder.table.arrow_files import ArrowWriter
 from dbt_zorder.table.holding import Holding, WriterFor
 
 _LOG = logging.getLogger("dbt_zorder")
+
+
+_CATALOGS = {"iceberg": "org.apache.iceberg.spark.SparkSessionCatalog", "delta": PASSED_ON}
+"""By format, the class of its catalog that stands before Spark's own."""
 
 
 class FormatFiles(Protocol):
@@ -36,14 +46,18 @@ class FormatFiles(Protocol):
     def writer(self, columns: StructType, blooms: Collection[str]) -> ArrowWriter | str:
         """Return what writes its files as the format would write them; or in a few words why only the format can."""
 
-    def described(self, paths: Sequence[str], rows: int) -> Sequence[Any]:
-        """Return files as the table takes them, which have so many rows together."""
+    def described(self, sizes: Mapping[str, int], rows: int) -> Sequence[Any]:
+        """Return files as the table takes them, by their bytes and paths, which have so many rows together."""
 
     def commit(self, files: Sequence[Any]) -> None:
         """Let the table have files."""
 
     def is_refused(self, exc: BaseException) -> bool:
         """Tell whether an error of ``commit`` means for sure that the table has none of the files."""
+
+
+Find: TypeAlias = Callable[[], "FormatFiles | str"]
+"""Looks for a table; or tells in a few words why only Spark can write its files."""
 
 
 def to_be_made(
@@ -53,6 +67,8 @@ def to_be_made(
     schema: StructType,
     properties: Mapping[str, str],
     told: Mapping[str, str],
+    *,
+    is_new: bool,
 ) -> FormatFiles | str:
     """Return a table that is to be created, or replaced, as it will be; or in a few words why only Spark can do that.
 
@@ -63,10 +79,15 @@ def to_be_made(
         schema: of its rows.
         properties: of the table.
         told: what its commit is to say besides.
+        is_new: there is no table of this format by that name.
     """
-    if file_format != "iceberg":
-        return f"only {file_format} itself commits files"
-    return _or_why(lambda: staged_files(spark, table, schema, properties, told))
+    if not answers_for(spark, table.schema, _CATALOGS[file_format]):
+        return "another catalog answers to its name"
+    if file_format == "iceberg":
+        return staged_files(spark, table, schema, properties, told)
+    if is_new:
+        return new_delta(spark, table, schema, properties, told)
+    return replaced_delta(spark, table, properties, told)
 
 
 def to_be_added_to(
@@ -81,18 +102,22 @@ def to_be_added_to(
         told: what the commit is to say besides.
         before: the version whose rows these files have, which take the place of all; None if they are added.
     """
-    if file_format != "iceberg":
-        return f"only {file_format} itself commits files"
-    return _or_why(lambda: standing_files(spark, table, told, before))
+    if not answers_for(spark, table.schema, _CATALOGS[file_format]):
+        return "another catalog answers to its name"
+    if file_format == "iceberg":
+        return standing_files(spark, table, told, before)
+    if before is not None:
+        return "only Delta itself replaces files by others of the same rows"
+    return standing_delta(spark, table, told)
 
 
-def writer_for(files: FormatFiles | str) -> WriterFor:
-    """Return what writes the files of a table of a format."""
-    return lambda columns, blooms: files if isinstance(files, str) else files.writer(columns, blooms)
+def writer_for(find: Find) -> WriterFor:
+    """Return what writes the files of a table of a format, which is looked for once it is needed."""
+    return lambda columns, blooms: _found(find, columns, blooms)[1]
 
 
 def put_files(
-    spark: SparkSession, holding: Holding, layout: Layout, files: FormatFiles | str
+    spark: SparkSession, holding: Holding, layout: Layout, find: Find, columns: StructType
 ) -> Mapping[str, int] | None:
     """Write rows that are held here into files of a table, and let the table have them.
 
@@ -100,7 +125,8 @@ def put_files(
         spark: the session.
         holding: the rows.
         layout: of them.
-        files: what the table is as of now; what was found when the rows were fetched may have changed.
+        find: tells what the table is as of now; what was found when the rows were fetched may have changed.
+        columns: of the query.
 
     Returns:
         The bytes of each file, by its path; None if there are none, the table is as it was, and Spark is to write the
@@ -112,45 +138,65 @@ def put_files(
     """
     if holding.rows is None:
         return None
-    if isinstance(files, str):
-        _LOG.debug("the rows are written by Spark after all: %s", files)
-        return None
-    old = holding.rows.writer
-    writer = files.writer(StructType.fromJson(holding.source.schema.jsonValue()), old.blooms)
-    if isinstance(writer, str):
+    files, writer = _found(find, columns, holding.rows.writer.blooms)
+    if files is None or isinstance(writer, str):
         _LOG.debug("the rows are written by Spark after all: %s", writer)
         return None
-    system, folder = open_path(spark, files.folder)
-    system.mkdirs(folder)
-    place = writer.place_of(spark, files.folder)
+    with _folder(spark, files.folder):
+        place = writer.place_of(spark, files.folder)
+        try:
+            if not replace(holding.rows, writer=writer).write(spark, layout, files.folder):
+                return None
+            written = writer.files_in(place)
+            sizes = {f"{files.folder}/{os.path.basename(path)}": os.path.getsize(path) for path in written}
+            described = files.described(sizes, layout.rows)
+        except BaseException:
+            _delete(writer.files_in(place))
+            raise
+        try:
+            files.commit(described)
+        except BaseException as exc:
+            if files.is_refused(exc):
+                _delete(written)
+            raise
     try:
-        if not replace(holding.rows, writer=writer).write(spark, layout, files.folder):
-            return None
-        written = writer.files_in(place)
-        sizes = {f"{files.folder}/{os.path.basename(path)}": os.path.getsize(path) for path in written}
-        described = files.described(list(sizes), layout.rows)
-    except BaseException:
-        _delete(writer.files_in(place))
-        raise
-    try:
-        files.commit(described)
-    except BaseException as exc:
-        if files.is_refused(exc):
-            _delete(written)
-        raise
-    try:
-        spark.catalog.refreshTable(files.name.sql)
+        look_anew(spark, files.name.schema, files.name.identifier)
     except Exception as exc:  # the rows are in: a run that fails now would be run again, and add them twice
         _LOG.warning("the session could not be told that %s has other files: %s", files.name, in_one_line(exc))
     return sizes
 
 
-def _or_why(find: Callable[[], FormatFiles | str]) -> FormatFiles | str:
-    """Return what is found; where the format's own library says something else than we know of, Spark is to write."""
+def _found(find: Find, columns: StructType, blooms: Collection[str]) -> tuple[FormatFiles | None, ArrowWriter | str]:
+    """Return a table and what writes its files; or in a few words why Spark is to.
+
+    Where the format's own library says something else than we know of, it is to, as well.
+    """
     try:
-        return find()
+        files = find()
+        return (None, files) if isinstance(files, str) else (files, files.writer(columns, blooms))
+    except ZorderError:
+        raise
     except Exception as exc:
-        return in_one_line(exc)
+        return None, in_one_line(exc)
+
+
+@contextlib.contextmanager
+def _folder(spark: SparkSession, path: str) -> Iterator[None]:
+    """Let a folder be there for a block; of what was made for it, nothing stays that is empty when the block ends."""
+    place = on_disk(spark, path)
+    missing = [] if place is None else [one for one in _with_parents(place.path) if not one.exists()]
+    system, folder = open_path(spark, path)
+    system.mkdirs(folder)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # there is something in it
+            for made in missing:
+                made.rmdir()
+
+
+def _with_parents(path: str) -> list[Path]:
+    return [Path(path), *Path(path).parents]
 
 
 def _delete(paths: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.formats.history import last_whole
-from dbt_zorder.formats.writer import has_whole_bounds
+from dbt_zorder.formats.properties import has_whole_bounds
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.plan import LayoutSpec, keys_for
 from dbt_zorder.stats.delta_log import delta_added
