@@ -11,7 +11,7 @@ from dbt_zorder.stats.formats import FORMATS
 
 PACKAGES: Mapping[str, Mapping[str, str]] = {
     "delta": {
-        "3.5": "io.delta:delta-spark_2.12:3.3.2",
+        "3.5": "io.delta:delta-spark_2.12:3.3.3",
         "4.0": "io.delta:delta-spark_2.13:4.0.1",
         "4.1": "io.delta:delta-spark_4.1_2.13:4.4.0",
     },

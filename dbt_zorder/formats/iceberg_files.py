@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyspark
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
@@ -72,9 +71,6 @@ _TYPES = {
     "timestamp_ntz": "timestamp",
 }
 """By Spark's name of a type, what Iceberg keeps it as."""
-
-
-_OVERWRITES = not pyspark.__version__.startswith("3.")
 
 
 @dataclass(frozen=True)
@@ -160,12 +156,10 @@ class IcebergFiles:
         Raises:
             Exception: Iceberg refused.
         """
-        # Spark's own REPLACE TABLE AS SELECT overwrites since 4.0 (SPARK-51936)
-        is_staged = self.finish is not None
-        if self.before is None and not (is_staged and _OVERWRITES):
+        if self.finish is None and self.before is None:
             update = self.table.newAppend()
             add = update.appendFile
-        else:
+        else:  # as Spark's own REPLACE TABLE AS SELECT does (SPARK-51936)
             everything = class_named(jvm_of(self.spark), "org.apache.iceberg.expressions.Expressions").alwaysTrue()
             update = self.table.newOverwrite().overwriteByRowFilter(everything)
             add = update.addFile

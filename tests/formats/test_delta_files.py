@@ -1,0 +1,419 @@
+"""Files that this process writes for a Delta table: what its log says of them, and when Delta writes its own."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.catalog import FORMAT_SUFFIX, TableName, describe, properties
+from dbt_zorder.errors import BuildError, LostRowsError
+from dbt_zorder.formats.build import build_format
+from dbt_zorder.formats.delta_files import DeltaFiles
+from dbt_zorder.formats.history import last_whole, version_of
+from dbt_zorder.formats.incremental import increment_format
+from dbt_zorder.table.arrow_files import ArrowWriter
+from dbt_zorder.table.batch import Batch
+from tests.conftest import FORMATS_HERE
+from tests.formats.tables import request, rows
+from tests.support import same_rows, settings
+from tests.unit.table.test_arrow_files import needs_page_limit
+from tests.unit.table.test_copied_rows import write_in_parts
+
+pytestmark = [
+    needs_page_limit,
+    pytest.mark.skipif(FORMATS_HERE[:1] != ["delta"], reason="of Delta alone"),
+]
+
+HERE, BY_SPARK = "written here", "by Spark"
+NAN = "CASE WHEN id % 10 = 0 THEN double('NaN') WHEN id % 7 = 0 THEN NULL ELSE id * 1.5 END"
+ALL = [
+    "id",
+    "CAST(id % 100 AS TINYINT) AS tiny",
+    "CAST(pmod(hash(id), 5000) AS SMALLINT) AS a",
+    "CAST(id AS INT) AS i",
+    "concat('k', pmod(hash(id, 7), 5000)) AS s",
+    f"{NAN} AS x",
+    "CAST(id / 4 AS FLOAT) AS y",
+    "double('NaN') AS nan",
+    "CAST(NULL AS DOUBLE) AS nothing",
+    "timestamp'2024-02-03 04:05:06.789123' + make_dt_interval(0, 0, 0, id) AS t",
+    "CAST(timestamp'1931-02-03 04:05:06.789123' + make_dt_interval(0, 0, 0, id) AS TIMESTAMP_NTZ) AS n",
+    "array(id, NULL) AS ar",
+    "map('a', id) AS m",
+    f"named_struct('q', {NAN}, 'Upper', array(named_struct('z', CAST(id AS TINYINT)))) AS st",
+    "CAST(id - 50 AS DECIMAL(7, 2)) / 100 AS d7",
+    "CAST(id AS DECIMAL(12, 2)) AS d12",
+    "CAST(id - 50 AS DECIMAL(30, 2)) AS d30",
+    "date'1900-01-01' + CAST(id % 1000 AS INT) AS dt",
+    "id % 2 = 0 AS b",
+    "encode(CAST(id AS STRING), 'utf-8') AS bi",
+    "concat(repeat('é', 31), IF(id % 2 = 0, 'ab', ''), s) AS long",
+]
+
+
+def all_types(spark: SparkSession, count: int = 4000) -> DataFrame:
+    return spark.range(count).selectExpr(*(one for one in ALL))
+
+
+def same(found: DataFrame, expected: DataFrame) -> bool:
+    """Compare rows, of which one column is a map."""
+    told = [df.withColumn("m", f.expr("array_sort(map_entries(m))")) for df in (found, expected)]
+    return same_rows(*told)
+
+
+@pytest.fixture
+def way(caplog: pytest.LogCaptureFixture) -> Any:
+    """Who wrote the files of a table by its last build."""
+    caplog.set_level(logging.DEBUG, "dbt_zorder")
+
+    def told(table: TableName) -> str:
+        text = caplog.text
+        caplog.clear()
+        here = f"{table} is laid out and written here" in text and "by Spark after all" not in text
+        return HERE if here else BY_SPARK
+
+    return told
+
+
+def folder_of(spark: SparkSession, table: TableName) -> Path:
+    info = describe(spark, table)
+    assert info is not None
+    return Path(urlsplit(info.location).path)
+
+
+def commits(spark: SparkSession, table: TableName) -> list[list[Any]]:
+    """Return the actions of each commit."""
+    files = sorted((folder_of(spark, table) / "_delta_log").glob("*.json"))
+    return [[json.loads(line) for line in file.read_text().splitlines()] for file in files]
+
+
+def data(spark: SparkSession, table: TableName) -> set[str]:
+    return {path.name for path in folder_of(spark, table).glob("*.parquet")}
+
+
+def history(spark: SparkSession, table: TableName) -> list[tuple[int, str]]:
+    found = spark.sql(f"DESCRIBE HISTORY {table.sql}").select("version", "operation").collect()
+    return [(row[0], row[1]) for row in found]
+
+
+def test_a_table_is_what_spark_would_have_made_of_it(
+    spark: SparkSession, table: TableName, file_format: str, way: Any
+) -> None:
+    df, told = all_types(spark), {}
+    for name, in_memory, who in (("here", 1 << 28, HERE), ("spark", 0, BY_SPARK)):
+        of = TableName(table.schema, f"{table.identifier}_{name}")
+        wanted = request(of, file_format, files=1, properties={"mine": "1"})
+        wanted = replace(wanted, in_memory=in_memory, comment="a comment")
+        report = build_format(spark, df, wanted)
+        assert way(of) == who
+        assert same(spark.table(of.sql), df)
+        last = commits(spark, of)[-1]
+        (add,) = (one["add"] for one in last if "add" in one)
+        stats = json.loads(add["stats"])
+        for column in ("ar", "m"):  # of which only NULL is counted
+            stats["nullCount"].pop(column, None)
+        stats["nullCount"]["st"].pop("Upper", None)
+        for side in ("minValues", "maxValues"):
+            stats[side].pop("y")  # a FLOAT is spelled as one or as the DOUBLE that it is
+            stats[side].pop("nan", None)
+        # both end with what is greater than the rest that was cut off
+        assert stats["maxValues"].pop("long")[:-1] == f"{'é' * 31}k"
+        detail = spark.sql(f"DESCRIBE DETAIL {of.sql}").first()
+        assert detail is not None
+        info = describe(spark, of)
+        assert info is not None
+        told[who] = (
+            spark.table(of.sql).schema,
+            dict(properties(spark, of)),
+            *(stats[side] for side in ("numRecords", "nullCount", "minValues")),
+            *stats["maxValues"].items(),
+            (info.kind, info.provider, info.comment, detail["description"], detail["minReaderVersion"]),
+            sorted(detail["tableFeatures"] or []),
+            last_whole(spark, file_format, of).rows,
+            replace(report.summary, bytes=0),
+        )
+    for here, by_spark in zip(told[HERE], told[BY_SPARK], strict=True):
+        assert here == by_spark
+
+
+def test_a_new_table_has_its_rows_from_the_first_that_anybody_sees_of_it(
+    spark: SparkSession, table: TableName, file_format: str, way: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format, files=4)
+    commit = DeltaFiles.commit
+
+    def looking(self: DeltaFiles, files: Any) -> None:
+        assert describe(spark, table) is None
+        commit(self, files)
+        assert describe(spark, table) is None
+
+    monkeypatch.setattr(DeltaFiles, "commit", looking)
+    build_format(spark, rows(spark, 0, 500), wanted)
+    assert way(table) == HERE
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 500))
+    assert folder_of(spark, table).name == table.identifier
+    assert [row[0] for row in history(spark, table)] == [1, 0]
+    monkeypatch.undo()
+    for end in (600, 50):
+        build_format(spark, rows(spark, 0, end), wanted)
+        assert way(table) == HERE
+        assert same_rows(spark.table(table.sql), rows(spark, 0, end))
+    assert history(spark, table)[:2] == [(3, "WRITE"), (2, "WRITE")]
+    assert spark.sql(f"SELECT * FROM {table.sql} VERSION AS OF 1").count() == 500
+    # other columns, another property: replaced, as by Spark
+    build_format(spark, rows(spark, 0, 70).drop("p"), wanted)
+    assert way(table) == BY_SPARK
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 70).drop("p"))
+    build_format(spark, rows(spark, 0, 70).drop("p"), replace(wanted, properties={"mine": "1"}))
+    assert way(table) == BY_SPARK
+    assert properties(spark, table)["mine"] == "1"
+
+
+def test_a_new_table_that_fails_is_not_there(
+    spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format, files=4)
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("no such luck")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DeltaFiles, "commit", fails)
+        with pytest.raises(RuntimeError, match="no such luck"):
+            build_format(spark, rows(spark, 0, 500), wanted)
+    for name in (table.identifier, table.identifier + FORMAT_SUFFIX):
+        assert describe(spark, TableName(table.schema, name)) is None
+    build_format(spark, rows(spark, 0, 500), wanted)
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 500))
+
+
+def test_with_a_place_of_its_own(
+    spark: SparkSession, table: TableName, file_format: str, way: Any, tmp_path: Path
+) -> None:
+    wanted = request(table, file_format, files=2, location_root=f"file:{tmp_path}")
+    for end in (100, 200):
+        build_format(spark, rows(spark, 0, end), wanted)
+        assert way(table) == HERE
+        assert same_rows(spark.table(table.sql), rows(spark, 0, end))
+    assert [path.name for path in tmp_path.iterdir()] == [table.identifier]
+
+
+def test_what_lies_in_its_place_is_left_to_delta(
+    spark: SparkSession, table: TableName, file_format: str, way: Any, tmp_path: Path
+) -> None:
+    (tmp_path / table.identifier).mkdir()
+    (tmp_path / table.identifier / "README").write_text("mine")
+    build_format(spark, rows(spark, 0, 100), request(table, file_format, files=2, location_root=f"file:{tmp_path}"))
+    assert way(table) == BY_SPARK
+    assert spark.table(table.sql).count() == 100
+
+
+def test_batches(spark: SparkSession, table: TableName, file_format: str, way: Any) -> None:
+    wanted = request(table, file_format, files=4)
+    build_format(spark, rows(spark, 0, 1000), wanted)
+    for first in range(1000, 2200, 100):  # over a checkpoint
+        report = increment_format(
+            spark, partial(rows, spark, first, first + 100), wanted, Batch(may_rewrite=False), "never"
+        )
+        assert way(table) == HERE
+        assert report.appended is not None
+        assert (report.appended.rows, report.appended.files) == (100, 1)
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 2200))
+    (last,) = (one["commitInfo"] for one in commits(spark, table)[-1] if "commitInfo" in one)
+    assert last["operation"] == "WRITE"
+    assert last["operationParameters"]["mode"] == "Append"
+    assert last["isBlindAppend"]
+    assert last["operationMetrics"]["numOutputRows"] == "100"
+    spark.sql(f"DELETE FROM {table.sql} WHERE id = 5")
+    increment_format(spark, partial(rows, spark, 2200, 2300), wanted, Batch(may_rewrite=False), "never")
+    assert way(table) == HERE
+    assert spark.table(table.sql).count() == 2299
+    build_format(spark, rows(spark, 0, 30), wanted)  # over files with rows that were deleted from them
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 30))
+
+
+def test_a_value_that_is_too_long_for_a_bound_does_not_hide_its_row_group(
+    spark: SparkSession, table: TableName, file_format: str, way: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_in_parts(monkeypatch, 40_000)
+    monkeypatch.setattr("dbt_zorder.table.holding.SMALL_BYTES", -1)
+    text = "concat(lpad(id, 6, '0'), IF(id >= 3000, repeat('x', 5000), ''))"
+    df = spark.range(4000).selectExpr("id", f"{text} AS t", "id % 7 AS a")
+    build_format(spark, df, request(table, file_format, by=("id",), files=1))
+    assert way(table) == HERE
+    for where in ("t >= '003000'", "t = concat('003500', repeat('x', 5000))"):
+        assert spark.table(table.sql).where(where).count() == df.where(where).count() > 0
+
+
+def test_filters_find_what_the_query_has(spark: SparkSession, table: TableName, file_format: str, way: Any) -> None:
+    df = all_types(spark)
+    build_format(spark, df, request(table, file_format, by=("x", "t"), files=16))
+    assert way(table) == HERE
+    moment = "timestamp'2024-02-03 04:05:06.789123' + make_dt_interval(0, 0, 0, 2001)"
+    asked = [
+        "isnan(x)",
+        "x > 5000",
+        "x < 3",
+        "x IS NULL",
+        "st.q = 4.5",
+        "nothing IS NULL",
+        "isnan(nan)",
+        f"t = {moment}",
+        f"t >= {moment}",
+        "n <= CAST(timestamp'1931-02-03 04:05:06.789123' AS TIMESTAMP_NTZ)",
+        "d30 = 7",
+        "d7 < -0.4",
+        "dt = date'1900-01-07'",
+        "long >= concat(repeat('é', 31), 'k4')",
+        "long < concat(repeat('é', 31), 'b')",
+        "b",
+        "bi = encode('77', 'utf-8')",
+    ]
+    for where in asked:
+        found = spark.table(table.sql).where(where)
+        assert found.count() == df.where(where).count() > 0, where
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')",
+        "SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+        "SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
+        "SET TBLPROPERTIES ('delta.appendOnly' = 'true')",
+        "ADD CONSTRAINT few CHECK (a < 5000)",
+    ],
+)
+def test_delta_writes_what_only_it_knows(
+    spark: SparkSession, table: TableName, file_format: str, way: Any, clause: str
+) -> None:
+    wanted = request(table, file_format, files=2)
+    build_format(spark, rows(spark, 0, 100), wanted)
+    assert way(table) == HERE
+    spark.sql(f"ALTER TABLE {table.sql} {clause}")
+    increment_format(spark, partial(rows, spark, 100, 200), wanted, Batch(may_rewrite=False), "never")
+    assert way(table) == BY_SPARK
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 200))
+
+
+@pytest.mark.parametrize(
+    ("definition", "session"),
+    [
+        ("id BIGINT NOT NULL, a INT, s STRING, p INT, st STRUCT<x: BIGINT, y: STRING>", {}),
+        ("id BIGINT, a INT, s VARCHAR(20), p INT, st STRUCT<x: BIGINT, y: STRING>", {}),
+        (
+            "id BIGINT, a INT, s STRING, p INT, st STRUCT<x: BIGINT, y: STRING>",
+            {"spark.databricks.delta.autoCompact.enabled": "true"},
+        ),
+        (
+            "id BIGINT, a INT, s STRING, p INT, st STRUCT<x: BIGINT, y: STRING>",
+            {"spark.databricks.delta.stats.collect": "false"},
+        ),
+    ],
+)
+def test_delta_writes_into_what_asks_more_of_rows(
+    spark: SparkSession, table: TableName, file_format: str, way: Any, definition: str, session: Mapping[str, str]
+) -> None:
+    wanted = request(table, file_format, files=2)
+    spark.sql(f"CREATE TABLE {table.sql} ({definition}) USING delta")
+    with settings(spark, session):
+        increment_format(spark, partial(rows, spark, 100, 200), wanted, Batch(may_rewrite=False), "never")
+    assert way(table) == BY_SPARK
+    assert same_rows(spark.table(table.sql), rows(spark, 100, 200))
+
+
+def failing(error: Exception) -> Any:
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
+
+
+def test_what_fails_leaves_the_table_as_it_was(
+    spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format, files=4)
+    build_format(spark, rows(spark, 0, 500), wanted)
+    before, commit, files_in = data(spark, table), DeltaFiles.commit, ArrowWriter.files_in
+
+    def build_fails(error: type[BaseException], match: str) -> set[str]:
+        now = spark.table(table.sql).count()
+        with pytest.raises(error, match=match):
+            build_format(spark, rows(spark, 500, 900), wanted)
+        assert spark.table(table.sql).count() == now
+        return data(spark, table) - before
+
+    def altered(self: DeltaFiles, files: Any) -> None:
+        spark.sql(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('mine' = '{len(files)}')")
+        commit(self, files)
+
+    for where, error in (
+        ("delta_metrics.pq.read_metadata", RuntimeError("no such luck")),
+        ("own_files.os.path.getsize", RuntimeError("no such luck")),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"dbt_zorder.formats.{where}", failing(error))
+            assert build_fails(RuntimeError, "no such luck") == set()
+    with monkeypatch.context() as patch:
+        patch.setattr(ArrowWriter, "files_in", lambda self, place: files_in(self, place)[1:])
+        hidden = build_fails(BuildError, "400 rows were laid out")
+        assert len(hidden) == 1
+        before |= hidden
+    with monkeypatch.context() as patch:
+        patch.setattr(DeltaFiles, "commit", failing(RuntimeError("nobody knows")))
+        left = build_fails(RuntimeError, "nobody knows")
+        assert len(left) == 4
+        before |= left
+    with monkeypatch.context() as patch:
+        patch.setattr(DeltaFiles, "commit", altered)
+        assert build_fails(BuildError, "Another run changed") == set()
+
+
+def test_of_two_that_replace_a_table_delta_takes_one(
+    spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit between the begin of ours and its end is refused by Delta, and our files go."""
+    wanted = request(table, file_format, files=4)
+    build_format(spark, rows(spark, 0, 500), wanted)
+    operation = DeltaFiles._operation
+
+    def overtaken(self: DeltaFiles, *args: Any) -> Any:
+        rows(spark, 600, 610).writeTo(table.sql).append()
+        return operation(self, *args)
+
+    monkeypatch.setattr(DeltaFiles, "_operation", overtaken)
+    before = data(spark, table)
+    with pytest.raises(Exception, match=r"(?i)concurrent"):
+        build_format(spark, rows(spark, 0, 700), wanted)
+    assert len(data(spark, table) - before) <= 2  # of the other
+    assert spark.table(table.sql).count() == 510
+    # a batch beside another one: both are in
+    increment_format(spark, partial(rows, spark, 700, 800), wanted, Batch(may_rewrite=False), "never")
+    assert spark.table(table.sql).count() == 620
+
+
+def test_rows_that_come_in_while_all_are_laid_out_are_not_lost_without_a_word(
+    spark: SparkSession, table: TableName, file_format: str, way: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format, files=2)
+    build_format(spark, rows(spark, 0, 100), wanted)
+    before, described = version_of(spark, file_format, table), DeltaFiles.described
+
+    def interrupted(*args: Any) -> Any:
+        rows(spark, 500, 510).writeTo(table.sql).append()
+        return described(*args)
+
+    monkeypatch.setattr(DeltaFiles, "described", interrupted)
+    with pytest.raises(LostRowsError, match="VERSION AS OF 2"):
+        build_format(spark, rows(spark, 0, 120), wanted, before)
+    assert spark.sql(f"SELECT * FROM {table.sql} VERSION AS OF 2 WHERE id >= 500").count() == 10
