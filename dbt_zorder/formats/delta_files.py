@@ -50,9 +50,10 @@ _SESSION = {
     "spark.databricks.delta.stats.collect": "true",
     "spark.databricks.delta.autoCompact.enabled": "false",
     "spark.databricks.delta.properties.defaults.autoOptimize.autoCompact": "false",
-    "spark.databricks.delta.stats.skipping": "true",
 }
 """Settings of a session, and at which value Delta's writer does what is done here."""
+_MOST_REPLACED = 2000
+"""Files that are removed one by one, a millisecond each."""
 _NOTE, _COMMENT, _LOCATION = "userMetadata", "comment", "location"
 _NOT_KEPT = (_COMMENT, _LOCATION)
 """What is given among a table's properties, and is none."""
@@ -68,6 +69,7 @@ class DeltaFiles:
         folder: where its files go.
         metadata: what it is, as its log has it.
         protocol: what it asks of readers and writers.
+        files: how many it has.
         note: what the commit is to say.
         replaces: the files take the place of all that the table has.
     """
@@ -77,6 +79,7 @@ class DeltaFiles:
     folder: str
     metadata: Mapping[str, Any]
     protocol: Mapping[str, Any]
+    files: int
     note: str
     replaces: bool
 
@@ -216,8 +219,8 @@ def standing_delta(
     )
     log, snapshot = found._1(), found._2()
     protocol = json.loads(str(snapshot.protocol().json()))["protocol"]
-    folder = str(log.dataPath().toString())
-    return DeltaFiles(spark, table, folder, metadata_of(snapshot), protocol, told.get(_NOTE, ""), replaces)
+    folder, files = str(log.dataPath().toString()), int(snapshot.numOfFiles())
+    return DeltaFiles(spark, table, folder, metadata_of(snapshot), protocol, files, told.get(_NOTE, ""), replaces)
 
 
 def replaced_delta(
@@ -234,6 +237,8 @@ def replaced_delta(
     found = standing_delta(spark, table, told, replaces=True)
     if isinstance(found, str):
         return found
+    if found.files > _MOST_REPLACED:
+        return f"it has {found.files} files, which Delta itself removes sooner"
     wanted = {name: value for name, value in properties.items() if name not in _NOT_KEPT}
     now = (found.metadata["configuration"], found.metadata.get("description") or "")
     return found if now == (wanted, properties.get(_COMMENT, "")) else "its properties change"
@@ -259,7 +264,7 @@ def new_delta(
         return f"there is something in {place} already"
     wanted = {name: value for name, value in properties.items() if name not in _NOT_KEPT}
     metadata = {"schemaString": columns_kept(schema), "partitionColumns": [], "configuration": wanted}
-    return DeltaFiles(spark, table, above, metadata, {"minWriterVersion": _PLAIN_WRITER}, told.get(_NOTE, ""), False)
+    return DeltaFiles(spark, table, above, metadata, {"minWriterVersion": _PLAIN_WRITER}, 0, told.get(_NOTE, ""), False)
 
 
 def metadata_of(snapshot: Any) -> dict[str, Any]:
