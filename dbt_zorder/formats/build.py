@@ -13,12 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.catalog import FORMAT_SUFFIX, TableInfo, TableName, describe, schema_location
 from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.carry import NOTHING, Carried
+from dbt_zorder.formats.delta_files import delta_id
 from dbt_zorder.formats.history import version_of
 from dbt_zorder.formats.kept_types import as_kept
 from dbt_zorder.formats.lost import check_lost
 from dbt_zorder.formats.own_files import FormatFiles, put_files, writer_for
 from dbt_zorder.formats.properties import forget_columns, has_whole_bounds, table_properties
-from dbt_zorder.formats.writer import check_session, create, filled_files, made_files
+from dbt_zorder.formats.writer import check_made, check_session, create, filled_files, made_files
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
@@ -72,7 +73,7 @@ def build_format(
     token = uuid.uuid4().hex
 
     def target(to: TableName) -> FormatFiles | str:
-        return made_files(df, to, request, wanted(to), is_new=is_new, token=token, kept=kept)
+        return made_files(df, to, request, wanted(to), is_new=is_new, token=token, kept=kept, before=before)
 
     with staged(df) as held, contextlib.ExitStack() as until_written:
         with clock.phase("query"):
@@ -89,28 +90,32 @@ def build_format(
             if before is not None:
                 _check_version(spark, request, before)
 
-            sizes: Mapping[str, int] | None = None
-
-            # a new Delta table is made without rows, gets its files, and then its name: no reader sees it without them
-            beside = holding.rows is not None and is_new and request.file_format == "delta"
+            summary: Summary | None = None
+            made = ""
 
             def write(to: TableName) -> None:
-                nonlocal sizes
+                nonlocal summary, made
+                find = partial(target, to)
                 if beside:
                     create(df.limit(0), to, request, wanted(to), whole=False)
-                find = partial(filled_files, spark, to, request, token) if beside else partial(target, to)
+                    made = delta_id(spark, to)
+                    find = partial(filled_files, spark, to, request, token, made)
                 sizes = put_files(spark, holding, layout, find, df.schema)
+                summary = _told_by_footers(spark, request, keys, sizes)
                 if sizes is None:
                     clustered = apply_layout(holding.source, layout)
                     create(clustered, to, request, wanted(to), token=token, kept=kept)
+                    made = delta_id(spark, to) if beside else ""
 
-            _put(spark, request, info, write, beside=beside)
+            # a new Delta table is made without rows, gets its files, and then its name: no reader sees it without them
+            beside = holding.rows is not None and is_new and request.file_format == "delta"
+            _put(spark, request, info, write, partial(_is_ours, spark, request, lambda: made) if beside else None)
             until_written.close()
             if before is not None:
                 check_lost(spark, request.file_format, request.table, before, token)
             forget_columns(spark, request, df.schema)
     with clock.phase("stats"):
-        summary = _told_by_footers(spark, request, keys, sizes) or summary_of(spark, request, keys, token)
+        summary = summary or summary_of(spark, request, keys, token)
     return BuildReport(version_of(spark, request.file_format, request.table), summary, clock.seconds, [])
 
 
@@ -176,18 +181,31 @@ def measured(
     return with_row_bytes(spec, df, info, sizes)
 
 
+def _is_ours(spark: SparkSession, request: BuildRequest, made: Callable[[], str], table: TableName) -> None:
+    check_made(spark, table, request.table, made())
+
+
 def _put(
     spark: SparkSession,
     request: BuildRequest,
     info: TableInfo | None,
     write: Callable[[TableName], None],
-    *,
-    beside: bool,
+    check_ours: Callable[[TableName], None] | None = None,
 ) -> None:
-    """Let a table be written, beside what has its name if that cannot be replaced by it, or ``beside`` says so."""
+    """Let a table be written, beside what has its name if that cannot be replaced by it, and then take the name.
+
+    Args:
+        spark: the session.
+        request: of the model.
+        info: of what has the name.
+        write: writes the table under a name.
+        check_ours: if the table is to be written beside, though nothing has the name: raises where what was written
+            is no longer what this run wrote.
+    """
     table, following = request.table, _following(request.table)
-    if not beside and _name_of(request, info) == table:
-        if info is None and describe(spark, following) is not None:  # of a run that was killed between drop and rename
+    if check_ours is None and _name_of(request, info) == table:
+        # of a run that was killed between drop and rename
+        if (info is None or request.file_format == "delta") and describe(spark, following) is not None:
             spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         write(table)
         return
@@ -196,12 +214,19 @@ def _put(
     spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
     try:
         write(following)
+        if check_ours is not None:
+            check_ours(following)
     except BaseException:
         spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         raise
     if info is not None and not drop_table(spark, table):
         spark.sql(f"DROP {info.keyword} IF EXISTS {table.sql}")
-    spark.sql(f"ALTER TABLE {following.sql} RENAME TO {table.sql}")
+    try:
+        spark.sql(f"ALTER TABLE {following.sql} RENAME TO {table.sql}")
+    except Exception:
+        if info is None:  # nothing was dropped, and another run was faster
+            spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+        raise
 
 
 def _name_of(request: BuildRequest, info: TableInfo | None) -> TableName:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -46,12 +46,17 @@ _HEEDED = (
     "delta.feature.",
 )
 """Properties, or what they begin with, that ask nothing of who adds files, or that are heeded here."""
-_SESSION = {
-    "spark.databricks.delta.stats.collect": "true",
-    "spark.databricks.delta.autoCompact.enabled": "false",
-    "spark.databricks.delta.properties.defaults.autoOptimize.autoCompact": "false",
-}
-"""Settings of a session, and at which value Delta's writer does what is done here."""
+_PASSED_ON = ("delta.", "parquet.", "fs.", "dfs.", "io.", "hadoop.", "mapreduce.")
+"""What properties begin with that Delta, or the writer of Parquet to which it gives them, may heed."""
+_SESSION = (
+    "spark.databricks.delta.properties.defaults.",
+    "spark.databricks.delta.write.",
+    "spark.databricks.delta.stats.",
+    "spark.databricks.delta.autoCompact.",
+    "spark.databricks.delta.history.",
+    "spark.databricks.io.skipping.",
+)
+"""What settings of a session begin with by which Delta's writer does otherwise than is done here."""
 _MOST_REPLACED = 2000
 """Files that are removed one by one, a millisecond each."""
 _NOTE, _COMMENT, _LOCATION = "userMetadata", "comment", "location"
@@ -72,6 +77,7 @@ class DeltaFiles:
         files: how many it has.
         note: what the commit is to say.
         replaces: the files take the place of all that the table has.
+        before: the version that they are to replace; None if that is whatever there is.
     """
 
     spark: SparkSession
@@ -82,17 +88,18 @@ class DeltaFiles:
     files: int
     note: str
     replaces: bool
+    before: str | None = None
 
     def writer(self, columns: t.StructType, blooms: Collection[str]) -> ArrowWriter | str:
         """Return what writes its files as Delta would write them; or in a few words why only Delta can.
 
         Args:
             columns: of the files.
-            blooms: are none, as Delta writes none.
+            blooms: names of columns with a bloom filter, of which Delta writes none.
         """
         why = self._why_not()
-        if why or blooms:
-            return why or "it has bloom filters"
+        if why:
+            return why
         if columns_kept(columns) != self.metadata["schemaString"]:
             return "its columns are not the query's, or have more to say than a comment"
         return arrow_writer(self.spark, columns, {}, self.folder)
@@ -122,7 +129,9 @@ class DeltaFiles:
         kept = session.sessionState().catalog().getTableMetadata(table_identifier(jvm, *_parts(self.name)))
         log = class_named(jvm, f"{_DELTA}.DeltaLog").forTable(session, table_identifier(jvm, *_parts(self.name)))
         transaction = log.startTransaction(option(kept), option(None))
-        if metadata_of(transaction.snapshot()) != self.metadata:
+        snapshot = transaction.snapshot()
+        now = (metadata_of(snapshot), protocol_of(snapshot), str(snapshot.version()))
+        if now != (self.metadata, self.protocol, now[2] if self.before is None else self.before):
             msg = (
                 f"Another run changed {self.name} while this one wrote its files; it is as that left it. Run it again."
             )
@@ -153,17 +162,16 @@ class DeltaFiles:
         if not features and self.protocol["minWriterVersion"] > _PLAIN_WRITER:
             return f"it asks for writers of version {self.protocol['minWriterVersion']}"
         kept = self.metadata["configuration"]
-        unheeded = sorted(name for name in kept if name.startswith("delta.") and not name.startswith(_HEEDED))
+        unheeded = sorted(name for name in kept if name.lower().startswith(_PASSED_ON) and not name.startswith(_HEEDED))
         if unheeded:
             return f"{unheeded[0]} is for Delta's own writer"
         if self.metadata["partitionColumns"]:
             return "it is parted"
         if _says_more(self.metadata["schemaString"]):
             return "its log says more of a column than a comment"
-        for name, wanted in _SESSION.items():
-            if str(self.spark.conf.get(name, wanted)).lower() != wanted:
-                return f"{name} is {self.spark.conf.get(name)}"
-        return ""
+        session: Any = self.spark._jsparkSession
+        lines = str(session.conf().getAll().mkString("\n")).splitlines()
+        return next((f"{one}* is set" for one in _SESSION if any(line.startswith(one) for line in lines)), "")
 
     def _metrics(self, jvm: Any, values: Mapping[str, int]) -> Any:
         """Return metrics of the operation, which the table's history tells."""
@@ -218,13 +226,18 @@ def standing_delta(
         spark._jsparkSession, table_identifier(jvm, *_parts(table))
     )
     log, snapshot = found._1(), found._2()
-    protocol = json.loads(str(snapshot.protocol().json()))["protocol"]
     folder, files = str(log.dataPath().toString()), int(snapshot.numOfFiles())
-    return DeltaFiles(spark, table, folder, metadata_of(snapshot), protocol, files, told.get(_NOTE, ""), replaces)
+    return DeltaFiles(
+        spark, table, folder, metadata_of(snapshot), protocol_of(snapshot), files, told.get(_NOTE, ""), replaces
+    )
 
 
 def replaced_delta(
-    spark: SparkSession, table: TableName, properties: Mapping[str, str], told: Mapping[str, str]
+    spark: SparkSession,
+    table: TableName,
+    properties: Mapping[str, str],
+    told: Mapping[str, str],
+    before: str | None = None,
 ) -> DeltaFiles | str:
     """Return the same of a table whose rows are replaced, and which is to be by these properties: no other one.
 
@@ -233,6 +246,7 @@ def replaced_delta(
         table: its name.
         properties: of the table, its comment and place among them.
         told: options of the writer.
+        before: the version whose rows are in the query; None if they need not be.
     """
     found = standing_delta(spark, table, told, replaces=True)
     if isinstance(found, str):
@@ -241,7 +255,9 @@ def replaced_delta(
         return f"it has {found.files} files, which Delta itself removes sooner"
     wanted = {name: value for name, value in properties.items() if name not in _NOT_KEPT}
     now = (found.metadata["configuration"], found.metadata.get("description") or "")
-    return found if now == (wanted, properties.get(_COMMENT, "")) else "its properties change"
+    if now != (wanted, properties.get(_COMMENT, "")):
+        return "its properties change"
+    return replace(found, before=before)
 
 
 def new_delta(
@@ -258,13 +274,23 @@ def new_delta(
     """
     if {*told} - {_NOTE}:
         return "there are options for Delta's own writer"
-    above = schema_location(spark, table.schema).rstrip("/")
-    place = properties.get(_LOCATION) or f"{above}/{table.identifier.lower()}"
+    place = properties.get(_LOCATION)
+    if not place:
+        place = f"{schema_location(spark, table.schema).rstrip('/')}/{table.identifier.lower()}"
     if exists(spark, place):
         return f"there is something in {place} already"
     wanted = {name: value for name, value in properties.items() if name not in _NOT_KEPT}
     metadata = {"schemaString": columns_kept(schema), "partitionColumns": [], "configuration": wanted}
-    return DeltaFiles(spark, table, above, metadata, {"minWriterVersion": _PLAIN_WRITER}, 0, told.get(_NOTE, ""), False)
+    return DeltaFiles(
+        spark,
+        table,
+        place.rpartition("/")[0],
+        metadata,
+        {"minWriterVersion": _PLAIN_WRITER},
+        0,
+        told.get(_NOTE, ""),
+        False,
+    )
 
 
 def metadata_of(snapshot: Any) -> dict[str, Any]:
@@ -272,6 +298,19 @@ def metadata_of(snapshot: Any) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(str(snapshot.metadata().json()))["metaData"]
     found["schemaString"] = json.loads(found["schemaString"])
     return found
+
+
+def protocol_of(snapshot: Any) -> dict[str, Any]:
+    """Return what a table asks of readers and writers."""
+    found: dict[str, Any] = json.loads(str(snapshot.protocol().json()))["protocol"]
+    return found
+
+
+def delta_id(spark: SparkSession, table: TableName) -> str:
+    """Return by what a table is told from another one that had or will have its name."""
+    found = standing_delta(spark, table, {})
+    assert not isinstance(found, str)
+    return str(found.metadata["id"])
 
 
 def columns_kept(schema: t.StructType) -> Any:

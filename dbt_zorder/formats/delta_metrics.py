@@ -127,9 +127,11 @@ def _text(value: Any, column: ResolvedColumn, *, most: bool) -> str | None:
     try:
         if isinstance(kind, t.StringType):
             text = value.decode()
+            if text[_TEXT : _TEXT + 1] == _LAST:
+                return None
             return json.dumps(text[:_TEXT] + (_LAST if most and len(text) > _TEXT else ""))
         if isinstance(kind, t.DecimalType):
-            return format(Decimal(value).scaleb(-kind.scale), "f")
+            return format(Decimal(f"{value}E{-kind.scale}"), "f")  # which no context rounds
         if isinstance(kind, t.DateType):
             return json.dumps((_EPOCH_DAY + timedelta(days=value)).isoformat())
         if isinstance(kind, (t.TimestampType, t.TimestampNTZType)):
@@ -139,7 +141,8 @@ def _text(value: Any, column: ResolvedColumn, *, most: bool) -> str | None:
     except (OverflowError, UnicodeDecodeError):  # before the year 1 or behind 9999; no UTF-8
         return None
     if isinstance(value, float):
-        return repr(value) if abs(value) < float("inf") else None
+        # Arrow has zeros with a sign, and Delta may answer by a bound what is least
+        return repr(value + 0.0) if abs(value) < float("inf") else None
     return str(value)
 
 

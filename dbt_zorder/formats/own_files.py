@@ -69,6 +69,7 @@ def to_be_made(
     told: Mapping[str, str],
     *,
     is_new: bool,
+    before: str | None = None,
 ) -> FormatFiles | str:
     """Return a table that is to be created, or replaced, as it will be; or in a few words why only Spark can do that.
 
@@ -80,6 +81,7 @@ def to_be_made(
         properties: of the table.
         told: what its commit is to say besides.
         is_new: there is no table of this format by that name.
+        before: the version whose rows are in the query; None if they need not be.
     """
     if not answers_for(spark, table.schema, _CATALOGS[file_format]):
         return "another catalog answers to its name"
@@ -87,7 +89,7 @@ def to_be_made(
         return staged_files(spark, table, schema, properties, told)
     if is_new:
         return new_delta(spark, table, schema, properties, told)
-    return replaced_delta(spark, table, properties, told)
+    return replaced_delta(spark, table, properties, told, before)
 
 
 def to_be_added_to(

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName
-from dbt_zorder.errors import ConfigError
+from dbt_zorder.errors import BuildError, ConfigError
 from dbt_zorder.formats.carry import NOTHING, Carried, set_properties
+from dbt_zorder.formats.delta_files import delta_id, standing_delta
 from dbt_zorder.formats.own_files import FormatFiles, to_be_added_to, to_be_made
 from dbt_zorder.jvm import has_jvm
 from dbt_zorder.sql import quote_name
@@ -119,6 +120,7 @@ def made_files(
     is_new: bool,
     token: str = "",
     kept: Carried = NOTHING,
+    before: str | None = None,
 ) -> FormatFiles | str:
     """Return what takes files that this process writes in place of ``create``; or in a few words why only Spark can.
 
@@ -130,18 +132,46 @@ def made_files(
         is_new: there is no table of this format by that name.
         token: by which the commit is found again.
         kept: of the table that is there.
+        before: version of the table whose rows are in the query; None if they need not be.
     """
     if request.spec.partition_by:
         return "it is parted"
     if kept != NOTHING:
         return "it keeps what others have made of it"
     told = _told(request, whole=True, token=token)
-    return to_be_made(df.sparkSession, request.file_format, table, df.schema, wanted, told, is_new=is_new)
+    return to_be_made(
+        df.sparkSession, request.file_format, table, df.schema, wanted, told, is_new=is_new, before=before
+    )
 
 
-def filled_files(spark: SparkSession, table: TableName, request: BuildRequest, token: str) -> FormatFiles | str:
-    """Return what takes the files of a table that was made without rows; or why only Spark can write them."""
-    return to_be_added_to(spark, request.file_format, table, _told(request, whole=True, token=token))
+def filled_files(
+    spark: SparkSession, table: TableName, request: BuildRequest, token: str, made: str
+) -> FormatFiles | str:
+    """Return what takes the files of a Delta table that was made without rows; or why only Spark can write them.
+
+    Args:
+        spark: the session.
+        table: its name until it is done.
+        request: of the model.
+        token: by which the commit is found again.
+        made: by what it is told from one that another run made.
+
+    Raises:
+        BuildError: it is another one.
+    """
+    check_made(spark, table, request.table, made)
+    return standing_delta(spark, table, _told(request, whole=True, token=token), replaces=True)
+
+
+def check_made(spark: SparkSession, table: TableName, wanted: TableName, made: str) -> None:
+    """Find out whether a new table is still the one that this run made.
+
+    Raises:
+        BuildError: another run has made one in its place.
+    """
+    if delta_id(spark, table) != made:
+        msg = f"Another run builds {wanted} at the same time; this build is abandoned. Run it again."
+        raise BuildError(msg)
 
 
 def added_files(spark: SparkSession, request: BuildRequest, *, replaces: bool) -> FormatFiles | str:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import FORMAT_SUFFIX, TableName, describe, properties
-from dbt_zorder.errors import BuildError, LostRowsError
+from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.delta_files import DeltaFiles
 from dbt_zorder.formats.history import last_whole, version_of
@@ -291,6 +291,7 @@ def test_filters_find_what_the_query_has(spark: SparkSession, table: TableName, 
         "SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
         "SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
         "SET TBLPROPERTIES ('delta.appendOnly' = 'true')",
+        "SET TBLPROPERTIES ('parquet.block.size' = '65536')",
         "ADD CONSTRAINT few CHECK (a < 5000)",
     ],
 )
@@ -319,6 +320,10 @@ def test_delta_writes_what_only_it_knows(
             "id BIGINT, a INT, s STRING, p INT, st STRUCT<x: BIGINT, y: STRING>",
             {"spark.databricks.delta.stats.collect": "false"},
         ),
+        (
+            "id BIGINT, a INT, s STRING, p INT, st STRUCT<x: BIGINT, y: STRING>",
+            {"spark.databricks.delta.write.txnAppId": "me", "spark.databricks.delta.write.txnVersion": "1"},
+        ),
     ],
 )
 def test_delta_writes_into_what_asks_more_of_rows(
@@ -330,6 +335,16 @@ def test_delta_writes_into_what_asks_more_of_rows(
         increment_format(spark, partial(rows, spark, 100, 200), wanted, Batch(may_rewrite=False), "never")
     assert way(table) == BY_SPARK
     assert same_rows(spark.table(table.sql), rows(spark, 100, 200))
+
+
+def test_what_the_session_wants_of_new_tables_is_deltas(
+    spark: SparkSession, table: TableName, file_format: str, way: Any
+) -> None:
+    with settings(spark, {"spark.databricks.delta.properties.defaults.appendOnly": "true"}):
+        build_format(spark, rows(spark, 0, 100), request(table, file_format, files=2))
+    assert way(table) == BY_SPARK
+    assert properties(spark, table)["delta.appendOnly"] == "true"
+    assert spark.table(table.sql).count() == 100
 
 
 def failing(error: Exception) -> Any:
@@ -402,8 +417,8 @@ def test_of_two_that_replace_a_table_delta_takes_one(
     assert spark.table(table.sql).count() == 620
 
 
-def test_rows_that_come_in_while_all_are_laid_out_are_not_lost_without_a_word(
-    spark: SparkSession, table: TableName, file_format: str, way: Any, monkeypatch: pytest.MonkeyPatch
+def test_rows_that_come_in_while_all_are_laid_out_are_kept(
+    spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = request(table, file_format, files=2)
     build_format(spark, rows(spark, 0, 100), wanted)
@@ -414,6 +429,64 @@ def test_rows_that_come_in_while_all_are_laid_out_are_not_lost_without_a_word(
         return described(*args)
 
     monkeypatch.setattr(DeltaFiles, "described", interrupted)
-    with pytest.raises(LostRowsError, match="VERSION AS OF 2"):
+    files = data(spark, table)
+    with pytest.raises(BuildError, match="Another run changed"):
         build_format(spark, rows(spark, 0, 120), wanted, before)
-    assert spark.sql(f"SELECT * FROM {table.sql} VERSION AS OF 2 WHERE id >= 500").count() == 10
+    assert spark.table(table.sql).count() == 110
+    assert len(data(spark, table) - files) <= 2  # of the other
+
+
+@pytest.mark.parametrize("step", ["described", "commit"])
+def test_of_two_that_make_a_table_at_once_none_is_without_rows_or_has_them_twice(
+    spark: SparkSession, table: TableName, file_format: str, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format, files=2)
+    following = TableName(table.schema, table.identifier + FORMAT_SUFFIX)
+    original = getattr(DeltaFiles, step)
+
+    def overtaken(*args: Any) -> Any:
+        found = original(*args)
+        spark.sql(f"DROP TABLE IF EXISTS {following.sql}")  # as another run begins
+        rows(spark, 0, 100).limit(0).writeTo(following.sql).using("delta").createOrReplace()
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DeltaFiles, step, overtaken)
+        with pytest.raises(BuildError, match="Another run"):
+            build_format(spark, rows(spark, 0, 100), wanted)
+    assert describe(spark, table) is None
+    build_format(spark, rows(spark, 0, 100), wanted)
+    assert spark.table(table.sql).count() == 100
+
+
+def test_who_comes_second_leaves_nothing(
+    spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, commit = request(table, file_format, files=2), DeltaFiles.commit
+
+    def overtaken(self: DeltaFiles, files: Any) -> None:
+        commit(self, files)
+        rows(spark, 0, 50).writeTo(table.sql).using("delta").create()
+
+    monkeypatch.setattr(DeltaFiles, "commit", overtaken)
+    with pytest.raises(Exception, match=r"(?i)exists"):
+        build_format(spark, rows(spark, 0, 100), wanted)
+    assert spark.table(table.sql).count() == 50
+    assert describe(spark, TableName(table.schema, table.identifier + FORMAT_SUFFIX)) is None
+
+
+def test_what_is_least_is_told_as_it_is(spark: SparkSession, table: TableName, file_format: str, way: Any) -> None:
+    digits = "12345678901234567890123456789012345678"
+    df = spark.range(100).selectExpr(
+        "id",
+        f"CAST('{digits}' AS DECIMAL(38,0)) + id AS d",
+        "id * 1.5D AS x",
+        "concat(repeat('a', 32), '\U0010ffffb') AS t",
+    )
+    df = df.selectExpr("id", "CAST(d AS DECIMAL(38,0)) AS d", "x", "t")
+    build_format(spark, df, request(table, file_format, by=("id",), files=2))
+    assert way(table) == HERE
+    kept = spark.table(table.sql)
+    assert str(kept.agg(f.min("x")).collect()[0][0]) == "0.0"
+    for where in (f"d = {digits}BD", f"d <= {digits[:-3]}700BD", "t > concat(repeat('a', 32), '\U0010ffff')"):
+        assert kept.where(where).count() == df.where(where).count() > 0

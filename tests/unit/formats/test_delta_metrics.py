@@ -70,6 +70,17 @@ LONG = "é" * 40
             t.DecimalType(30, 2),
             (Decimal("-12345678901234567890.12"), Decimal("0.01"), 0),
         ),
+        *(
+            (
+                [Decimal(f"-{'9' * 38}E{-scale}"), Decimal(f"{'9' * 38}E{-scale}")],
+                pa.decimal128(38, scale),
+                t.DecimalType(38, scale),
+                (Decimal(f"-{'9' * 38}E{-scale}"), Decimal(f"{'9' * 38}E{-scale}"), 0),
+            )
+            for scale in (0, 6, 38)
+        ),
+        ([f"{'a' * 32}\U0010ffffb"], pa.string(), t.StringType(), (None, None, 0)),
+        ([0.0, 0.0], pa.float64(), t.DoubleType(), (Decimal("0.0"), Decimal("0.0"), 0)),
         ([1.5, -2.25], pa.float64(), t.DoubleType(), (Decimal("-2.25"), Decimal("1.5"), 0)),
         ([float("inf"), 1.0], pa.float64(), t.DoubleType(), (None, None, 0)),
     ],
