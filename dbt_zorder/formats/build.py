@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 
 import pyarrow as pa
@@ -17,11 +18,12 @@ from dbt_zorder.formats.delta_files import delta_id
 from dbt_zorder.formats.history import version_of
 from dbt_zorder.formats.kept_types import as_kept
 from dbt_zorder.formats.lost import check_lost
-from dbt_zorder.formats.own_files import FormatFiles, put_files, writer_for
+from dbt_zorder.formats.own_files import Find, FormatFiles, put_files, writer_for
 from dbt_zorder.formats.properties import forget_columns, has_whole_bounds, table_properties
 from dbt_zorder.formats.writer import check_made, check_session, create, filled_files, made_files
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.footers import stats_of_files
@@ -30,7 +32,7 @@ from dbt_zorder.stats.store import sizes_of
 from dbt_zorder.table.build import BuildReport, warn_of_many, with_row_bytes
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.files import exists
-from dbt_zorder.table.holding import hold_rows
+from dbt_zorder.table.holding import Holding, hold_rows
 from dbt_zorder.table.pilot import sized_here
 from dbt_zorder.table.remove import drop_table
 from dbt_zorder.table.request import BuildRequest, check
@@ -90,33 +92,72 @@ def build_format(
             if before is not None:
                 _check_version(spark, request, before)
 
-            summary: Summary | None = None
-            made = ""
-
-            def write(to: TableName) -> None:
-                nonlocal summary, made
-                find = partial(target, to)
-                if beside:
-                    create(df.limit(0), to, request, wanted(to), whole=False)
-                    made = delta_id(spark, to)
-                    find = partial(filled_files, spark, to, request, token, made)
-                sizes = put_files(spark, holding, layout, find, df.schema)
-                summary = _told_by_footers(spark, request, keys, sizes)
-                if sizes is None:
-                    clustered = apply_layout(holding.source, layout)
-                    create(clustered, to, request, wanted(to), token=token, kept=kept)
-                    made = delta_id(spark, to) if beside else ""
-
+            write = _Write(df, request, keys, holding, layout, target, wanted, token, kept)
             # a new Delta table is made without rows, gets its files, and then its name: no reader sees it without them
-            beside = holding.rows is not None and is_new and request.file_format == "delta"
-            _put(spark, request, info, write, partial(_is_ours, spark, request, lambda: made) if beside else None)
+            write.beside = holding.rows is not None and is_new and request.file_format == "delta"
+            _put(spark, request, info, write)
+            del write.holding, holding
             until_written.close()
             if before is not None:
                 check_lost(spark, request.file_format, request.table, before, token)
             forget_columns(spark, request, df.schema)
     with clock.phase("stats"):
-        summary = summary or summary_of(spark, request, keys, token)
+        summary = write.summary or summary_of(spark, request, keys, token)
     return BuildReport(version_of(spark, request.file_format, request.table), summary, clock.seconds, [])
+
+
+@dataclass
+class _Write:
+    """Writes a table under a name, from this process if it can, else by Spark.
+
+    Attributes:
+        df, request, keys, holding, layout: what is written, and how.
+        target: finds what takes files of this process under a name.
+        wanted: tells the properties of a table of that name.
+        token: by which the commit is found again.
+        kept: of the table that is replaced.
+        beside: the table is made without rows first, under another name.
+        summary: its figures, if this process wrote its files.
+        made: by what it is told from one that another run makes, if it is made without rows first.
+    """
+
+    df: DataFrame
+    request: BuildRequest
+    keys: list[Key]
+    holding: Holding
+    layout: Layout
+    target: Callable[[TableName], FormatFiles | str]
+    wanted: Callable[[TableName], Mapping[str, str]]
+    token: str
+    kept: Carried
+    beside: bool = False
+    summary: Summary | None = None
+    made: str = ""
+
+    def __call__(self, to: TableName) -> None:
+        """Write the table."""
+        spark, request = self.df.sparkSession, self.request
+        find: Find = partial(self.target, to)
+        if self.beside:
+            create(self.df.limit(0), to, request, self.wanted(to), whole=False)
+            self.made = delta_id(spark, to)
+            find = partial(filled_files, spark, to, request, self.token, self.made)
+        sizes = put_files(spark, self.holding, self.layout, find, self.df.schema)
+        if sizes is not None:
+            self.summary = _told_by_footers(spark, request, self.keys, sizes)
+            return
+        clustered = apply_layout(self.holding.source, self.layout)
+        create(clustered, to, request, self.wanted(to), token=self.token, kept=self.kept)
+        self.made = delta_id(spark, to) if self.beside else ""
+
+    def check_ours(self, to: TableName) -> None:
+        """Find out whether what has the name is still what this run wrote.
+
+        Raises:
+            BuildError: another run has made a table in its place.
+        """
+        if self.beside:
+            check_made(self.df.sparkSession, to, self.request.table, self.made)
 
 
 def _check_version(spark: SparkSession, request: BuildRequest, before: str) -> None:
@@ -144,11 +185,11 @@ def summary_of(spark: SparkSession, request: BuildRequest, keys: list[Key], toke
 
 
 def _told_by_footers(
-    spark: SparkSession, request: BuildRequest, keys: list[Key], sizes: Mapping[str, int] | None
+    spark: SparkSession, request: BuildRequest, keys: list[Key], sizes: Mapping[str, int]
 ) -> Summary | None:
     """Return the same figures of files that this process has just written; None where the format is to tell them."""
     columns = [key.column for key in keys]
-    if sizes is None or not has_whole_bounds(request, columns):
+    if not has_whole_bounds(request, columns):
         return None
     stats = stats_of_files(spark, sizes, columns, "")
     return None if stats is None else summarize_format(stats, keys)
@@ -181,29 +222,17 @@ def measured(
     return with_row_bytes(spec, df, info, sizes)
 
 
-def _is_ours(spark: SparkSession, request: BuildRequest, made: Callable[[], str], table: TableName) -> None:
-    check_made(spark, table, request.table, made())
-
-
-def _put(
-    spark: SparkSession,
-    request: BuildRequest,
-    info: TableInfo | None,
-    write: Callable[[TableName], None],
-    check_ours: Callable[[TableName], None] | None = None,
-) -> None:
-    """Let a table be written, beside what has its name if that cannot be replaced by it, and then take the name.
+def _put(spark: SparkSession, request: BuildRequest, info: TableInfo | None, write: _Write) -> None:
+    """Let a table be written: beside what has its name if that cannot be replaced by it, or if it is to be so.
 
     Args:
         spark: the session.
         request: of the model.
-        info: of what has the name.
-        write: writes the table under a name.
-        check_ours: if the table is to be written beside, though nothing has the name: raises where what was written
-            is no longer what this run wrote.
+        info: of what has the name; None if nothing has.
+        write: writes the table.
     """
     table, following = request.table, _following(request.table)
-    if check_ours is None and _name_of(request, info) == table:
+    if not write.beside and _name_of(request, info) == table:
         # of a run that was killed between drop and rename
         if (info is None or request.file_format == "delta") and describe(spark, following) is not None:
             spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
@@ -214,8 +243,7 @@ def _put(
     spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
     try:
         write(following)
-        if check_ours is not None:
-            check_ours(following)
+        write.check_ours(following)
     except BaseException:
         spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         raise

@@ -18,6 +18,7 @@ from pyspark.sql import types as t
 from dbt_zorder.catalog import TableName, schema_location
 from dbt_zorder.columns import all_columns
 from dbt_zorder.errors import BuildError
+from dbt_zorder.formats.delta_metadata import columns_kept, metadata_of, protocol_of, says_more
 from dbt_zorder.formats.delta_metrics import add_actions
 from dbt_zorder.jvm import class_named, is_error_of, items, jvm_of, table_identifier
 from dbt_zorder.table.arrow_files import ArrowWriter, arrow_writer
@@ -167,7 +168,7 @@ class DeltaFiles:
             return f"{unheeded[0]} is for Delta's own writer"
         if self.metadata["partitionColumns"]:
             return "it is parted"
-        if _says_more(self.metadata["schemaString"]):
+        if says_more(self.metadata["schemaString"]):
             return "its log says more of a column than a comment"
         session: Any = self.spark._jsparkSession
         lines = str(session.conf().getAll().mkString("\n")).splitlines()
@@ -293,52 +294,11 @@ def new_delta(
     )
 
 
-def metadata_of(snapshot: Any) -> dict[str, Any]:
-    """Return what a table is, as its log has it; the schema as ``columns_kept`` gives it."""
-    found: dict[str, Any] = json.loads(str(snapshot.metadata().json()))["metaData"]
-    found["schemaString"] = json.loads(found["schemaString"])
-    return found
-
-
-def protocol_of(snapshot: Any) -> dict[str, Any]:
-    """Return what a table asks of readers and writers."""
-    found: dict[str, Any] = json.loads(str(snapshot.protocol().json()))["protocol"]
-    return found
-
-
 def delta_id(spark: SparkSession, table: TableName) -> str:
     """Return by what a table is told from another one that had or will have its name."""
     found = standing_delta(spark, table, {})
     assert not isinstance(found, str)
     return str(found.metadata["id"])
-
-
-def columns_kept(schema: t.StructType) -> Any:
-    """Return a schema as Delta keeps it, all of which may be NULL."""
-    return json.loads(t.StructType([_kept(one) for one in schema.fields]).json())
-
-
-def _kept(field: t.StructField) -> t.StructField:
-    return t.StructField(field.name, _nullable(field.dataType), True, field.metadata)
-
-
-def _nullable(kind: t.DataType) -> t.DataType:
-    if isinstance(kind, t.StructType):
-        return t.StructType([_kept(one) for one in kind.fields])
-    if isinstance(kind, t.ArrayType):
-        return t.ArrayType(_nullable(kind.elementType), True)
-    if isinstance(kind, t.MapType):
-        return t.MapType(_nullable(kind.keyType), _nullable(kind.valueType), True)
-    return kind
-
-
-def _says_more(schema: Any) -> bool:
-    """Tell whether columns have more than comments: defaults, rules, what they are stored as, or lengths of text."""
-    if isinstance(schema, list):
-        return any(map(_says_more, schema))
-    if not isinstance(schema, dict):
-        return False
-    return bool({*schema.get("metadata", ())} - {_COMMENT}) or any(map(_says_more, schema.values()))
 
 
 def _parts(table: TableName) -> tuple[str, str]:

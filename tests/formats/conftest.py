@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 
 import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName
 from tests.conftest import FORMATS_HERE
+from tests.formats.tables import BY_SPARK, HERE
 from tests.support import unique
 
 
@@ -28,3 +30,17 @@ def database(spark: SparkSession) -> Iterator[str]:
 @pytest.fixture
 def table(database: str) -> TableName:
     return TableName(database, unique("t"))
+
+
+@pytest.fixture
+def way(caplog: pytest.LogCaptureFixture) -> Callable[[TableName], str]:
+    """Tells who wrote the files of a table since it was asked last."""
+    caplog.set_level(logging.DEBUG, "dbt_zorder")
+
+    def told(table: TableName) -> str:
+        text = caplog.text
+        caplog.clear()
+        here = f"{table} is laid out and written here" in text and "by Spark after all" not in text
+        return HERE if here else BY_SPARK
+
+    return told

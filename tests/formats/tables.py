@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.request import BuildRequest
+from tests.support import same_rows
+
+HERE, BY_SPARK = "written here", "by Spark"
+"""Who wrote the files of a table."""
+
+
+def failing(error: Exception) -> Any:
+    """Return what fails, whatever it is given."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
+
+
+def same(found: DataFrame, expected: DataFrame) -> bool:
+    """Compare rows, of which the column ``m`` is a map."""
+    told = [df.withColumn("m", f.expr("array_sort(map_entries(m))")) for df in (found, expected)]
+    return same_rows(*told)
 
 
 def rows(spark: SparkSession, first: int, end: int) -> DataFrame:

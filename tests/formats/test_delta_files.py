@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -24,7 +23,7 @@ from dbt_zorder.formats.incremental import increment_format
 from dbt_zorder.table.arrow_files import ArrowWriter
 from dbt_zorder.table.batch import Batch
 from tests.conftest import FORMATS_HERE
-from tests.formats.tables import request, rows
+from tests.formats.tables import BY_SPARK, HERE, failing, request, rows, same
 from tests.support import same_rows, settings
 from tests.unit.table.test_arrow_files import needs_page_limit
 from tests.unit.table.test_copied_rows import write_in_parts
@@ -34,7 +33,6 @@ pytestmark = [
     pytest.mark.skipif(FORMATS_HERE[:1] != ["delta"], reason="of Delta alone"),
 ]
 
-HERE, BY_SPARK = "written here", "by Spark"
 NAN = "CASE WHEN id % 10 = 0 THEN double('NaN') WHEN id % 7 = 0 THEN NULL ELSE id * 1.5 END"
 ALL = [
     "id",
@@ -63,26 +61,6 @@ ALL = [
 
 def all_types(spark: SparkSession, count: int = 4000) -> DataFrame:
     return spark.range(count).selectExpr(*(one for one in ALL))
-
-
-def same(found: DataFrame, expected: DataFrame) -> bool:
-    """Compare rows, of which one column is a map."""
-    told = [df.withColumn("m", f.expr("array_sort(map_entries(m))")) for df in (found, expected)]
-    return same_rows(*told)
-
-
-@pytest.fixture
-def way(caplog: pytest.LogCaptureFixture) -> Any:
-    """Who wrote the files of a table by its last build."""
-    caplog.set_level(logging.DEBUG, "dbt_zorder")
-
-    def told(table: TableName) -> str:
-        text = caplog.text
-        caplog.clear()
-        here = f"{table} is laid out and written here" in text and "by Spark after all" not in text
-        return HERE if here else BY_SPARK
-
-    return told
 
 
 def folder_of(spark: SparkSession, table: TableName) -> Path:
@@ -197,6 +175,7 @@ def test_a_new_table_that_fails_is_not_there(
     assert same_rows(spark.table(table.sql), rows(spark, 0, 500))
 
 
+@pytest.mark.slow
 def test_with_a_place_of_its_own(
     spark: SparkSession, table: TableName, file_format: str, way: Any, tmp_path: Path
 ) -> None:
@@ -208,6 +187,7 @@ def test_with_a_place_of_its_own(
     assert [path.name for path in tmp_path.iterdir()] == [table.identifier]
 
 
+@pytest.mark.slow
 def test_what_lies_in_its_place_is_left_to_delta(
     spark: SparkSession, table: TableName, file_format: str, way: Any, tmp_path: Path
 ) -> None:
@@ -284,6 +264,7 @@ def test_filters_find_what_the_query_has(spark: SparkSession, table: TableName, 
         assert found.count() == df.where(where).count() > 0, where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "clause",
     [
@@ -307,6 +288,7 @@ def test_delta_writes_what_only_it_knows(
     assert same_rows(spark.table(table.sql), rows(spark, 0, 200))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("definition", "session"),
     [
@@ -345,13 +327,6 @@ def test_what_the_session_wants_of_new_tables_is_deltas(
     assert way(table) == BY_SPARK
     assert properties(spark, table)["delta.appendOnly"] == "true"
     assert spark.table(table.sql).count() == 100
-
-
-def failing(error: Exception) -> Any:
-    def fail(*_: object) -> None:
-        raise error
-
-    return fail
 
 
 def test_what_fails_leaves_the_table_as_it_was(
@@ -459,6 +434,7 @@ def test_of_two_that_make_a_table_at_once_none_is_without_rows_or_has_them_twice
     assert spark.table(table.sql).count() == 100
 
 
+@pytest.mark.slow
 def test_who_comes_second_leaves_nothing(
     spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

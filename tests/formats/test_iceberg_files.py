@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import statistics
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,7 +30,7 @@ from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.held_rows import HeldRows
 from dbt_zorder.table.request import BuildRequest
 from tests.conftest import FORMATS_HERE
-from tests.formats.tables import request, rows
+from tests.formats.tables import BY_SPARK, HERE, failing, request, rows, same
 from tests.support import same_rows, settings
 from tests.unit.table.test_arrow_columns import needs_bloom_filters
 from tests.unit.table.test_arrow_files import needs_page_limit
@@ -42,7 +41,6 @@ pytestmark = [
     pytest.mark.skipif(FORMATS_HERE[:1] != ["iceberg"], reason="only Iceberg takes files of this process"),
 ]
 
-HERE, BY_SPARK = "written here", "by Spark"
 NAN = "CASE WHEN id % 10 = 0 THEN double('NaN') WHEN id % 7 = 0 THEN NULL ELSE id * 1.5 END"
 ALL = [
     "id",
@@ -73,26 +71,6 @@ def all_types(spark: SparkSession, count: int = 4000) -> DataFrame:
     return spark.range(count).selectExpr(*(one for one in ALL))
 
 
-def same(found: DataFrame, expected: DataFrame) -> bool:
-    """Compare rows, of which one column is a map."""
-    told = [df.withColumn("m", f.expr("array_sort(map_entries(m))")) for df in (found, expected)]
-    return same_rows(*told)
-
-
-@pytest.fixture
-def way(caplog: pytest.LogCaptureFixture) -> Any:
-    """Who wrote the files of a table by its last build."""
-    caplog.set_level(logging.DEBUG, "dbt_zorder")
-
-    def told(table: TableName) -> str:
-        text = caplog.text
-        caplog.clear()
-        here = f"{table} is laid out and written here" in text and "by Spark after all" not in text
-        return HERE if here else BY_SPARK
-
-    return told
-
-
 def files_of(spark: SparkSession, table: TableName) -> list[Path]:
     found = spark.table(f"{table.sql}.files").select("file_path").orderBy("file_path").collect()
     return [Path(urlsplit(row[0]).path) for row in found]
@@ -104,7 +82,9 @@ def on_disk(spark: SparkSession, table: TableName) -> set[Path]:
     return set(Path(urlsplit(info.location).path).rglob("*.parquet"))
 
 
-@pytest.mark.parametrize("version", ["1", "2", "3"])
+@pytest.mark.parametrize(
+    "version", [pytest.param("1", marks=pytest.mark.slow), "2", pytest.param("3", marks=pytest.mark.slow)]
+)
 def test_a_table_is_what_spark_would_have_made_of_it(
     spark: SparkSession, table: TableName, file_format: str, way: Any, version: str
 ) -> None:
@@ -196,6 +176,7 @@ def test_files_are_as_the_table_asks(spark: SparkSession, table: TableName, file
         assert b"iceberg.schema" in footer.metadata
 
 
+@pytest.mark.slow
 def test_files_are_of_the_size_that_was_asked_for(
     spark: SparkSession, table: TableName, file_format: str, way: Any
 ) -> None:
@@ -273,6 +254,7 @@ def test_floats_of_any_name_are_found(spark: SparkSession, table: TableName, fil
             assert told[0][0] == 899
 
 
+@pytest.mark.slow
 def test_a_table_of_an_old_iceberg_keeps_its_codec(
     spark: SparkSession, table: TableName, file_format: str, way: Any
 ) -> None:
@@ -287,6 +269,7 @@ def test_a_table_of_an_old_iceberg_keeps_its_codec(
     assert pq.read_metadata(new).row_group(0).column(0).compression == "GZIP"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "session"),
     [
@@ -327,13 +310,6 @@ def test_a_table_with_a_column_that_is_never_null_takes_batches_of_spark(
     increment_format(spark, lambda: batch, wanted, Batch(), "never")
     assert way(table) == BY_SPARK
     assert same_rows(spark.table(table.sql), batch)
-
-
-def failing(error: Exception) -> Any:
-    def fail(*_: object) -> None:
-        raise error
-
-    return fail
 
 
 def build_that_fails(spark: SparkSession, wanted: BuildRequest, error: type[BaseException], match: str) -> set[Path]:
