@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
 from dbt_zorder.catalog import TableName, schema_location
-from dbt_zorder.columns import all_columns
 from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.delta_metadata import columns_kept, metadata_of, protocol_of, says_more
 from dbt_zorder.formats.delta_metrics import add_actions
+from dbt_zorder.formats.properties import DELTA_DEFAULT, DELTA_INDEXED, DELTA_STATS, is_named, leaves
 from dbt_zorder.jvm import class_named, is_error_of, items, jvm_of, table_identifier
 from dbt_zorder.table.arrow_files import ArrowWriter, arrow_writer
 from dbt_zorder.table.files import exists
@@ -29,10 +29,9 @@ _FEATURES = {"appendOnly", "invariants", "timestampNtz", "deletionVectors", "v2C
 """Features that ask nothing of who adds files to a table."""
 _PLAIN_WRITER = 2
 """The version of writers up to which a table has none but those."""
-_STATS, _INDEXED, _DEFAULT = "delta.dataSkippingStatsColumns", "delta.dataSkippingNumIndexedCols", 32
 _HEEDED = (
-    _STATS,
-    _INDEXED,
+    DELTA_STATS,
+    DELTA_INDEXED,
     "delta.logRetentionDuration",
     "delta.deletedFileRetentionDuration",
     "delta.checkpoint",
@@ -200,13 +199,12 @@ class DeltaFiles:
     def _indexed(self) -> list[Any]:
         """Leaves that the table keeps statistics of."""
         schema = t.StructType.fromJson(self.metadata["schemaString"])
-        leaves = [one for one in all_columns(schema) if not isinstance(one.data_type, t.StructType)]
-        kept = self.metadata["configuration"]
-        if _STATS in kept:
-            named = [name.strip().replace("`", "").lower() for name in kept[_STATS].split(",")]
-            return [one for one in leaves if any(f"{one.name.lower()}.".startswith(f"{name}.") for name in named)]
-        count = int(kept.get(_INDEXED, _DEFAULT))
-        return leaves if count < 0 else leaves[:count]
+        found, kept = leaves(schema), self.metadata["configuration"]
+        if DELTA_STATS in kept:
+            named = {name.strip().replace("`", "").lower() for name in kept[DELTA_STATS].split(",")}
+            return [one for one in found if is_named(one, named)]
+        count = int(kept.get(DELTA_INDEXED, DELTA_DEFAULT))
+        return found if count < 0 else found[:count]
 
 
 def standing_delta(

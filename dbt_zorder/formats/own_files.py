@@ -18,7 +18,7 @@ from dbt_zorder.disk import on_disk
 from dbt_zorder.entry import PASSED_ON, answers_for, look_anew
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.formats.delta_files import new_delta, replaced_delta, standing_delta
-from dbt_zorder.formats.iceberg_files import staged_files, standing_files
+from dbt_zorder.formats.iceberg_files import CATALOG, staged_files, standing_files
 from dbt_zorder.hadoop import open_path
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark_message import in_one_line
@@ -28,7 +28,7 @@ from dbt_zorder.table.holding import Holding, WriterFor
 _LOG = logging.getLogger("dbt_zorder")
 
 
-_CATALOGS = {"iceberg": "org.apache.iceberg.spark.SparkSessionCatalog", "delta": PASSED_ON}
+_CATALOGS = {"iceberg": CATALOG, "delta": PASSED_ON}
 """By format, the class of its catalog that stands before Spark's own."""
 
 

@@ -19,9 +19,10 @@ from dbt_zorder.table.request import BuildRequest, partition_columns
 
 _LOG = logging.getLogger("dbt_zorder")
 
-_DELTA_STATS = "delta.dataSkippingStatsColumns"
-_DELTA_INDEXED = "delta.dataSkippingNumIndexedCols"
-_DELTA_DEFAULT = 32
+DELTA_STATS = "delta.dataSkippingStatsColumns"
+DELTA_INDEXED = "delta.dataSkippingNumIndexedCols"
+DELTA_DEFAULT = 32
+"""Which columns a Delta table keeps statistics of: by name, or the first so many, and how many those are by default."""
 _BY_COLUMN = ("write.metadata.metrics.column.", "write.parquet.bloom-filter-enabled.column.")
 
 
@@ -55,38 +56,38 @@ def _place(spark: SparkSession, table: TableName, request: BuildRequest, root: s
 def _delta_statistics(df: DataFrame, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
     """Name the columns that Delta keeps statistics of, where its first 32 do not hold all that are z-ordered by."""
     partitions = {column.name for column in partition_columns(df.sparkSession, df.schema, request)}
-    leaves = [leaf for leaf in _leaves(df.schema) if leaf.path[0] not in partitions]
-    chosen = request.properties.get(_DELTA_STATS)
+    counted = [leaf for leaf in leaves(df.schema) if leaf.path[0] not in partitions]
+    chosen = request.properties.get(DELTA_STATS)
     if chosen is not None:
         named = {name.strip().replace("`", "").lower() for name in chosen.split(",")}
-        _check_kept([key for key in keys if not _is_named(key, named)], request, f"{_DELTA_STATS} '{chosen}'")
+        _check_kept([key for key in keys if not is_named(key, named)], request, f"{DELTA_STATS} '{chosen}'")
         return {}
-    first = request.properties.get(_DELTA_INDEXED)
-    count = _DELTA_DEFAULT
+    first = request.properties.get(DELTA_INDEXED)
+    count = DELTA_DEFAULT
     if first is not None:
         try:
             count = int(first)
         except ValueError as exc:
             msg = (
-                f"{request.table}: the table property {_DELTA_INDEXED} is {first!r}, but it must be a whole number, or "
+                f"{request.table}: the table property {DELTA_INDEXED} is {first!r}, but it must be a whole number, or "
                 "-1 for all columns."
             )
             raise ConfigError(msg) from exc
     if count < 0:
         return {}
-    indexed = [leaf.path for leaf in leaves[:count]]
+    indexed = [leaf.path for leaf in counted[:count]]
     # a struct is ordered by its first leaf
     missing = [leaf for key in keys if (leaf := _first_leaf(key)).path not in indexed]
     if first is not None:
-        _check_kept(missing, request, f"{_DELTA_INDEXED} '{first}'")
+        _check_kept(missing, request, f"{DELTA_INDEXED} '{first}'")
     if not missing:
         return {}
-    listed = [leaf for leaf in [*missing, *leaves[:count]] if has_statistics(leaf.data_type)]
-    return {_DELTA_STATS: ",".join(leaf.sql for leaf in listed)}
+    listed = [leaf for leaf in [*missing, *counted[:count]] if has_statistics(leaf.data_type)]
+    return {DELTA_STATS: ",".join(leaf.sql for leaf in listed)}
 
 
 def _first_leaf(column: ResolvedColumn) -> ResolvedColumn:
-    return _leaves(column.data_type, column.path)[0] if isinstance(column.data_type, StructType) else column
+    return leaves(column.data_type, column.path)[0] if isinstance(column.data_type, StructType) else column
 
 
 def _iceberg_metrics(df: DataFrame, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
@@ -119,13 +120,13 @@ def _check_kept(missing: Sequence[ResolvedColumn], request: BuildRequest, given:
         raise ConfigError(msg)
 
 
-def _is_named(key: ResolvedColumn, named: set[str]) -> bool:
+def is_named(key: ResolvedColumn, named: set[str]) -> bool:
     """Tell whether a column is among some names, by itself or by a struct that it is in."""
     path = [part.lower() for part in key.path]
     return any(".".join(path[:end]) in named for end in range(1, len(path) + 1))
 
 
-def _leaves(schema: StructType, path: tuple[str, ...] = ()) -> list[ResolvedColumn]:
+def leaves(schema: StructType, path: tuple[str, ...] = ()) -> list[ResolvedColumn]:
     """Return all columns in the order in which Delta counts them: struct leaves one by one."""
     return [column for column in all_columns(schema, path) if not isinstance(column.data_type, StructType)]
 
