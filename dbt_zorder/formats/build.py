@@ -141,7 +141,7 @@ class _Write:
         if self.beside:
             create(self.df.limit(0), to, request, self.wanted(to), whole=False)
             self.made = delta_id(spark, to)
-            find = partial(filled_files, spark, to, request, self.token, self.made)
+            find = partial(filled_files, self.df, to, request, self.token, self.made)
         sizes = put_files(spark, self.holding, self.layout, find, self.df.schema)
         if sizes is not None:
             self.summary = _told_by_footers(spark, request, self.keys, sizes)

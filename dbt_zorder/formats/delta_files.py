@@ -7,10 +7,10 @@ to it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote
 
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
@@ -18,13 +18,17 @@ from pyspark.sql import types as t
 from dbt_zorder.catalog import TableName, schema_location
 from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.delta_metadata import columns_kept, metadata_of, protocol_of, says_more
-from dbt_zorder.formats.delta_metrics import add_actions
+from dbt_zorder.formats.delta_metrics import add_action
+from dbt_zorder.formats.delta_transaction import DELTA, Replaces, begin, commit
 from dbt_zorder.formats.properties import DELTA_DEFAULT, DELTA_INDEXED, DELTA_STATS, is_named, leaves
-from dbt_zorder.jvm import class_named, is_error_of, items, jvm_of, table_identifier
+from dbt_zorder.formats.written_file import WrittenFile, why_not_parted, without
+from dbt_zorder.jvm import is_error_of, jvm_of
+from dbt_zorder.settings import first_below
+from dbt_zorder.stats.delta_log import delta_log
+from dbt_zorder.stats.listing import PLAIN
 from dbt_zorder.table.arrow_files import ArrowWriter, arrow_writer
 from dbt_zorder.table.files import exists
 
-_DELTA = "org.apache.spark.sql.delta"
 _FEATURES = {"appendOnly", "invariants", "timestampNtz", "deletionVectors", "v2Checkpoint", "vacuumProtocolCheck"}
 """Features that ask nothing of who adds files to a table."""
 _PLAIN_WRITER = 2
@@ -74,10 +78,11 @@ class DeltaFiles:
         folder: where its files go.
         metadata: what it is, as its log has it.
         protocol: what it asks of readers and writers.
-        files: how many it has.
+        parts: names of the columns that it is to be parted by.
         note: what the commit is to say.
-        replaces: the files take the place of all that the table has.
+        replaces: what of the table they take the place of.
         before: the version that they are to replace; None if that is whatever there is.
+        begun: the transaction that they are committed by, where it heeds what others commit while they are written.
     """
 
     spark: SparkSession
@@ -85,10 +90,11 @@ class DeltaFiles:
     folder: str
     metadata: Mapping[str, Any]
     protocol: Mapping[str, Any]
-    files: int
+    parts: Sequence[str]
     note: str
-    replaces: bool
+    replaces: Replaces
     before: str | None = None
+    begun: Any = None
 
     def writer(self, columns: t.StructType, blooms: Collection[str]) -> ArrowWriter | str:
         """Return what writes its files as Delta would write them; or in a few words why only Delta can.
@@ -102,19 +108,16 @@ class DeltaFiles:
             return why
         if columns_kept(columns) != self.metadata["schemaString"]:
             return "its columns are not the query's, or have more to say than a comment"
-        return arrow_writer(self.spark, columns, {}, self.folder)
+        why = why_not_parted(columns, self.parts, self.metadata["partitionColumns"])
+        return why or arrow_writer(self.spark, without(columns, self.parts), {}, self.folder)
 
-    def described(self, sizes: Mapping[str, int], rows: int) -> list[str]:
-        """Return files as the table takes them.
+    def path_of(self, below: str) -> str:
+        """Return the path of a file in ``folder`` as the log has it ("Add File": encoded as a URI)."""
+        return f"{self.folder}/{quote(below, safe=PLAIN)}"
 
-        Args:
-            sizes: bytes of each by its path in ``folder``.
-            rows: that they have together.
-
-        Raises:
-            BuildError: they have more or fewer.
-        """
-        return list(add_actions(self.spark, str(self.name), sizes, rows, self._indexed))
+    def described(self, files: Sequence[WrittenFile]) -> list[str]:
+        """Return files as the table takes them."""
+        return [add_action(one, one.path[len(self.folder) + 1 :], self.parts, self._indexed) for one in files]
 
     def commit(self, files: Sequence[str]) -> None:
         """Let the table have files, as ``described`` gives them.
@@ -123,12 +126,7 @@ class DeltaFiles:
             BuildError: the table is another one by now.
             Exception: Delta refused.
         """
-        jvm: Any = jvm_of(self.spark)
-        option, to_seq = jvm.scala.Option.apply, jvm.org.apache.spark.api.python.PythonUtils.toSeq
-        session: Any = self.spark._jsparkSession
-        kept = session.sessionState().catalog().getTableMetadata(table_identifier(jvm, *_parts(self.name)))
-        log = class_named(jvm, f"{_DELTA}.DeltaLog").forTable(session, table_identifier(jvm, *_parts(self.name)))
-        transaction = log.startTransaction(option(kept), option(None))
+        transaction = self.begun or begin(self.spark, self.name)
         snapshot = transaction.snapshot()
         now = (metadata_of(snapshot), protocol_of(snapshot), str(snapshot.version()))
         if now != (self.metadata, self.protocol, now[2] if self.before is None else self.before):
@@ -136,22 +134,11 @@ class DeltaFiles:
                 f"Another run changed {self.name} while this one wrote its files; it is as that left it. Run it again."
             )
             raise BuildError(msg)
-        actions = jvm.java.util.ArrayList()
-        if self.replaces:
-            for file in items(transaction.filterFiles()):
-                actions.add(file.remove())
-        of_json = class_named(jvm, f"{_DELTA}.actions.Action").fromJson
-        told = [json.loads(file)["add"] for file in files]
-        for file in files:
-            actions.add(of_json(file))
-        rows = sum(json.loads(add["stats"])["numRecords"] for add in told)
-        metrics = {"numFiles": len(told), "numOutputRows": rows, "numOutputBytes": sum(add["size"] for add in told)}
-        transaction.registerSQLMetrics(session, self._metrics(jvm, metrics))
-        transaction.commit(to_seq(actions), self._operation(jvm, option, to_seq))
+        commit(self.spark, transaction, files, self.replaces, self.note)
 
     def is_refused(self, exc: BaseException) -> bool:
         """Tell whether an error of ``commit`` means for sure that the table has none of the files."""
-        error = f"{_DELTA}.DeltaConcurrentModificationException"
+        error = f"{DELTA}.DeltaConcurrentModificationException"
         return isinstance(exc, BuildError) or is_error_of(jvm_of(self.spark), exc, error)
 
     def _why_not(self) -> str:
@@ -165,41 +152,16 @@ class DeltaFiles:
         unheeded = sorted(name for name in kept if name.lower().startswith(_PASSED_ON) and not name.startswith(_HEEDED))
         if unheeded:
             return f"{unheeded[0]} is for Delta's own writer"
-        if self.metadata["partitionColumns"]:
-            return "it is parted"
         if says_more(self.metadata["schemaString"]):
             return "its log says more of a column than a comment"
-        session: Any = self.spark._jsparkSession
-        lines = str(session.conf().getAll().mkString("\n")).splitlines()
-        return next((f"{one}* is set" for one in _SESSION if any(line.startswith(one) for line in lines)), "")
-
-    def _metrics(self, jvm: Any, values: Mapping[str, int]) -> Any:
-        """Return metrics of the operation, which the table's history tells."""
-        context: Any = self.spark.sparkContext
-        made, create = jvm.java.util.HashMap(), jvm.org.apache.spark.sql.execution.metric.SQLMetrics.createMetric
-        for name, value in values.items():
-            metric = create(context._jsc.sc(), name)
-            metric.set(value)
-            made.put(name, metric)
-        return jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(made)
-
-    def _operation(self, jvm: Any, option: Any, to_seq: Any) -> Any:
-        """Return what the table's history is to say: a WRITE, as of Spark's own writer."""
-        name = f"{_DELTA}.DeltaOperations$Write"
-        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        count = jvm.java.lang.Class.forName(name, True, loader).getConstructors()[0].getParameterCount()
-        modes = jvm.org.apache.spark.sql.SaveMode
-        mode = modes.Overwrite if self.replaces else modes.Append
-        no_columns, note = option(to_seq(jvm.java.util.ArrayList())), option(self.note or None)
-        # by their number in this version of Delta, what follows is optional
-        more = [option(None) for _ in range(count - 4)]
-        return class_named(jvm, name)(mode, no_columns, option(None), note, *more)
+        heeded = first_below(self.spark, _SESSION)
+        return f"{heeded}* is set" if heeded else ""
 
     @property
     def _indexed(self) -> list[Any]:
         """Leaves that the table keeps statistics of."""
         schema = t.StructType.fromJson(self.metadata["schemaString"])
-        found, kept = leaves(schema), self.metadata["configuration"]
+        found, kept = leaves(without(schema, self.parts)), self.metadata["configuration"]
         if DELTA_STATS in kept:
             named = {name.strip().replace("`", "").lower() for name in kept[DELTA_STATS].split(",")}
             return [one for one in found if is_named(one, named)]
@@ -208,32 +170,39 @@ class DeltaFiles:
 
 
 def standing_delta(
-    spark: SparkSession, table: TableName, told: Mapping[str, str], *, replaces: bool = False
+    spark: SparkSession,
+    table: TableName,
+    parts: Sequence[str],
+    told: Mapping[str, str],
+    replaces: Replaces = Replaces.NOTHING,
 ) -> DeltaFiles | str:
     """Return a table that is there, which is to get files; or in a few words why only Spark can do that.
 
     Args:
         spark: the session.
         table: its name.
+        parts: names of the columns that it is to be parted by.
         told: options of the writer.
-        replaces: the files take the place of all that it has.
+        replaces: what of it the files take the place of.
     """
     if {*told} - {_NOTE}:
         return "there are options for Delta's own writer"
-    jvm: Any = jvm_of(spark)
-    found = class_named(jvm, f"{_DELTA}.DeltaLog").forTableWithSnapshot(
-        spark._jsparkSession, table_identifier(jvm, *_parts(table))
-    )
-    log, snapshot = found._1(), found._2()
-    folder, files = str(log.dataPath().toString()), int(snapshot.numOfFiles())
-    return DeltaFiles(
-        spark, table, folder, metadata_of(snapshot), protocol_of(snapshot), files, told.get(_NOTE, ""), replaces
-    )
+    log, snapshot = delta_log(spark, table)
+    begun = None
+    if replaces is Replaces.PARTITIONS:
+        if why := _too_many(snapshot):
+            return why
+        # from now on, as Spark's own overwrite: of rows that others add meanwhile, Delta decides
+        begun = begin(spark, table)
+        snapshot = begun.snapshot()
+    folder, what = str(log.dataPath().toString()), (metadata_of(snapshot), protocol_of(snapshot))
+    return DeltaFiles(spark, table, folder, *what, parts, told.get(_NOTE, ""), replaces, begun=begun)
 
 
 def replaced_delta(
     spark: SparkSession,
     table: TableName,
+    parts: Sequence[str],
     properties: Mapping[str, str],
     told: Mapping[str, str],
     before: str | None = None,
@@ -243,24 +212,28 @@ def replaced_delta(
     Args:
         spark: the session.
         table: its name.
+        parts: names of the columns that it is to be parted by.
         properties: of the table, its comment and place among them.
         told: options of the writer.
         before: the version whose rows are in the query; None if they need not be.
     """
-    found = standing_delta(spark, table, told, replaces=True)
+    found = standing_delta(spark, table, parts, told, Replaces.ALL)
     if isinstance(found, str):
         return found
-    if found.files > _MOST_REPLACED:
-        return f"it has {found.files} files, which Delta itself removes sooner"
     wanted = {name: value for name, value in properties.items() if name not in _NOT_KEPT}
     now = (found.metadata["configuration"], found.metadata.get("description") or "")
     if now != (wanted, properties.get(_COMMENT, "")):
         return "its properties change"
-    return replace(found, before=before)
+    return _too_many(delta_log(spark, table)[1]) or replace(found, before=before)
 
 
 def new_delta(
-    spark: SparkSession, table: TableName, schema: t.StructType, properties: Mapping[str, str], told: Mapping[str, str]
+    spark: SparkSession,
+    table: TableName,
+    schema: t.StructType,
+    parts: Sequence[str],
+    properties: Mapping[str, str],
+    told: Mapping[str, str],
 ) -> DeltaFiles | str:
     """Return what a table is likely to be that is not there yet; its files are not put there, but into what is made.
 
@@ -268,6 +241,7 @@ def new_delta(
         spark: the session.
         table: its name.
         schema: of its rows.
+        parts: names of the columns that it is to be parted by.
         properties: of the table, its comment and place among them.
         told: options of the writer.
     """
@@ -279,25 +253,26 @@ def new_delta(
     if exists(spark, place):
         return f"there is something in {place} already"
     wanted = {name: value for name, value in properties.items() if name not in _NOT_KEPT}
-    metadata = {"schemaString": columns_kept(schema), "partitionColumns": [], "configuration": wanted}
+    metadata = {"schemaString": columns_kept(schema), "partitionColumns": [*parts], "configuration": wanted}
     return DeltaFiles(
         spark,
         table,
         place.rpartition("/")[0],
         metadata,
         {"minWriterVersion": _PLAIN_WRITER},
-        0,
+        parts,
         told.get(_NOTE, ""),
-        False,
+        Replaces.NOTHING,
     )
+
+
+def _too_many(snapshot: Any) -> str:
+    """Return in a few words why only Delta can replace files of a version, an empty text if this process can."""
+    # the log has to be put together for it, half a second, which an overwrite does anyway
+    files = int(snapshot.numOfFiles())
+    return f"it has {files} files, which Delta itself removes sooner" if files > _MOST_REPLACED else ""
 
 
 def delta_id(spark: SparkSession, table: TableName) -> str:
     """Return by what a table is told from another one that had or will have its name."""
-    found = standing_delta(spark, table, {})
-    assert not isinstance(found, str)
-    return str(found.metadata["id"])
-
-
-def _parts(table: TableName) -> tuple[str, str]:
-    return table.schema, table.identifier
+    return str(metadata_of(delta_log(spark, table)[1])["id"])

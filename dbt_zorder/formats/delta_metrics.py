@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
 from dbt_zorder.columns import ResolvedColumn
-from dbt_zorder.disk import on_disk
-from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.footer_bounds import float_values, is_bounded, leaf_places, statistics_of
+from dbt_zorder.formats.written_file import WrittenFile
 from dbt_zorder.stats.delta_log import has_statistics
 
 _TEXT = 32
@@ -35,39 +33,24 @@ Tree = dict[str, Any]
 """Texts of JSON by the names of columns, those of a struct's in another one."""
 
 
-def add_actions(
-    spark: SparkSession, table: str, sizes: Mapping[str, int], rows: int, columns: Sequence[ResolvedColumn]
-) -> Iterator[str]:
-    """Give the action of each file as JSON.
+def add_action(file: WrittenFile, path: str, parts: Sequence[str], columns: Sequence[ResolvedColumn]) -> str:
+    """Return the action of a file as JSON.
 
     Args:
-        spark: the session.
-        table: its name, for people.
-        sizes: bytes of each file by its path; all lie in the table's folder itself.
-        rows: that they have together.
+        file: of the table.
+        path: of it in the table's folder, as the log has it.
+        parts: names of the columns that part the table.
         columns: leaves that the table keeps statistics of.
-
-    Raises:
-        BuildError: they have more or fewer.
     """
-    found = 0
-    for path, size in sizes.items():
-        place = on_disk(spark, path)
-        assert place is not None
-        footer = pq.read_metadata(place.path)
-        found += footer.num_rows
-        add = {
-            "path": path.rpartition("/")[2],
-            "partitionValues": {},
-            "size": size,
-            "modificationTime": int(os.stat(place.path).st_mtime * 1000),
-            "dataChange": True,
-            "stats": statistics(place.path, footer, columns),
-        }
-        yield json.dumps({"add": add})
-    if found != rows:
-        msg = f"{rows} rows were laid out for {table}, and {found} are in its files; it is as it was."
-        raise BuildError(msg)
+    add = {
+        "path": path,
+        "partitionValues": dict(zip(parts, file.partition, strict=True)),
+        "size": file.size,
+        "modificationTime": int(os.stat(file.place).st_mtime * 1000),
+        "dataChange": True,
+        "stats": statistics(file.place, file.footer, columns),
+    }
+    return json.dumps({"add": add})
 
 
 def statistics(file: str, footer: pq.FileMetaData, columns: Sequence[ResolvedColumn]) -> str:

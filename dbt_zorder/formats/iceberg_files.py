@@ -17,8 +17,11 @@ from pyspark.sql import types as t
 from dbt_zorder.catalog import TableName
 from dbt_zorder.disk import on_disk
 from dbt_zorder.formats.iceberg_metrics import FileMetrics
+from dbt_zorder.formats.written_file import WrittenFile, why_not_parted
 from dbt_zorder.jvm import class_named, is_error_of, items, jvm_of
 from dbt_zorder.layout.pages import parse_page_rows
+from dbt_zorder.settings import first_below
+from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.iceberg_manifests import iceberg_table
 from dbt_zorder.stats.local import VERSION_KEY, told_by_spark
 from dbt_zorder.table.arrow_files import CODECS, ArrowWriter, lacks, threads_of
@@ -84,6 +87,8 @@ class IcebergFiles:
         summary: what its snapshot is to say.
         finish: makes the table itself known, where it is created or replaced; None where it stands.
         before: the snapshot whose rows the files are, where they replace all files of a table that stands.
+        parts: names of the columns that it is to be parted by.
+        replaces_parts: the files take the place of all others of the partitions that they are of.
     """
 
     spark: SparkSession
@@ -92,6 +97,8 @@ class IcebergFiles:
     summary: Mapping[str, str]
     finish: Callable[[], None] | None = None
     before: str | None = None
+    parts: Sequence[str] = ()
+    replaces_parts: bool = False
 
     @property
     def folder(self) -> str:
@@ -111,10 +118,11 @@ class IcebergFiles:
         for name in _SESSION:
             if self.spark.conf.get(name, None) is not None:
                 return f"{name} is set"
-        if _SNAPSHOTS in str(self.spark._jsparkSession.conf().getAll().mkString("\n")):
+        if first_below(self.spark, [_SNAPSHOTS]):
             return f"{_SNAPSHOTS}* is set"
-        if not self.table.spec().isUnpartitioned():
-            return "it is parted"
+        why = why_not_parted(columns, self.parts, self._kept_parts())
+        if why:
+            return why
         if on_disk(self.spark, self.folder) is None:
             return "it lies elsewhere than on this machine"
         properties = self.table.properties()
@@ -136,19 +144,15 @@ class IcebergFiles:
         if numbers is None or page_rows is None:
             return "its columns are not the query's"
         told = {"iceberg.schema": schema, VERSION_KEY: told_by_spark(self.spark, columns)[VERSION_KEY]}
-        return ArrowWriter(codec, page_rows, told, threads_of(self.spark), tuple(blooms), numbers)
+        return ArrowWriter(codec, page_rows, told, threads_of(self.spark), tuple(blooms), numbers, bool(self.parts))
 
-    def described(self, sizes: Mapping[str, int], rows: int) -> list[Any]:
-        """Return files as the table takes them.
+    def path_of(self, below: str) -> str:
+        """Return the path of a file in ``folder`` as the table spells it."""
+        return f"{self.folder}/{below}"
 
-        Args:
-            sizes: bytes of each by its path in ``folder``.
-            rows: that they have together.
-
-        Raises:
-            BuildError: they have more or fewer.
-        """
-        return list(FileMetrics(self.spark, self.table).data_files(list(sizes), rows))
+    def described(self, files: Sequence[WrittenFile]) -> list[Any]:
+        """Return files as the table takes them."""
+        return [*map(FileMetrics(self.spark, self.table).data_file, files)]
 
     def commit(self, files: Sequence[Any]) -> None:
         """Let the table have files, as ``described`` gives them.
@@ -156,7 +160,10 @@ class IcebergFiles:
         Raises:
             Exception: Iceberg refused.
         """
-        if self.finish is None and self.before is None:
+        if self.replaces_parts:
+            update = self.table.newReplacePartitions()
+            add = update.addFile
+        elif self.finish is None and self.before is None:
             update = self.table.newAppend()
             add = update.appendFile
         else:  # as Spark's own REPLACE TABLE AS SELECT does (SPARK-51936)
@@ -173,6 +180,14 @@ class IcebergFiles:
         if self.finish is not None:
             self.finish()
 
+    def _kept_parts(self) -> list[str]:
+        """Return what the table is parted by: names of columns, or whatever else is made of them."""
+        schema = self.table.schema()
+        return [
+            str(schema.findColumnName(field.sourceId())) if field.transform().isIdentity() else str(field)
+            for field in items(self.table.spec().fields())
+        ]
+
     def is_refused(self, exc: BaseException) -> bool:
         """Tell whether an error of ``commit`` means for sure that the table has none of the files.
 
@@ -182,7 +197,12 @@ class IcebergFiles:
 
 
 def staged_files(
-    spark: SparkSession, table: TableName, schema: t.StructType, properties: Mapping[str, str], told: Mapping[str, str]
+    spark: SparkSession,
+    table: TableName,
+    schema: t.StructType,
+    parts: Sequence[str],
+    properties: Mapping[str, str],
+    told: Mapping[str, str],
 ) -> IcebergFiles | str:
     """Return a table that is to be created, or replaced, as it will be; or in a few words why only Spark can do that.
 
@@ -190,6 +210,7 @@ def staged_files(
         spark: the session.
         table: its name.
         schema: of its rows; all of it may be NULL.
+        parts: names of the columns that it is to be parted by.
         properties: of the table, its ``location`` among them where it is given one.
         told: options of the writer.
     """
@@ -213,27 +234,38 @@ def staged_files(
     owner = class_named(jvm, "org.apache.spark.util.Utils").getCurrentUserName()
     for key, value in {"provider": "iceberg", "owner": str(owner), **properties}.items():
         given.put(key, value)
-    unparted = new_array(class_named(jvm, "org.apache.spark.sql.connector.expressions.Transform"), 0)
-    found = catalog.stageCreateOrReplace(identifier, columns, unparted, given)
-
-    return IcebergFiles(spark, table, found.table(), summary, found.commitStagedChanges)
+    transforms = new_array(class_named(jvm, "org.apache.spark.sql.connector.expressions.Transform"), len(parts))
+    for place, name in enumerate(parts):
+        of_column = class_named(jvm, "org.apache.spark.sql.connector.expressions.Expressions").identity
+        transforms[place] = of_column(quote_name(name))
+    found = catalog.stageCreateOrReplace(identifier, columns, transforms, given)
+    return IcebergFiles(spark, table, found.table(), summary, found.commitStagedChanges, parts=parts)
 
 
 def standing_files(
-    spark: SparkSession, table: TableName, told: Mapping[str, str], before: str | None = None
+    spark: SparkSession,
+    table: TableName,
+    parts: Sequence[str],
+    told: Mapping[str, str],
+    before: str | None = None,
+    *,
+    replaces_parts: bool = False,
 ) -> IcebergFiles | str:
     """Return a table that is there, which is to get files; or in a few words why only Spark can do that.
 
     Args:
         spark: the session.
         table: its name.
+        parts: names of the columns that it is to be parted by.
         told: options of the writer.
         before: the snapshot whose rows these files have, which take the place of all; None if they are added.
+        replaces_parts: they take the place of all others of the partitions that they are of.
     """
     summary = _summary(told)
     if summary is None:
         return "there are options for Iceberg's own writer"
-    return IcebergFiles(spark, table, iceberg_table(spark, table), summary, before=before)
+    kept = iceberg_table(spark, table)
+    return IcebergFiles(spark, table, kept, summary, None, before, parts, replaces_parts)
 
 
 def _summary(told: Mapping[str, str]) -> dict[str, str] | None:

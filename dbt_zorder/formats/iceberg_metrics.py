@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from dbt_zorder.disk import on_disk
-from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.footer_bounds import float_values, is_bounded, leaf_places, statistics_of
+from dbt_zorder.formats.written_file import WrittenFile
 from dbt_zorder.jvm import class_named, jvm_of
 
 _NOT_KEPT, _COUNTS = "none", "counts"
@@ -37,34 +36,16 @@ class FileMetrics:
     spark: SparkSession
     table: Any
 
-    def data_files(self, paths: Sequence[str], rows: int) -> Iterator[Any]:
-        """Give each file as the table takes it.
-
-        Args:
-            paths: of them, as Iceberg spells them.
-            rows: that they have together.
-
-        Raises:
-            BuildError: they have more or fewer.
-        """
-        found = 0
-        for path in paths:
-            place = on_disk(self.spark, path)
-            assert place is not None
-            footer = pq.read_metadata(place.path)
-            found += footer.num_rows
-            yield self._data_file(path, place.path, footer)
-        if found != rows:
-            msg = f"{rows} rows were laid out for {self.table.name()}, and {found} are in its files; it is as it was."
-            raise BuildError(msg)
-
-    def _data_file(self, path: str, here: str, footer: pq.FileMetaData) -> Any:
-        library = self._library
-        file = library.io.newInputFile(path)
-        metrics = self._completed(library.metrics.fileMetrics(file, library.config), here, footer)
+    def data_file(self, written: WrittenFile) -> Any:
+        """Return a file as the table takes it."""
+        library, footer = self._library, written.footer
+        file = library.io.newInputFile(written.path)
+        metrics = self._completed(library.metrics.fileMetrics(file, library.config), written.place, footer)
         made = library.files.builder(library.spec).withInputFile(file).withMetrics(metrics)
         if footer.num_row_groups > 1:
             made = made.withSplitOffsets(library.longs(_offsets(footer)))
+        if written.partition:
+            made = made.withPartitionValues(library.texts(written.partition))
         return made.build()
 
     def _completed(self, told: Any, here: str, footer: pq.FileMetaData) -> Any:
@@ -130,11 +111,19 @@ class _Library:
         self.to_json = class_named(jvm, "org.apache.iceberg.SchemaParser").toJson
         self.copy = class_named(jvm, "java.util.HashMap")
         self.wrap = class_named(jvm, "java.nio.ByteBuffer").wrap
+        self._list_of = class_named(jvm, "java.util.ArrayList")
         self._mapper = class_named(jvm, "com.fasterxml.jackson.databind.ObjectMapper")()
         named, types = class_named(jvm, "java.lang.Class").forName, self._mapper.getTypeFactory()
         long = named("java.lang.Long")
         self._map = types.constructMapType(named("java.util.HashMap"), named("java.lang.Integer"), long)
         self._list = types.constructCollectionType(named("java.util.ArrayList"), long)
+
+    def texts(self, values: Sequence[str | None]) -> Any:
+        """Return texts as a list of Java's."""
+        found = self._list_of()
+        for value in values:
+            found.add(value)
+        return found
 
     def longs(self, values: Sequence[int] | Mapping[int, int]) -> Any:
         """Return whole numbers as Java's longs, which Py4J gives to a collection as shorter ones if they are small."""

@@ -91,7 +91,7 @@ def increment_format(
         df = as_kept(query(), request)
     rows = conform(df, schema)
     clock = Clock()
-    target = partial(added_files, spark, request, replaces=batch.overwrite)
+    target = partial(added_files, rows, request, replaces=batch.overwrite)
     with staged(rows) as held, contextlib.ExitStack() as until_written:
         with clock.phase("query"):
             keys = keys_for(rows, request.spec)

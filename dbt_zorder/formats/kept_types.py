@@ -1,33 +1,61 @@
-"""The types in which a format keeps the columns of a query."""
+"""The types and values in which a format keeps the columns of a query."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
-from pyspark.sql.types import ArrayType, ByteType, DataType, IntegerType, MapType, ShortType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    IntegerType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
 
+from dbt_zorder.columns import naming
 from dbt_zorder.ddl import type_ddl
 from dbt_zorder.sql import quote_name
-from dbt_zorder.table.request import BuildRequest, check_names
+from dbt_zorder.table.request import BuildRequest, check_names, partition_columns
 
 
 def as_kept(df: DataFrame, request: BuildRequest) -> DataFrame:
-    """Return a query in the types that a format keeps: Iceberg has no whole numbers below 32 bits.
+    """Return a query in the types and values that a format keeps.
+
+    Iceberg has no whole numbers below 32 bits; to Delta Lake, an empty text that parts a table is NULL ("Partition
+    Value Serialization").
 
     Raises:
-        ColumnError: two columns have one name.
+        ColumnError: two columns have one name, or ``partition_by`` names none.
     """
     check_names(df)
-    if request.file_format != "iceberg":
+    kept = _casts(df) if request.file_format == "iceberg" else _nulls(df, request)
+    if not kept:
         return df
-    if all(_widened(column.dataType) == column.dataType for column in df.schema.fields):
-        return df
-    columns = []
-    for column in df.schema.fields:
-        kept, name = _widened(column.dataType), quote_name(column.name)
-        cast = name if kept == column.dataType else f"CAST({name} AS {type_ddl(kept)})"
-        columns.append(f.expr(cast).alias(column.name))
-    return df.select(*columns)
+    names = ((column, quote_name(column.name)) for column in df.schema.fields)
+    return df.select(
+        *(f.expr(kept.get(column.name, name)).alias(column.name, metadata=column.metadata) for column, name in names)
+    )
+
+
+def _casts(df: DataFrame) -> dict[str, str]:
+    """Return SQL text of the columns that are of wider types, by their names."""
+    wider = {column.name: _widened(column.dataType) for column in df.schema.fields}
+    return {
+        column.name: f"CAST({quote_name(column.name)} AS {type_ddl(wider[column.name])})"
+        for column in df.schema.fields
+        if wider[column.name] != column.dataType
+    }
+
+
+def _nulls(df: DataFrame, request: BuildRequest) -> dict[str, str]:
+    """Return SQL text of the columns of text that part the table, by their names."""
+    with naming("partition_by"):
+        parts = partition_columns(df.sparkSession, df.schema, request)
+    return {part.name: f"nullif({part.sql}, '')" for part in parts if isinstance(part.data_type, StringType)}
 
 
 def _widened(kind: DataType) -> DataType:

@@ -121,7 +121,7 @@ def _rewrite(spark: SparkSession, request: BuildRequest, info: TableInfo, clock:
     rows = spark.table(request.table.sql)
     parts = [quote_name(name) for name in info.partition_columns]
     kept = replace(request, spec=replace(request.spec, partition_by=parts))
-    find = partial(same_rows_files, spark, kept, before)
+    find = partial(same_rows_files, rows, kept, before)
     with contextlib.ExitStack() as until_written:
         holding = Holding(rows)
         if request.file_format == "iceberg":  # to ask what a scan of Delta is takes a quarter of a second

@@ -16,9 +16,11 @@ from pyspark.sql.types import StructType
 from dbt_zorder.catalog import TableName
 from dbt_zorder.disk import on_disk
 from dbt_zorder.entry import PASSED_ON, answers_for, look_anew
-from dbt_zorder.errors import ZorderError
+from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.formats.delta_files import new_delta, replaced_delta, standing_delta
+from dbt_zorder.formats.delta_transaction import Replaces
 from dbt_zorder.formats.iceberg_files import CATALOG, staged_files, standing_files
+from dbt_zorder.formats.written_file import WrittenFile, written_files
 from dbt_zorder.hadoop import open_path
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark_message import in_one_line
@@ -46,8 +48,11 @@ class FormatFiles(Protocol):
     def writer(self, columns: StructType, blooms: Collection[str]) -> ArrowWriter | str:
         """Return what writes its files as the format would write them; or in a few words why only the format can."""
 
-    def described(self, sizes: Mapping[str, int], rows: int) -> Sequence[Any]:
-        """Return files as the table takes them, by their bytes and paths, which have so many rows together."""
+    def path_of(self, below: str) -> str:
+        """Return the path of a file in ``folder`` as the table spells it."""
+
+    def described(self, files: Sequence[WrittenFile]) -> Sequence[Any]:
+        """Return files as the table takes them."""
 
     def commit(self, files: Sequence[Any]) -> None:
         """Let the table have files."""
@@ -65,6 +70,7 @@ def to_be_made(
     file_format: str,
     table: TableName,
     schema: StructType,
+    parts: Sequence[str],
     properties: Mapping[str, str],
     told: Mapping[str, str],
     *,
@@ -78,6 +84,7 @@ def to_be_made(
         file_format: of the table.
         table: its name.
         schema: of its rows.
+        parts: names of the columns that it is to be parted by.
         properties: of the table.
         told: what its commit is to say besides.
         is_new: there is no table of this format by that name.
@@ -86,14 +93,21 @@ def to_be_made(
     if not answers_for(spark, table.schema, _CATALOGS[file_format]):
         return "another catalog answers to its name"
     if file_format == "iceberg":
-        return staged_files(spark, table, schema, properties, told)
+        return staged_files(spark, table, schema, parts, properties, told)
     if is_new:
-        return new_delta(spark, table, schema, properties, told)
-    return replaced_delta(spark, table, properties, told, before)
+        return new_delta(spark, table, schema, parts, properties, told)
+    return replaced_delta(spark, table, parts, properties, told, before)
 
 
 def to_be_added_to(
-    spark: SparkSession, file_format: str, table: TableName, told: Mapping[str, str], before: str | None = None
+    spark: SparkSession,
+    file_format: str,
+    table: TableName,
+    parts: Sequence[str],
+    told: Mapping[str, str],
+    before: str | None = None,
+    *,
+    replaces_parts: bool = False,
 ) -> FormatFiles | str:
     """Return a table that is there, which is to get files; or in a few words why only Spark can do that.
 
@@ -101,16 +115,19 @@ def to_be_added_to(
         spark: the session.
         file_format: of the table.
         table: its name.
+        parts: names of the columns that it is to be parted by.
         told: what the commit is to say besides.
         before: the version whose rows these files have, which take the place of all; None if they are added.
+        replaces_parts: they take the place of all others of the partitions that they are of.
     """
     if not answers_for(spark, table.schema, _CATALOGS[file_format]):
         return "another catalog answers to its name"
     if file_format == "iceberg":
-        return standing_files(spark, table, told, before)
+        return standing_files(spark, table, parts, told, before, replaces_parts=replaces_parts)
     if before is not None:
         return "only Delta itself replaces files by others of the same rows"
-    return standing_delta(spark, table, told)
+    replaces = Replaces.PARTITIONS if replaces_parts else Replaces.NOTHING
+    return standing_delta(spark, table, parts, told, replaces)
 
 
 def writer_for(find: Find) -> WriterFor:
@@ -149,9 +166,14 @@ def put_files(
         try:
             if not replace(holding.rows, writer=writer).write(spark, layout, files.folder):
                 return None
-            written = writer.files_in(place)
-            sizes = {f"{files.folder}/{os.path.basename(path)}": os.path.getsize(path) for path in written}
-            described = files.described(sizes, layout.rows)
+            written = written_files(writer.files_in(place), place.path, files.path_of)
+            rows = sum(one.footer.num_rows for one in written)
+            if rows != layout.rows:
+                msg = (
+                    f"{layout.rows} rows were laid out for {files.name}, and {rows} are in its files; it is as it was."
+                )
+                raise BuildError(msg)
+            described = files.described(written)
         except BaseException:
             _delete(writer.files_in(place))
             raise
@@ -159,13 +181,13 @@ def put_files(
             files.commit(described)
         except BaseException as exc:
             if files.is_refused(exc):
-                _delete(written)
+                _delete([one.place for one in written])
             raise
     try:
         look_anew(spark, files.name.schema, files.name.identifier)
     except Exception as exc:  # the rows are in: a run that fails now would be run again, and add them twice
         _LOG.warning("the session could not be told that %s has other files: %s", files.name, in_one_line(exc))
-    return sizes
+    return {one.path: one.size for one in written}
 
 
 def _found(find: Find, columns: StructType, blooms: Collection[str]) -> tuple[FormatFiles | None, ArrowWriter | str]:
@@ -193,7 +215,9 @@ def _folder(spark: SparkSession, path: str) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError):  # there is something in it
-            for made in missing:
+            for inner, _, _ in os.walk(missing[0], topdown=False) if missing else ():  # of partitions
+                os.rmdir(inner)
+            for made in missing[1:]:
                 made.rmdir()
 
 

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import BuildError, ConfigError
 from dbt_zorder.formats.carry import NOTHING, Carried, set_properties
 from dbt_zorder.formats.delta_files import delta_id, standing_delta
+from dbt_zorder.formats.delta_transaction import Replaces
 from dbt_zorder.formats.own_files import FormatFiles, to_be_added_to, to_be_made
 from dbt_zorder.jvm import has_jvm
 from dbt_zorder.sql import quote_name
@@ -134,23 +136,18 @@ def made_files(
         kept: of the table that is there.
         before: version of the table whose rows are in the query; None if they need not be.
     """
-    if request.spec.partition_by:
-        return "it is parted"
     if kept != NOTHING:
         return "it keeps what others have made of it"
-    told = _told(request, whole=True, token=token)
-    return to_be_made(
-        df.sparkSession, request.file_format, table, df.schema, wanted, told, is_new=is_new, before=before
-    )
+    spark, told = df.sparkSession, _told(request, whole=True, token=token)
+    parts = _parts(spark, df.schema, request)
+    return to_be_made(spark, request.file_format, table, df.schema, parts, wanted, told, is_new=is_new, before=before)
 
 
-def filled_files(
-    spark: SparkSession, table: TableName, request: BuildRequest, token: str, made: str
-) -> FormatFiles | str:
+def filled_files(df: DataFrame, table: TableName, request: BuildRequest, token: str, made: str) -> FormatFiles | str:
     """Return what takes the files of a Delta table that was made without rows; or why only Spark can write them.
 
     Args:
-        spark: the session.
+        df: the rows.
         table: its name until it is done.
         request: of the model.
         token: by which the commit is found again.
@@ -159,8 +156,10 @@ def filled_files(
     Raises:
         BuildError: it is another one.
     """
+    spark = df.sparkSession
     check_made(spark, table, request.table, made)
-    return standing_delta(spark, table, _told(request, whole=True, token=token), replaces=True)
+    parts = _parts(spark, df.schema, request)
+    return standing_delta(spark, table, parts, _told(request, whole=True, token=token), Replaces.ALL)
 
 
 def check_made(spark: SparkSession, table: TableName, wanted: TableName, made: str) -> None:
@@ -174,30 +173,35 @@ def check_made(spark: SparkSession, table: TableName, wanted: TableName, made: s
         raise BuildError(msg)
 
 
-def added_files(spark: SparkSession, request: BuildRequest, *, replaces: bool) -> FormatFiles | str:
+def added_files(df: DataFrame, request: BuildRequest, *, replaces: bool) -> FormatFiles | str:
     """Return what takes files of a batch that this process writes; or in a few words why only Spark can write it.
 
     Args:
-        spark: the session.
+        df: the rows.
         request: of the model.
         replaces: the batch replaces partitions.
     """
-    if request.spec.partition_by or replaces:
-        return "it is parted, or partitions are replaced"
-    return to_be_added_to(spark, request.file_format, request.table, _told(request, whole=False))
+    spark, told = df.sparkSession, _told(request, whole=False)
+    parts = _parts(spark, df.schema, request)
+    return to_be_added_to(spark, request.file_format, request.table, parts, told, replaces_parts=replaces)
 
 
-def same_rows_files(spark: SparkSession, request: BuildRequest, before: str) -> FormatFiles | str:
+def same_rows_files(df: DataFrame, request: BuildRequest, before: str) -> FormatFiles | str:
     """Return what takes files in place of those of a version, whose rows they have; or why only Spark can write them.
 
     Args:
-        spark: the session.
+        df: the rows.
         request: of the model, parted as its table is.
         before: the version.
     """
-    if request.spec.partition_by:
-        return "it is parted"
-    return to_be_added_to(spark, request.file_format, request.table, _told(request, whole=True), before)
+    spark, told = df.sparkSession, _told(request, whole=True)
+    parts = _parts(spark, df.schema, request)
+    return to_be_added_to(spark, request.file_format, request.table, parts, told, before)
+
+
+def _parts(spark: SparkSession, schema: StructType, request: BuildRequest) -> list[str]:
+    """Return the names of the columns that a table is to be parted by."""
+    return [column.name for column in partition_columns(spark, schema, request)]
 
 
 def _told(request: BuildRequest, *, whole: bool, token: str = "") -> dict[str, str]:

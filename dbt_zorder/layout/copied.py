@@ -84,12 +84,14 @@ class Copied:
         rows: the copy as a query, with the same columns, which may all be NULL.
         folder: of this copy alone, which has room for other files.
         partition_by: columns that part the table, each a whole one.
+        whole: files have these, too, and an empty text is another partition than NULL.
     """
 
     query: DataFrame
     rows: DataFrame
     folder: str
     partition_by: Sequence[ResolvedColumn]
+    whole: bool = False
 
     @cached_property
     def pieces(self) -> Sequence[Piece]:
@@ -129,8 +131,8 @@ class Copied:
 
     @cached_property
     def data_columns(self) -> dict[str, str]:
-        """Names of the columns that stand in files, which those are not that part the table: here, and in the query."""
-        parts = {part.name for part in self.partition_by}
+        """Names of the columns that stand in files, here and in the query: those that part the table rarely do."""
+        parts = set() if self.whole else {part.name for part in self.partition_by}
         return {_name(place): name for place, name in enumerate(self.query.columns) if name not in parts}
 
     def shortened(self, keys: Sequence[Key]) -> dict[str, pa.DataType]:
@@ -210,7 +212,9 @@ def in_scratch(folder: str | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def copied(df: DataFrame, partition_by: Sequence[ResolvedColumn] = ()) -> Iterator[Copied | None]:
+def copied(
+    df: DataFrame, partition_by: Sequence[ResolvedColumn] = (), *, whole: bool = False
+) -> Iterator[Copied | None]:
     """Copy the rows of a query for as long as the block runs.
 
     Gives None where this process does not see what Spark has written.
@@ -218,17 +222,18 @@ def copied(df: DataFrame, partition_by: Sequence[ResolvedColumn] = ()) -> Iterat
     Args:
         df: the query, in a session that ``can_copy``.
         partition_by: columns that part the table, each a whole one.
+        whole: files have these, too, and an empty text is another partition than NULL.
     """
     scratch = _scratch()
     with in_scratch(scratch):
         folder = tempfile.mkdtemp(prefix="zorder-", dir=scratch)
     try:
-        yield _copy(df, partition_by, folder)
+        yield _copy(df, partition_by, folder, whole=whole)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _copy(df: DataFrame, partition_by: Sequence[ResolvedColumn], folder: str) -> Copied | None:
+def _copy(df: DataFrame, partition_by: Sequence[ResolvedColumn], folder: str, *, whole: bool) -> Copied | None:
     behind = partition_sql(partition_by)
     # by numbers: a name may hold what Parquet's options, or another case, take for something else
     wanted = df.selectExpr("*", *behind).toDF(*map(_name, range(len(df.columns) + len(behind))))
@@ -241,7 +246,7 @@ def _copy(df: DataFrame, partition_by: Sequence[ResolvedColumn], folder: str) ->
     schema = StructType([StructField(_name(n), field.dataType) for n, field in enumerate(df.schema.fields)])
     rows = df.sparkSession.read.schema(schema).parquet(glob_escape(_uri(folder)))
     named = [f.col(_name(n)).alias(field.name, metadata=field.metadata) for n, field in enumerate(df.schema.fields)]
-    return Copied(df, rows.select(*named), folder, partition_by)
+    return Copied(df, rows.select(*named), folder, partition_by, whole)
 
 
 def _long_bytes(group: pq.RowGroupMetaData, places: Collection[int]) -> dict[int, int]:

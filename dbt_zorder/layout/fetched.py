@@ -32,6 +32,10 @@ _MOST_FOLDERS = 20_000
 """Each is named by a call into the JVM."""
 
 
+class SameFolderError(Exception):
+    """Two partitions would have one folder."""
+
+
 @dataclass(frozen=True)
 class FetchedKeys:
     """What rows are placed by, of all rows of a query.
@@ -59,7 +63,8 @@ class Fetched(FetchedKeys):
     """The rows of a query.
 
     Attributes:
-        rows: with the query's columns but those that part the table, every one of them nullable, in one chunk.
+        rows: with the columns that files have, every one of them nullable, in one chunk: all of the query's, or those
+            that do not part the table.
         folders: of the partitions, as Spark names them: ``day=2024-01-01/shop=7``; an empty name if there are none.
         folder_of: shape (rows,): the number of each row's folder.
     """
@@ -93,6 +98,8 @@ def fetch(
     most_bytes: int,
     rows: int | None = None,
     partition_by: Sequence[ResolvedColumn] = (),
+    *,
+    whole: bool = False,
 ) -> Fetched | None:
     """Return all rows of a query that is taken to be small; None if they are too many or too long after all.
 
@@ -108,6 +115,7 @@ def fetch(
         most_bytes: that rows may weigh here.
         rows: their number, if they were measured.
         partition_by: columns that part the table, each a whole one.
+        whole: files have these, too, and an empty text is another partition than NULL.
     """
     width = width_of(df.schema)
     assert width
@@ -144,14 +152,15 @@ def fetch(
         texts, placed_by["p"] = extras[: len(partition_by)], extras[len(partition_by)].combine_chunks()
         try:
             distinct, folder_of = distinct_partitions(texts, _MOST_FOLDERS)
-            folders = folder_names(df.sparkSession, [column.name for column in partition_by], distinct)
+            folders = folder_names(df.sparkSession, [column.name for column in partition_by], distinct, whole=whole)
         except Exception as exc:  # bytes that are no text, or another version of Spark
             _LOG.debug("Spark names the folders of partitions: %s", in_one_line(exc))
             return None
         if not folders and found.num_rows:
             _LOG.debug("there are more than %d partitions", _MOST_FOLDERS)
             return None
-    data = {name: column for name, column in by_name.items() if name not in {part.name for part in partition_by}}
+    parts = set() if whole else {part.name for part in partition_by}
+    data = {name: column for name, column in by_name.items() if name not in parts}
     return Fetched(pa.table(placed_by), pa.table(data), folders, folder_of)
 
 
@@ -187,9 +196,29 @@ def distinct_partitions(
     return found, together.astype(np.int32)
 
 
-def folder_names(spark: SparkSession, names: Sequence[str], partitions: Sequence[tuple[str | None, ...]]) -> list[str]:
-    """Return the folders of some partitions, as Spark names them."""
-    named = class_named(spark._jvm, "org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils").getPartitionPathString
+def folder_names(
+    spark: SparkSession, names: Sequence[str], partitions: Sequence[tuple[str | None, ...]], *, whole: bool = False
+) -> list[str]:
+    """Return the folders of some partitions, as Spark names them: that of NULL is that of an empty text, too.
+
+    Args:
+        spark: the session.
+        names: of the columns that part the table.
+        partitions: their values as text.
+        whole: these two have folders of their own.
+
+    Raises:
+        SameFolderError: a text is what the folder of NULL is named by, and is to have one of its own.
+    """
+    utils = class_named(spark._jvm, "org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils")
+
+    def named(name: str, value: str | None) -> str:
+        if whole and value == "":
+            return f"{utils.escapePathName(name)}="
+        return str(utils.getPartitionPathString(name, value))
+
+    if whole and any(utils.DEFAULT_PARTITION_NAME() in one for one in partitions):
+        raise SameFolderError
     return ["/".join(named(name, value) for name, value in zip(names, one, strict=True)) for one in partitions]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
@@ -22,11 +24,13 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from dbt_zorder.arrow import frame_of
 from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.ddl import type_ddl
 from dbt_zorder.disk import on_disk
-from dbt_zorder.jvm import class_named, jvm_of, table_identifier
+from dbt_zorder.jvm import class_named, items, jvm_of, table_identifier
+from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import glob_escape
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -36,25 +40,28 @@ _MOST_COMMITS = 20
 _MOST_COMMITS_AFAR = 3
 """The same where each takes a request to a store."""
 
+_ADDED = StructType(
+    [StructField("path", StringType()), StructField("size", LongType()), StructField("stats", StringType())]
+)
+"""What is read of an ``add`` action."""
+
 
 def delta_stats(spark: SparkSession, table: TableName, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame:
     """Return the files of the latest version of a table; see ``format_stats``."""
-    log, snapshot = _log(spark, table)
+    log, snapshot = delta_log(spark, table)
     files = None
     if token:
         commits = _Commits(spark, log, snapshot)
         # its first line says who committed, and that may be somebody else by now
         files = commits.added() if token in commits.first_line(commits.latest) else None
-    if files is None:
-        files = DataFrame(snapshot.allFiles().toDF(), spark)
-    return _told(log, snapshot, files, columns)
+    return _told(log, snapshot, _all_files(spark, snapshot) if files is None else files, columns)
 
 
 def delta_added(
     spark: SparkSession, table: TableName, columns: Sequence[ResolvedColumn], before: str
 ) -> DataFrame | None:
     """Return the same of the files that the one commit upon a version added; None if there are more, or none."""
-    log, snapshot = _log(spark, table)
+    log, snapshot = delta_log(spark, table)
     commits = _Commits(spark, log, snapshot)
     if commits.latest != int(before) + 1 or not commits.first_line(commits.latest):
         return None
@@ -68,7 +75,7 @@ def last_commits(spark: SparkSession, table: TableName) -> Iterator[Mapping[str,
         LookupError: one does not say so at once, its file is gone or has another name, or it lies so far back that a
             job over all of them is faster.
     """
-    commits = _Commits(spark, *_log(spark, table))
+    commits = _Commits(spark, *delta_log(spark, table))
     most = _MOST_COMMITS if commits.are_near else _MOST_COMMITS_AFAR
     for version in range(commits.latest, -1, -1):
         if version == commits.latest - most:
@@ -83,7 +90,7 @@ def last_commits(spark: SparkSession, table: TableName) -> Iterator[Mapping[str,
 
 def delta_version(spark: SparkSession, table: TableName) -> str:
     """Return the number of the latest version of a table."""
-    return str(_log(spark, table)[1].version())
+    return str(delta_log(spark, table)[1].version())
 
 
 def has_statistics(data_type: DataType) -> bool:
@@ -126,12 +133,34 @@ def _stored(schema: StructType, path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _log(spark: SparkSession, table: TableName) -> tuple[Any, Any]:
+def delta_log(spark: SparkSession, table: TableName) -> tuple[Any, Any]:
     """Return a table's log and the snapshot of its latest version, of Delta's own classes."""
     jvm = jvm_of(spark)
     name = table_identifier(jvm, table.schema, table.identifier)
     found = jvm.org.apache.spark.sql.delta.DeltaLog.forTableWithSnapshot(spark._jsparkSession, name)
     return found._1(), found._2()
+
+
+def _all_files(spark: SparkSession, snapshot: Any) -> DataFrame:
+    """Return the files of a version, as a commit's ``add`` actions have them.
+
+    Of up to 50 Delta keeps them beside the log as well ("Version Checksum File"); to put them together from the log
+    takes half a second, once for each version.
+    """
+    try:
+        checksum = snapshot.checksumOpt()
+        kept = checksum.get().allFiles() if checksum.isDefined() else checksum
+        if kept.isDefined():
+            return _frame(spark, [json.loads(str(one.json()))["add"] for one in items(kept.get())])
+    except Exception as exc:  # another version of Delta
+        _LOG.debug("the files of a version are not told by its checksum: %s", in_one_line(exc))
+    return DataFrame(snapshot.allFiles().toDF(), spark)
+
+
+def _frame(spark: SparkSession, actions: Sequence[Mapping[str, Any]]) -> DataFrame:
+    """Return ``add`` actions as a local relation, which takes no job over the log's files."""
+    types = pa.schema({"path": pa.string(), "size": pa.int64(), "stats": pa.string()})
+    return frame_of(spark, pa.Table.from_pylist(list(actions), types), _ADDED)
 
 
 class _Commits:
@@ -168,8 +197,13 @@ class _Commits:
 
     def added(self) -> DataFrame:
         """Return the files that the latest commit added."""
-        added = "add STRUCT<path: STRING, size: BIGINT, stats: STRING>"
-        rows = self._spark.read.schema(added).json(glob_escape(self._file(self.latest).toString()))
+        path = str(self._file(self.latest).toString())
+        place = on_disk(self._spark, path)
+        if place is not None:
+            with contextlib.suppress(OSError), open(place.path, encoding="utf-8") as lines:
+                found = [json.loads(line) for line in lines]
+                return _frame(self._spark, [one["add"] for one in found if "add" in one])
+        rows = self._spark.read.schema(StructType([StructField("add", _ADDED)])).json(glob_escape(path))
         return rows.where("add IS NOT NULL").select("add.*")
 
     def _file(self, version: int) -> Any:

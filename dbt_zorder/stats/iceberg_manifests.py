@@ -18,16 +18,19 @@ from dbt_zorder.sql import quote_name
 def iceberg_stats(spark: SparkSession, table: TableName, columns: Sequence[ResolvedColumn]) -> DataFrame:
     """Return the data files of the current snapshot of a table; see ``format_stats``."""
     files = spark.table(f"{table.sql}.files").where("content = 0")
-    # the metadata table has metrics of columns that some file has metrics of
-    kept = set(files.select("readable_metrics.*").columns)
+    # the metadata table has metrics of columns that some file has metrics of; all their names are a long way to Python
+    kept: Any = files._jdf.schema().apply("readable_metrics").dataType()
     return files.select(
         "file_path",
         f.col("file_size_in_bytes").alias("file_size"),
         f.col("record_count").alias("row_count"),
         f.lit(iceberg_version(spark, table)).alias("version"),
-        f.struct(*(f.expr(_bounds(column, column.name in kept)).alias(column.name) for column in columns)).alias(
-            "columns"
-        ),
+        f.struct(
+            *(
+                f.expr(_bounds(column, kept.getFieldIndex(column.name).isDefined())).alias(column.name)
+                for column in columns
+            )
+        ).alias("columns"),
     )
 
 

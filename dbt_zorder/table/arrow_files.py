@@ -72,6 +72,7 @@ class ArrowWriter:
         threads: that write at a time.
         blooms: columns with a bloom filter.
         numbers: of columns and of what is in them, by their path, where a format goes by those.
+        whole: files have the columns, too, that part the table, and an empty text is another partition than NULL.
         job: what tells these files from those of other writes.
     """
 
@@ -81,6 +82,7 @@ class ArrowWriter:
     threads: int
     blooms: Collection[str] = ()
     numbers: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    whole: bool = False
     job: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def write(self, fetched: Fetched, files: Iterable[Rows], place: Place) -> None:
@@ -155,10 +157,8 @@ class ArrowWriter:
         return place
 
     def files_in(self, place: Place) -> list[str]:
-        """Return the paths of what this write has put into a folder by now, in their order."""
-        with contextlib.suppress(FileNotFoundError):
-            return sorted(f"{place.path}/{name}" for name in os.listdir(place.path) if self.job in name)
-        return []
+        """Return the paths of what this write has put into a folder, and those of partitions in it, in their order."""
+        return sorted(f"{root}/{name}" for root, _, names in os.walk(place.path) for name in names if self.job in name)
 
     def size_of(self, rows: pa.Table) -> int:
         """Return how large a file of some rows is."""

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.layout.comparing import Rows
 from dbt_zorder.layout.copied import Copied, Piece, in_scratch
-from dbt_zorder.layout.fetched import FetchedKeys, distinct_partitions, folder_names
+from dbt_zorder.layout.fetched import FetchedKeys, SameFolderError, distinct_partitions, folder_names
 from dbt_zorder.layout.in_turn import in_turn
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
@@ -95,11 +95,11 @@ class CopiedRows:
             return self._left_to_spark()
         most = self.most_bytes
         with _ALONE, Shares(most, self.copied.folder) as shares:
-            folders = _Folders(spark, [part.name for part in self.copied.partition_by])
+            folders = _Folders(spark, [part.name for part in self.copied.partition_by], whole=self.copied.whole)
             try:
                 self._share_out(parts, shares, folders)
-            except UnicodeDecodeError:
-                return self._left_to_spark("the name of a partition is no UTF-8")
+            except (UnicodeDecodeError, SameFolderError):
+                return self._left_to_spark("the name of a partition is no UTF-8, or stands for NULL")
             files = self._files(shares, parts)
             # a tree's parts are not all of one size
             if max(file.nbytes for file in files) > min(2 * most, _MOST_FILE):
@@ -212,10 +212,11 @@ class CopiedRows:
 class _Folders:
     """Folders of partitions as they come, by number."""
 
-    def __init__(self, spark: SparkSession, columns: Sequence[str]) -> None:
+    def __init__(self, spark: SparkSession, columns: Sequence[str], *, whole: bool = False) -> None:
         self.names: list[str] = []
         self._spark = spark
         self._columns = columns
+        self._whole = whole
         self._numbers: dict[tuple[str | None, ...], int] = {}
         self._lock = threading.Lock()
 
@@ -225,6 +226,6 @@ class _Folders:
         with self._lock:
             new = [one for one in distinct if one not in self._numbers]
             self._numbers.update({one: len(self.names) + number for number, one in enumerate(new)})
-            self.names += folder_names(self._spark, self._columns, new)
+            self.names += folder_names(self._spark, self._columns, new, whole=self._whole)
             numbers = np.asarray([self._numbers[one] for one in distinct], dtype=np.int32)
         return numbers[of_row]

@@ -31,7 +31,7 @@ _LOG = logging.getLogger("dbt_zorder")
 _ROOM = Room()
 
 WriterFor: TypeAlias = Callable[[StructType, Collection[str]], "ArrowWriter | str"]
-"""Of the columns in files, and the names of those with a bloom filter: what writes them, or why only Spark can."""
+"""Of the query's columns, and the names of those with a bloom filter: what writes files, or why only Spark can."""
 
 
 @dataclass
@@ -57,7 +57,13 @@ def as_spark_writes(spark: SparkSession, request: BuildRequest, path: str) -> Wr
         request: of the table.
         path: of the folder, or one beside it.
     """
-    return lambda columns, blooms: arrow_writer(spark, columns, request.options, path, blooms)
+
+    def writer(columns: StructType, blooms: Collection[str]) -> ArrowWriter | str:
+        parts = {part.name for part in partition_columns(spark, columns, request)}
+        data = StructType([column for column in columns.fields if column.name not in parts])
+        return arrow_writer(spark, data, request.options, path, blooms)
+
+    return writer
 
 
 @contextlib.contextmanager
@@ -74,7 +80,7 @@ def hold_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], files:
         files: how they are to be.
     """
     parts = partition_columns(staged.query.sparkSession, staged.query.schema, request)
-    writer = _writer(staged.query, request, keys, parts, files)
+    writer = _writer(staged.query, request, keys, files)
     if isinstance(writer, str):
         _LOG.debug("%s is laid out and written by Spark: %s", request.table, writer)
         yield Holding(staged.rows)
@@ -112,7 +118,7 @@ def _copied(
     staged: Staged, request: BuildRequest, keys: Sequence[Key], parts: Sequence[ResolvedColumn], writer: ArrowWriter
 ) -> Iterator[Holding]:
     """Copy the rows of a query, and run it no more."""
-    with copied(staged.query, parts) as copy:
+    with copied(staged.query, parts, whole=writer.whole) as copy:
         if copy is None:
             yield Holding(staged.rows)
         elif not copy.count:
@@ -146,7 +152,7 @@ def _fetched(
         return
     with contextlib.ExitStack() as room:
         correct = room.enter_context(_ROOM.take(size, most))
-        fetched = fetch(df, keys, most, rows, parts)
+        fetched = fetch(df, keys, most, rows, parts, whole=writer.whole)
         held = None
         if fetched is not None:
             rows = fetched.count
@@ -168,7 +174,6 @@ def _writer(
     df: DataFrame,
     request: BuildRequest,
     keys: Sequence[Key],
-    parts: Sequence[ResolvedColumn],
     files: WriterFor,
 ) -> ArrowWriter | str:
     """Return what writes the files; or in a few words why Spark is to."""
@@ -178,7 +183,4 @@ def _writer(
         return "it has a type that only Spark writes"
     if width_of(StructType([StructField(key.column.name, key.column.data_type) for key in keys])) is None:
         return "a key is of a type that only Spark orders"
-    names = {part.name for part in parts}
-    data = StructType([field for field in df.schema.fields if field.name not in names])
-    blooms = [column.name for column in bloom_columns(df, request)]
-    return files(data, blooms)
+    return files(df.schema, [column.name for column in bloom_columns(df, request)])

@@ -21,10 +21,11 @@ from dbt_zorder.formats.optimize import rewrite_format
 from dbt_zorder.pruning import explain, scan
 from dbt_zorder.scan_metrics import scan_metrics
 from dbt_zorder.sql import quote_name
+from dbt_zorder.stats import delta_log
 from dbt_zorder.stats.delta_log import delta_stats
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest
-from tests.formats.tables import request, rows
+from tests.formats.tables import failing, request, rows
 from tests.support import same_rows, settings
 
 RESHUFFLING = {
@@ -80,7 +81,7 @@ def test_explain_tells_what_the_format_skips(spark: SparkSession, table: TableNa
 
 
 def test_a_commit_of_all_files_is_read_by_itself_while_it_is_the_last(
-    spark: SparkSession, table: TableName, file_format: str
+    spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if file_format != "delta":
         pytest.skip("Iceberg's metadata need no putting together")
@@ -90,11 +91,17 @@ def test_a_commit_of_all_files_is_read_by_itself_while_it_is_the_last(
     assert note is not None
     token = json.loads(note[0])["token"]
     columns = resolve_all(["a", "st.y"], spark.table(table.sql).schema)
-    by_commit, by_log = (delta_stats(spark, table, columns, one) for one in (token, ""))
-    assert [file.rpartition(".")[2] for file in by_commit.inputFiles()] == ["json"]
-    assert not by_log.inputFiles()
+    by_commit, by_checksum = (delta_stats(spark, table, columns, one) for one in (token, ""))
+    with monkeypatch.context() as patch:
+        patch.setattr(delta_log, "_frame", failing(ValueError("no frame")))
+        by_log = delta_stats(spark, table, columns)
+        with pytest.raises(ValueError, match="no frame"):
+            delta_stats(spark, table, columns, token)
+    plans = [str(one._jdf.queryExecution().optimizedPlan()) for one in (by_commit, by_checksum, by_log)]
+    assert ["LocalRelation" in plan for plan in plans] == [True, True, False]
     assert by_commit.count() == 16
     assert same_rows(by_commit, by_log)
+    assert same_rows(by_checksum, by_log)
     rows(spark, 5_000, 5_100).coalesce(1).writeTo(table.sql).append()
     assert delta_stats(spark, table, columns, token).count() == 17
 

@@ -16,6 +16,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import FORMAT_SUFFIX, TableName, describe, properties
 from dbt_zorder.errors import BuildError
+from dbt_zorder.formats import delta_transaction
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.delta_files import DeltaFiles
 from dbt_zorder.formats.history import last_whole, version_of
@@ -375,13 +376,13 @@ def test_of_two_that_replace_a_table_delta_takes_one(
     """A commit between the begin of ours and its end is refused by Delta, and our files go."""
     wanted = request(table, file_format, files=4)
     build_format(spark, rows(spark, 0, 500), wanted)
-    operation = DeltaFiles._operation
+    operation = delta_transaction._operation
 
-    def overtaken(self: DeltaFiles, *args: Any) -> Any:
+    def overtaken(*args: Any) -> Any:
         rows(spark, 600, 610).writeTo(table.sql).append()
-        return operation(self, *args)
+        return operation(*args)
 
-    monkeypatch.setattr(DeltaFiles, "_operation", overtaken)
+    monkeypatch.setattr(delta_transaction, "_operation", overtaken)
     before = data(spark, table)
     with pytest.raises(Exception, match=r"(?i)concurrent"):
         build_format(spark, rows(spark, 0, 700), wanted)

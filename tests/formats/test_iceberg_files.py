@@ -24,7 +24,6 @@ from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.iceberg_files import IcebergFiles
 from dbt_zorder.formats.incremental import increment_format
 from dbt_zorder.formats.own_files import put_files
-from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table.arrow_files import ArrowWriter
 from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.held_rows import HeldRows
@@ -279,7 +278,6 @@ def test_a_table_of_an_old_iceberg_keeps_its_codec(
         ({"properties": {"write.object-storage.enabled": "true"}}, {}),
         ({"properties": {"write.parquet.bloom-filter-enabled.column.id": "true"}}, {}),
         ({"options": {"compression-codec": "gzip"}}, {}),
-        ({"spec": LayoutSpec(by=("a", "s"), files=4, partition_by=("p",))}, {}),
         ({"in_memory": 0}, {}),
         ({}, {"spark.sql.iceberg.compression-codec": "gzip"}),
         ({}, {"spark.sql.iceberg.snapshot-property.team": "us"}),

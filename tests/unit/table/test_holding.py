@@ -65,7 +65,7 @@ def test_elsewhere_than_on_one_machine_few_are_fetched(
     query = f"SELECT id, max(a) AS a, max(s) AS s FROM ({QUERY.format(500)}) GROUP BY id"
     many = held(spark, query, tmp_path, in_memory=1000)
     assert (many.rows, count_of(many.known)) == (None, 500)
-    monkeypatch.setattr(module, "fetch", lambda *_: None)  # of rows that are longer than they were taken for
+    monkeypatch.setattr(module, "fetch", lambda *_, **__: None)  # of rows that are longer than they were taken for
     longer = held(spark, QUERY.format(500), tmp_path)
     assert (longer.rows, count_of(longer.known)) == (None, None)
 
@@ -73,7 +73,7 @@ def test_elsewhere_than_on_one_machine_few_are_fetched(
 def test_what_is_too_long_to_be_fetched_is_copied(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "fetch", lambda *_: None)
+    monkeypatch.setattr(module, "fetch", lambda *_, **__: None)
     assert isinstance(held(spark, QUERY.format(500), tmp_path).rows, CopiedRows)
 
 
