@@ -11,7 +11,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.columns import split_name
-from dbt_zorder.entry import Entry, entry_of, is_absent
+from dbt_zorder.entry import Entry, entry_of, is_absent, location_by_entry
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.sql import quote_name
 
@@ -108,6 +108,15 @@ def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
         buckets=details.get("Num Buckets", ""),
         has_properties="Table Properties" in details,
     )
+
+
+def location_of(spark: SparkSession, table: TableName) -> str:
+    """Return where a table lies by the catalog of now, an empty string if there is none, or a view."""
+    found = location_by_entry(spark, table.schema, table.identifier)
+    if found is not None:
+        return found
+    info = describe(spark, table)
+    return info.location if info else ""
 
 
 def _entry_by_sql(spark: SparkSession, table: TableName) -> Entry:

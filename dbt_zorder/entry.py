@@ -50,7 +50,7 @@ class Entry:
     Attributes:
         columns: name, type and comment of each, partition columns last.
         partition_columns: their names, in order.
-        details: what follows the columns, by name; what it does not say is not there.
+        details: what follows the columns, by name, but for their tree; what it does not say is not there.
     """
 
     columns: Sequence[tuple[str, str, str]]
@@ -65,25 +65,53 @@ def entry_of(spark: SparkSession, schema: str, identifier: str) -> Entry | None:
     the catalog does not know.
     """
     try:
-        jvm = jvm_of(spark)
-        if jvm is None or not answers_for(spark, schema):
+        found = _known(spark, schema, identifier)
+        if found is None:
             return None
-        name = table_identifier(jvm, schema, identifier)
-        # an error of the JVM takes twenty times as long as this question
-        if not _catalog(spark).tableExists(name):
-            return None
-        found = _catalog(spark).getTableRawMetadata(name)
         told = found.schema().json()
         if USER_DEFINED in told:  # all of those have one name here
             return None
         fields = StructType.fromJson(json.loads(told)).fields
-        between = f"\n{uuid.uuid4()}\n"  # stands in no comment
+        between = _between()
         parts = found.partitionColumnNames().mkString(between)
-        details = dict(line.partition(" -> ")[::2] for line in found.toLinkedHashMap().mkString(between).split(between))
+        details = _details(found)
     except Exception:  # no such table, or one of a kind that this way does not know
         return None
     columns = [(field.name, field.dataType.simpleString(), field.metadata.get("comment", "")) for field in fields]
     return Entry(columns, parts.split(between) if parts else [], details) if columns else None
+
+
+def location_by_entry(spark: SparkSession, schema: str, identifier: str) -> str | None:
+    """Return where a table lies, None where SQL is to be asked, as of ``entry_of``.
+
+    The columns of a wide table take 40 ms on their way (``settings.first_below``), and are not asked for.
+    """
+    try:
+        found = _known(spark, schema, identifier)
+        return None if found is None else _details(found).get("Location")
+    except Exception:
+        return None
+
+
+def _known(spark: SparkSession, schema: str, identifier: str) -> Any | None:
+    """Return what Spark's own catalog has of a table, None if SQL is to be asked."""
+    jvm = jvm_of(spark)
+    if jvm is None or not answers_for(spark, schema):
+        return None
+    name = table_identifier(jvm, schema, identifier)
+    # an error of the JVM takes twenty times as long as this question
+    return _catalog(spark).getTableRawMetadata(name) if _catalog(spark).tableExists(name) else None
+
+
+def _details(found: Any) -> dict[str, str]:
+    lines, between = found.toLinkedHashMap(), _between()
+    lines.remove("Schema")  # the columns once more, as a tree
+    return dict(line.partition(" -> ")[::2] for line in lines.mkString(between).split(between))
+
+
+def _between() -> str:
+    """Return what stands in no comment."""
+    return f"\n{uuid.uuid4()}\n"
 
 
 def is_absent(spark: SparkSession, schema: str, identifier: str) -> bool:
@@ -118,7 +146,7 @@ def move_entry(spark: SparkSession, schema: str, identifier: str, location: str)
         catalog = _catalog(spark)
         found = catalog.getTableRawMetadata(table_identifier(jvm, schema, identifier))
         kept = catalog.externalCatalog().unwrapped().client().getTable(schema.lower(), identifier.lower())
-        if _STATISTICS in kept.properties().mkString("\n"):
+        if _STATISTICS in kept.properties().keySet().mkString("\n"):
             return False
         place = class_named(jvm, "org.apache.spark.sql.catalyst.catalog.CatalogUtils").stringToURI(location)
         fields = found.storage().productArity()

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.catalog import TableInfo, describe
+from dbt_zorder.catalog import TableInfo, describe, location_of
 from dbt_zorder.columns import ResolvedColumn, as_written, case_sensitive, resolve
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.layout import Layout
@@ -24,7 +24,7 @@ from dbt_zorder.stats.store import read_stats, stats_path, write_stats
 from dbt_zorder.table import journal
 from dbt_zorder.table.analyze import analyzed, measure_again
 from dbt_zorder.table.build import write_data
-from dbt_zorder.table.checks import check_base, location_of, verify
+from dbt_zorder.table.checks import check_base, verify
 from dbt_zorder.table.clock import Clock, tell
 from dbt_zorder.table.files import delete_path, list_files
 from dbt_zorder.table.holding import as_spark_writes, hold_rows

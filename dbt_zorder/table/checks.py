@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dbt_zorder.arrow import collect_arrow
-from dbt_zorder.catalog import TableInfo, TableName, describe
+from dbt_zorder.catalog import TableInfo, TableName, describe, location_of
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.staging import Staged
 from dbt_zorder.stats.listing import lost_files
@@ -162,9 +162,3 @@ def check_absent(spark: SparkSession, table: TableName) -> None:
             "changed; run again. To replace it on purpose, use --full-refresh, or drop it if it is a snapshot."
         )
         raise BuildError(msg)
-
-
-def location_of(spark: SparkSession, table: TableName) -> str:
-    """Return where a table is served from now, an empty string if there is none."""
-    info = describe(spark, table)
-    return info.location if info else ""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.catalog import TableName
+from dbt_zorder.catalog import TableName, location_of
 from dbt_zorder.entry import look_anew
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.stats.store import known_stats, stats_path
-from dbt_zorder.table.checks import location_of
 from dbt_zorder.table.swap import Definition, leads_to, publish
 from dbt_zorder.table.version import version_of
 

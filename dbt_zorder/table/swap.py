@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.catalog import TableInfo, TableName, column_facts, describe
+from dbt_zorder.catalog import TableInfo, TableName, column_facts, describe, location_of
 from dbt_zorder.ddl import type_ddl
 from dbt_zorder.entry import entry_session, look_anew, move_entry
 from dbt_zorder.errors import BuildError, ZorderError
@@ -98,8 +98,7 @@ def publish(
 
 def leads_to(spark: SparkSession, table: TableName, location: str) -> bool:
     """Tell whether a table is served from a location."""
-    now = describe(spark, table)
-    return now is not None and _tail(now.location) == _tail(location)
+    return _tail(location_of(spark, table)) == _tail(location)
 
 
 def _tail(location: str) -> list[str]:

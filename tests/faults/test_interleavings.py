@@ -16,13 +16,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName
+from dbt_zorder.catalog import TableName, location_of
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.table import collect as collect_module
 from dbt_zorder.table import rollback as rollback_module
 from dbt_zorder.table.build import BuildReport
-from dbt_zorder.table.checks import location_of
 from dbt_zorder.table.collect import Judged, delete_judged
 from dbt_zorder.table.restat import rebuild_stats
 from dbt_zorder.table.rollback import rollback

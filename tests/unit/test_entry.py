@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType, UserDefinedType
 
 from dbt_zorder import catalog, entry
-from dbt_zorder.catalog import TableName, column_facts, describe
-from dbt_zorder.entry import entry_of, is_absent, move_entry
+from dbt_zorder.catalog import TableName, column_facts, describe, location_of
+from dbt_zorder.entry import entry_of, is_absent, location_by_entry, move_entry
 from dbt_zorder.table.swap import Definition, publish
 from tests.support import settings
 
@@ -72,6 +72,8 @@ def test_an_entry_says_what_describe_does(spark: SparkSession, database: str, tm
     asked = ("Type", "Provider", "Location", "Comment", "Statistics", "Partition Provider", "Num Buckets")
     assert {name: found.details.get(name, "") for name in asked} == {name: told.details.get(name, "") for name in asked}
     assert ("Table Properties" in found.details) == ("Table Properties" in told.details)
+    assert (location_by_entry(spark, table.schema, table.identifier) or "") == told.details.get("Location", "")
+    assert location_of(spark, table) == told.details.get("Location", "")
     assert ("rows" in found.details.get("Statistics", "")) is (kind == "plain")
 
 
