@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote
 
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
@@ -22,10 +21,9 @@ from dbt_zorder.formats.delta_metrics import add_action
 from dbt_zorder.formats.delta_transaction import DELTA, Replaces, begin, commit
 from dbt_zorder.formats.properties import DELTA_DEFAULT, DELTA_INDEXED, DELTA_STATS, is_named, leaves
 from dbt_zorder.formats.written_file import WrittenFile, why_not_parted, without
-from dbt_zorder.jvm import is_error_of, jvm_of
+from dbt_zorder.jvm import class_named, is_error_of, jvm_of
 from dbt_zorder.settings import first_below
 from dbt_zorder.stats.delta_log import delta_log
-from dbt_zorder.stats.listing import PLAIN
 from dbt_zorder.table.arrow_files import ArrowWriter, arrow_writer
 from dbt_zorder.table.files import exists
 
@@ -112,8 +110,13 @@ class DeltaFiles:
         return why or arrow_writer(self.spark, without(columns, self.parts), {}, self.folder)
 
     def path_of(self, below: str) -> str:
-        """Return the path of a file in ``folder`` as the log has it ("Add File": encoded as a URI)."""
-        return f"{self.folder}/{quote(below, safe=PLAIN)}"
+        """Return the path of a file in ``folder`` as the log has it ("Add File": encoded as a URI).
+
+        Java's own spelling, as Delta's writer has it: VACUUM compares names as they are spelled, and by any other it
+        deletes a file of the table.
+        """
+        path = class_named(jvm_of(self.spark), "org.apache.hadoop.fs.Path")(below)
+        return f"{self.folder}/{path.toUri().toString()}"
 
     def described(self, files: Sequence[WrittenFile]) -> list[str]:
         """Return files as the table takes them."""

@@ -18,6 +18,7 @@ from pyspark.sql.types import (
 
 from dbt_zorder.columns import naming
 from dbt_zorder.ddl import type_ddl
+from dbt_zorder.layout.folders import null_if_unnamed
 from dbt_zorder.sql import quote_name
 from dbt_zorder.table.request import BuildRequest, check_names, partition_columns
 
@@ -55,7 +56,7 @@ def _nulls(df: DataFrame, request: BuildRequest) -> dict[str, str]:
     """Return SQL text of the columns of text that part the table, by their names."""
     with naming("partition_by"):
         parts = partition_columns(df.sparkSession, df.schema, request)
-    return {part.name: f"nullif({part.sql}, '')" for part in parts if isinstance(part.data_type, StringType)}
+    return {part.name: null_if_unnamed(part.sql) for part in parts if isinstance(part.data_type, StringType)}
 
 
 def _widened(kind: DataType) -> DataType:

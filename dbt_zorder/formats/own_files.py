@@ -166,7 +166,7 @@ def put_files(
         try:
             if not replace(holding.rows, writer=writer).write(spark, layout, files.folder):
                 return None
-            written = written_files(writer.files_in(place), place.path, files.path_of)
+            written = written_files(writer.files(), place.path, files.path_of)
             rows = sum(one.footer.num_rows for one in written)
             if rows != layout.rows:
                 msg = (
@@ -175,7 +175,7 @@ def put_files(
                 raise BuildError(msg)
             described = files.described(written)
         except BaseException:
-            _delete(writer.files_in(place))
+            _delete(writer.files())
             raise
         try:
             files.commit(described)

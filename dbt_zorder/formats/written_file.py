@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 from pyspark.sql import types as t
 
-from dbt_zorder.table.request import NULL_PARTITION
+from dbt_zorder.layout.folders import values_of
 
 _TOLD = (t.StringType, t.DateType, t.BooleanType, t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 """Types whose values formats read from the text that Spark makes of them; of others each has a text of its own."""
@@ -37,8 +36,7 @@ class WrittenFile:
     @property
     def partition(self) -> list[str | None]:
         """The values of the columns that part the table, as text."""
-        texts = [unquote(folder.partition("=")[2]) for folder in self.below.split("/")[:-1]]
-        return [None if text == NULL_PARTITION else text for text in texts]
+        return values_of(self.below.rpartition("/")[0])
 
 
 def written_files(places: Sequence[str], root: str, path_of: Callable[[str], str]) -> list[WrittenFile]:
@@ -66,6 +64,8 @@ def why_not_parted(columns: t.StructType, wanted: Sequence[str], kept: Sequence[
     """
     if [*wanted] != [*kept]:
         return "it is parted in another way"
+    if {*wanted} - {*columns.names}:
+        return "it is parted by a part of a struct"
     others = [name for name in wanted if not isinstance(columns[name].dataType, _TOLD)]
     return f"it is parted by {others[0]}, of which formats have texts of their own" if others else ""
 

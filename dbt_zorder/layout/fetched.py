@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import DecimalType
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.columns import ResolvedColumn
-from dbt_zorder.jvm import class_named
 from dbt_zorder.layout.few import SLACK, text_length, texts_of, width_of
+from dbt_zorder.layout.folders import folder_names
 from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key
 from dbt_zorder.layout.small import first_numbered, partitions_of
@@ -30,10 +30,6 @@ _LOG = logging.getLogger("dbt_zorder")
 
 _MOST_FOLDERS = 20_000
 """Each is named by a call into the JVM."""
-
-
-class SameFolderError(Exception):
-    """Two partitions would have one folder."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +149,7 @@ def fetch(
         try:
             distinct, folder_of = distinct_partitions(texts, _MOST_FOLDERS)
             folders = folder_names(df.sparkSession, [column.name for column in partition_by], distinct, whole=whole)
-        except Exception as exc:  # bytes that are no text, or another version of Spark
+        except Exception as exc:  # names that cannot be, bytes that are no text, or another version of Spark
             _LOG.debug("Spark names the folders of partitions: %s", in_one_line(exc))
             return None
         if not folders and found.num_rows:
@@ -194,32 +190,6 @@ def distinct_partitions(
         tuple(values[codes[row]] for values, codes in zip(distinct, of_column, strict=True)) for row in first.tolist()
     ]
     return found, together.astype(np.int32)
-
-
-def folder_names(
-    spark: SparkSession, names: Sequence[str], partitions: Sequence[tuple[str | None, ...]], *, whole: bool = False
-) -> list[str]:
-    """Return the folders of some partitions, as Spark names them: that of NULL is that of an empty text, too.
-
-    Args:
-        spark: the session.
-        names: of the columns that part the table.
-        partitions: their values as text.
-        whole: these two have folders of their own.
-
-    Raises:
-        SameFolderError: a text is what the folder of NULL is named by, and is to have one of its own.
-    """
-    utils = class_named(spark._jvm, "org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils")
-
-    def named(name: str, value: str | None) -> str:
-        if whole and value == "":
-            return f"{utils.escapePathName(name)}="
-        return str(utils.getPartitionPathString(name, value))
-
-    if whole and any(utils.DEFAULT_PARTITION_NAME() in one for one in partitions):
-        raise SameFolderError
-    return ["/".join(named(name, value) for name, value in zip(names, one, strict=True)) for one in partitions]
 
 
 def key_here(values: pa.Array, key: Key) -> pa.Array:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 from dbt_zorder.disk import Place, on_disk
 from dbt_zorder.sql import glob_escape
 
-PLAIN = "/;:@&=+$,!*'()"
+_PLAIN = "/;:@&=+$,!*'()"
 """What ``java.net.URI`` leaves as it is in a path, besides what no encoding changes."""
 
 _HIDDEN, _USUAL = "spark.sql.files.ignoredPathSegmentRegex", "^[._]"
@@ -60,7 +60,7 @@ def _walked(place: Place) -> dict[str, int] | None:
                 path = file[len(place.path) :]
                 if not path.isascii():
                     return None
-                found[place.uri + quote(path, safe=PLAIN)] = size
+                found[place.uri + quote(path, safe=_PLAIN)] = size
     except OSError:
         return None
     return found

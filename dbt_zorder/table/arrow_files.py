@@ -74,6 +74,7 @@ class ArrowWriter:
         numbers: of columns and of what is in them, by their path, where a format goes by those.
         whole: files have the columns, too, that part the table, and an empty text is another partition than NULL.
         job: what tells these files from those of other writes.
+        begun: the paths of files that it has begun to write.
     """
 
     codec: str
@@ -84,6 +85,7 @@ class ArrowWriter:
     numbers: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     whole: bool = False
     job: str = field(default_factory=lambda: str(uuid.uuid4()))
+    begun: list[str] = field(default_factory=list, compare=False)
 
     def write(self, fetched: Fetched, files: Iterable[Rows], place: Place) -> None:
         """Write each list of rows to a file of its own, those of each partition in its folder.
@@ -139,6 +141,7 @@ class ArrowWriter:
         # Spark's own two spellings
         name = f"{folder}/part-{number:05d}-{self.job}.c000" if folder else f"part-{number:05d}-{self.job}-c000"
         file = f"{place.path}/{name}{ending}.parquet"
+        self.begun.append(file)
         with self._writer_to(file, schema, traits) as writer:
             yield writer
         os.chmod(file, place.mode)
@@ -156,9 +159,9 @@ class ArrowWriter:
             raise BuildError(msg)
         return place
 
-    def files_in(self, place: Place) -> list[str]:
-        """Return the paths of what this write has put into a folder, and those of partitions in it, in their order."""
-        return sorted(f"{root}/{name}" for root, _, names in os.walk(place.path) for name in names if self.job in name)
+    def files(self) -> list[str]:
+        """Return the paths of what it has written by now, in their order."""
+        return sorted(filter(os.path.exists, self.begun))
 
     def size_of(self, rows: pa.Table) -> int:
         """Return how large a file of some rows is."""

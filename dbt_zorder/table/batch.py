@@ -17,13 +17,14 @@ from pyspark.sql.types import StringType, StructType
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import case_sensitive
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError, LostRowsError
+from dbt_zorder.layout.folders import null_if_unnamed
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.overlap import Overlap
-from dbt_zorder.table.request import NULL_PARTITION, BuildRequest, check_names, partition_columns
+from dbt_zorder.table.request import BuildRequest, check_names, partition_columns
 from dbt_zorder.table.schema_change import compare, conform, target_schema
 from dbt_zorder.table.summary import Summary
 
@@ -169,9 +170,7 @@ def rows_after(
         columns = partition_columns(spark, schema, request)
         empty_is_null = request.file_format != "iceberg"
         values = [
-            f"nullif(nullif({column.sql}, ''), '{NULL_PARTITION}')"
-            if empty_is_null and isinstance(column.data_type, StringType)
-            else column.sql
+            null_if_unnamed(column.sql) if empty_is_null and isinstance(column.data_type, StringType) else column.sql
             for column in columns
         ]
         replaced = rows.select(*(f.expr(value).alias(f"p{n}") for n, value in enumerate(values))).distinct()

@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.layout.comparing import Rows
 from dbt_zorder.layout.copied import Copied, Piece, in_scratch
-from dbt_zorder.layout.fetched import FetchedKeys, SameFolderError, distinct_partitions, folder_names
+from dbt_zorder.layout.fetched import FetchedKeys, distinct_partitions
+from dbt_zorder.layout.folders import NamelessError, folder_names
 from dbt_zorder.layout.in_turn import in_turn
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
@@ -98,8 +99,10 @@ class CopiedRows:
             folders = _Folders(spark, [part.name for part in self.copied.partition_by], whole=self.copied.whole)
             try:
                 self._share_out(parts, shares, folders)
-            except (UnicodeDecodeError, SameFolderError):
-                return self._left_to_spark("the name of a partition is no UTF-8, or stands for NULL")
+            except UnicodeDecodeError:
+                return self._left_to_spark("the name of a partition is no UTF-8")
+            except NamelessError as exc:
+                return self._left_to_spark(str(exc))
             files = self._files(shares, parts)
             # a tree's parts are not all of one size
             if max(file.nbytes for file in files) > min(2 * most, _MOST_FILE):

@@ -21,15 +21,13 @@ from pyspark.sql.types import (
 from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import USER_DEFINED, ResolvedColumn, case_sensitive, is_char, naming, resolve, resolve_all
 from dbt_zorder.errors import ColumnError, ConfigError
+from dbt_zorder.layout.folders import NULL_PARTITION
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, keys_for
 from dbt_zorder.settings import ESCAPED_LITERALS, is_on
 from dbt_zorder.sql import quote_name, quote_string
 from dbt_zorder.table.swap import Definition
-
-NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""Spark's name for the folder of NULL."""
 
 _BLOOM = "parquet.bloom.filter"
 _UNEVEN = 1.25

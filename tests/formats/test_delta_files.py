@@ -335,7 +335,7 @@ def test_what_fails_leaves_the_table_as_it_was(
 ) -> None:
     wanted = request(table, file_format, files=4)
     build_format(spark, rows(spark, 0, 500), wanted)
-    before, commit, files_in = data(spark, table), DeltaFiles.commit, ArrowWriter.files_in
+    before, commit, files = data(spark, table), DeltaFiles.commit, ArrowWriter.files
 
     def build_fails(error: type[BaseException], match: str) -> set[str]:
         now = spark.table(table.sql).count()
@@ -356,7 +356,7 @@ def test_what_fails_leaves_the_table_as_it_was(
             patch.setattr(f"dbt_zorder.formats.{where}", failing(error))
             assert build_fails(RuntimeError, "no such luck") == set()
     with monkeypatch.context() as patch:
-        patch.setattr(ArrowWriter, "files_in", lambda self, place: files_in(self, place)[1:])
+        patch.setattr(ArrowWriter, "files", lambda self: files(self)[1:])
         hidden = build_fails(BuildError, "400 rows were laid out")
         assert len(hidden) == 1
         before |= hidden

@@ -353,8 +353,8 @@ def test_rows_that_are_lost_on_the_way_are_found_before_the_commit(
 ) -> None:
     wanted = request(table, file_format, files=4)
     build_format(spark, rows(spark, 0, 500), wanted)
-    files_in = ArrowWriter.files_in
-    monkeypatch.setattr(ArrowWriter, "files_in", lambda self, place: files_in(self, place)[1:])
+    files = ArrowWriter.files
+    monkeypatch.setattr(ArrowWriter, "files", lambda self: files(self)[1:])
     left = build_that_fails(spark, wanted, BuildError, "400 rows were laid out")
     assert len(left) == 1  # which this test has hidden
 

@@ -22,12 +22,25 @@ from dbt_zorder.formats.writer import added_files
 from dbt_zorder.sql import quote_name
 from dbt_zorder.table.batch import Batch
 from tests.formats.tables import BY_SPARK, HERE, failing, request, rows
-from tests.support import same_rows
+from tests.support import same_rows, settings
 from tests.unit.table.test_arrow_files import needs_page_limit
 
 pytestmark = needs_page_limit
 
-TEXTS = ["'x/y'", "'%41'", "'a=b'", "'ü ?'", "''", "NULL", "' '", "'null'", "'12'", "repeat('k', 90)"]
+TEXTS = [
+    "'x/y'",
+    "'日本'",
+    "'a+b~'",
+    "'%41'",
+    "'a=b'",
+    "'ü ?'",
+    "''",
+    "NULL",
+    "' '",
+    "'null'",
+    "'12'",
+    "repeat('k', 90)",
+]
 PARTED = {
     "text": f"array({', '.join(TEXTS)})[CAST(id % {len(TEXTS)} AS INT)]",
     "Tag_Ä": "IF(id % 4 = 0, NULL, date'0044-03-15' + CAST(id % 4 * 700000 AS INT))",
@@ -60,7 +73,11 @@ def files_told(spark: SparkSession, table: TableName, file_format: str) -> list[
     log = sorted((Path(urlsplit(info.location).path) / "_delta_log").glob("*.json"))
     actions = [json.loads(line) for line in log[-1].read_text().splitlines()]
     told = [
-        {"partition": one["add"]["partitionValues"], **json.loads(one["add"]["stats"])}
+        {
+            "partition": one["add"]["partitionValues"],
+            "folder": one["add"]["path"].rpartition("/")[0],
+            **json.loads(one["add"]["stats"]),
+        }
         for one in actions
         if "add" in one
     ]
@@ -108,6 +125,11 @@ def test_a_table_is_what_spark_would_have_made_of_it(
                     assert same_rows(spark.table(of.sql).where(asked), df.where(asked)), asked
     for here, by_spark in zip(told[HERE], told[BY_SPARK], strict=True):
         assert here == by_spark
+    if file_format == "delta":  # which knows its files by how their names are spelled
+        of = TableName(table.schema, f"{table.identifier}_here")
+        with settings(spark, {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}):
+            spark.sql(f"VACUUM {of.sql} RETAIN 0 HOURS").collect()
+        assert Counter(map(tuple, spark.table(of.sql).collect())) == told[HERE][0]
 
 
 def literal(value: Any) -> str:
@@ -140,7 +162,7 @@ def test_a_text_that_stands_for_null_is_no_null_where_the_format_has_it_so(
 ) -> None:
     if copied:
         monkeypatch.setattr("dbt_zorder.table.holding.SMALL_BYTES", -1)
-    text = "IF(id % 2 = 0, '__HIVE_DEFAULT_PARTITION__', 'x')"
+    text = "array('__HIVE_DEFAULT_PARTITION__', 'x', '', NULL)[CAST(id % 4 AS INT)]"
     df = rows(spark, 0, 300).selectExpr("id", "a", "s", f"{text} AS part")
     told = []
     for in_memory in (1 << 28, 0):
@@ -148,6 +170,18 @@ def test_a_text_that_stands_for_null_is_no_null_where_the_format_has_it_so(
         build_format(spark, df, replace(wanted, in_memory=in_memory))
         told.append(Counter(map(tuple, spark.table(table.sql).collect())))
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("text", ["repeat('*', 100)", "'a\\u0000b'", "repeat(' ', 100)", "'\\u0001 \\t'"])
+def test_what_names_no_folder_here_is_icebergs(
+    spark: SparkSession, table: TableName, file_format: str, text: str
+) -> None:
+    if file_format == "delta":
+        pytest.skip("Delta has folders by Spark's own names")
+    df = rows(spark, 0, 300).selectExpr("id", "a", "s", f"IF(id % 2 = 0, {text}, 'x') AS part")
+    build_format(spark, df, request(table, file_format, files=1, partition_by=["part"]))
+    assert same_rows(spark.table(table.sql), df)
+    assert spark.table(table.sql).where(f"part = {text}").count() == 150
 
 
 def test_batches(spark: SparkSession, table: TableName, file_format: str, way: Any) -> None:

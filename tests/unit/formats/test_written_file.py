@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from pyspark.sql import types as t
 
-from dbt_zorder.formats.written_file import WrittenFile, why_not_parted, without, written_files
+from dbt_zorder.formats.written_file import why_not_parted, without, written_files
 
 COLUMNS = t.StructType(
     [
@@ -34,25 +33,10 @@ def test_files_are_told_by_their_places(tmp_path: Path) -> None:
     assert [one.size for one in found] == [Path(place).stat().st_size for place in places]
 
 
-@pytest.mark.parametrize(
-    ("folders", "values"),
-    [
-        ("a=", [""]),
-        ("a=__HIVE_DEFAULT_PARTITION__", [None]),
-        ("a=x%2Fy/b%3D=%25", ["x/y", "%"]),
-        ("a=1=2", ["1=2"]),
-        ("ä=ü", ["ü"]),
-    ],
-)
-def test_a_partition_is_told_by_its_folders(folders: str, values: list[str | None]) -> None:
-    below = f"{folders}/part-0.parquet"
-    one = WrittenFile(f"/t/{below}", below, f"/t/{below}", 1, pq.FileMetaData)
-    assert one.partition == values
-
-
 def test_who_parts_a_table() -> None:
     assert why_not_parted(COLUMNS, [], []) == ""
     assert why_not_parted(COLUMNS, ["day", "text"], ["day", "text"]) == ""
     assert why_not_parted(COLUMNS, ["day", "text"], ["text", "day"]) == "it is parted in another way"
     assert "parted by at" in why_not_parted(COLUMNS, ["day", "at"], ["day", "at"])
+    assert why_not_parted(COLUMNS, ["text.x"], ["text.x"]) == "it is parted by a part of a struct"
     assert without(COLUMNS, ["day"]).names == ["id", "at", "text"]
