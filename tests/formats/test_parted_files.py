@@ -39,7 +39,7 @@ TEXTS = [
     "' '",
     "'null'",
     "'12'",
-    "repeat('k', 90)",
+    "repeat('k', 30)",
 ]
 PARTED = {
     "text": f"array({', '.join(TEXTS)})[CAST(id % {len(TEXTS)} AS INT)]",
