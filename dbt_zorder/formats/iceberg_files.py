@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,7 +153,9 @@ class IcebergFiles:
 
     def described(self, files: Sequence[WrittenFile]) -> list[Any]:
         """Return files as the table takes them."""
-        return [*map(FileMetrics(self.spark, self.table).data_file, files)]
+        metrics = FileMetrics(self.spark, self.table)
+        with ThreadPoolExecutor(threads_of(self.spark)) as pool:  # the JVM opens each
+            return [*pool.map(metrics.data_file, files)]
 
     def commit(self, files: Sequence[Any]) -> None:
         """Let the table have files, as ``described`` gives them.
