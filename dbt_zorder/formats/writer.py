@@ -14,7 +14,6 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import BuildError, ConfigError
 from dbt_zorder.formats.carry import NOTHING, Carried, set_properties
 from dbt_zorder.formats.delta_files import delta_id, standing_delta
-from dbt_zorder.formats.delta_transaction import Replaces
 from dbt_zorder.formats.own_files import FormatFiles, to_be_added_to, to_be_made
 from dbt_zorder.jvm import has_jvm
 from dbt_zorder.sql import quote_name
@@ -159,7 +158,7 @@ def filled_files(df: DataFrame, table: TableName, request: BuildRequest, token: 
     spark = df.sparkSession
     check_made(spark, table, request.table, made)
     parts = _parts(spark, df.schema, request)
-    return standing_delta(spark, table, parts, _told(request, whole=True, token=token), Replaces.ALL)
+    return standing_delta(spark, table, parts, _told(request, whole=True, token=token))
 
 
 def check_made(spark: SparkSession, table: TableName, wanted: TableName, made: str) -> None:
