@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -18,7 +18,7 @@ from dbt_zorder.formats.carry import carried
 from dbt_zorder.formats.history import version_of
 from dbt_zorder.formats.kept_types import as_kept
 from dbt_zorder.formats.optimize import check_format, own_format, rewrite_format
-from dbt_zorder.formats.own_files import put_files, writer_for
+from dbt_zorder.formats.own_files import Find, put_files, writer_for
 from dbt_zorder.formats.standing import FormatStanding, behind_append, file_bytes, known_format, read_format
 from dbt_zorder.formats.writer import added_files, writer
 from dbt_zorder.layout.descent import apply_layout
@@ -91,7 +91,9 @@ def increment_format(
         df = as_kept(query(), request)
     rows = conform(df, schema)
     clock = Clock()
-    target = partial(added_files, rows, request, replaces=batch.overwrite)
+    target: Find = partial(added_files, rows, request, replaces=batch.overwrite)
+    if batch.overwrite:  # found once, before the query runs: what others commit to the partitions since then is heeded
+        target = cache(target)
     with staged(rows) as held, contextlib.ExitStack() as until_written:
         with clock.phase("query"):
             keys = keys_for(rows, request.spec)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from dbt_zorder.formats.optimize import rewrite_format
 from dbt_zorder.formats.writer import added_files
 from dbt_zorder.sql import quote_name
 from dbt_zorder.table.batch import Batch
+from dbt_zorder.table.holding import hold_rows
 from tests.formats.tables import BY_SPARK, HERE, failing, request, rows
 from tests.support import same_rows, settings
 from tests.unit.table.test_arrow_files import needs_page_limit
@@ -218,14 +221,15 @@ def test_rows_that_come_in_while_partitions_are_replaced_are_not_lost_unheard(
         pytest.skip("Iceberg replaces what there is at the commit, also of Spark's own writer")
     wanted = request(table, file_format, files=2, partition_by=["p"])
     build_format(spark, rows(spark, 0, 600), wanted)
-    described = DeltaFiles.described
     others = rows(spark, 900, 930)
 
-    def meanwhile(self: DeltaFiles, files: Any) -> Any:
-        others.writeTo(table.sql).append()
-        return described(self, files)
+    @contextlib.contextmanager
+    def meanwhile(*args: Any) -> Iterator[Any]:
+        with hold_rows(*args) as holding:
+            others.writeTo(table.sql).append()
+            yield holding
 
-    monkeypatch.setattr(DeltaFiles, "described", meanwhile)
+    monkeypatch.setattr("dbt_zorder.formats.incremental.hold_rows", meanwhile)
     batch = rows(spark, 600, 700).where("p = 1")
 
     def replace_partition() -> None:
