@@ -89,7 +89,11 @@ def files_told(spark: SparkSession, table: TableName, file_format: str) -> list[
 
 @pytest.mark.parametrize(
     "parts",
-    [["text"], ["Tag_Ä", "a.b"], pytest.param(["b", "tiny", "small"], marks=pytest.mark.slow)],
+    [
+        ["text"],
+        pytest.param(["Tag_Ä", "a.b"], marks=pytest.mark.slow),
+        pytest.param(["b", "tiny", "small"], marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("copied", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -175,6 +179,7 @@ def test_a_text_that_stands_for_null_is_no_null_where_the_format_has_it_so(
     assert told[0] == told[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["repeat('*', 100)", "'a\\u0000b'", "repeat(' ', 100)", "'\\u0001 \\t'"])
 def test_what_names_no_folder_here_is_icebergs(
     spark: SparkSession, table: TableName, file_format: str, text: str
@@ -246,6 +251,7 @@ def test_rows_that_come_in_while_partitions_are_replaced_are_not_lost_unheard(
     assert same_rows(spark.table(table.sql), left.unionByName(others))
 
 
+@pytest.mark.slow
 def test_a_table_is_parted_in_another_way(spark: SparkSession, table: TableName, file_format: str, way: Any) -> None:
     df = rows(spark, 0, 600)
     for parts in ([], ["p"], ["p"], ["p", "part"], []):
@@ -261,6 +267,7 @@ def test_a_table_is_parted_in_another_way(spark: SparkSession, table: TableName,
         assert same_rows(spark.table(table.sql), query)
 
 
+@pytest.mark.slow
 def test_a_table_that_others_part_otherwise_by_now_is_made_anew(
     spark: SparkSession, table: TableName, file_format: str, way: Any
 ) -> None:
