@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.catalog import FORMAT_SUFFIX, TableInfo, TableName, describe, schema_location
 from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.carry import NOTHING, Carried
-from dbt_zorder.formats.delta_files import delta_id
+from dbt_zorder.formats.delta_new import delta_id
 from dbt_zorder.formats.history import version_of
 from dbt_zorder.formats.kept_types import as_kept
 from dbt_zorder.formats.lost import check_lost
 from dbt_zorder.formats.own_files import Find, FormatFiles, put_files, writer_for
 from dbt_zorder.formats.properties import forget_columns, has_whole_bounds, table_properties
-from dbt_zorder.formats.writer import check_made, check_session, create, filled_files, made_files
+from dbt_zorder.formats.writer import check_made, check_session, create, filled_files, made_files, make_empty
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
@@ -139,8 +139,7 @@ class _Write:
         spark, request = self.df.sparkSession, self.request
         find: Find = partial(self.target, to)
         if self.beside:
-            create(self.df.limit(0), to, request, self.wanted(to), whole=False)
-            self.made = delta_id(spark, to)
+            self.made = make_empty(self.df, to, request, self.wanted(to))
             find = partial(filled_files, self.df, to, request, self.token, self.made)
         sizes = put_files(spark, self.holding, self.layout, find, self.df.schema)
         if sizes is not None:

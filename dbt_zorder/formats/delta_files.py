@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
-from dbt_zorder.catalog import TableName, schema_location
+from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.delta_metadata import columns_kept, metadata_of, protocol_of, says_more
 from dbt_zorder.formats.delta_metrics import add_action
@@ -25,11 +25,10 @@ from dbt_zorder.jvm import class_named, is_error_of, jvm_of
 from dbt_zorder.settings import first_below
 from dbt_zorder.stats.delta_log import delta_log
 from dbt_zorder.table.arrow_files import ArrowWriter, arrow_writer
-from dbt_zorder.table.files import exists
 
 _FEATURES = {"appendOnly", "invariants", "timestampNtz", "deletionVectors", "v2Checkpoint", "vacuumProtocolCheck"}
 """Features that ask nothing of who adds files to a table."""
-_PLAIN_WRITER = 2
+PLAIN_WRITER = 2
 """The version of writers up to which a table has none but those."""
 _HEEDED = (
     DELTA_STATS,
@@ -61,8 +60,8 @@ _SESSION = (
 """What settings of a session begin with by which Delta's writer does otherwise than is done here."""
 _MOST_REPLACED = 2000
 """Files that are removed one by one, a millisecond each."""
-_NOTE, _COMMENT, _LOCATION = "userMetadata", "comment", "location"
-_NOT_KEPT = (_COMMENT, _LOCATION)
+NOTE, COMMENT, LOCATION = "userMetadata", "comment", "location"
+NOT_KEPT = (COMMENT, LOCATION)
 """What is given among a table's properties, and is none."""
 
 
@@ -149,7 +148,7 @@ class DeltaFiles:
         features = {*self.protocol.get("readerFeatures", ()), *self.protocol.get("writerFeatures", ())}
         if features - _FEATURES:
             return f"it has the feature {min(features - _FEATURES)}"
-        if not features and self.protocol["minWriterVersion"] > _PLAIN_WRITER:
+        if not features and self.protocol["minWriterVersion"] > PLAIN_WRITER:
             return f"it asks for writers of version {self.protocol['minWriterVersion']}"
         kept = self.metadata["configuration"]
         unheeded = sorted(name for name in kept if name.lower().startswith(_PASSED_ON) and not name.startswith(_HEEDED))
@@ -188,7 +187,7 @@ def standing_delta(
         told: options of the writer.
         replaces: what of it the files take the place of.
     """
-    if {*told} - {_NOTE}:
+    if {*told} - {NOTE}:
         return "there are options for Delta's own writer"
     log, snapshot = delta_log(spark, table)
     begun = None
@@ -199,7 +198,7 @@ def standing_delta(
         begun = begin(spark, table)
         snapshot = begun.snapshot()
     folder, what = str(log.dataPath().toString()), (metadata_of(snapshot), protocol_of(snapshot))
-    return DeltaFiles(spark, table, folder, *what, parts, told.get(_NOTE, ""), replaces, begun=begun)
+    return DeltaFiles(spark, table, folder, *what, parts, told.get(NOTE, ""), replaces, begun=begun)
 
 
 def replaced_delta(
@@ -223,50 +222,11 @@ def replaced_delta(
     found = standing_delta(spark, table, parts, told, Replaces.ALL)
     if isinstance(found, str):
         return found
-    wanted = {name: value for name, value in properties.items() if name not in _NOT_KEPT}
+    wanted = {name: value for name, value in properties.items() if name not in NOT_KEPT}
     now = (found.metadata["configuration"], found.metadata.get("description") or "")
-    if now != (wanted, properties.get(_COMMENT, "")):
+    if now != (wanted, properties.get(COMMENT, "")):
         return "its properties change"
     return _too_many(delta_log(spark, table)[1]) or replace(found, before=before)
-
-
-def new_delta(
-    spark: SparkSession,
-    table: TableName,
-    schema: t.StructType,
-    parts: Sequence[str],
-    properties: Mapping[str, str],
-    told: Mapping[str, str],
-) -> DeltaFiles | str:
-    """Return what a table is likely to be that is not there yet; its files are not put there, but into what is made.
-
-    Args:
-        spark: the session.
-        table: its name.
-        schema: of its rows.
-        parts: names of the columns that it is to be parted by.
-        properties: of the table, its comment and place among them.
-        told: options of the writer.
-    """
-    if {*told} - {_NOTE}:
-        return "there are options for Delta's own writer"
-    place = properties.get(_LOCATION)
-    if not place:
-        place = f"{schema_location(spark, table.schema).rstrip('/')}/{table.identifier.lower()}"
-    if exists(spark, place):
-        return f"there is something in {place} already"
-    wanted = {name: value for name, value in properties.items() if name not in _NOT_KEPT}
-    metadata = {"schemaString": columns_kept(schema), "partitionColumns": [*parts], "configuration": wanted}
-    return DeltaFiles(
-        spark,
-        table,
-        place.rpartition("/")[0],
-        metadata,
-        {"minWriterVersion": _PLAIN_WRITER},
-        parts,
-        told.get(_NOTE, ""),
-        Replaces.NOTHING,
-    )
 
 
 def _too_many(snapshot: Any) -> str:
@@ -274,8 +234,3 @@ def _too_many(snapshot: Any) -> str:
     # the log has to be put together for it, half a second, which an overwrite does anyway
     files = int(snapshot.numOfFiles())
     return f"it has {files} files, which Delta itself removes sooner" if files > _MOST_REPLACED else ""
-
-
-def delta_id(spark: SparkSession, table: TableName) -> str:
-    """Return by what a table is told from another one that had or will have its name."""
-    return str(metadata_of(delta_log(spark, table)[1])["id"])

@@ -17,7 +17,8 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.disk import on_disk
 from dbt_zorder.entry import PASSED_ON, answers_for, look_anew
 from dbt_zorder.errors import BuildError, ZorderError
-from dbt_zorder.formats.delta_files import new_delta, replaced_delta, standing_delta
+from dbt_zorder.formats.delta_files import replaced_delta, standing_delta
+from dbt_zorder.formats.delta_new import new_delta
 from dbt_zorder.formats.delta_transaction import Replaces
 from dbt_zorder.formats.iceberg_files import CATALOG, staged_files, standing_files
 from dbt_zorder.formats.written_file import WrittenFile, written_files

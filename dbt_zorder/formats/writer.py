@@ -13,7 +13,8 @@ from pyspark.sql.types import StructType
 from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import BuildError, ConfigError
 from dbt_zorder.formats.carry import NOTHING, Carried, set_properties
-from dbt_zorder.formats.delta_files import delta_id, standing_delta
+from dbt_zorder.formats.delta_files import standing_delta
+from dbt_zorder.formats.delta_new import delta_id, make_delta
 from dbt_zorder.formats.own_files import FormatFiles, to_be_added_to, to_be_made
 from dbt_zorder.jvm import has_jvm
 from dbt_zorder.sql import quote_name
@@ -86,7 +87,6 @@ def create(
     *,
     token: str = "",
     kept: Carried = NOTHING,
-    whole: bool = True,
 ) -> None:
     """Create a table of the rows of ``df``, or replace one of the same format, in one commit.
 
@@ -97,9 +97,8 @@ def create(
         wanted: properties that it is to have, as of ``table_properties``.
         token: by which the commit is found again.
         kept: of the table that is there.
-        whole: these rows are all of the table's.
     """
-    made = writer(df, table, request, whole=whole, token=token)
+    made = writer(df, table, request, whole=True, token=token)
     if kept.in_place:
         set_properties(df.sparkSession, table, wanted)
         made.overwrite(f.lit(True))
@@ -140,6 +139,19 @@ def made_files(
     spark, told = df.sparkSession, _told(request, whole=True, token=token)
     parts = _parts(spark, df.schema, request)
     return to_be_made(spark, request.file_format, table, df.schema, parts, wanted, told, is_new=is_new, before=before)
+
+
+def make_empty(df: DataFrame, table: TableName, request: BuildRequest, wanted: Mapping[str, str]) -> str:
+    """Make a Delta table without rows, and return by what it is told from one that another run makes.
+
+    Args:
+        df: rows like those that it is to have.
+        table: where.
+        request: of the model.
+        wanted: properties that it is to have.
+    """
+    spark = df.sparkSession
+    return make_delta(spark, table, df.schema, _parts(spark, df.schema, request), wanted)
 
 
 def filled_files(df: DataFrame, table: TableName, request: BuildRequest, token: str, made: str) -> FormatFiles | str:

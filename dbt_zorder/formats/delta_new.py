@@ -1,0 +1,93 @@
+"""A Delta table that is not there yet: what it is likely to be, and how it is made without rows, to be filled then.
+
+What creates a table in Delta's catalog takes a query, and no files (decision 015).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import types as t
+
+from dbt_zorder.catalog import TableName, schema_location
+from dbt_zorder.formats.delta_files import COMMENT, LOCATION, NOT_KEPT, NOTE, PLAIN_WRITER, DeltaFiles
+from dbt_zorder.formats.delta_metadata import columns_kept, metadata_of
+from dbt_zorder.formats.delta_transaction import Replaces
+from dbt_zorder.jvm import class_named, jvm_of
+from dbt_zorder.stats.delta_log import delta_log
+from dbt_zorder.table.files import exists
+
+
+def new_delta(
+    spark: SparkSession,
+    table: TableName,
+    schema: t.StructType,
+    parts: Sequence[str],
+    properties: Mapping[str, str],
+    told: Mapping[str, str],
+) -> DeltaFiles | str:
+    """Return what a table is likely to be that is not there yet; its files are not put there, but into what is made.
+
+    Args:
+        spark: the session.
+        table: its name.
+        schema: of its rows.
+        parts: names of the columns that it is to be parted by.
+        properties: of the table, its comment and place among them.
+        told: options of the writer.
+    """
+    if {*told} - {NOTE}:
+        return "there are options for Delta's own writer"
+    place = properties.get(LOCATION)
+    if not place:
+        place = f"{schema_location(spark, table.schema).rstrip('/')}/{table.identifier.lower()}"
+    if exists(spark, place):
+        return f"there is something in {place} already"
+    wanted = {name: value for name, value in properties.items() if name not in NOT_KEPT}
+    metadata = {"schemaString": columns_kept(schema), "partitionColumns": [*parts], "configuration": wanted}
+    return DeltaFiles(
+        spark,
+        table,
+        place.rpartition("/")[0],
+        metadata,
+        {"minWriterVersion": PLAIN_WRITER},
+        parts,
+        told.get(NOTE, ""),
+        Replaces.NOTHING,
+    )
+
+
+def make_delta(
+    spark: SparkSession, table: TableName, schema: t.StructType, parts: Sequence[str], properties: Mapping[str, str]
+) -> str:
+    """Make a table without rows or files, by Delta's own API for that, and return its id.
+
+    Args:
+        spark: the session.
+        table: its name.
+        schema: of its rows; all of it may be NULL.
+        parts: names of the columns that it is to be parted by.
+        properties: of the table, its comment and place among them.
+    """
+    jvm: Any = jvm_of(spark)
+    columns = class_named(jvm, "org.apache.spark.sql.types.DataType").fromJson(schema.json()).asNullable()
+    made = class_named(jvm, "io.delta.tables.DeltaTable").createOrReplace(spark._jsparkSession).tableName(table.sql)
+    made = made.addColumns(columns)
+    if parts:
+        made = made.partitionedBy(jvm.org.apache.spark.api.python.PythonUtils.toSeq(list(parts)))
+    for name, value in properties.items():
+        if name == COMMENT:
+            made = made.comment(value)
+        elif name == LOCATION:
+            made = made.location(value)
+        else:
+            made = made.property(name, value)
+    made.execute()
+    return delta_id(spark, table)
+
+
+def delta_id(spark: SparkSession, table: TableName) -> str:
+    """Return by what a table is told from another one that had or will have its name."""
+    return str(metadata_of(delta_log(spark, table)[1])["id"])
