@@ -166,6 +166,15 @@ def schema_location(spark: SparkSession, schema: str) -> str:
     return str(location)
 
 
+def managed_location(spark: SparkSession, table: TableName) -> str:
+    """Return the URI of the folder that a table gets which is given none.
+
+    Raises:
+        ZorderError: there is no such schema.
+    """
+    return f"{schema_location(spark, table.schema).rstrip('/')}/{table.identifier.lower()}"
+
+
 def served_locations(spark: SparkSession, schema: str) -> Mapping[str, str]:
     """Return, by the last folder of its location, the name of every table of a schema but those of an unfinished swap.
 

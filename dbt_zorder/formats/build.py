@@ -11,7 +11,7 @@ from functools import cache, partial
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.catalog import FORMAT_SUFFIX, TableInfo, TableName, describe, schema_location
+from dbt_zorder.catalog import FORMAT_SUFFIX, TableInfo, TableName, describe, managed_location
 from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.carry import NOTHING, Carried
 from dbt_zorder.formats.delta_new import delta_id
@@ -275,7 +275,7 @@ def _check_place(spark: SparkSession, request: BuildRequest, info: TableInfo) ->
     table = request.table
     if request.file_format != "delta" or request.location_root:
         return
-    place = f"{schema_location(spark, table.schema).rstrip('/')}/{table.identifier.lower()}"
+    place = managed_location(spark, table)
     goes_along = info.kind == "MANAGED" and info.location.rstrip("/").rsplit("/", 1)[-1] == table.identifier.lower()
     if not goes_along and exists(spark, place):
         msg = (

@@ -1,6 +1,6 @@
 """A Delta table that is not there yet: what it is likely to be, and how it is made without rows, to be filled then.
 
-What creates a table in Delta's catalog takes a query, and no files (decision 015).
+What creates a table in Delta's catalog takes a query, or nothing, but no files (decision 015).
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
-from dbt_zorder.catalog import TableName, schema_location
+from dbt_zorder.catalog import TableName, managed_location
 from dbt_zorder.formats.delta_files import COMMENT, LOCATION, NOT_KEPT, NOTE, PLAIN_WRITER, DeltaFiles
 from dbt_zorder.formats.delta_metadata import columns_kept, metadata_of
 from dbt_zorder.formats.delta_transaction import Replaces
 from dbt_zorder.jvm import class_named, jvm_of
 from dbt_zorder.stats.delta_log import delta_log
-from dbt_zorder.table.files import exists
+from dbt_zorder.table.files import delete_path, exists
 
 
 def new_delta(
@@ -40,9 +40,7 @@ def new_delta(
     """
     if {*told} - {NOTE}:
         return "there are options for Delta's own writer"
-    place = properties.get(LOCATION)
-    if not place:
-        place = f"{schema_location(spark, table.schema).rstrip('/')}/{table.identifier.lower()}"
+    place = properties.get(LOCATION) or managed_location(spark, table)
     if exists(spark, place):
         return f"there is something in {place} already"
     wanted = {name: value for name, value in properties.items() if name not in NOT_KEPT}
@@ -66,11 +64,13 @@ def make_delta(
 
     Args:
         spark: the session.
-        table: its name.
+        table: its name, which is only ours, and which nothing has.
         schema: of its rows; all of it may be NULL.
         parts: names of the columns that it is to be parted by.
         properties: of the table, its comment and place among them.
     """
+    if LOCATION not in properties and exists(spark, managed_location(spark, table)):
+        delete_path(spark, managed_location(spark, table))  # of a run that was killed while it dropped the table
     jvm: Any = jvm_of(spark)
     columns = class_named(jvm, "org.apache.spark.sql.types.DataType").fromJson(schema.json()).asNullable()
     made = class_named(jvm, "io.delta.tables.DeltaTable").createOrReplace(spark._jsparkSession).tableName(table.sql)

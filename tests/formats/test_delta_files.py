@@ -8,13 +8,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.catalog import FORMAT_SUFFIX, TableName, describe, properties
+from dbt_zorder.catalog import FORMAT_SUFFIX, TableName, describe, properties, schema_location
 from dbt_zorder.errors import BuildError
 from dbt_zorder.formats import delta_transaction
 from dbt_zorder.formats.build import build_format
@@ -197,6 +197,19 @@ def test_what_lies_in_its_place_is_left_to_delta(
     build_format(spark, rows(spark, 0, 100), request(table, file_format, files=2, location_root=f"file:{tmp_path}"))
     assert way(table) == BY_SPARK
     assert spark.table(table.sql).count() == 100
+
+
+def test_what_a_killed_run_left_is_in_nobodys_way(
+    spark: SparkSession, table: TableName, file_format: str, way: Any
+) -> None:
+    left = Path(urlsplit(schema_location(spark, table.schema)).path) / f"{table.identifier}{FORMAT_SUFFIX}"
+    left.mkdir()
+    (left / "part-0.parquet").write_bytes(b"half")
+    build_format(spark, rows(spark, 0, 500), request(table, file_format, files=4))
+    assert way(table) == HERE
+    assert not left.exists()
+    assert data(spark, table) == {Path(unquote(one)).name for one in spark.table(table.sql).inputFiles()}
+    assert same_rows(spark.table(table.sql), rows(spark, 0, 500))
 
 
 def test_batches(spark: SparkSession, table: TableName, file_format: str, way: Any) -> None:
