@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -41,6 +41,11 @@ class ResolvedColumn:
     def sql(self) -> str:
         """The path as SQL, every part quoted."""
         return quote_name(*self.path)
+
+
+def without(columns: StructType, names: Collection[str]) -> StructType:
+    """Return top-level columns but for some."""
+    return StructType([column for column in columns.fields if column.name not in names])
 
 
 def case_sensitive(spark: SparkSession) -> bool:

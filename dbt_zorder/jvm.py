@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 
 def has_jvm(spark: SparkSession) -> bool:
@@ -85,6 +86,11 @@ def table_identifier(jvm: Any, schema: str, identifier: str) -> Any:
     """Return a table's name as Spark's own catalog and Delta's log take it."""
     schema_of = class_named(jvm, "scala.Some")(schema)
     return class_named(jvm, "org.apache.spark.sql.catalyst.TableIdentifier")(identifier, schema_of)
+
+
+def nullable_type(jvm: Any, schema: StructType) -> Any:
+    """Return columns as the JVM has them, all of which may be NULL, and what is in them."""
+    return class_named(jvm, "org.apache.spark.sql.types.DataType").fromJson(schema.json()).asNullable()
 
 
 def is_error_of(jvm: Any, exc: BaseException, name: str) -> bool:

@@ -15,12 +15,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
 from dbt_zorder.catalog import TableName
+from dbt_zorder.columns import without
 from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.delta_metadata import columns_kept, metadata_of, protocol_of, says_more
 from dbt_zorder.formats.delta_metrics import add_action
 from dbt_zorder.formats.delta_transaction import DELTA, Replaces, begin, commit
 from dbt_zorder.formats.properties import DELTA_DEFAULT, DELTA_INDEXED, DELTA_STATS, is_named, leaves
-from dbt_zorder.formats.written_file import WrittenFile, why_not_parted, without
+from dbt_zorder.formats.written_file import WrittenFile, why_not_parted
 from dbt_zorder.jvm import class_named, is_error_of, jvm_of
 from dbt_zorder.settings import first_below
 from dbt_zorder.stats.delta_log import delta_log
@@ -119,7 +120,8 @@ class DeltaFiles:
 
     def described(self, files: Sequence[WrittenFile]) -> list[str]:
         """Return files as the table takes them."""
-        return [add_action(one, one.path[len(self.folder) + 1 :], self.parts, self._indexed) for one in files]
+        indexed = self._indexed
+        return [add_action(one, one.path[len(self.folder) + 1 :], self.parts, indexed) for one in files]
 
     def commit(self, files: Sequence[str]) -> None:
         """Let the table have files, as ``described`` gives them.
@@ -190,10 +192,10 @@ def standing_delta(
     if {*told} - {NOTE}:
         return "there are options for Delta's own writer"
     log, snapshot = delta_log(spark, table)
+    if replaces is not Replaces.NOTHING and (why := _too_many(snapshot)):
+        return why
     begun = None
     if replaces is Replaces.PARTITIONS:
-        if why := _too_many(snapshot):
-            return why
         # from now on, as Spark's own overwrite: of rows that others add meanwhile, Delta decides
         begun = begin(spark, table)
         snapshot = begun.snapshot()
@@ -226,7 +228,7 @@ def replaced_delta(
     now = (found.metadata["configuration"], found.metadata.get("description") or "")
     if now != (wanted, properties.get(COMMENT, "")):
         return "its properties change"
-    return _too_many(delta_log(spark, table)[1]) or replace(found, before=before)
+    return replace(found, before=before)
 
 
 def _too_many(snapshot: Any) -> str:

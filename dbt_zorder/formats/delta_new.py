@@ -15,7 +15,7 @@ from dbt_zorder.catalog import TableName, managed_location
 from dbt_zorder.formats.delta_files import COMMENT, LOCATION, NOT_KEPT, NOTE, PLAIN_WRITER, DeltaFiles
 from dbt_zorder.formats.delta_metadata import columns_kept, metadata_of
 from dbt_zorder.formats.delta_transaction import Replaces
-from dbt_zorder.jvm import class_named, jvm_of
+from dbt_zorder.jvm import class_named, jvm_of, nullable_type
 from dbt_zorder.stats.delta_log import delta_log
 from dbt_zorder.table.files import delete_path, exists
 
@@ -72,9 +72,8 @@ def make_delta(
     if LOCATION not in properties and exists(spark, managed_location(spark, table)):
         delete_path(spark, managed_location(spark, table))  # of a run that was killed while it dropped the table
     jvm: Any = jvm_of(spark)
-    columns = class_named(jvm, "org.apache.spark.sql.types.DataType").fromJson(schema.json()).asNullable()
     made = class_named(jvm, "io.delta.tables.DeltaTable").createOrReplace(spark._jsparkSession).tableName(table.sql)
-    made = made.addColumns(columns)
+    made = made.addColumns(nullable_type(jvm, schema))
     if parts:
         made = made.partitionedBy(jvm.org.apache.spark.api.python.PythonUtils.toSeq(list(parts)))
     for name, value in properties.items():

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -18,8 +19,9 @@ from pyspark.sql import types as t
 from dbt_zorder.catalog import TableName
 from dbt_zorder.disk import on_disk
 from dbt_zorder.formats.iceberg_metrics import FileMetrics
+from dbt_zorder.formats.iceberg_schema import field_numbers
 from dbt_zorder.formats.written_file import WrittenFile, why_not_parted
-from dbt_zorder.jvm import class_named, is_error_of, items, jvm_of
+from dbt_zorder.jvm import class_named, is_error_of, items, jvm_of, nullable_type
 from dbt_zorder.layout.pages import parse_page_rows
 from dbt_zorder.settings import first_below
 from dbt_zorder.sql import quote_name
@@ -62,19 +64,6 @@ _HEEDED = (
     "write.target-file-size-bytes",
 )
 """Properties, or what they begin with, under which files are as Iceberg's own writer would make them."""
-_TYPES = {
-    "boolean": "boolean",
-    "int": "int",
-    "bigint": "long",
-    "float": "float",
-    "double": "double",
-    "date": "date",
-    "string": "string",
-    "binary": "binary",
-    "timestamp": "timestamptz",
-    "timestamp_ntz": "timestamp",
-}
-"""By Spark's name of a type, what Iceberg keeps it as."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +90,7 @@ class IcebergFiles:
     parts: Sequence[str] = ()
     replaces_parts: bool = False
 
-    @property
+    @cached_property
     def folder(self) -> str:
         """Where its files go."""
         return str(self.table.locationProvider().newDataLocation("any")).rpartition("/")[0]
@@ -141,7 +130,7 @@ class IcebergFiles:
             return "it has bloom filters of its own"
         page_rows = parse_page_rows(given.get(_PAGE_ROWS, _PAGE))
         schema = str(class_named(jvm_of(self.spark), "org.apache.iceberg.SchemaParser").toJson(self.table.schema()))
-        numbers = _numbers(json.loads(schema), columns)
+        numbers = field_numbers(json.loads(schema), columns)
         if numbers is None or page_rows is None:
             return "its columns are not the query's"
         told = {"iceberg.schema": schema, VERSION_KEY: told_by_spark(self.spark, columns)[VERSION_KEY]}
@@ -232,14 +221,14 @@ def staged_files(
     namespace = new_array(jvm.java.lang.String, 1)
     namespace[0] = table.schema
     identifier = class_named(jvm, "org.apache.spark.sql.connector.catalog.Identifier").of(namespace, table.identifier)
-    columns = class_named(jvm, "org.apache.spark.sql.types.DataType").fromJson(schema.json()).asNullable()
+    columns = nullable_type(jvm, schema)
     given = class_named(jvm, "java.util.HashMap")()
     owner = class_named(jvm, "org.apache.spark.util.Utils").getCurrentUserName()
     for key, value in {"provider": "iceberg", "owner": str(owner), **properties}.items():
         given.put(key, value)
     transforms = new_array(class_named(jvm, "org.apache.spark.sql.connector.expressions.Transform"), len(parts))
+    of_column = class_named(jvm, "org.apache.spark.sql.connector.expressions.Expressions").identity
     for place, name in enumerate(parts):
-        of_column = class_named(jvm, "org.apache.spark.sql.connector.expressions.Expressions").identity
         transforms[place] = of_column(quote_name(name))
     found = catalog.stageCreateOrReplace(identifier, columns, transforms, given)
     return IcebergFiles(spark, table, found.table(), summary, found.commitStagedChanges, parts=parts)
@@ -276,49 +265,3 @@ def _summary(told: Mapping[str, str]) -> dict[str, str] | None:
     if any(not name.startswith(_SUMMARY) for name in told):
         return None
     return {name.removeprefix(_SUMMARY): value for name, value in told.items()}
-
-
-def _numbers(kept: Mapping[str, Any], columns: t.StructType) -> dict[tuple[str, ...], int] | None:
-    """Return the number of each column, and of what is in it, by its path; None if the table keeps another type.
-
-    Args:
-        kept: a struct as Iceberg's specification has it in JSON ("Appendix C").
-        columns: of the files.
-    """
-    found: dict[tuple[str, ...], int] = {}
-    return found if _take_struct(kept, columns, (), found) else None
-
-
-def _take_struct(
-    kept: Mapping[str, Any], columns: t.StructType, above: tuple[str, ...], found: dict[tuple[str, ...], int]
-) -> bool:
-    fields = {one["name"]: one for one in kept["fields"]}
-    if {*fields} != {*columns.names}:
-        return False
-    for column in columns.fields:
-        field = fields[column.name]
-        if field["required"]:
-            return False
-        found[(*above, column.name)] = field["id"]
-        if not _take(field["type"], column.dataType, (*above, column.name), found):
-            return False
-    return True
-
-
-def _take(kept: Any, given: t.DataType, path: tuple[str, ...], found: dict[tuple[str, ...], int]) -> bool:
-    """Note the numbers of what is in a column; tell whether the table keeps it as the type that it is of."""
-    if isinstance(kept, str):
-        if isinstance(given, t.DecimalType):
-            return kept == f"decimal({given.precision}, {given.scale})"
-        return kept == _TYPES.get(given.simpleString())
-    if kept["type"] == "struct" and isinstance(given, t.StructType):
-        return _take_struct(kept, given, path, found)
-    if kept["type"] == "list" and isinstance(given, t.ArrayType) and not kept["element-required"]:
-        inner = (*path, "element")
-        found[inner] = kept["element-id"]
-        return _take(kept["element"], given.elementType, inner, found)
-    if kept["type"] == "map" and isinstance(given, t.MapType) and not kept["value-required"]:
-        found[(*path, "key")], found[(*path, "value")] = kept["key-id"], kept["value-id"]
-        key = _take(kept["key"], given.keyType, (*path, "key"), found)
-        return key and _take(kept["value"], given.valueType, (*path, "value"), found)
-    return False

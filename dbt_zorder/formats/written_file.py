@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow.parquet as pq
@@ -68,8 +68,3 @@ def why_not_parted(columns: t.StructType, wanted: Sequence[str], kept: Sequence[
         return "it is parted by a part of a struct"
     others = [name for name in wanted if not isinstance(columns[name].dataType, _TOLD)]
     return f"it is parted by {others[0]}, of which formats have texts of their own" if others else ""
-
-
-def without(columns: t.StructType, names: Collection[str]) -> t.StructType:
-    """Return columns but for some."""
-    return t.StructType([column for column in columns.fields if column.name not in names])

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from dbt_zorder.arrow_pool import choose_arrow_pool
-from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.columns import ResolvedColumn, without
 from dbt_zorder.layout.copied import copied
 from dbt_zorder.layout.copyable import can_come_back, can_copy
 from dbt_zorder.layout.fetched import FetchedKeys, fetch
@@ -60,8 +60,7 @@ def as_spark_writes(spark: SparkSession, request: BuildRequest, path: str) -> Wr
 
     def writer(columns: StructType, blooms: Collection[str]) -> ArrowWriter | str:
         parts = {part.name for part in partition_columns(spark, columns, request)}
-        data = StructType([column for column in columns.fields if column.name not in parts])
-        return arrow_writer(spark, data, request.options, path, blooms)
+        return arrow_writer(spark, without(columns, parts), request.options, path, blooms)
 
     return writer
 

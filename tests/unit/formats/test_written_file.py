@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import types as t
 
-from dbt_zorder.formats.written_file import why_not_parted, without, written_files
+from dbt_zorder.columns import without
+from dbt_zorder.formats.written_file import why_not_parted, written_files
 
 COLUMNS = t.StructType(
     [
