@@ -22,7 +22,7 @@ from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.pruning import scan
-from dbt_zorder.stats.formats import FORMATS, format_stats
+from dbt_zorder.stats.formats import FORMATS, state_of
 from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import build
 from dbt_zorder.table.incremental import increment
@@ -254,5 +254,5 @@ def path_of(uri: str) -> Path:
 
 def live_files(spark: SparkSession, file_format: str, table: TableName) -> list[Path]:
     """Return the data files of a table of Delta Lake or Iceberg."""
-    rows = format_stats(spark, file_format, table, []).select("file_path").collect()
+    rows = state_of(spark, file_format, table).stats([]).select("file_path").collect()
     return sorted(path_of(str(row[0])) for row in rows)

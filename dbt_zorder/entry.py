@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.columns import USER_DEFINED
-from dbt_zorder.jvm import class_named, jvm_of, table_identifier
+from dbt_zorder.jvm import catalog_identifier, class_named, jvm_of, table_identifier
 from dbt_zorder.settings import is_on, session_aside
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import quote_name
@@ -35,6 +35,9 @@ _CATALOG = "spark_catalog"
 
 PASSED_ON = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 """Delta's keeps an entry of each table in Spark's own catalog; it says less of a table there than it knows."""
+
+STANDS_BEFORE = "org.apache.iceberg.spark.SparkSessionCatalog"
+"""Iceberg's keeps its own tables, and passes on what is asked of others."""
 
 _TIMESTAMPS = "spark.sql.timestampType"
 """What TIMESTAMP means."""
@@ -93,10 +96,17 @@ def location_by_entry(spark: SparkSession, schema: str, identifier: str) -> str 
         return None
 
 
-def _known(spark: SparkSession, schema: str, identifier: str) -> Any | None:
+def provider_by_entry(spark: SparkSession, schema: str, identifier: str) -> str | None:
+    """Return the format of a table, also where Delta's catalog passes the question on; None if SQL is to be asked."""
+    found = _known(spark, schema, identifier, PASSED_ON)
+    provider = None if found is None else found.provider()
+    return str(provider.get()).lower() if provider is not None and provider.isDefined() else None
+
+
+def _known(spark: SparkSession, schema: str, identifier: str, *passed_on: str) -> Any | None:
     """Return what Spark's own catalog has of a table, None if SQL is to be asked."""
     jvm = jvm_of(spark)
-    if jvm is None or not answers_for(spark, schema):
+    if jvm is None or not answers_for(spark, schema, *passed_on):
         return None
     name = table_identifier(jvm, schema, identifier)
     # an error of the JVM takes twenty times as long as this question
@@ -185,10 +195,15 @@ def look_anew(spark: SparkSession, schema: str, identifier: str) -> None:
     """
     try:
         jvm = jvm_of(spark)
-        if jvm is not None and answers_for(spark, schema):
-            session: Any = spark._jsparkSession
-            if session.sharedState().cacheManager().isEmpty():
+        session: Any = None if jvm is None else spark._jsparkSession
+        if session is not None and session.sharedState().cacheManager().isEmpty():
+            if answers_for(spark, schema):
                 _catalog(spark).invalidateCachedTable(table_identifier(jvm, schema, identifier))
+                return
+            if answers_for(spark, schema, PASSED_ON, STANDS_BEFORE):
+                session.sessionState().catalogManager().catalog(_CATALOG).invalidateTable(
+                    catalog_identifier(spark, schema, identifier)
+                )
                 return
     except Exception as exc:  # another version of Spark
         _LOG.debug("%s.%s is not forgotten: %s", schema, identifier, in_one_line(exc))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -60,7 +60,7 @@ def active(spark: SparkSession) -> Iterator[None]:
             session.clearActiveSession()
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def class_named(jvm: Any, name: str) -> Any:
     """Return a class of Hadoop's or Spark's own; the JVM is asked once for each part of its name, not at each use.
 
@@ -88,6 +88,14 @@ def table_identifier(jvm: Any, schema: str, identifier: str) -> Any:
     return class_named(jvm, "org.apache.spark.sql.catalyst.TableIdentifier")(identifier, schema_of)
 
 
+def catalog_identifier(spark: SparkSession, schema: str, identifier: str) -> Any:
+    """Return a table's name as a catalog that a format brings takes it."""
+    jvm, context = jvm_of(spark), cast("Any", spark.sparkContext)
+    namespace = context._gateway.new_array(class_named(jvm, "java.lang.String"), 1)
+    namespace[0] = schema
+    return class_named(jvm, "org.apache.spark.sql.connector.catalog.Identifier").of(namespace, identifier)
+
+
 def nullable_type(jvm: Any, schema: StructType) -> Any:
     """Return columns as the JVM has them, all of which may be NULL, and what is in them."""
     return class_named(jvm, "org.apache.spark.sql.types.DataType").fromJson(schema.json()).asNullable()
@@ -98,5 +106,5 @@ def is_error_of(jvm: Any, exc: BaseException, name: str) -> bool:
     error = getattr(exc, "java_exception", None)
     if error is None:
         return False
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    return bool(jvm.java.lang.Class.forName(name, False, loader).isInstance(error))
+    loader = class_named(jvm, "java.lang.Thread").currentThread().getContextClassLoader()
+    return bool(class_named(jvm, "java.lang.Class").forName(name, False, loader).isInstance(error))

@@ -27,7 +27,7 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.footers import stats_of_files
-from dbt_zorder.stats.formats import format_stats
+from dbt_zorder.stats.formats import state_of
 from dbt_zorder.stats.store import sizes_of
 from dbt_zorder.table.build import BuildReport, warn_of_many, with_row_bytes
 from dbt_zorder.table.clock import Clock
@@ -180,7 +180,7 @@ def summary_of(spark: SparkSession, request: BuildRequest, keys: list[Key], toke
         token: of the commit, where it replaced all of the table.
     """
     columns = [key.column for key in keys]
-    return summarize_format(format_stats(spark, request.file_format, request.table, columns, token), keys)
+    return summarize_format(state_of(spark, request.file_format, request.table).known(columns, token), keys)
 
 
 def _told_by_footers(
@@ -216,7 +216,7 @@ def measured(
         return spec
 
     def sizes() -> pa.Table:
-        return files if files is not None else sizes_of(format_stats(spark, request.file_format, request.table, []))
+        return files if files is not None else sizes_of(state_of(spark, request.file_format, request.table).known([]))
 
     return with_row_bytes(spec, df, info, sizes)
 

@@ -24,7 +24,7 @@ from dbt_zorder.formats.properties import DELTA_DEFAULT, DELTA_INDEXED, DELTA_ST
 from dbt_zorder.formats.written_file import WrittenFile, why_not_parted
 from dbt_zorder.jvm import class_named, is_error_of, jvm_of
 from dbt_zorder.settings import first_below
-from dbt_zorder.stats.delta_log import delta_log
+from dbt_zorder.stats.delta_log import delta_state
 from dbt_zorder.table.arrow_files import ArrowWriter, arrow_writer
 
 _FEATURES = {"appendOnly", "invariants", "timestampNtz", "deletionVectors", "v2Checkpoint", "vacuumProtocolCheck"}
@@ -179,6 +179,7 @@ def standing_delta(
     parts: Sequence[str],
     told: Mapping[str, str],
     replaces: Replaces = Replaces.NOTHING,
+    snapshot: Any = None,
 ) -> DeltaFiles | str:
     """Return a table that is there, which is to get files; or in a few words why only Spark can do that.
 
@@ -188,10 +189,11 @@ def standing_delta(
         parts: names of the columns that it is to be parted by.
         told: options of the writer.
         replaces: what of it the files take the place of.
+        snapshot: of the version that is to be told of; None for that of now.
     """
     if {*told} - {NOTE}:
         return "there are options for Delta's own writer"
-    log, snapshot = delta_log(spark, table)
+    snapshot = snapshot or delta_state(spark, table).snapshot
     if replaces is not Replaces.NOTHING and (why := _too_many(snapshot)):
         return why
     begun = None
@@ -199,7 +201,7 @@ def standing_delta(
         # from now on, as Spark's own overwrite: of rows that others add meanwhile, Delta decides
         begun = begin(spark, table)
         snapshot = begun.snapshot()
-    folder, what = str(log.dataPath().toString()), (metadata_of(snapshot), protocol_of(snapshot))
+    folder, what = str(snapshot.path().getParent().toString()), (metadata_of(snapshot), protocol_of(snapshot))
     return DeltaFiles(spark, table, folder, *what, parts, told.get(NOTE, ""), replaces, begun=begun)
 
 

@@ -20,7 +20,7 @@ from pyspark.sql import types as t
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.formats.footer_bounds import float_values, is_bounded, leaf_places, statistics_of
 from dbt_zorder.formats.written_file import WrittenFile
-from dbt_zorder.stats.delta_log import has_statistics
+from dbt_zorder.stats.delta_values import has_statistics
 
 _TEXT = 32
 """Characters of a text that are kept."""

@@ -16,7 +16,7 @@ from dbt_zorder.formats.delta_files import COMMENT, LOCATION, NOT_KEPT, NOTE, PL
 from dbt_zorder.formats.delta_metadata import columns_kept, metadata_of
 from dbt_zorder.formats.delta_transaction import Replaces
 from dbt_zorder.jvm import class_named, jvm_of, nullable_type
-from dbt_zorder.stats.delta_log import delta_log
+from dbt_zorder.stats.delta_log import delta_state
 from dbt_zorder.table.files import delete_path, exists
 
 
@@ -89,4 +89,4 @@ def make_delta(
 
 def delta_id(spark: SparkSession, table: TableName) -> str:
     """Return by what a table is told from another one that had or will have its name."""
-    return str(metadata_of(delta_log(spark, table)[1])["id"])
+    return str(metadata_of(delta_state(spark, table).snapshot)["id"])

@@ -16,6 +16,7 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.jvm import class_named, items, jvm_of, table_identifier
 
 DELTA = "org.apache.spark.sql.delta"
+_UTILS = "org.apache.spark.api.python.PythonUtils"
 
 
 class Replaces(Enum):
@@ -29,11 +30,12 @@ class Replaces(Enum):
 def begin(spark: SparkSession, table: TableName) -> Any:
     """Return a transaction upon the latest version of a table; whatever is committed from now on, it heeds."""
     jvm: Any = jvm_of(spark)
-    option = jvm.scala.Option.apply
+    option = class_named(jvm, "scala.Option").apply
     session: Any = spark._jsparkSession
     name = table_identifier(jvm, table.schema, table.identifier)
     kept = session.sessionState().catalog().getTableMetadata(name)
-    return class_named(jvm, f"{DELTA}.DeltaLog").forTable(session, name).startTransaction(option(kept), option(None))
+    log = class_named(jvm, f"{DELTA}.DeltaLog").forTable(session, kept)
+    return log.startTransaction(option(kept), option(None))
 
 
 def commit(spark: SparkSession, transaction: Any, actions: Sequence[str], replaces: Replaces, note: str) -> None:
@@ -50,9 +52,9 @@ def commit(spark: SparkSession, transaction: Any, actions: Sequence[str], replac
         Exception: Delta refused.
     """
     jvm: Any = jvm_of(spark)
-    to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
+    to_seq = class_named(jvm, _UTILS).toSeq
     of_json = class_named(jvm, f"{DELTA}.actions.Action").fromJson
-    added, all_actions = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
+    added, all_actions = class_named(jvm, "java.util.ArrayList")(), class_named(jvm, "java.util.ArrayList")()
     for action in actions:
         added.add(of_json(action))
     told = [json.loads(action)["add"] for action in actions]
@@ -81,35 +83,38 @@ def _replaced(
     except Exception as exc:
         if "Method filterFiles" not in str(exc):  # before Delta 4.1, it takes a set of partitions
             raise
-        to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
-        distinct = jvm.java.util.ArrayList()
+        to_seq = class_named(jvm, _UTILS).toSeq
+        distinct = class_named(jvm, "java.util.ArrayList")()
         for one in {json.dumps(one, sort_keys=True): one for one in partitions}.values():
-            values = jvm.java.util.HashMap()
+            values = class_named(jvm, "java.util.HashMap")()
             for name, text in one.items():
                 values.put(name, text)
-            distinct.add(jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(values))
+            distinct.add(class_named(jvm, _UTILS).toScalaMap(values))
         return [*items(transaction.filterFiles(to_seq(distinct).toSet()))]
 
 
 def _metrics(spark: SparkSession, jvm: Any, values: Mapping[str, int]) -> Any:
     """Return metrics of the operation, which the table's history tells."""
     context: Any = spark.sparkContext
-    made, create = jvm.java.util.HashMap(), jvm.org.apache.spark.sql.execution.metric.SQLMetrics.createMetric
+    made, create = (
+        class_named(jvm, "java.util.HashMap")(),
+        class_named(jvm, "org.apache.spark.sql.execution.metric.SQLMetrics").createMetric,
+    )
     for name, value in values.items():
         metric = create(context._jsc.sc(), name)
         metric.set(value)
         made.put(name, metric)
-    return jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(made)
+    return class_named(jvm, _UTILS).toScalaMap(made)
 
 
 def _operation(jvm: Any, to_seq: Any, replaces: Replaces, note: str) -> Any:
     """Return what the table's history is to say: a WRITE, as of Spark's own writer."""
-    name, option = f"{DELTA}.DeltaOperations$Write", jvm.scala.Option.apply
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    count = jvm.java.lang.Class.forName(name, True, loader).getConstructors()[0].getParameterCount()
-    modes = jvm.org.apache.spark.sql.SaveMode
+    name, option = f"{DELTA}.DeltaOperations$Write", class_named(jvm, "scala.Option").apply
+    loader = class_named(jvm, "java.lang.Thread").currentThread().getContextClassLoader()
+    count = class_named(jvm, "java.lang.Class").forName(name, True, loader).getConstructors()[0].getParameterCount()
+    modes = class_named(jvm, "org.apache.spark.sql.SaveMode")
     mode = modes.Append if replaces is Replaces.NOTHING else modes.Overwrite
-    no_columns = option(to_seq(jvm.java.util.ArrayList()))
+    no_columns = option(to_seq(class_named(jvm, "java.util.ArrayList")()))
     # by their number in this version of Delta, what follows is optional
     more = [option(None) for _ in range(count - 4)]
     return class_named(jvm, name)(mode, no_columns, option(None), option(note or None), *more)

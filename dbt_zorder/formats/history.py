@@ -11,8 +11,9 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.formats.writer import LAST_NATIVE, NOTE, WHOLE, is_whole
-from dbt_zorder.stats.delta_log import delta_version, last_commits
-from dbt_zorder.stats.iceberg_manifests import iceberg_table, iceberg_version
+from dbt_zorder.stats.delta_log import DeltaState
+from dbt_zorder.stats.formats import FormatState, state_of
+from dbt_zorder.stats.iceberg_manifests import IcebergState
 from dbt_zorder.table.summary import Summary
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -23,12 +24,16 @@ _MOST_COMMITS = 20
 
 def version_of(spark: SparkSession, provider: str, table: TableName) -> str:
     """Return the version number of a Delta table, or the snapshot id of an Iceberg table."""
-    return delta_version(spark, table) if provider == "delta" else iceberg_version(spark, table)
+    return state_of(spark, provider, table).version
 
 
-def last_whole(spark: SparkSession, provider: str, table: TableName) -> Summary:
+def last_whole(state: FormatState) -> Summary:
     """Return files, rows and bytes of a table after its last whole layout; zeros where its log does not tell."""
-    found = _last_delta(spark, table) if provider == "delta" else _last_iceberg(spark, table)
+    found = None
+    if isinstance(state, DeltaState):
+        found = _last_delta(state)
+    elif isinstance(state, IcebergState):
+        found = _last_iceberg(state)
     return Summary(*found, {}) if found else Summary(0, 0, 0, {})
 
 
@@ -46,8 +51,8 @@ def commit_of(spark: SparkSession, table: TableName, token: str) -> tuple[int, i
     raise LookupError(msg)
 
 
-def _last_delta(spark: SparkSession, table: TableName) -> tuple[int, int, int] | None:
-    for commit in _delta_commits(spark, table):
+def _last_delta(state: DeltaState) -> tuple[int, int, int] | None:
+    for commit in _delta_commits(state):
         metrics = commit.get("operationMetrics")
         # OPTIMIZE ZORDER BY writes every file anew
         if metrics and (commit.get("operationParameters") or {}).get("zOrderBy", "[]") != "[]":
@@ -57,21 +62,22 @@ def _last_delta(spark: SparkSession, table: TableName) -> tuple[int, int, int] |
     return None
 
 
-def _delta_commits(spark: SparkSession, table: TableName) -> Iterator[Mapping[str, Any]]:
+def _delta_commits(state: DeltaState) -> Iterator[Mapping[str, Any]]:
     """Return the commits of a table from the last one back: by their files, and by its history where they are many."""
     try:
-        yield from last_commits(spark, table)
+        yield from state.last_commits()
         return
     except (LookupError, ValueError) as exc:
-        _LOG.debug("the history of %s is asked by a job: %s", table, exc)
-    log = spark.sql(f"DESCRIBE HISTORY {table.sql}").select("operationParameters", "userMetadata", "operationMetrics")
+        _LOG.debug("the history of %s is asked by a job: %s", state.table, exc)
+    log = state.spark.sql(f"DESCRIBE HISTORY {state.table.sql}").select(
+        "operationParameters", "userMetadata", "operationMetrics"
+    )
     yield from (row.asDict() for row in log.collect())
 
 
-def _last_iceberg(spark: SparkSession, table: TableName) -> tuple[int, int, int] | None:
-    kept = iceberg_table(spark, table)
-    native = kept.properties().get(LAST_NATIVE)
-    for snapshot, summary in _iceberg_commits(spark, table, kept):
+def _last_iceberg(state: IcebergState) -> tuple[int, int, int] | None:
+    native = state.kept.properties().get(LAST_NATIVE)
+    for snapshot, summary in _iceberg_commits(state):
         if str(snapshot) == native or summary.get(NOTE) == WHOLE:
             return (
                 int(summary["total-data-files"]),
@@ -81,12 +87,12 @@ def _last_iceberg(spark: SparkSession, table: TableName) -> tuple[int, int, int]
     return None
 
 
-def _iceberg_commits(spark: SparkSession, table: TableName, kept: Any) -> Iterator[tuple[int, Mapping[str, str]]]:
+def _iceberg_commits(state: IcebergState) -> Iterator[tuple[int, Mapping[str, str]]]:
     """Return the snapshots that a table came from and their summaries, from the last one back.
 
     Behind some, and where one of them has expired, these are all that are kept, on whatever branch.
     """
-    snapshot, oldest = kept.currentSnapshot(), None
+    snapshot, oldest = state.snapshot, None
     if snapshot is None:
         return
     for _ in range(_MOST_COMMITS):
@@ -94,10 +100,10 @@ def _iceberg_commits(spark: SparkSession, table: TableName, kept: Any) -> Iterat
         oldest, before = snapshot.timestampMillis(), snapshot.parentId()
         if before is None:
             return
-        snapshot = kept.snapshot(before)
+        snapshot = state.kept.snapshot(before)
         if snapshot is None:
             break
-    older = spark.table(f"{table.sql}.snapshots")
+    older = state.spark.table(f"{state.table.sql}.snapshots")
     if oldest is not None:
         older = older.where(f.col("committed_at") < f.timestamp_millis(f.lit(oldest)))
     yield from map(tuple, older.orderBy(f.desc("committed_at")).select("snapshot_id", "summary").collect())

@@ -18,10 +18,11 @@ from pyspark.sql import types as t
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.disk import on_disk
+from dbt_zorder.entry import STANDS_BEFORE
 from dbt_zorder.formats.iceberg_metrics import FileMetrics
 from dbt_zorder.formats.iceberg_schema import field_numbers
 from dbt_zorder.formats.written_file import WrittenFile, why_not_parted
-from dbt_zorder.jvm import class_named, is_error_of, items, jvm_of, nullable_type
+from dbt_zorder.jvm import catalog_identifier, class_named, is_error_of, items, jvm_of, nullable_type
 from dbt_zorder.layout.pages import parse_page_rows
 from dbt_zorder.settings import first_below
 from dbt_zorder.sql import quote_name
@@ -29,7 +30,7 @@ from dbt_zorder.stats.iceberg_manifests import iceberg_table
 from dbt_zorder.stats.local import VERSION_KEY, told_by_spark
 from dbt_zorder.table.arrow_files import CODECS, ArrowWriter, lacks, threads_of
 
-_CATALOG, CATALOG = "spark_catalog", "org.apache.iceberg.spark.SparkSessionCatalog"
+_CATALOG = "spark_catalog"
 _PAGE, _OLDEST_CODEC = "20000", "gzip"
 """Rows of a page at most, and the codec, of a table whose properties say nothing of them."""
 _SUMMARY = "snapshot-property."
@@ -212,15 +213,13 @@ def staged_files(
     jvm: Any = jvm_of(spark)
     session: Any = spark._jsparkSession
     catalog = session.sessionState().catalogManager().catalog(_CATALOG)
-    if str(catalog.getClass().getName()) != CATALOG:  # one made of it may drop a table that it is to stage
+    if str(catalog.getClass().getName()) != STANDS_BEFORE:  # one made of it may drop a table that it is to stage
         return f"its catalog is a {catalog.getClass().getName()}"
     if not catalog.useNullableQuerySchema():
         return "its catalog keeps NOT NULL"
     context: Any = spark.sparkContext
     new_array = context._gateway.new_array
-    namespace = new_array(jvm.java.lang.String, 1)
-    namespace[0] = table.schema
-    identifier = class_named(jvm, "org.apache.spark.sql.connector.catalog.Identifier").of(namespace, table.identifier)
+    identifier = catalog_identifier(spark, table.schema, table.identifier)
     columns = nullable_type(jvm, schema)
     given = class_named(jvm, "java.util.HashMap")()
     owner = class_named(jvm, "org.apache.spark.util.Utils").getCurrentUserName()
@@ -240,6 +239,7 @@ def standing_files(
     parts: Sequence[str],
     told: Mapping[str, str],
     before: str | None = None,
+    kept: Any = None,
     *,
     replaces_parts: bool = False,
 ) -> IcebergFiles | str:
@@ -251,12 +251,13 @@ def standing_files(
         parts: names of the columns that it is to be parted by.
         told: options of the writer.
         before: the snapshot whose rows these files have, which take the place of all; None if they are added.
+        kept: the table of Iceberg's library as it was last looked at; None for that of now.
         replaces_parts: they take the place of all others of the partitions that they are of.
     """
     summary = _summary(told)
     if summary is None:
         return "there are options for Iceberg's own writer"
-    kept = iceberg_table(spark, table)
+    kept = kept or iceberg_table(spark, table)
     return IcebergFiles(spark, table, kept, summary, None, before, parts, replaces_parts)
 
 

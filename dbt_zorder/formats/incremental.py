@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableInfo
 from dbt_zorder.columns import case_sensitive, resolve
+from dbt_zorder.entry import look_anew
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.formats.build import build_format, measured
 from dbt_zorder.formats.carry import carried
-from dbt_zorder.formats.history import version_of
 from dbt_zorder.formats.kept_types import as_kept
 from dbt_zorder.formats.optimize import check_format, own_format, rewrite_format
 from dbt_zorder.formats.own_files import Find, put_files, writer_for
@@ -27,6 +27,7 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import keys_for, plan_layout
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.spark_message import in_one_line
+from dbt_zorder.stats.formats import FormatState, own_state, state_of
 from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.batch import (
     Batch,
@@ -66,14 +67,13 @@ def increment_format(
         ZorderError: the table is of another format.
         BuildError: it is not there any more.
     """
-    info = table_of(spark, request.table)
     if batch.overwrite and not request.spec.partition_by:
+        info = table_of(spark, request.table)
         df = as_kept(query(), request)
         rows = conform(df, schemas(spark, df, request, batch)[1])
         return IncrementReport.of_build(build_format(spark, rows, request, kept=carried(spark, info, rows, request)))
-    check_format(info, request)
-    spark.sql(f"REFRESH TABLE {request.table.sql}")
-    before = version_of(spark, request.file_format, request.table)
+    look_anew(spark, request.table.schema, request.table.identifier)
+    state, info = _standing(spark, request)
     df = as_kept(query(), request)
     existing, schema = schemas(spark, df, request, batch)
     with naming_left_out(df, schema, request, batch):
@@ -82,29 +82,32 @@ def increment_format(
             # columns go, change their types, or part the table in another way: it is replaced by one of all rows
             with rows_after(spark, conform(df, schema), schema, request, batch) as rows:
                 kept = carried(spark, info, rows, request)
-                return IncrementReport.of_build(build_format(spark, rows, request, before, kept))
+                return IncrementReport.of_build(build_format(spark, rows, request, state.version, kept))
         check(conform(df, schema), request)
     added = schema.fields[len(existing.fields) :]
     if added:
         comments = {column.name.lower(): request.comment_of(column.name) for column in added}
         spark.sql(add_columns_sql(request.table.sql, added, comments))
+        state = state_of(spark, request.file_format, request.table)
         df = as_kept(query(), request)
     rows = conform(df, schema)
     clock = Clock()
-    target: Find = partial(added_files, rows, request, replaces=batch.overwrite)
+    find = partial(added_files, rows, request, replaces=batch.overwrite)
+    target: Find = find
+    now: Find = partial(find, state=state)  # as it was looked at; once there are files for it, it may be another
     if batch.overwrite:  # found once, before the query runs: what others commit to the partitions since then is heeded
-        target = cache(target)
+        now = target = cache(find)
     with staged(rows) as held, contextlib.ExitStack() as until_written:
         with clock.phase("query"):
             keys = keys_for(rows, request.spec)
-            holding = until_written.enter_context(hold_rows(held, request, keys, writer_for(target)))
+            holding = until_written.enter_context(hold_rows(held, request, keys, writer_for(now)))
             if holding.known is None and not batch.overwrite:
                 holding.known = held.count_kept()
         with clock.phase("sample"):
-            placed = _laid_out(spark, holding, request, rows, info, batch)
+            known_table = partial(known_format, spark, request, state=state, keys=keys)
+            placed = _laid_out(spark, holding, request, rows, info, batch, known_table)
         if placed is None:
-            version = version_of(spark, request.file_format, request.table) if added else before
-            return IncrementReport(AppendReport(0, 0, 0, 0, clock.seconds), None, None, version)
+            return IncrementReport(AppendReport(0, 0, 0, 0, clock.seconds), None, None, state.version)
         standing, layout = placed
         with clock.phase("write"):
             own = put_files(spark, holding, layout, target, rows.schema)
@@ -112,10 +115,22 @@ def increment_format(
                 made = writer(apply_layout(holding.source, layout), request.table, request)
                 made.overwritePartitions() if batch.overwrite else made.append()
             until_written.close()
-            counted, after = _counted(
-                request, standing, partial(_read_again, spark, request, standing, before, batch, own)
-            )
+            counted, after = _counted(request, standing, partial(_read_again, spark, request, standing, batch, own))
     return _after(spark, request, AppendReport(layout.rows, *counted, clock.seconds), batch, how, after)
+
+
+def _standing(spark: SparkSession, request: BuildRequest) -> tuple[FormatState, TableInfo]:
+    """Return the table that a batch is for, and what there is to say of its columns and partitions.
+
+    Raises:
+        BuildError: it is not there, or is a view.
+        ZorderError: it is of another format.
+    """
+    state = own_state(spark, request.file_format, request.table)
+    info = None if state is None else state.info()
+    if info is None:  # to describe it takes as long as all of this
+        info = check_format(table_of(spark, request.table), request)
+    return state or state_of(spark, request.file_format, request.table), info
 
 
 def merge_format(
@@ -159,7 +174,13 @@ def _explain_key(table: DataFrame, unique_key: Sequence[str], cause: Exception) 
 
 
 def _laid_out(
-    spark: SparkSession, holding: Holding, request: BuildRequest, rows: DataFrame, info: TableInfo, batch: Batch
+    spark: SparkSession,
+    holding: Holding,
+    request: BuildRequest,
+    rows: DataFrame,
+    info: TableInfo,
+    batch: Batch,
+    known_table: Callable[[], FormatStanding],
 ) -> tuple[FormatStanding, Layout] | None:
     """Return what there is and how a batch is laid out: by itself, in files of the size that the table's have.
 
@@ -169,7 +190,7 @@ def _laid_out(
     counted = count_of(known)
     if counted == 0 and not batch.overwrite:
         return None
-    standing = known_format(spark, request)
+    standing = known_table()
     spec, built = request.spec, standing.built
     if not batch.overwrite:
         files = None
@@ -187,14 +208,13 @@ def _read_again(
     spark: SparkSession,
     request: BuildRequest,
     standing: FormatStanding,
-    before: str,
     batch: Batch,
     own: Mapping[str, int] | None,
 ) -> FormatStanding:
     """Read what a format says of a table once a batch is in."""
     if batch.overwrite:
         return known_format(spark, request, standing.built)
-    return behind_append(spark, request, standing, before, own)
+    return behind_append(spark, request, standing, own)
 
 
 def _counted(
@@ -222,9 +242,7 @@ def _after(
     how: str,
     standing: FormatStanding | None,
 ) -> IncrementReport:
-    version = ""
-    with contextlib.suppress(Exception):  # the batch is in
-        version = version_of(spark, request.file_format, request.table)
+    version = standing.version if standing else ""
     return after_batch(
         report,
         request.table,

@@ -15,23 +15,26 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.disk import on_disk
-from dbt_zorder.entry import PASSED_ON, answers_for, look_anew
+from dbt_zorder.entry import PASSED_ON, STANDS_BEFORE, answers_for, look_anew
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.formats.delta_files import replaced_delta, standing_delta
 from dbt_zorder.formats.delta_new import new_delta
 from dbt_zorder.formats.delta_transaction import Replaces
-from dbt_zorder.formats.iceberg_files import CATALOG, staged_files, standing_files
+from dbt_zorder.formats.iceberg_files import staged_files, standing_files
 from dbt_zorder.formats.written_file import WrittenFile, written_files
 from dbt_zorder.hadoop import open_path
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark_message import in_one_line
+from dbt_zorder.stats.delta_log import DeltaState
+from dbt_zorder.stats.formats import FormatState
+from dbt_zorder.stats.iceberg_manifests import IcebergState
 from dbt_zorder.table.arrow_files import ArrowWriter
 from dbt_zorder.table.holding import Holding, WriterFor
 
 _LOG = logging.getLogger("dbt_zorder")
 
 
-_CATALOGS = {"iceberg": CATALOG, "delta": PASSED_ON}
+_CATALOGS = {"iceberg": STANDS_BEFORE, "delta": PASSED_ON}
 """By format, the class of its catalog that stands before Spark's own."""
 
 
@@ -108,6 +111,7 @@ def to_be_added_to(
     told: Mapping[str, str],
     before: str | None = None,
     *,
+    state: FormatState | None = None,
     replaces_parts: bool = False,
 ) -> FormatFiles | str:
     """Return a table that is there, which is to get files; or in a few words why only Spark can do that.
@@ -119,16 +123,19 @@ def to_be_added_to(
         parts: names of the columns that it is to be parted by.
         told: what the commit is to say besides.
         before: the version whose rows these files have, which take the place of all; None if they are added.
+        state: of the table, if it was just looked at; None for that of now.
         replaces_parts: they take the place of all others of the partitions that they are of.
     """
     if not answers_for(spark, table.schema, _CATALOGS[file_format]):
         return "another catalog answers to its name"
     if file_format == "iceberg":
-        return standing_files(spark, table, parts, told, before, replaces_parts=replaces_parts)
+        kept = state.kept if isinstance(state, IcebergState) else None
+        return standing_files(spark, table, parts, told, before, kept, replaces_parts=replaces_parts)
     if before is not None:
         return "only Delta itself replaces files by others of the same rows"
     replaces = Replaces.PARTITIONS if replaces_parts else Replaces.NOTHING
-    return standing_delta(spark, table, parts, told, replaces)
+    snapshot = state.snapshot if isinstance(state, DeltaState) else None
+    return standing_delta(spark, table, parts, told, replaces, snapshot)
 
 
 def writer_for(find: Find) -> WriterFor:

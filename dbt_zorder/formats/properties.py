@@ -12,7 +12,7 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import ResolvedColumn, all_columns, case_sensitive, leaf_names, resolve_all
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.sql import quote_string
-from dbt_zorder.stats.delta_log import has_statistics
+from dbt_zorder.stats.delta_values import has_statistics
 from dbt_zorder.stats.iceberg_manifests import iceberg_table
 from dbt_zorder.table.files import exists
 from dbt_zorder.table.request import BuildRequest, partition_columns

@@ -13,10 +13,10 @@ from dbt_zorder.formats.history import last_whole
 from dbt_zorder.formats.properties import has_whole_bounds
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.plan import LayoutSpec, keys_for
-from dbt_zorder.stats.delta_log import delta_added
+from dbt_zorder.stats.delta_log import DeltaState
 from dbt_zorder.stats.footers import stats_of_files
-from dbt_zorder.stats.formats import format_stats
-from dbt_zorder.stats.iceberg_manifests import iceberg_table
+from dbt_zorder.stats.formats import FormatState, state_of
+from dbt_zorder.stats.iceberg_manifests import IcebergState
 from dbt_zorder.stats.local import LocalStats
 from dbt_zorder.table.overlap import Overlap, overlap_of
 from dbt_zorder.table.request import BuildRequest
@@ -31,11 +31,13 @@ class FormatStanding:
     """A table of Delta Lake or Iceberg between two batches.
 
     Attributes:
+        version: of the table, as of ``FormatState``.
         built: its figures when it was last laid out whole; zeros where its log does not tell.
         keys: the clustering columns; none if their bounds could not be read.
         files: as ``summary.gather`` gives them for ``keys``.
     """
 
+    version: str
     built: Summary
     keys: Sequence[Key]
     files: pa.Table
@@ -58,80 +60,91 @@ class FormatStanding:
         return overlap_of(rows, now, self.built, max(1, len(rows)), file_bytes(spec, self.built, now.bytes), spec)
 
 
-def read_format(spark: SparkSession, request: BuildRequest, built: Summary | None = None) -> FormatStanding:
+def read_format(
+    spark: SparkSession,
+    request: BuildRequest,
+    built: Summary | None = None,
+    state: FormatState | None = None,
+    keys: Sequence[Key] | None = None,
+) -> FormatStanding:
     """Read what a format says of a table.
 
     Args:
         spark: the session.
         request: of the model.
         built: what is known of its last whole layout.
+        state: of the table; None for that of now.
+        keys: the clustering columns; None if they are to be looked for among the table's.
 
     Raises:
         ColumnError: it has no such columns as ``zorder_by`` names.
         Exception: whatever keeps the format's metadata from being read.
     """
-    keys = keys_for(spark.table(request.table.sql), request.spec)
-    built = built or last_whole(spark, request.file_format, request.table)
-    stats = format_stats(spark, request.file_format, request.table, [key.column for key in keys])
-    return FormatStanding(built, keys, gather(stats, keys))
+    keys = keys or keys_for(spark.table(request.table.sql), request.spec)
+    state = state or state_of(spark, request.file_format, request.table)
+    stats = state.known([key.column for key in keys])
+    return FormatStanding(state.version, built or last_whole(state), keys, gather(stats, keys))
 
 
-def known_format(spark: SparkSession, request: BuildRequest, built: Summary | None = None) -> FormatStanding:
+def known_format(
+    spark: SparkSession,
+    request: BuildRequest,
+    built: Summary | None = None,
+    state: FormatState | None = None,
+    keys: Sequence[Key] | None = None,
+) -> FormatStanding:
     """Read the same of a table whose clustering columns may have no bounds that can be read.
 
     Raises:
         Exception: whatever keeps the format's metadata from being read at all.
     """
     try:
-        return read_format(spark, request, built)
+        return read_format(spark, request, built, state, keys)
     except Exception:  # such figures are not worth failing for
-        built = built or last_whole(spark, request.file_format, request.table)
-        return FormatStanding(built, [], gather(format_stats(spark, request.file_format, request.table, []), []))
+        state = state or state_of(spark, request.file_format, request.table)
+        return FormatStanding(state.version, built or last_whole(state), [], gather(state.known([]), []))
 
 
 def behind_append(
-    spark: SparkSession,
-    request: BuildRequest,
-    standing: FormatStanding,
-    before: str,
-    own: Mapping[str, int] | None = None,
+    spark: SparkSession, request: BuildRequest, standing: FormatStanding, own: Mapping[str, int] | None = None
 ) -> FormatStanding:
     """Read what a format says of a table to which files were added.
+
+    If but one commit came upon the version that it was of, that one alone is read where a log has its files apart.
 
     Args:
         spark: the session.
         request: of the model.
         standing: of the table as it was.
-        before: a version not later than that; if but one commit came upon it, that one alone is read where a log has
-            its files apart.
         own: bytes of each file by its path, where this process wrote them: then their footers are read.
 
     Raises:
         Exception: whatever keeps the format's metadata from being read.
     """
+    state = state_of(spark, request.file_format, request.table)
     if standing.keys:
         try:
-            added = _added(spark, request, standing.keys, before, own)
+            added = _added(state, request, standing, own)
             if added is not None:
                 rows = gather(added, standing.keys).cast(standing.files.schema)
-                return replace(standing, files=pa.concat_tables([standing.files, rows]))
+                files = pa.concat_tables([standing.files, rows])
+                return replace(standing, version=state.version, files=files)
         except Exception as exc:
             _LOG.debug("all files of %s are asked for, not those of the last commit: %s", request.table, exc)
-    return known_format(spark, request, standing.built)
+    return known_format(spark, request, standing.built, state, standing.keys)
 
 
 def _added(
-    spark: SparkSession, request: BuildRequest, keys: Sequence[Key], before: str, own: Mapping[str, int] | None
+    state: FormatState, request: BuildRequest, standing: FormatStanding, own: Mapping[str, int] | None
 ) -> DataFrame | LocalStats | None:
     """Return the stats of the files of one commit upon a version; None if there were more, or they are not apart."""
-    columns = [key.column for key in keys]
-    if request.file_format == "delta":
-        return delta_added(spark, request.table, columns, before)
-    if own is None or not has_whole_bounds(request, columns):
+    columns = [key.column for key in standing.keys]
+    if isinstance(state, DeltaState):
+        return state.added(columns, standing.version)
+    if own is None or not isinstance(state, IcebergState) or not has_whole_bounds(request, columns):
         return None
-    snapshot = iceberg_table(spark, request.table).currentSnapshot()
-    is_next = snapshot is not None and str(snapshot.parentId()) == before
-    return stats_of_files(spark, own, columns, "") if is_next else None
+    is_next = state.snapshot is not None and str(state.snapshot.parentId()) == standing.version
+    return stats_of_files(state.spark, own, columns, "") if is_next else None
 
 
 def file_bytes(spec: LayoutSpec, built: Summary, table_bytes: int) -> int:

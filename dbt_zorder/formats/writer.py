@@ -18,7 +18,7 @@ from dbt_zorder.formats.delta_new import delta_id, make_delta
 from dbt_zorder.formats.own_files import FormatFiles, to_be_added_to, to_be_made
 from dbt_zorder.jvm import has_jvm
 from dbt_zorder.sql import quote_name
-from dbt_zorder.stats.formats import FORMATS
+from dbt_zorder.stats.formats import FORMATS, FormatState
 from dbt_zorder.table.request import BuildRequest, partition_columns
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -184,17 +184,20 @@ def check_made(spark: SparkSession, table: TableName, wanted: TableName, made: s
         raise BuildError(msg)
 
 
-def added_files(df: DataFrame, request: BuildRequest, *, replaces: bool) -> FormatFiles | str:
+def added_files(
+    df: DataFrame, request: BuildRequest, *, replaces: bool, state: FormatState | None = None
+) -> FormatFiles | str:
     """Return what takes files of a batch that this process writes; or in a few words why only Spark can write it.
 
     Args:
         df: the rows.
         request: of the model.
         replaces: the batch replaces partitions.
+        state: of the table, if it was just looked at; None for that of now.
     """
     spark, told = df.sparkSession, _told(request, whole=False)
     parts = _parts(spark, df.schema, request)
-    return to_be_added_to(spark, request.file_format, request.table, parts, told, replaces_parts=replaces)
+    return to_be_added_to(spark, request.file_format, request.table, parts, told, state=state, replaces_parts=replaces)
 
 
 def same_rows_files(df: DataFrame, request: BuildRequest, before: str) -> FormatFiles | str:

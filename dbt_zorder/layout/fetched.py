@@ -115,7 +115,8 @@ def fetch(
     """
     width = width_of(df.schema)
     assert width
-    wanted, behind, asked = ["*"], partition_sql(partition_by), df
+    quoted = {name: quote_name(name) for name in df.columns}
+    wanted, behind, asked = [*quoted.values()], partition_sql(partition_by), df
     if rows is None:
         partitions = max(1, partitions_of(df))
         share, budget = most_bytes // width // partitions, SLACK * most_bytes // partitions
@@ -128,13 +129,11 @@ def fetch(
         if texts:
             # a column, so that it is reckoned once a row, however many columns of text ask for it
             asked = asked.selectExpr("*", f"({text_length(df)}) * ({number} + 1L) > {budget}L AS {too_long}")
-            quoted = {name: quote_name(name) for name in df.columns}
             wanted = [f"IF({too_long}, NULL, {sql})" if name in texts else sql for name, sql in quoted.items()]
             overflow += f" OR {too_long}"
         behind.append(overflow)
-    if behind:
-        asked = asked.selectExpr(*wanted, *behind)
-    found = collect_arrow(asked.toDF(*(f"c{place}" for place in range(len(asked.columns)))))
+    # each select is analysed, some milliseconds
+    found = collect_arrow(asked.selectExpr(*(f"{sql} AS c{place}" for place, sql in enumerate([*wanted, *behind]))))
     extras = found.columns[len(found.columns) - len(behind) :]
     if rows is None and pc.any(extras[-1]).as_py():
         _LOG.debug("rows were fetched in vain: they are more, or longer, than %d bytes allow", most_bytes)

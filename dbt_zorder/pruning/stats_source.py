@@ -15,7 +15,7 @@ from dbt_zorder.pruning.table_facts import NOT_DESCRIBED, TableFacts
 from dbt_zorder.pruning.tree import Column, Node
 from dbt_zorder.spark_message import first_line
 from dbt_zorder.stats import store
-from dbt_zorder.stats.formats import FORMATS, format_stats
+from dbt_zorder.stats.formats import FORMATS, state_of
 from dbt_zorder.stats.held import held_stats
 from dbt_zorder.stats.schema import column_stats_type, stats_schema
 
@@ -92,7 +92,7 @@ def _of_format(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]
     try:
         wanted = [ResolvedColumn(column.path, column.data_type) for column in dict.fromkeys(columns)]
         table = TableName(*split_name(facts.sql)[-2:])
-        return check_shape(format_stats(spark, facts.provider, table, wanted))
+        return check_shape(state_of(spark, facts.provider, table).stats(wanted))
     except Exception as exc:
         return Stats(None, f"the statistics of {facts.provider} could not be read: {first_line(exc)}")
 

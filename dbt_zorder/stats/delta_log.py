@@ -1,4 +1,4 @@
-"""The statistics of a Delta table, JSON beside each file in its log (Delta protocol, per-file statistics)."""
+"""The log of a Delta table: its files, with statistics beside each, and what its commits say of themselves."""
 
 from __future__ import annotations
 
@@ -6,32 +6,24 @@ import contextlib
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
-from pyspark.sql.types import (
-    DataType,
-    DateType,
-    LongType,
-    NumericType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from dbt_zorder.arrow import frame_of
-from dbt_zorder.catalog import TableName
+from dbt_zorder.catalog import TableInfo, TableName, column_facts
 from dbt_zorder.columns import ResolvedColumn
-from dbt_zorder.ddl import type_ddl
 from dbt_zorder.disk import on_disk
 from dbt_zorder.jvm import class_named, items, jvm_of, table_identifier
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import glob_escape
+from dbt_zorder.stats.delta_values import delta_values, told_by_spark
+from dbt_zorder.stats.format_values import UnknownValueError, local_stats
+from dbt_zorder.stats.local import LocalStats
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -46,79 +38,126 @@ _ADDED = StructType(
 """What is read of an ``add`` action."""
 
 
-def delta_stats(spark: SparkSession, table: TableName, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame:
-    """Return the files of the latest version of a table; see ``format_stats``."""
-    log, snapshot = delta_log(spark, table)
-    files = None
-    if token:
-        commits = _Commits(spark, log, snapshot)
-        # its first line says who committed, and that may be somebody else by now
-        files = commits.added() if token in commits.first_line(commits.latest) else None
-    return _told(log, snapshot, _all_files(spark, snapshot) if files is None else files, columns)
+@dataclass(frozen=True)
+class DeltaState:
+    """A Delta table as its log has it at one moment; see ``formats.FormatState``.
 
-
-def delta_added(
-    spark: SparkSession, table: TableName, columns: Sequence[ResolvedColumn], before: str
-) -> DataFrame | None:
-    """Return the same of the files that the one commit upon a version added; None if there are more, or none."""
-    log, snapshot = delta_log(spark, table)
-    commits = _Commits(spark, log, snapshot)
-    if commits.latest != int(before) + 1 or not commits.first_line(commits.latest):
-        return None
-    return _told(log, snapshot, commits.added(), columns)
-
-
-def last_commits(spark: SparkSession, table: TableName) -> Iterator[Mapping[str, Any]]:
-    """Return what the commits of a table say of themselves, as their files have it, from the last one back.
-
-    Raises:
-        LookupError: one does not say so at once, its file is gone or has another name, or it lies so far back that a
-            job over all of them is faster.
+    Attributes:
+        spark: the session.
+        table: its name.
+        log: of Delta's own classes.
+        snapshot: of the latest version, likewise.
     """
-    commits = _Commits(spark, *delta_log(spark, table))
-    most = _MOST_COMMITS if commits.are_near else _MOST_COMMITS_AFAR
-    for version in range(commits.latest, -1, -1):
-        if version == commits.latest - most:
-            msg = f"{table} has more than {most} commits"
-            raise LookupError(msg)
-        line = commits.first_line(version)
-        if not line.startswith('{"commitInfo":'):
-            msg = f"version {version} of {table} does not begin with who made it"
-            raise LookupError(msg)
-        yield json.loads(line)["commitInfo"]
+
+    spark: SparkSession
+    table: TableName
+    log: Any
+    snapshot: Any
+
+    @cached_property
+    def version(self) -> str:
+        """The version's number."""
+        return str(self.snapshot.version())
+
+    @cached_property
+    def folder(self) -> str:
+        """Where the table lies."""
+        return str(self.log.dataPath().toString())
+
+    def info(self) -> TableInfo:
+        """Return what ``describe`` would say of its columns and partitions."""
+        parts = [str(name) for name in items(self.snapshot.metadata().partitionColumns())]
+        return TableInfo("", "delta", self.folder, parts, column_facts(self._schema), "")
+
+    def stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame:
+        """Return the files of the version as a query of Spark's."""
+        return self._query(self._files(token), columns)
+
+    def known(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
+        """Return the same, from memory where its log is near, and short."""
+        return self._told(self._files(token), columns)
+
+    def added(self, columns: Sequence[ResolvedColumn], before: str) -> DataFrame | LocalStats | None:
+        """Return the same of the files that the one commit upon a version added; None if there are more, or none."""
+        commits = self._commits
+        if commits.latest != int(before) + 1 or not commits.first_line(commits.latest):
+            return None
+        return self._told(commits.added(), columns)
+
+    def last_commits(self) -> Iterator[Mapping[str, Any]]:
+        """Return what the commits of the table say of themselves, as their files have it, from the last one back.
+
+        Raises:
+            LookupError: one does not say so at once, its file is gone or has another name, or it lies so far back that
+                a job over all of them is faster.
+        """
+        commits = self._commits
+        most = _MOST_COMMITS if commits.are_near else _MOST_COMMITS_AFAR
+        for version in range(commits.latest, -1, -1):
+            if version == commits.latest - most:
+                msg = f"{self.table} has more than {most} commits"
+                raise LookupError(msg)
+            line = commits.first_line(version)
+            if not line.startswith('{"commitInfo":'):
+                msg = f"version {version} of {self.table} does not begin with who made it"
+                raise LookupError(msg)
+            yield json.loads(line)["commitInfo"]
+
+    @cached_property
+    def _commits(self) -> _Commits:
+        return _Commits(self.spark, self.log, self.snapshot)
+
+    @cached_property
+    def _schema(self) -> StructType:
+        return StructType.fromJson(json.loads(self.snapshot.schema().json()))
+
+    def _files(self, token: str) -> Sequence[Mapping[str, Any]] | DataFrame:
+        """Return the version's files: as a commit's ``add`` actions have them, where no job is needed for it.
+
+        Of up to 50 Delta keeps them beside the log as well ("Version Checksum File"); to put them together from the log
+        takes half a second, once for each version.
+        """
+        # the first line of a commit says who made it, and that may be somebody else by now
+        if token and token in self._commits.first_line(self._commits.latest):
+            return self._commits.added()
+        try:
+            checksum = self.snapshot.checksumOpt()
+            kept = checksum.get().allFiles() if checksum.isDefined() else checksum
+            if kept.isDefined():
+                return [json.loads(str(one.json()))["add"] for one in items(kept.get())]
+        except Exception as exc:  # another version of Delta
+            _LOG.debug("the files of a version are not told by its checksum: %s", in_one_line(exc))
+        return DataFrame(self.snapshot.allFiles().toDF(), self.spark)
+
+    def _told(
+        self, files: Sequence[Mapping[str, Any]] | DataFrame, columns: Sequence[ResolvedColumn]
+    ) -> DataFrame | LocalStats:
+        """Return what the log says of some files, from memory where they are there."""
+        if not isinstance(files, DataFrame):
+            try:
+                read = delta_values(files, self.folder, self._stored(columns))
+                return local_stats(self.spark, read, columns, self.version)
+            except UnknownValueError as exc:
+                _LOG.debug("the statistics of %s are read by Spark: %s", self.table, exc)
+        return self._query(files, columns)
+
+    def _query(self, files: Sequence[Mapping[str, Any]] | DataFrame, columns: Sequence[ResolvedColumn]) -> DataFrame:
+        if not isinstance(files, DataFrame):
+            types = pa.schema({"path": pa.string(), "size": pa.int64(), "stats": pa.string()})
+            files = frame_of(self.spark, pa.Table.from_pylist(list(files), types), _ADDED)
+        return told_by_spark(files, self.folder, self.version, self._stored(columns), columns)
+
+    def _stored(self, columns: Sequence[ResolvedColumn]) -> list[ResolvedColumn]:
+        """Return columns by the names that stand in files and statistics, where columns are mapped."""
+        return [ResolvedColumn(_stored(self._schema, column.path), column.data_type) for column in columns]
 
 
-def delta_version(spark: SparkSession, table: TableName) -> str:
-    """Return the number of the latest version of a table."""
-    return str(delta_log(spark, table)[1].version())
-
-
-def has_statistics(data_type: DataType) -> bool:
-    """Tell whether Delta keeps the least and the greatest value of columns of a type."""
-    return isinstance(data_type, (NumericType, DateType, TimestampType, TimestampNTZType, StringType))
-
-
-def _told(log: Any, snapshot: Any, files: DataFrame, columns: Sequence[ResolvedColumn]) -> DataFrame:
-    """Return what a version's log says of some of its files.
-
-    Strings come as Delta shortens them, 32 characters that enclose the value; booleans and binaries have no bounds.
-    """
-    below = f.concat(f.lit(f"{log.dataPath().toString()}/"), "path")
-    schema = StructType.fromJson(json.loads(snapshot.schema().json()))
-    stored = [ResolvedColumn(_stored(schema, column.path), column.data_type) for column in columns]
-    parsed = f.from_json("stats", type_ddl(_json_type(stored))).alias("kept")
-    rows = files.select(
-        f.when(f.col("path").contains(":/"), f.col("path")).otherwise(below).alias("file_path"),
-        f.col("size").alias("file_size"),
-        parsed,
-    )
-    return rows.select(
-        "file_path",
-        "file_size",
-        f.col("kept.numRecords").alias("row_count"),
-        f.lit(str(snapshot.version())).alias("version"),
-        f.struct(*(f.expr(_bounds(a)).alias(b.name) for a, b in zip(stored, columns, strict=True))).alias("columns"),
-    )
+def delta_state(spark: SparkSession, table: TableName) -> DeltaState:
+    """Return a table as its log has it now."""
+    jvm = jvm_of(spark)
+    name = table_identifier(jvm, table.schema, table.identifier)
+    found = class_named(jvm, "org.apache.spark.sql.delta.DeltaLog").forTableWithSnapshot(spark._jsparkSession, name)
+    return DeltaState(spark, table, found._1(), found._2())
 
 
 def _stored(schema: StructType, path: tuple[str, ...]) -> tuple[str, ...]:
@@ -133,36 +172,6 @@ def _stored(schema: StructType, path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def delta_log(spark: SparkSession, table: TableName) -> tuple[Any, Any]:
-    """Return a table's log and the snapshot of its latest version, of Delta's own classes."""
-    jvm = jvm_of(spark)
-    name = table_identifier(jvm, table.schema, table.identifier)
-    found = jvm.org.apache.spark.sql.delta.DeltaLog.forTableWithSnapshot(spark._jsparkSession, name)
-    return found._1(), found._2()
-
-
-def _all_files(spark: SparkSession, snapshot: Any) -> DataFrame:
-    """Return the files of a version, as a commit's ``add`` actions have them.
-
-    Of up to 50 Delta keeps them beside the log as well ("Version Checksum File"); to put them together from the log
-    takes half a second, once for each version.
-    """
-    try:
-        checksum = snapshot.checksumOpt()
-        kept = checksum.get().allFiles() if checksum.isDefined() else checksum
-        if kept.isDefined():
-            return _frame(spark, [json.loads(str(one.json()))["add"] for one in items(kept.get())])
-    except Exception as exc:  # another version of Delta
-        _LOG.debug("the files of a version are not told by its checksum: %s", in_one_line(exc))
-    return DataFrame(snapshot.allFiles().toDF(), spark)
-
-
-def _frame(spark: SparkSession, actions: Sequence[Mapping[str, Any]]) -> DataFrame:
-    """Return ``add`` actions as a local relation, which takes no job over the log's files."""
-    types = pa.schema({"path": pa.string(), "size": pa.int64(), "stats": pa.string()})
-    return frame_of(spark, pa.Table.from_pylist(list(actions), types), _ADDED)
-
-
 class _Commits:
     """The files of a table's commits, where it keeps them by the names that Delta gave them from its beginning.
 
@@ -174,18 +183,17 @@ class _Commits:
         self._spark = spark
         self._log = log
 
-    @property
+    @cached_property
     def are_near(self) -> bool:
         """Tell whether they lie on this machine's disk."""
-        return on_disk(self._spark, self._log.logPath().toString()) is not None
-
-    @cached_property
-    def _settings(self) -> Any:
-        return self._log.newDeltaHadoopConf()
+        return self._folder is not None
 
     def first_line(self, version: int) -> str:
         """Return the first line of a commit, an empty text if it cannot be read."""
         try:
+            if self._folder is not None:
+                with open(self._place(version), encoding="utf-8") as lines:
+                    return next(lines, "")
             lines = self._log.store().readAsIterator(self._file(version), self._settings)
             try:
                 return str(lines.next())
@@ -195,46 +203,28 @@ class _Commits:
             _LOG.debug("the file of commit %s cannot be read: %s", version, exc)
             return ""
 
-    def added(self) -> DataFrame:
-        """Return the files that the latest commit added."""
-        path = str(self._file(self.latest).toString())
-        place = on_disk(self._spark, path)
-        if place is not None:
-            with contextlib.suppress(OSError), open(place.path, encoding="utf-8") as lines:
+    def added(self) -> Sequence[Mapping[str, Any]] | DataFrame:
+        """Return the files that the latest commit added: as its actions have them, or by a query where it is afar."""
+        if self._folder is not None:
+            with contextlib.suppress(OSError), open(self._place(self.latest), encoding="utf-8") as lines:
                 found = [json.loads(line) for line in lines]
-                return _frame(self._spark, [one["add"] for one in found if "add" in one])
+                return [one["add"] for one in found if "add" in one]
+        path = str(self._file(self.latest).toString())
         rows = self._spark.read.schema(StructType([StructField("add", _ADDED)])).json(glob_escape(path))
         return rows.where("add IS NOT NULL").select("add.*")
+
+    @cached_property
+    def _folder(self) -> str | None:
+        place = on_disk(self._spark, self._log.logPath().toString())
+        return None if place is None else place.path
+
+    @cached_property
+    def _settings(self) -> Any:
+        return self._log.newDeltaHadoopConf()
+
+    def _place(self, version: int) -> str:
+        return f"{self._folder}/{version:020d}.json"
 
     def _file(self, version: int) -> Any:
         names = class_named(self._spark._jvm, "org.apache.spark.sql.delta.util.FileNames")
         return names.unsafeDeltaFile(self._log.logPath(), version)
-
-
-def _json_type(columns: Sequence[ResolvedColumn]) -> StructType:
-    values = _nested([(column.path, column.data_type) for column in columns])
-    counts = _nested([(column.path, LongType()) for column in columns])
-    kept = [("minValues", values), ("maxValues", values), ("nullCount", counts)]
-    return StructType(
-        [StructField("numRecords", LongType()), *(StructField(name, kind) for name, kind in kept if columns)]
-    )
-
-
-def _nested(leaves: Sequence[tuple[tuple[str, ...], DataType]]) -> StructType:
-    """Return the struct that holds leaves of these paths."""
-    fields = []
-    for name in dict.fromkeys(path[0] for path, _ in leaves):
-        below = [(path[1:], kind) for path, kind in leaves if path[0] == name]
-        fields.append(StructField(name, below[0][1] if not below[0][0] else _nested(below)))
-    return StructType(fields)
-
-
-def _bounds(column: ResolvedColumn) -> str:
-    kind = type_ddl(column.data_type)
-    low, high = (
-        f"kept.{side}.{column.sql}" if has_statistics(column.data_type) else f"CAST(NULL AS {kind})"
-        for side in ("minValues", "maxValues")
-    )
-    if isinstance(column.data_type, (TimestampType, TimestampNTZType)):
-        high = f"try_add({high}, INTERVAL '0.001' SECOND)"  # Delta cuts microseconds off
-    return f"named_struct('min_value', {low}, 'max_value', {high}, 'null_count', kept.nullCount.{column.sql})"

@@ -2,42 +2,95 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
 
-from dbt_zorder.catalog import TableName
+from dbt_zorder.catalog import TableInfo, TableName, column_facts
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.ddl import type_ddl
-from dbt_zorder.jvm import class_named, jvm_of
+from dbt_zorder.jvm import class_named, items, jvm_of
+from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import quote_name
+from dbt_zorder.stats.format_values import UnknownValueError, local_stats
+from dbt_zorder.stats.iceberg_values import iceberg_values
+from dbt_zorder.stats.local import LocalStats
+
+_LOG = logging.getLogger("dbt_zorder")
 
 
-def iceberg_stats(spark: SparkSession, table: TableName, columns: Sequence[ResolvedColumn]) -> DataFrame:
-    """Return the data files of the current snapshot of a table; see ``format_stats``."""
-    files = spark.table(f"{table.sql}.files").where("content = 0")
-    # the metadata table has metrics of columns that some file has metrics of; all their names are a long way to Python
-    kept: Any = files._jdf.schema().apply("readable_metrics").dataType()
-    return files.select(
-        "file_path",
-        f.col("file_size_in_bytes").alias("file_size"),
-        f.col("record_count").alias("row_count"),
-        f.lit(iceberg_version(spark, table)).alias("version"),
-        f.struct(
-            *(
-                f.expr(_bounds(column, kept.getFieldIndex(column.name).isDefined())).alias(column.name)
-                for column in columns
-            )
-        ).alias("columns"),
-    )
+@dataclass(frozen=True)
+class IcebergState:
+    """An Iceberg table as its metadata have it at one moment; see ``formats.FormatState``.
+
+    Attributes:
+        spark: the session.
+        table: its name.
+        kept: of Iceberg's own library, which the session's catalog holds, too: it may come to know later ones.
+        snapshot: the current one, likewise; None if the table has none.
+    """
+
+    spark: SparkSession
+    table: TableName
+    kept: Any
+    snapshot: Any | None
+
+    @cached_property
+    def version(self) -> str:
+        """The id of the snapshot, an empty string if there is none."""
+        return "" if self.snapshot is None else str(self.snapshot.snapshotId())
+
+    def info(self) -> TableInfo | None:
+        """Return what ``describe`` would say of its columns and partitions; None if these are no plain columns."""
+        fields, schema = [*items(self.kept.spec().fields())], self.kept.schema()
+        if not all(field.transform().isIdentity() for field in fields):
+            return None
+        parts = [str(schema.findColumnName(field.sourceId())) for field in fields]
+        columns = class_named(jvm_of(self.spark), "org.apache.iceberg.spark.SparkSchemaUtil").convert(schema)
+        facts = column_facts(StructType.fromJson(json.loads(columns.json())))
+        return TableInfo("", "iceberg", str(self.kept.location()), parts, facts, "")
+
+    def stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame:
+        """Return the data files of the table as a query of Spark's, those of a later snapshot if there is one."""
+        files = self.spark.table(f"{self.table.sql}.files").where("content = 0")
+        # the metadata table has metrics of columns that some file has metrics of; all their names are a long way
+        kept: Any = files._jdf.schema().apply("readable_metrics").dataType()
+        bounds = (
+            f.expr(_bounds(column, kept.getFieldIndex(column.name).isDefined())).alias(column.name)
+            for column in columns
+        )
+        return files.select(
+            "file_path",
+            f.col("file_size_in_bytes").alias("file_size"),
+            f.col("record_count").alias("row_count"),
+            f.lit(self.version).alias("version"),
+            f.struct(*bounds).alias("columns"),
+        )
+
+    def known(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
+        """Return the same of this snapshot, from memory where it has few files."""
+        try:
+            jvm = jvm_of(self.spark)
+            files = [] if self.snapshot is None else iceberg_values(jvm, self.kept, self.snapshot, columns)
+            return local_stats(self.spark, files, columns, self.version)
+        except UnknownValueError as exc:
+            _LOG.debug("the metrics of %s are read by Spark: %s", self.table, exc)
+        except Exception as exc:  # another version of Iceberg
+            _LOG.debug("the metrics of %s are not told by Iceberg's library: %s", self.table, in_one_line(exc))
+        return self.stats(columns, token)
 
 
-def iceberg_version(spark: SparkSession, table: TableName) -> str:
-    """Return the id of the current snapshot of a table, an empty string if it has none."""
-    snapshot = iceberg_table(spark, table).currentSnapshot()
-    return "" if snapshot is None else str(snapshot.snapshotId())
+def iceberg_state(spark: SparkSession, table: TableName) -> IcebergState:
+    """Return a table as its newest metadata have it."""
+    kept = iceberg_table(spark, table)
+    return IcebergState(spark, table, kept, kept.currentSnapshot())
 
 
 def iceberg_table(spark: SparkSession, table: TableName) -> Any:

@@ -18,7 +18,7 @@ from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key, key_of
 from dbt_zorder.ordering import is_ordered
-from dbt_zorder.stats.formats import FORMATS, format_stats
+from dbt_zorder.stats.formats import FORMATS, state_of
 from dbt_zorder.stats.local import LocalStats
 from dbt_zorder.stats.point_query import point_query_files
 from dbt_zorder.stats.schema import columns_type
@@ -127,7 +127,7 @@ def current_summary(spark: SparkSession, table: TableName) -> Summary:
     stats: DataFrame | LocalStats
     try:
         if info is not None and info.provider in FORMATS:
-            stats = format_stats(spark, info.provider, table, [key.column for key in _ordered(spark, table)])
+            stats = state_of(spark, info.provider, table).known([key.column for key in _ordered(spark, table)])
         else:
             stats = known_stats(spark, info.location if info else "")
     except Exception as exc:

@@ -22,7 +22,8 @@ from dbt_zorder.pruning import explain, scan
 from dbt_zorder.scan_metrics import scan_metrics
 from dbt_zorder.sql import quote_name
 from dbt_zorder.stats import delta_log
-from dbt_zorder.stats.delta_log import delta_stats
+from dbt_zorder.stats.delta_log import delta_state
+from dbt_zorder.stats.formats import state_of
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest
 from tests.formats.tables import failing, request, rows
@@ -91,19 +92,17 @@ def test_a_commit_of_all_files_is_read_by_itself_while_it_is_the_last(
     assert note is not None
     token = json.loads(note[0])["token"]
     columns = resolve_all(["a", "st.y"], spark.table(table.sql).schema)
-    by_commit, by_checksum = (delta_stats(spark, table, columns, one) for one in (token, ""))
+    by_commit, by_checksum = (delta_state(spark, table).stats(columns, one) for one in (token, ""))
     with monkeypatch.context() as patch:
-        patch.setattr(delta_log, "_frame", failing(ValueError("no frame")))
-        by_log = delta_stats(spark, table, columns)
-        with pytest.raises(ValueError, match="no frame"):
-            delta_stats(spark, table, columns, token)
+        patch.setattr(delta_log, "items", failing(ValueError("no checksum")))
+        by_log = delta_state(spark, table).stats(columns)
     plans = [str(one._jdf.queryExecution().optimizedPlan()) for one in (by_commit, by_checksum, by_log)]
     assert ["LocalRelation" in plan for plan in plans] == [True, True, False]
     assert by_commit.count() == 16
     assert same_rows(by_commit, by_log)
     assert same_rows(by_checksum, by_log)
     rows(spark, 5_000, 5_100).coalesce(1).writeTo(table.sql).append()
-    assert delta_stats(spark, table, columns, token).count() == 17
+    assert delta_state(spark, table).stats(columns, token).count() == 17
 
 
 def test_nothing_moves_the_rows_again(spark: SparkSession, table: TableName, file_format: str) -> None:
@@ -125,7 +124,7 @@ def test_a_rebuild_is_one_commit_and_the_version_before_is_kept(
     assert spark.sql(f"SELECT count(*) FROM {table.sql} VERSION AS OF {before}").collect()[0][0] == 900
     assert same_rows(spark.table(table.sql), rows(spark, 0, 1000))
     assert properties(spark, table)["team"] == "me"
-    assert last_whole(spark, file_format, table).rows == 1000
+    assert last_whole(state_of(spark, file_format, table)).rows == 1000
 
 
 def test_partitions_have_trees_of_their_own(spark: SparkSession, table: TableName, file_format: str) -> None:

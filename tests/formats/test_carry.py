@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, properties
 from dbt_zorder.formats import history
 from dbt_zorder.formats.incremental import increment_format
+from dbt_zorder.stats.formats import state_of
 from dbt_zorder.table.batch import Batch
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import request, rows
@@ -39,7 +40,7 @@ def test_an_incremental_run_that_replaces_all_rows_keeps_what_was_altered(
             properties(spark, table).items()
         )
         assert constraints() == {"delta.constraints.few", "delta.constraints.known"}
-        assert history.last_whole(spark, file_format, table).rows == 100
+        assert history.last_whole(state_of(spark, file_format, table)).rows == 100
     for bad in ("CAST(id + 9999 AS INT) AS a", "a"):
         ids = "id" if bad != "a" else "CAST(NULL AS LONG) AS id"
         with pytest.raises(Exception, match=r"(?i)constraint"):

@@ -21,6 +21,7 @@ from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.delta_files import DeltaFiles
 from dbt_zorder.formats.history import last_whole, version_of
 from dbt_zorder.formats.incremental import increment_format
+from dbt_zorder.stats.formats import state_of
 from dbt_zorder.table.arrow_files import ArrowWriter
 from dbt_zorder.table.batch import Batch
 from tests.conftest import FORMATS_HERE
@@ -118,7 +119,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
             *stats["maxValues"].items(),
             (info.kind, info.provider, info.comment, detail["description"], detail["minReaderVersion"]),
             sorted(detail["tableFeatures"] or []),
-            last_whole(spark, file_format, of).rows,
+            last_whole(state_of(spark, file_format, of)).rows,
             replace(report.summary, bytes=0),
         )
     for here, by_spark in zip(told[HERE], told[BY_SPARK], strict=True):

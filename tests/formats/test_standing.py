@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName
-from dbt_zorder.columns import resolve_all
 from dbt_zorder.errors import ColumnError
-from dbt_zorder.formats import standing as module
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.history import version_of
 from dbt_zorder.formats.standing import behind_append, known_format, read_format
-from dbt_zorder.stats.delta_log import delta_added
-from dbt_zorder.stats.formats import format_stats
+from dbt_zorder.stats.delta_log import delta_state
+from dbt_zorder.stats.formats import FormatState, state_of
 from tests.formats.tables import request, rows
 
 
@@ -38,14 +37,17 @@ def test_without_bounds_its_files_are_known_still(
     wanted = request(table, file_format)
     build_format(spark, rows(spark, 0, 400), wanted)
 
-    def without_bounds(session: SparkSession, provider: str, name: TableName, columns: list[Any]) -> Any:
+    whole = read_format(spark, wanted)
+    kind = type(state_of(spark, file_format, table))
+    known = kind.known
+
+    def without_bounds(self: FormatState, columns: Sequence[Any], token: str = "") -> Any:
         if columns:
             msg = "bounds of another shape"
             raise ValueError(msg)
-        return format_stats(session, provider, name, columns)
+        return known(self, columns, token)
 
-    whole = read_format(spark, wanted)
-    monkeypatch.setattr(module, "format_stats", without_bounds)
+    monkeypatch.setattr(kind, "known", without_bounds)
     found = known_format(spark, wanted)
     assert (found.keys, found.size, found.bytes_of) == ([], whole.size, whole.bytes_of)
     with pytest.raises(ValueError, match="another shape"):
@@ -58,30 +60,20 @@ def test_a_column_that_is_not_there_is_named(spark: SparkSession, table: TableNa
         read_format(spark, request(table, file_format, by=["b"]))
 
 
-def test_bounds_of_times_enclose_their_microseconds(spark: SparkSession, table: TableName, file_format: str) -> None:
-    """Delta cuts them off (its protocol, per-file statistics)."""
-    query = "SELECT TIMESTAMP'2024-01-01 00:00:00.000123' AS ts, TIMESTAMP_NTZ'2024-01-01 00:00:00.000123' AS n"
-    spark.sql(f"CREATE TABLE {table.sql} USING {file_format} AS {query}")
-    kept = spark.table(table.sql)
-    stats = format_stats(spark, file_format, table, resolve_all(["ts", "n"], kept.schema))
-    bounds, value = stats.collect()[0]["columns"], kept.collect()[0]
-    for name in ("ts", "n"):
-        assert bounds[name].min_value <= value[name] <= bounds[name].max_value
-
-
 @pytest.mark.parametrize("commits", [1, 2])
 def test_behind_an_append_a_table_is_known_as_if_it_were_read_anew(
     spark: SparkSession, table: TableName, file_format: str, commits: int
 ) -> None:
     wanted = request(table, file_format)
     build_format(spark, rows(spark, 0, 4_000), wanted)
-    standing, before = known_format(spark, wanted), version_of(spark, file_format, table)
+    standing = known_format(spark, wanted)
+    assert standing.version == version_of(spark, file_format, table)
     for first in range(4_000, 4_000 + commits * 100, 100):
         rows(spark, first, first + 100).coalesce(1).writeTo(table.sql).append()
     if file_format == "delta":  # by its last commit alone, unless another one came in between
-        added = delta_added(spark, table, [key.column for key in standing.keys], before)
+        added = delta_state(spark, table).added([key.column for key in standing.keys], standing.version)
         assert (added is not None) is (commits == 1)
-    found, anew = behind_append(spark, wanted, standing, before), known_format(spark, wanted)
+    found, anew = behind_append(spark, wanted, standing), known_format(spark, wanted)
     assert len(found.bytes_of) == 16 + commits
     assert found.bytes_of == anew.bytes_of
     assert found.overlap(wanted.spec) == anew.overlap(wanted.spec)
