@@ -20,7 +20,7 @@ from dbt_zorder.adapter.connections import ZorderConnectionManager
 from dbt_zorder.adapter.logs import warn
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.python_models import PythonModelError, run_python
-from dbt_zorder.adapter.scope import SCOPES, Scope, run_aside
+from dbt_zorder.adapter.scope import GLOBAL_VIEWS, SCOPES, Scope, run_aside
 from dbt_zorder.adapter.seeds import seed_frame
 from dbt_zorder.sql import quote_name
 from dbt_zorder.table.snapshot import KEY_PART
@@ -103,7 +103,7 @@ class InProcessAdapter(SparkAdapter):
         df = self._run_python(model, code) if model["language"] == "python" else self._query(code)
         with self.connections.exception_handler(code):
             identifier = SCOPES.view(df, str(model["alias"]))
-        return self.Relation.create(schema="global_temp", identifier=identifier, type=self.Relation.View)
+        return self.Relation.create(schema=GLOBAL_VIEWS, identifier=identifier, type=self.Relation.View)
 
     @available.parse_none
     def zorder_overwrite_partitions(self, relation: BaseRelation, sql: str) -> AdapterResponse | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
+from dbt_zorder.figures import counted
 from dbt_zorder.table.batch import IncrementReport
 from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.summary import Summary
@@ -68,7 +69,8 @@ class ZorderResponse(AdapterResponse):
         if batch is None:
             assert built is not None
             now = cls.of(built)
-            anew = now._message.replace("zorder: ", "zorder: built anew with the new rows, ", 1)
+            what = "built anew with the new rows" if built.summary.rows else "built anew"
+            anew = now._message.replace("zorder: ", f"zorder: {what}, ", 1)
             return replace(now, _message=anew, appended=False, rewritten=False)
         touched = dict(table.point_query_files) if table else {}
         seconds = dict(batch.seconds)
@@ -94,8 +96,12 @@ def append_line(rows: int | None, files: int, replaced: int, table: Summary | No
     """Return ``zorder: 500 rows appended in 1 file, now 17 files, point query on ...``."""
     if not files and not replaced:
         return "zorder: no new rows, nothing written"
-    instead = f"in place of {counted(replaced)}" if replaced else "appended"
-    what = f"{rows:,} rows {instead} in {counted(files)}" if rows is not None else f"merged, {counted(files)} {instead}"
+    instead = f"in place of {counted(replaced, 'file')}" if replaced else "appended"
+    what = (
+        f"{rows:,} rows {instead} in {counted(files, 'file')}"
+        if rows is not None
+        else f"merged, {counted(files, 'file')} {instead}"
+    )
     parts = [f"zorder: {what}"]
     if rewritten:
         parts.append("table rewritten")
@@ -104,14 +110,9 @@ def append_line(rows: int | None, files: int, replaced: int, table: Summary | No
     return ", ".join(parts)
 
 
-def counted(files: int) -> str:
-    """Return ``1 file`` or ``16 files``."""
-    return f"{files} file{'' if files == 1 else 's'}"
-
-
 def status_line(files: int, touched: Mapping[str, float]) -> str:
     """Return ``zorder: 16 files, point query on customer_id reads 4 of 16, event_ts 4 of 16``."""
-    head = f"zorder: {counted(files)}"
+    head = f"zorder: {counted(files, 'file') if files else 'no rows'}"
     if files < 2:
         return head
     means = {column: f"{mean:.1f}".removesuffix(".0") + f" of {files}" for column, mean in touched.items()}

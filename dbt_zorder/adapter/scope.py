@@ -8,16 +8,21 @@ import uuid
 from collections import Counter
 from contextlib import ExitStack
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.settings import SESSION_ZONE, session_aside, set_settings
-from dbt_zorder.sql import BLANK
+from dbt_zorder.sql import BLANK, quote_name
 
 _SET = re.compile(
     rf"\A{BLANK}"
     r"(?:RESET\s+(?P<reset>[\w.:-]+)|SET\s+(?:(?P<zone>TIME\s+ZONE)\b|(?P<key>`[^`]+`|[\w.:-]+)\s*=))",
     re.IGNORECASE | re.DOTALL,
 )
+
+
+GLOBAL_VIEWS = "global_temp"
+"""Schema of views that all sessions share."""
 
 
 class Scope(ExitStack):
@@ -63,13 +68,28 @@ class Scopes:
         """Register a query as a view until the model ends; return the view's identifier, which no other view has.
 
         It is a global temporary view: a session-wide one is listed by ``SHOW TABLES`` among the tables of every schema.
+        And it is one of SQL over one of the query: Spark 4.1 plans no MERGE whose source is a view that was made of a
+        DataFrame and reads a table of Iceberg ("No plan for TableReference").
         """
-        identifier = f"{name}__dbt_tmp_{uuid.uuid4().hex[:12]}"
+        spark, identifier = df.sparkSession, f"{name}__dbt_tmp_{uuid.uuid4().hex[:12]}"
+        rows = f"{identifier}_rows"
+        self._shared(df, rows)
+        try:
+            query = f"SELECT * FROM {quote_name(GLOBAL_VIEWS, rows)}"
+            spark.sql(f"CREATE GLOBAL TEMPORARY VIEW {quote_name(identifier)} AS {query}")
+        except AnalysisException:  # two columns of one name, of which whoever reads the rows tells more
+            self._shared(df, identifier)
+            return identifier
+        scope = self.current()
+        if scope is not None:
+            scope.callback(spark.catalog.dropGlobalTempView, identifier)
+        return identifier
+
+    def _shared(self, df: DataFrame, identifier: str) -> None:
         df.createGlobalTempView(identifier)
         scope = self.current()
         if scope is not None:
             scope.callback(df.sparkSession.catalog.dropGlobalTempView, identifier)
-        return identifier
 
     def look(self, spark: SparkSession) -> None:
         """Take note of the settings of a session that a model comes to use, where none was there when it began."""

@@ -12,6 +12,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from dbt_zorder.figures import counted, size_text
 from dbt_zorder.pruning.condition import Atom, Unknown, leaves
 from dbt_zorder.pruning.plan import Plan, make_plan
 
@@ -73,11 +74,11 @@ class Explanation:
         return asdict(self)
 
     def __rich__(self) -> Group:
-        totals = Table("", "read", "of", "share", title=Text(f"{self.table}: {self.predicate}"), title_justify="left")
+        totals = Table("", "read", "of", "share")
         for name, read, total, show in (
             ("files", self.files_read, self.files_total, _number),
             ("rows", self.rows_read, self.rows_total, _number),
-            ("bytes", self.bytes_read, self.bytes_total, _size),
+            ("bytes", self.bytes_read, self.bytes_total, size_text),
         ):
             share = f"{read / total:.1%}" if read is not None and total else "-"
             totals.add_row(name, show(read), show(total), share)
@@ -91,17 +92,23 @@ class Explanation:
             lines.append(Text(f"A plain filter reads these: {self.skipped_by} skips files by its own statistics."))
         lines += [Text(self._freshness())] if self.fresh is not None else []
         lines += [Text(f"Warning: {warning}.") for warning in self.warnings]
-        return Group(totals, *([parts] if self.parts else []), *lines)
+        # as long as it is: in the table's own title it would be broken to the table's width
+        title = Text(f"{self.table}: {self.predicate}", no_wrap=True, overflow="ignore")
+        return Group(title, totals, *([parts] if self.parts else []), *lines)
 
     def __str__(self) -> str:
         console = Console(file=io.StringIO(), width=120, record=True, color_system=None)
-        console.print(self)
+        console.print(self, crop=False)
         return console.export_text()
 
     def _freshness(self) -> str:
         if self.fresh:
             return "The statistics are fresh: they know every data file."
-        return f"The statistics are stale: {self.unknown_files} files are not in them, {self.gone_files} are gone."
+        unknown, gone = self.unknown_files or 0, self.gone_files or 0
+        return (
+            f"The statistics are stale: {counted(unknown, 'file')} {'is' if unknown == 1 else 'are'} not in them, "
+            f"{gone:,} {'is' if gone == 1 else 'are'} gone."
+        )
 
 
 def explain(spark: SparkSession, table: str, predicate: str) -> Explanation:
@@ -195,14 +202,3 @@ def _plain(path: str) -> str:
 
 def _number(value: int | None) -> str:
     return "?" if value is None else f"{value:,}"
-
-
-def _size(value: int | None) -> str:
-    if value is None:
-        return "?"
-    size = float(value)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import as_written
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.figures import counted, size_text
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.stats.schema import columns_type
@@ -68,10 +69,9 @@ class OptimizeReport:
         return replace(self, files_after=figures.files, touched_after=figures.point_query_files, version=after.version)
 
     def __str__(self) -> str:
-        head = (
-            f"{self.table}: {self.files:,} files of {self.bytes / 2**20:,.1f} MB "
-            f"{'were rewritten into' if self.version else 'would be rewritten into about'} {self.files_after:,}."
-        )
+        was = "was" if self.files == 1 else "were"
+        done = f"{was} rewritten into" if self.version else "would be rewritten into about"
+        head = f"{self.table}: {counted(self.files, 'file')} of {size_text(self.bytes)} {done} {self.files_after:,}."
         parts = [
             f"  a point query on {column} {'read' if self.version else 'reads'} {self._touched(column)} "
             f"files, {'and reads' if self.version else 'and would read about'} {after:,.1f}"

@@ -57,8 +57,9 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
     schema = spark.table(table.sql).schema
     named = resolve_all(columns, schema, sensitive=case_sensitive(spark))
     stats = without_misspelled(widened(stats), table.sql, named)
-    # through memory, because the stats that are there may be read by nobody while they are replaced
-    rows = stats.cache()
+    # through memory, because the stats that are there may be read by nobody while they are replaced; in one partition,
+    # because what is kept has as many as a shuffle makes, 200 by default: a task each takes longer than a small table
+    rows = stats.coalesce(1).cache()
     try:
         files = rows.count()
         write_stats(rows, info.location)

@@ -13,6 +13,7 @@ from pyspark.sql import functions as f
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import as_written
 from dbt_zorder.errors import ColumnError, ZorderError
+from dbt_zorder.figures import counted
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.collect import collect
@@ -42,10 +43,10 @@ class Verified:
     findings: Sequence[str]
 
     def __str__(self) -> str:
-        head = f"{self.table}: {self.files} files, {self.rows:,} rows, "
+        head = f"{self.table}: {counted(self.files, 'file')}, {counted(self.rows, 'row')}, "
         if not self.findings:
             return head + "listing, stats and footers agree"
-        return "\n  ".join([f"{head}{len(self.findings)} findings", *self.findings])
+        return "\n  ".join([f"{head}{counted(len(self.findings), 'finding')}", *self.findings])
 
 
 def verify_table(spark: SparkSession, table: TableName) -> Verified:

@@ -12,8 +12,7 @@
       {% do print(relation ~ (' is a view' if there else ' is not built') ~ ' here: nothing to verify') %}
     {%- else -%}
       {%- set verified = adapter.zorder_verify(relation) -%}
-      {% do print(verified.text) %}
-      {%- if verified.findings -%}{% do wrong.append(verified.text) %}{%- endif -%}
+      {%- if verified.findings -%}{% do wrong.append(verified.text) %}{%- else -%}{% do print(verified.text) %}{%- endif -%}
     {%- endif -%}
   {%- endfor -%}
   {%- if wrong -%}

@@ -46,6 +46,10 @@ MERGED = (
     "zorder_by='a') }} "
     f"select id, a + {{{{ var('more', 0) }}}} as a, s from ({QUERY})"
 )
+MERGED_FROM_A_TABLE = (
+    "{{{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id'{more}) }}}} "
+    "select id, a + {{{{ var('more', 0) }}}} as a, s from {{{{ ref('plain') }}}}"
+)
 KEYED = "select id % 3 as k, id, {{ var('state', 0) }} as state from range(6)"
 SNAPSHOT = """
 snapshots:
@@ -82,6 +86,8 @@ class TestFormat:
             "batches.sql": BATCHES,
             "guarded.sql": GUARDED,
             "merged.sql": MERGED,
+            "merged_from.sql": MERGED_FROM_A_TABLE.format(more=", zorder_by='a'"),
+            "merged_plainly.sql": MERGED_FROM_A_TABLE.format(more=""),
             "keyed.sql": KEYED,
             "unordered.sql": "{{ config(materialized='table') }} select * from {{ ref('plain') }}",
             "reader.sql": "select * from {{ zorder_scan(ref('plain'), 'a = 7') }}",
@@ -101,7 +107,8 @@ class TestFormat:
         source = spark.sql("select id, pmod(hash(id), 1000) as a, concat('k', id % 77) as s from range(3100)")
         assert same_rows(spark.table(name + "plain"), source)
         assert same_rows(spark.table(name + "batches"), source)
-        assert same_rows(spark.table(name + "merged"), source.selectExpr("id", "a + 1 as a", "s"))
+        for merged in ("merged", "merged_from", "merged_plainly"):
+            assert same_rows(spark.table(name + merged), source.selectExpr("id", "a + 1 as a", "s"))
         assert same_rows(spark.table(name + "part"), source.where("a < 500"))
         assert same_rows(spark.table(name + "reader"), source.where("a = 7"))
         assert spark.table(name + "names").where("size is null").count() == 1

@@ -16,7 +16,7 @@ from dbt_zorder.table.summary import Summary
         (16, {"a b": 4.26, "c d": 10.0}, "zorder: 16 files, point query on a b reads 4.3 of 16, c d 10 of 16"),
         (2, {"a": 1.0}, "zorder: 2 files, point query on a reads 1 of 2"),
         (1, {"a": 1.0}, "zorder: 1 file"),
-        (0, {"a": 0.0}, "zorder: 0 files"),
+        (0, {"a": 0.0}, "zorder: no rows"),
     ],
 )  # fmt: skip
 def test_the_line_says_what_a_point_query_reads(files: int, touched: dict[str, float], line: str) -> None:

@@ -29,3 +29,8 @@ def test_says_why_all_is_read(spark: SparkSession, table: str) -> None:
     explained = explain(spark, table, "s rlike 'k' or a = 5")
     assert explained.files_read == 8
     assert "RLIKE" in explained.reason.upper()
+
+
+def test_a_long_predicate_stands_in_one_line(spark: SparkSession, table: str) -> None:
+    where = f"a in ({', '.join(map(str, range(80)))})"
+    assert str(explain(spark, table, where)).splitlines()[0].endswith(f": {where}")
