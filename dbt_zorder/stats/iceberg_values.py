@@ -5,7 +5,6 @@ A bound is bytes there (Iceberg's specification, Appendix D: single-value serial
 
 from __future__ import annotations
 
-import base64
 import json
 import struct
 from collections.abc import Mapping, Sequence
@@ -51,43 +50,44 @@ def iceberg_values(jvm: Any, table: Any, snapshot: Any, columns: Sequence[Resolv
             names.add(column.name)
         scan = scan.includeColumnStats(names)
     tasks = scan.planFiles()
-    mapper = class_named(jvm, "com.fasterxml.jackson.databind.ObjectMapper")()
+    parser = class_named(jvm, "org.apache.iceberg.ContentFileParser")
     try:
-        return [_of_file(mapper, task.file(), numbers, columns) for task in items(tasks)]
+        return [
+            _of_file(json.loads(str(parser.toJson(task.file(), task.spec()))), numbers, columns)
+            for task in items(tasks)
+        ]
     except (ValueError, ArithmeticError, struct.error) as exc:
         raise UnknownValueError(str(exc)) from exc
     finally:
         tasks.close()
 
 
-def _number(schema: Any, column: ResolvedColumn) -> str:
+def _number(schema: Any, column: ResolvedColumn) -> int:
     """Return by which number a column is known in the files."""
     field = schema.findField(column.name)
     if field is None:
         raise UnknownValueError(column.name)
-    return str(field.fieldId())
+    return int(field.fieldId())
 
 
-def _of_file(mapper: Any, file: Any, numbers: Sequence[str], columns: Sequence[ResolvedColumn]) -> FileValues:
-    def told(values: Any) -> Mapping[str, Any]:
-        # as one text: each value by itself would be some calls of the JVM
-        found: Mapping[str, Any] = {} if values is None else json.loads(str(mapper.writeValueAsString(values)))
-        return found
+def _of_file(file: Mapping[str, Any], numbers: Sequence[int], columns: Sequence[ResolvedColumn]) -> FileValues:
+    lows, highs, nulls = (_by_number(file, name) for name in ("lower-bounds", "upper-bounds", "null-value-counts"))
+    bounds = []
+    for number, column in zip(numbers, columns, strict=True):
+        low, high = (_value(side.get(number), column.data_type) for side in (lows, highs))
+        bounds.append((low, high, nulls.get(number)))
+    return FileValues(file["file-path"], file["file-size-in-bytes"], file["record-count"], bounds)
 
-    bounds: list[tuple[Any, Any, int | None]] = []
-    if numbers:
-        sides = [told(file.lowerBounds()), told(file.upperBounds())]
-        nulls = told(file.nullValueCounts())
-        for number, column in zip(numbers, columns, strict=True):
-            low, high = (_value(side.get(number), column.data_type) for side in sides)
-            bounds.append((low, high, nulls.get(number)))
-    return FileValues(str(file.location()), file.fileSizeInBytes(), file.recordCount(), bounds)
+
+def _by_number(file: Mapping[str, Any], name: str) -> Mapping[int, Any]:
+    told = file.get(name) or {"keys": [], "values": []}
+    return dict(zip(told["keys"], told["values"], strict=True))
 
 
 def _value(text: str | None, kind: t.DataType) -> Any:
     if text is None:
         return None
-    raw = base64.b64decode(text)
+    raw = bytes.fromhex(text)
     if isinstance(kind, t.StringType):
         return raw.decode()
     if isinstance(kind, t.BooleanType):
