@@ -24,6 +24,7 @@ SHARES = {
     "tests/formats/test_build.py": 8,
     "tests/formats/test_carry.py": 2,
     "tests/formats/test_incremental.py": 8,
+    "tests/formats/test_known.py": 2,
     "tests/formats/test_meanwhile.py": 3,
     "tests/functional/adapter/test_simple_seed.py": 2,
     "tests/functional/test_changes.py": 6,
