@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dbt.adapters.base import BaseRelation, available
@@ -27,6 +29,8 @@ from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.comments import documented, set_comments
 
 _LOG = AdapterLogger("Zorder")
+_ICEBERG = re.compile(r"^Table Properties: .*\btable_type=ICEBERG[,\]]", re.MULTILINE)
+"""Among the properties of a table that Hive's metastore keeps; of Iceberg's views it is another."""
 _LISTINGS = 10
 _PAUSE_SECONDS = 0.1
 
@@ -97,7 +101,7 @@ class DocumentedAdapter(InProcessAdapter):
             DbtRuntimeError: the schema holds tables, and time and again they could not be described.
         """
         for _ in range(_LISTINGS):
-            found = super().list_relations_without_caching(schema_relation)
+            found = [with_format(one) for one in super().list_relations_without_caching(schema_relation)]
             if found or not self._has_tables(schema_relation):
                 return found
             time.sleep(_PAUSE_SECONDS)
@@ -129,6 +133,18 @@ class DocumentedAdapter(InProcessAdapter):
         except ZorderError as exc:  # the catalog is worth having without them
             _LOG.debug(f"no figures of {relation} for the catalog: {exc}")
         return [{**row, **shared, "column_comment": comments.get(row["column_name"]) or None} for row in rows]
+
+
+def with_format(relation: BaseRelation) -> BaseRelation:
+    """Return a listed relation that knows whether it is of Iceberg.
+
+    In the session's own catalog Spark lists such a table as one of Hive's, so that dbt-spark would refuse the second
+    run of a snapshot, and drop a table that Iceberg replaces in one commit.
+    """
+    facts = str(getattr(relation, "information", ""))
+    if relation.is_table and "\nProvider: hive\n" in facts and _ICEBERG.search(facts):
+        return replace(relation, is_iceberg=True)  # type: ignore[call-arg]
+    return relation
 
 
 def is_stats(relation: BaseRelation) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableInfo
@@ -22,7 +23,7 @@ from dbt_zorder.formats.own_files import Find, put_files, writer_for
 from dbt_zorder.formats.standing import FormatStanding, behind_append, file_bytes, known_format, read_format
 from dbt_zorder.formats.writer import added_files, writer
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.fetched import count_of
+from dbt_zorder.layout.fetched import FetchedKeys, count_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import keys_for, plan_layout
 from dbt_zorder.layout.staging import staged
@@ -72,7 +73,6 @@ def increment_format(
         df = as_kept(query(), request)
         rows = conform(df, schemas(spark, df, request, batch)[1])
         return IncrementReport.of_build(build_format(spark, rows, request, kept=carried(spark, info, rows, request)))
-    look_anew(spark, request.table.schema, request.table.identifier)
     state, info = _standing(spark, request)
     df = as_kept(query(), request)
     existing, schema = schemas(spark, df, request, batch)
@@ -93,22 +93,28 @@ def increment_format(
     rows = conform(df, schema)
     clock = Clock()
     find = partial(added_files, rows, request, replaces=batch.overwrite)
-    target: Find = find
-    now: Find = partial(find, state=state)  # as it was looked at; once there are files for it, it may be another
+    target: Find = partial(find, state=state)
     if batch.overwrite:  # found once, before the query runs: what others commit to the partitions since then is heeded
-        now = target = cache(find)
+        target = cache(find)
     with staged(rows) as held, contextlib.ExitStack() as until_written:
         with clock.phase("query"):
             keys = keys_for(rows, request.spec)
-            holding = until_written.enter_context(hold_rows(held, request, keys, writer_for(now)))
+            holding = until_written.enter_context(hold_rows(held, request, keys, writer_for(target)))
             if holding.known is None and not batch.overwrite:
                 holding.known = held.count_kept()
         with clock.phase("sample"):
-            known_table = partial(known_format, spark, request, state=state, keys=keys)
-            placed = _laid_out(spark, holding, request, rows, info, batch, known_table)
-        if placed is None:
+            known, holding.known = holding.known, None
+            layout = None
+            if count_of(known) != 0 or batch.overwrite:
+                # the query may have taken long: what others have committed meanwhile is theirs
+                state = state_of(spark, request.file_format, request.table)
+                standing = known_format(spark, request, state=state, keys=keys)
+                layout = _laid_out(spark, holding, known, request, rows, info, batch, standing)
+            del known  # the keys of all rows
+        if layout is None or not (layout.rows or batch.overwrite):
             return IncrementReport(AppendReport(0, 0, 0, 0, clock.seconds), None, None, state.version)
-        standing, layout = placed
+        if not batch.overwrite:
+            target = partial(find, state=state)
         with clock.phase("write"):
             own = put_files(spark, holding, layout, target, rows.schema)
             if own is None:
@@ -126,6 +132,8 @@ def _standing(spark: SparkSession, request: BuildRequest) -> tuple[FormatState, 
         BuildError: it is not there, or is a view.
         ZorderError: it is of another format.
     """
+    with contextlib.suppress(AnalysisException):  # it is not there, which is to be told, or aside for a moment
+        look_anew(spark, request.table.schema, request.table.identifier)
     state = own_state(spark, request.file_format, request.table)
     info = None if state is None else state.info()
     if info is None:  # to describe it takes as long as all of this
@@ -176,32 +184,28 @@ def _explain_key(table: DataFrame, unique_key: Sequence[str], cause: Exception) 
 def _laid_out(
     spark: SparkSession,
     holding: Holding,
+    known: FetchedKeys | int | None,
     request: BuildRequest,
     rows: DataFrame,
     info: TableInfo,
     batch: Batch,
-    known_table: Callable[[], FormatStanding],
-) -> tuple[FormatStanding, Layout] | None:
-    """Return what there is and how a batch is laid out: by itself, in files of the size that the table's have.
+    standing: FormatStanding,
+) -> Layout:
+    """Return how a batch is laid out: by itself, in files of the size that the table's have.
 
-    A batch that replaces partitions makes them as a build would. None if there is nothing to add.
+    A batch that replaces partitions makes them as a build would.
     """
-    known, holding.known = holding.known, None  # the keys of all rows
-    counted = count_of(known)
-    if counted == 0 and not batch.overwrite:
-        return None
-    standing = known_table()
     spec, built = request.spec, standing.built
     if not batch.overwrite:
         files = None
         if spec.files is not None:
+            counted = count_of(known)
             counted = holding.source.count() if counted is None else counted
             files = files_of_batch(spec, built, standing.size[1], counted, partitioned=bool(spec.partition_by))
         size = file_bytes(spec, built, built.bytes)
         spec = replace(spec, files=files, file_size=spec.file_size if files is not None else size)
     spec = measured(spark, spec, rows, info, request, standing.files)
-    layout = plan_layout(holding.source, spec if holding.rows is None else holding.rows.with_row_bytes(spec), known)
-    return (standing, layout) if layout.rows or batch.overwrite else None
+    return plan_layout(holding.source, spec if holding.rows is None else holding.rows.with_row_bytes(spec), known)
 
 
 def _read_again(

@@ -101,7 +101,7 @@ def known_format(
     try:
         return read_format(spark, request, built, state, keys)
     except Exception:  # such figures are not worth failing for
-        state = state or state_of(spark, request.file_format, request.table)
+        state = state_of(spark, request.file_format, request.table)  # of an older one files may be gone by now
         return FormatStanding(state.version, built or last_whole(state), [], gather(state.known([]), []))
 
 

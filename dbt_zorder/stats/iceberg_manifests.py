@@ -59,6 +59,7 @@ class IcebergState:
 
     def stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame:
         """Return the data files of the table as a query of Spark's, those of a later snapshot if there is one."""
+        self.kept.refresh()  # which the query goes by, and whose files are there
         files = self.spark.table(f"{self.table.sql}.files").where("content = 0")
         # the metadata table has metrics of columns that some file has metrics of; all their names are a long way
         kept: Any = files._jdf.schema().apply("readable_metrics").dataType()

@@ -65,7 +65,8 @@ def iceberg_values(jvm: Any, table: Any, snapshot: Any, columns: Sequence[Resolv
 def _number(schema: Any, column: ResolvedColumn) -> int:
     """Return by which number a column is known in the files."""
     field = schema.findField(column.name)
-    if field is None:
+    # one of UUIDs, which Spark takes for text, has other bytes
+    if field is None or (isinstance(column.data_type, t.StringType) and str(field.type()) != "string"):
         raise UnknownValueError(column.name)
     return int(field.fieldId())
 

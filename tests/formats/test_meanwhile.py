@@ -16,11 +16,12 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import BuildError, LostRowsError
-from dbt_zorder.formats import build, optimize, writer
+from dbt_zorder.formats import build, incremental, optimize, writer
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.iceberg_files import IcebergFiles
 from dbt_zorder.formats.incremental import increment_format
 from dbt_zorder.formats.optimize import rewrite_format
+from dbt_zorder.layout.plan import keys_for
 from dbt_zorder.table.batch import Batch
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import request, rows
@@ -151,3 +152,56 @@ def where_lost(spark: SparkSession, table: TableName, message: str) -> str:
     version = re.search(r"VERSION AS OF \d+", message)
     assert version is not None
     return f"SELECT * FROM {table.sql} {version[0]}"
+
+
+def _while_the_query_runs(monkeypatch: pytest.MonkeyPatch, act: Any) -> None:
+    """Let something happen once a batch has looked at its table."""
+
+    def then_keys(*args: Any) -> Any:
+        act()
+        return keys_for(*args)
+
+    monkeypatch.setattr(incremental, "keys_for", then_keys)
+
+
+@pytest.mark.parametrize("what", ["rows", "compaction", "expired"])
+def test_what_others_commit_while_the_query_runs_is_not_taken_for_the_batch(
+    spark: SparkSession, table: TableName, file_format: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(table, file_format, files=8)
+    build_format(spark, rows(spark, 0, 800), wanted)
+    if what == "expired" and file_format == "delta":
+        pytest.skip("Delta's files of old versions stay until VACUUM")
+    compacts = f"OPTIMIZE {table.sql} ZORDER BY (a)"
+    if file_format == "iceberg":
+        compacts = (
+            f"CALL spark_catalog.system.rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"
+        )
+    other = spark.newSession()
+
+    def act() -> None:
+        if what == "compaction":
+            other.sql(compacts).collect()
+            return
+        rows(other, 800, 850).writeTo(table.sql).append()
+        if what == "expired":
+            until = "older_than => TIMESTAMP'2999-01-01 00:00:00', retain_last => 1"
+            other.sql(f"CALL spark_catalog.system.expire_snapshots(table => '{table}', {until})").collect()
+
+    _while_the_query_runs(monkeypatch, act)
+    report = increment_format(spark, partial(rows, spark, 850, 900), wanted, Batch(), "never")
+    assert report.appended is not None
+    assert (report.appended.files, report.appended.removed) == (1, 0)
+    assert spark.table(table.sql).count() == (850 if what == "compaction" else 900)
+
+
+def test_a_table_that_is_gone_is_told_whatever_is_cached(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    kept = spark.range(3).cache()
+    kept.count()
+    try:
+        with pytest.raises(BuildError, match="is not there any more"):
+            increment_format(spark, partial(rows, spark, 0, 50), request(table, file_format), Batch(), "never")
+    finally:
+        kept.unpersist()
