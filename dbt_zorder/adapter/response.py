@@ -97,11 +97,8 @@ def append_line(rows: int | None, files: int, replaced: int, table: Summary | No
     if not files and not replaced:
         return "zorder: no new rows, nothing written"
     instead = f"in place of {counted(replaced, 'file')}" if replaced else "appended"
-    what = (
-        f"{rows:,} rows {instead} in {counted(files, 'file')}"
-        if rows is not None
-        else f"merged, {counted(files, 'file')} {instead}"
-    )
+    written = counted(files, "file")
+    what = f"merged, {written} {instead}" if rows is None else f"{counted(rows, 'row')} {instead} in {written}"
     parts = [f"zorder: {what}"]
     if rewritten:
         parts.append("table rewritten")

@@ -47,6 +47,23 @@ class _InexactError(Exception):
     """A footer does not say exactly what the rows of its file would."""
 
 
+ARROW_TYPES: Mapping[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "string": pa.string(),
+    "binary": pa.binary(),
+}
+"""What Arrow calls a column in a file of Spark's, by what Spark calls it; of decimals there are many."""
+
+
 def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColumn], version: str) -> LocalStats | None:
     """Return the statistics of each file with rows below ``path`` in the shape of ``stats_schema``; no row is read.
 
@@ -117,23 +134,9 @@ def _arrow_types(columns: Sequence[ResolvedColumn]) -> list[pa.DataType | None]:
 
 def _arrow_type(data_type: t.DataType) -> pa.DataType | None:
     """Return what Arrow calls a column of this type in a file of Spark's; None if Spark is to read rows for it."""
-    exact: dict[str, pa.DataType] = {
-        "boolean": pa.bool_(),
-        "tinyint": pa.int8(),
-        "smallint": pa.int16(),
-        "int": pa.int32(),
-        "bigint": pa.int64(),
-        "float": pa.float32(),
-        "double": pa.float64(),
-        "date": pa.date32(),
-        "timestamp": pa.timestamp("us", "UTC"),
-        "timestamp_ntz": pa.timestamp("us"),
-        "string": pa.string(),
-        "binary": pa.binary(),
-    }
     if isinstance(data_type, t.DecimalType) and data_type.precision <= 18:
         return pa.decimal128(data_type.precision, data_type.scale)
-    return exact.get(data_type.simpleString())
+    return ARROW_TYPES.get(data_type.simpleString())
 
 
 def _places(schema: pq.ParquetSchema, columns: Sequence[ResolvedColumn], types: Sequence[pa.DataType]) -> list[int]:

@@ -5,7 +5,7 @@ Both formats keep one number or text for each; what is not known here for sure i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,22 +14,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
 from dbt_zorder.columns import ResolvedColumn
+from dbt_zorder.stats.footers import ARROW_TYPES
 from dbt_zorder.stats.local import LocalStats
 from dbt_zorder.stats.schema import stats_schema
-
-_TYPES: Mapping[str, pa.DataType] = {
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-    "string": pa.string(),
-    "boolean": pa.bool_(),
-}
 
 
 class UnknownValueError(Exception):
@@ -58,7 +45,7 @@ def arrow_type(data_type: t.DataType) -> pa.DataType | None:
     """Return what Arrow calls the type of a column whose bounds are read here, None if Spark is to read them."""
     if isinstance(data_type, t.DecimalType):
         return pa.decimal128(data_type.precision, data_type.scale)
-    return _TYPES.get(data_type.simpleString())
+    return None if isinstance(data_type, t.BinaryType) else ARROW_TYPES.get(data_type.simpleString())
 
 
 def local_stats(

@@ -47,6 +47,7 @@ def test_run_results_get_all_figures_and_dbt_the_line() -> None:
         ((1500, 1, 0), False, "zorder: 1,500 rows appended in 1 file, now 2 files, point query on a reads 1.5 of 2"),
         ((9, 3, 4), False, "zorder: 9 rows in place of 4 files in 3 files, now 1 file"),
         ((9, 3, 0), True, "zorder: 9 rows appended in 3 files, table rewritten, now 1 file"),
+        ((1, 1, 0), False, "zorder: 1 row appended in 1 file, now 1 file"),
     ],
 )  # fmt: skip
 def test_an_append_says_what_came_in_and_what_the_table_is_now(
