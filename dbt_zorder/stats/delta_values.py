@@ -28,6 +28,7 @@ from pyspark.sql.types import (
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.ddl import type_ddl
 from dbt_zorder.stats.format_values import FileValues, UnknownValueError, arrow_type
+from dbt_zorder.stats.schema import columns_struct
 
 _CUT = timedelta(milliseconds=1)
 """Delta cuts microseconds off, so that the greatest moment of a file is up to so much later than it says."""
@@ -85,7 +86,7 @@ def told_by_spark(
         "file_size",
         f.col("kept.numRecords").alias("row_count"),
         f.lit(version).alias("version"),
-        f.struct(*(f.expr(_bounds(a)).alias(b.name) for a, b in zip(stored, columns, strict=True))).alias("columns"),
+        *columns_struct([f.expr(_bounds(a)).alias(b.name) for a, b in zip(stored, columns, strict=True)]),
     )
 
 

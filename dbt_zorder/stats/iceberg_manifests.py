@@ -22,6 +22,7 @@ from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.format_values import UnknownValueError, local_stats
 from dbt_zorder.stats.iceberg_values import iceberg_values
 from dbt_zorder.stats.local import LocalStats
+from dbt_zorder.stats.schema import columns_struct
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -63,16 +64,16 @@ class IcebergState:
         files = self.spark.table(f"{self.table.sql}.files").where("content = 0")
         # the metadata table has metrics of columns that some file has metrics of; all their names are a long way
         kept: Any = files._jdf.schema().apply("readable_metrics").dataType()
-        bounds = (
+        bounds = [
             f.expr(_bounds(column, kept.getFieldIndex(column.name).isDefined())).alias(column.name)
             for column in columns
-        )
+        ]
         return files.select(
             "file_path",
             f.col("file_size_in_bytes").alias("file_size"),
             f.col("record_count").alias("row_count"),
             f.lit(self.version).alias("version"),
-            f.struct(*bounds).alias("columns"),
+            *columns_struct(bounds),
         )
 
     def known(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
@@ -37,6 +37,11 @@ def columns_type(schema: StructType) -> StructType:
     found = schema["columns"].dataType
     assert isinstance(found, StructType)
     return found
+
+
+def columns_struct(bounds: Sequence[Column]) -> list[Column]:
+    """Return the struct of some columns' statistics to select; none of no columns in PySpark 3.5, which has no such."""
+    return [f.struct(*bounds).alias("columns")] if bounds or hasattr(DataFrame, "toArrow") else []
 
 
 def with_bounds(stats: DataFrame, change: Callable[[DataType | None, str, str], tuple[str, str]]) -> DataFrame:

@@ -11,6 +11,7 @@ from dbt_zorder.catalog import TableName
 from dbt_zorder.columns import resolve_all
 from dbt_zorder.stats.formats import state_of
 from dbt_zorder.stats.local import LocalStats
+from dbt_zorder.stats.store import sizes_of
 from tests.support import same_rows, settings
 
 VALUES = {
@@ -68,7 +69,9 @@ def test_bounds_of_all_types_are_known_as_spark_reads_them(
         names = made(spark, file_format, table, [*ends, [None] * len(VALUES)])
         read = told(spark, file_format, table, names)
         assert read.count() == 4
-        told(spark, file_format, table, [])
+        state = state_of(spark, file_format, table)
+        sizes = [sizes_of(one).sort_by("file_size") for one in (state.known([]), state.stats([]))]
+        assert sizes[0].to_pylist() == sizes[1].to_pylist()
 
 
 def test_floats_that_are_no_numbers_are_known_as_spark_reads_them(
