@@ -42,7 +42,7 @@ STANDS_BEFORE = "org.apache.iceberg.spark.SparkSessionCatalog"
 _TIMESTAMPS = "spark.sql.timestampType"
 """What TIMESTAMP means."""
 
-_GLOBAL_VIEWS = "global_temp"
+GLOBAL_VIEWS = "global_temp"
 """Schema of temporary views, which are in no catalog."""
 
 
@@ -133,7 +133,7 @@ def is_absent(spark: SparkSession, schema: str, identifier: str) -> bool:
         jvm = jvm_of(spark)
         if jvm is None or not answers_for(spark, schema, PASSED_ON):
             return False
-        if schema.lower() == str(spark.conf.get("spark.sql.globalTempDatabase", _GLOBAL_VIEWS)).lower():
+        if schema.lower() == str(spark.conf.get("spark.sql.globalTempDatabase", GLOBAL_VIEWS)).lower():
             return False
         return not _catalog(spark).tableExists(table_identifier(jvm, schema, identifier))
     except Exception:  # another version of Spark, or a catalog that cannot be reached

@@ -20,8 +20,9 @@ from dbt_zorder.adapter.connections import ZorderConnectionManager
 from dbt_zorder.adapter.logs import warn
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.python_models import PythonModelError, run_python
-from dbt_zorder.adapter.scope import GLOBAL_VIEWS, SCOPES, Scope, run_aside
+from dbt_zorder.adapter.scope import SCOPES, Scope, run_aside
 from dbt_zorder.adapter.seeds import seed_frame
+from dbt_zorder.entry import GLOBAL_VIEWS
 from dbt_zorder.sql import quote_name
 from dbt_zorder.table.snapshot import KEY_PART
 

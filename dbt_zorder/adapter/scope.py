@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt_zorder.entry import GLOBAL_VIEWS
 from dbt_zorder.settings import SESSION_ZONE, session_aside, set_settings
 from dbt_zorder.sql import BLANK, quote_name
 
@@ -19,10 +20,6 @@ _SET = re.compile(
     r"(?:RESET\s+(?P<reset>[\w.:-]+)|SET\s+(?:(?P<zone>TIME\s+ZONE)\b|(?P<key>`[^`]+`|[\w.:-]+)\s*=))",
     re.IGNORECASE | re.DOTALL,
 )
-
-
-GLOBAL_VIEWS = "global_temp"
-"""Schema of views that all sessions share."""
 
 
 class Scope(ExitStack):

@@ -96,10 +96,8 @@ def _replaced(
 def _metrics(spark: SparkSession, jvm: Any, values: Mapping[str, int]) -> Any:
     """Return metrics of the operation, which the table's history tells."""
     context: Any = spark.sparkContext
-    made, create = (
-        class_named(jvm, "java.util.HashMap")(),
-        class_named(jvm, "org.apache.spark.sql.execution.metric.SQLMetrics").createMetric,
-    )
+    made = class_named(jvm, "java.util.HashMap")()
+    create = class_named(jvm, "org.apache.spark.sql.execution.metric.SQLMetrics").createMetric
     for name, value in values.items():
         metric = create(context._jsc.sc(), name)
         metric.set(value)

@@ -66,11 +66,8 @@ def own_state(spark: SparkSession, provider: str, table: TableName) -> FormatSta
     """Return the same of a table that is of this format for sure; None where there is doubt, or no such table."""
     try:
         if provider == "delta":  # whose log is there for any folder
-            return (
-                delta_state(spark, table)
-                if provider_by_entry(spark, *(table.schema, table.identifier)) == "delta"
-                else None
-            )
+            is_own = provider_by_entry(spark, table.schema, table.identifier) == provider
+            return delta_state(spark, table) if is_own else None
         return iceberg_state(spark, table) if answers_for(spark, table.schema, STANDS_BEFORE) else None
     except Exception as exc:  # none of Iceberg's, or another version
         _LOG.debug("what %s is, is asked by SQL: %s", table, in_one_line(exc))

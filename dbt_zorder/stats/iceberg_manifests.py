@@ -60,7 +60,6 @@ class IcebergState:
 
     def stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame:
         """Return the data files of the table as a query of Spark's, those of a later snapshot if there is one."""
-        self.kept.refresh()  # which the query goes by, and whose files are there
         files = self.spark.table(f"{self.table.sql}.files").where("content = 0")
         # the metadata table has metrics of columns that some file has metrics of; all their names are a long way
         kept: Any = files._jdf.schema().apply("readable_metrics").dataType()
@@ -86,6 +85,7 @@ class IcebergState:
             _LOG.debug("the metrics of %s are read by Spark: %s", self.table, exc)
         except Exception as exc:  # another version of Iceberg
             _LOG.debug("the metrics of %s are not told by Iceberg's library: %s", self.table, in_one_line(exc))
+        self.kept.refresh()  # the query goes by it, and what this snapshot is made of may be gone by now
         return self.stats(columns, token)
 
 
