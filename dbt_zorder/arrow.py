@@ -23,6 +23,11 @@ def collect_arrow(df: DataFrame) -> pa.Table:
     return pa.Table.from_batches([], schema=to_arrow_schema(df.schema))
 
 
+def one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column in one piece: as it is where it is one, which ``combine_chunks`` would copy."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
 def first_rows(df: DataFrame, count: int) -> DataFrame:
     """Return some rows of ``df`` as a DataFrame of their own, read from as few of its splits as hold so many.
 

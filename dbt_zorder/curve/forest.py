@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,20 @@ class Forest:
     first_file: npt.NDArray[np.int32]
     file_count: npt.NDArray[np.int32]
     files: int
+
+    @cached_property
+    def steps(self) -> list[tuple[int | npt.NDArray[np.int64], npt.NDArray[np.int32]]]:
+        """By level the column that cuts each node, a number where it is the same of all, and its cut there.
+
+        No rank reaches the cut of a node that is not cut.
+        """
+        steps: list[tuple[int | npt.NDArray[np.int64], npt.NDArray[np.int32]]] = []
+        for level in self.cuts:
+            column, cut = level.argmax(axis=0), level.max(axis=0)  # one column at most cuts a node
+            cutting = np.unique(column[cut > 0])
+            cut[cut == 0] = np.iinfo(np.int32).max
+            steps.append((int(cutting[0]) if len(cutting) == 1 else column, cut))
+        return steps
 
 
 def grow(
@@ -124,13 +139,19 @@ def levels_within(cells: int, nodes: int) -> int:
 def descend(forest: Forest, ranks: Ranks, tree_of_row: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     """Return the cell of every row at the last level: for rows that are here, and the reference of Spark's descent."""
     node = tree_of_row.astype(np.int64)
-    flat = np.ascontiguousarray(ranks).reshape(-1)
-    row = np.arange(len(ranks), dtype=np.int64) * ranks.shape[1]
-    for level in forest.cuts:
-        # one column at most cuts a node; no rank reaches the cut of one that is not cut
-        column, cut = level.argmax(axis=0), level.max(axis=0)
-        cut[cut == 0] = np.iinfo(np.int32).max
-        node = 2 * node + (flat[row + column[node]] >= cut[node])
+    by_column = np.ascontiguousarray(ranks.T)
+    flat, row = by_column.reshape(-1), np.arange(len(ranks), dtype=np.int64)
+    for column, cut in forest.steps:
+        if isinstance(column, int):
+            here = by_column[column]
+        else:
+            place = column.take(node)
+            place *= len(ranks)
+            place += row
+            here = flat.take(place)
+        right = here >= cut.take(node)
+        node <<= 1
+        node += right
     return node
 
 

@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import DecimalType, StructField, StructType
 
+from dbt_zorder.arrow import one_chunk
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.compact import can_compact
@@ -150,7 +151,7 @@ class Copied:
         found = {f"k{n}": key_here(self._values(rows, key.column), key) for n, key in enumerate(keys)}
         hashed = _name(self._hash)
         if hashed in rows.column_names:
-            found["p"] = rows[hashed].combine_chunks()
+            found["p"] = one_chunk(rows[hashed])
         return pa.table(found)
 
     def partitions_in(self, rows: pa.Table) -> list[pa.ChunkedArray]:
@@ -190,7 +191,7 @@ class Copied:
 
     def _values(self, rows: pa.Table, column: ResolvedColumn) -> pa.Array:
         """Return the values of a column or of a struct's leaf."""
-        found = rows[_name(self._place(column))].combine_chunks()
+        found = one_chunk(rows[_name(self._place(column))])
         for part in column.path[1:]:
             found = pc.struct_field(found, found.type.get_field_index(part))
         return found

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dbt_zorder.arrow import one_chunk
 from dbt_zorder.curve.forest import Forest, grow
 from dbt_zorder.curve.morton import LONG_BITS
 from dbt_zorder.curve.quantiles import rank_slots
@@ -80,7 +81,7 @@ def sampled_here(curve: CurveKey | None, keys: Sequence[Key], fetched: FetchedKe
     found = fetched.sampled
     if _cuts_bits(curve):
         for number, key in enumerate(keys):
-            bits = bits_here(fetched.keys.column(number).combine_chunks(), key.column)
+            bits = bits_here(one_chunk(fetched.keys.column(number)), key.column)
             found = found.set_column(number, found.field(number).name, pa.array(bits))
     return found
 

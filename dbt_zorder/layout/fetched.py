@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DecimalType
 
-from dbt_zorder.arrow import collect_arrow
+from dbt_zorder.arrow import collect_arrow, one_chunk
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.layout.few import SLACK, text_length, texts_of, width_of
 from dbt_zorder.layout.folders import folder_names
@@ -138,13 +138,11 @@ def fetch(
     if rows is None and pc.any(extras[-1]).as_py():
         _LOG.debug("rows were fetched in vain: they are more, or longer, than %d bytes allow", most_bytes)
         return None
-    by_name = {
-        name: _plain_text(column).combine_chunks() for name, column in zip(df.columns, found.columns, strict=False)
-    }
+    by_name = {name: one_chunk(_plain_text(column)) for name, column in zip(df.columns, found.columns, strict=False)}
     placed_by = {f"k{n}": key_here(by_name[key.column.name], key) for n, key in enumerate(keys)}
     folders, folder_of = [""], np.zeros(found.num_rows, dtype=np.int32)
     if partition_by:
-        texts, placed_by["p"] = extras[: len(partition_by)], extras[len(partition_by)].combine_chunks()
+        texts, placed_by["p"] = extras[: len(partition_by)], one_chunk(extras[len(partition_by)])
         try:
             distinct, folder_of = distinct_partitions(texts, _MOST_FOLDERS)
             folders = folder_names(df.sparkSession, [column.name for column in partition_by], distinct, whole=whole)
@@ -176,7 +174,7 @@ def distinct_partitions(
     of_column: list[npt.NDArray[np.int32]] = []
     together = np.zeros(len(texts[0]), dtype=np.int64)
     for column in texts:
-        coded = column.combine_chunks().dictionary_encode()
+        coded = one_chunk(column).dictionary_encode()
         distinct.append([*coded.dictionary.to_pylist(), None])
         codes = pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)
         # numbered anew after each column, so that they stay below the number of rows

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt_zorder.arrow import one_chunk
 from dbt_zorder.curve.forest import Forest, descend
 from dbt_zorder.layout.comparing import Rows, at_or_below, cuts_of, in_order, integers, order_by
 from dbt_zorder.layout.curve_values import curve_cuts, curve_values
@@ -25,6 +26,7 @@ from dbt_zorder.layout.runs import Run, room_for
 _PART_ROWS = 1 << 17
 """For fewer, a thread more is no gain."""
 _SLICE_ROWS = 1 << 16
+"""At a time: what each step makes of more is memory that the system hands out anew, page by page, for every one."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,14 @@ class Placing:
             return np.concatenate(list(pool.map(self._cells, parts)))
 
     def _cells(self, keys: pa.Table) -> npt.NDArray[np.int64]:
+        starts = range(0, max(1, keys.num_rows), _SLICE_ROWS)
+        return np.concatenate([self._cells_of(keys.slice(start, _SLICE_ROWS)) for start in starts])
+
+    def _cells_of(self, keys: pa.Table) -> npt.NDArray[np.int64]:
         curve = self.layout.curve
         # cuts are of sampled keys, whose text is cut: beyond that the columns behind it count
         columns = [self.along(with_cut_text(keys))] if curve is not None and curve.cuts_files else self._columns(keys)
-        ranks = np.zeros((keys.num_rows, len(columns)), dtype=np.int32)
+        ranks = np.zeros((keys.num_rows, len(columns)), dtype=np.int32, order="F")
         for number, distinct in self.cuts.items():
             ranks[:, number] = at_or_below(columns[number], distinct)
         tree = np.zeros(keys.num_rows, dtype=np.int32)
@@ -80,7 +86,7 @@ class Placing:
         return descend(self.forest, ranks, tree)
 
     def _columns(self, keys: pa.Table) -> list[pa.Array]:
-        return [keys.column(number).combine_chunks() for number in range(len(self.layout.keys))]
+        return [one_chunk(keys.column(number)) for number in range(len(self.layout.keys))]
 
     @cached_property
     def _curve_cuts(self) -> list[Any]:
@@ -195,7 +201,7 @@ def _in_runs(cells: npt.NDArray[np.int64], keys: pa.Table, layout: Layout) -> np
     """Return what rows are sorted by: the cell, and below it what puts equal values of a cell next to each other."""
     kept, bits = room_for(layout.runs, int(cells.max(initial=0)).bit_length())
     for run in kept:
-        cells = (cells << bits) | (_numbers(keys.column(run.key).combine_chunks(), run) & ((1 << bits) - 1))
+        cells = (cells << bits) | (_numbers(one_chunk(keys.column(run.key)), run) & ((1 << bits) - 1))
     return cells
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from dbt_zorder.arrow import collect_arrow
+from dbt_zorder.arrow import collect_arrow, one_chunk
 from dbt_zorder.curve.ranks import Ranks
 from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key
 from dbt_zorder.layout.literals import KeyValue, shortest_separator
@@ -160,7 +160,7 @@ def _some(table: pa.Table, rows: int, seed: int) -> pa.Table:
 
 
 def _rank(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], pa.Array]:
-    values = column.combine_chunks()
+    values = one_chunk(column)
     if isinstance(values, pa.ChunkedArray):
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], type=values.type)
     if pa.types.is_floating(values.type):

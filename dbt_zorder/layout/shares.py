@@ -12,6 +12,8 @@ from types import TracebackType
 import numpy as np
 import pyarrow as pa
 
+from dbt_zorder.arrow import one_chunk
+
 _CODEC = "lz4"
 _MOST_CHUNK = 1 << 30
 """Bytes: offsets of text and arrays have 32 bits."""
@@ -117,7 +119,7 @@ def _sizes(rows: pa.Table, slices: Sequence[slice]) -> list[int]:
     ends = np.asarray([here.stop for here in slices])
     total = np.zeros(len(starts))
     for column in rows.columns:
-        values = column.combine_chunks()
+        values = one_chunk(column)
         if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
             offsets = np.frombuffer(values.buffers()[1], dtype=np.int32)[values.offset :]
             total += offsets[ends] - offsets[starts] + 4 * (ends - starts)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt_zorder.arrow import one_chunk
 from dbt_zorder.table.leaves import leaf_types, leaves_of
 
 _PAGE_BYTES, _BATCH_ROWS = 1 << 20, 1024
@@ -99,7 +100,7 @@ def _has_negative_zero(values: pa.ChunkedArray) -> bool:
 
 def _repeats(page: pa.ChunkedArray) -> bool:
     """Tell whether a dictionary spares bytes by a column's first page, which is how parquet-java decides."""
-    values = page.combine_chunks().drop_null()
+    values = one_chunk(page).drop_null()
     if pa.types.is_boolean(values.type) or not len(values):
         return False
     distinct = values.unique()

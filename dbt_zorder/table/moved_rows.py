@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dbt_zorder.arrow import one_chunk
 from dbt_zorder.layout.compact import compacted, decimals
 from dbt_zorder.layout.comparing import Rows
 from dbt_zorder.layout.copied import Copied
@@ -47,7 +48,7 @@ class MovedRows:
             count: of all cells.
             folders: the number of each row's folder, if the table is parted.
         """
-        columns = {name: found[name].combine_chunks() for name in self.copied.data_columns}
+        columns = {name: one_chunk(found[name]) for name in self.copied.data_columns}
         for name in self._shortened:
             columns[name] = compacted(columns[name])
         # there are 32,768 cells at most, but for one of each of more files
@@ -72,7 +73,7 @@ class MovedRows:
         chosen = pa.array(order)
 
         def taken(column: str) -> pa.Array:
-            values = rows[column].combine_chunks().take(chosen)
+            values = one_chunk(rows[column]).take(chosen)
             kind = self._shortened.get(column)
             return decimals(values, kind) if kind is not None and values.type != kind else values
 
