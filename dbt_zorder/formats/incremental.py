@@ -23,7 +23,7 @@ from dbt_zorder.formats.own_files import Find, put_files, writer_for
 from dbt_zorder.formats.standing import FormatStanding, behind_append, file_bytes, known_format, read_format
 from dbt_zorder.formats.writer import added_files, writer
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.fetched import FetchedKeys, count_of
+from dbt_zorder.layout.fetched import Known, count_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import keys_for, plan_layout
 from dbt_zorder.layout.staging import staged
@@ -184,7 +184,7 @@ def _explain_key(table: DataFrame, unique_key: Sequence[str], cause: Exception) 
 def _laid_out(
     spark: SparkSession,
     holding: Holding,
-    known: FetchedKeys | int | None,
+    known: Known,
     request: BuildRequest,
     rows: DataFrame,
     info: TableInfo,

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -31,7 +33,8 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.compact import can_compact
 from dbt_zorder.layout.fetched import FetchedKeys, key_here, partition_sql
 from dbt_zorder.layout.few import inner_types, texts_of, width_of
-from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.keys import TEXT, Key
+from dbt_zorder.layout.sample import drawn_rows
 from dbt_zorder.sql import glob_escape
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -171,6 +174,25 @@ class Copied:
     def _read_for(self, piece: Piece, keys: Sequence[Key]) -> pa.Table:
         wanted = [".".join((_name(self._place(key.column)), *key.column.path[1:])) for key in keys]
         return self.read(piece, [*wanted, _name(self._hash)] if self.partition_by else wanted)
+
+    def draw_keys(self, keys: Sequence[Key], rows: int, seed: int, threads: int) -> FetchedKeys:
+        """Return the same of some rows alone, text of them as ``FetchedKeys.sampled`` has it; see ``DrawnKeys``."""
+        chosen = drawn_rows(self.count, rows, seed)
+        ends = np.cumsum([piece.rows for piece in self.pieces])
+        of_piece = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+
+        def some(piece: Piece, here: npt.NDArray[np.int64]) -> pa.Table:
+            taken = self._read_for(piece, keys).take(pa.array(here - (ends[piece.number] - piece.rows)))
+            return FetchedKeys(self.keys_in(taken, keys)).sampled
+
+        with ThreadPoolExecutor(threads) as pool:
+            return FetchedKeys(pa.concat_tables(pool.map(some, self.pieces, of_piece)))
+
+    def text_bytes(self, keys: Sequence[Key]) -> int:
+        """Return how many bytes a key of text takes in the mean, roughly; 0 where none is text."""
+        places = [self._place(key.column) for key in keys if key.carrier in TEXT]
+        size = sum(piece.long.get(place, 0) for piece in self.pieces for place in places)
+        return -(-size // (len(places) * self.count)) if size else 0
 
     def key_bytes(self, keys: Sequence[Key]) -> int:
         """Return how much of memory that takes, roughly."""

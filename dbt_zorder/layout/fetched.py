@@ -6,8 +6,9 @@ Figures are in docs/decisions/012.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +56,26 @@ class FetchedKeys:
 
 
 @dataclass(frozen=True)
+class DrawnKeys:
+    """The same of so many rows of a query as are asked for, where those of all would take too much of memory.
+
+    Attributes:
+        count: number of all rows.
+        text_bytes: that a key of text takes in the mean.
+        draw: gives the keys of so many rows, or of all there are, drawn by a seed, in the order in which rows came;
+            text is cut as in ``FetchedKeys.sampled``.
+    """
+
+    count: int
+    text_bytes: int
+    draw: Callable[[int, int], FetchedKeys]
+
+
+Known: TypeAlias = "FetchedKeys | DrawnKeys | int | None"
+"""What is known of the rows of a query: what they are placed by, or how many they are."""
+
+
+@dataclass(frozen=True)
 class Fetched(FetchedKeys):
     """The rows of a query.
 
@@ -83,9 +104,9 @@ def with_cut_text(keys: pa.Table) -> pa.Table:
     return keys
 
 
-def count_of(known: FetchedKeys | int | None) -> int | None:
-    """Return how many rows a query has, of which it may be known what they are placed by, or but their number."""
-    return known.count if isinstance(known, FetchedKeys) else known
+def count_of(known: Known) -> int | None:
+    """Return how many rows a query has, if that is known."""
+    return known.count if isinstance(known, (FetchedKeys, DrawnKeys)) else known
 
 
 def fetch(

@@ -19,7 +19,7 @@ from dbt_zorder.curve.grid import Grid, fit_grid
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.curve_plan import check_curve, curve_of, lay_out, sampled_here, sampled_keys
 from dbt_zorder.layout.decisions import boundaries_allowed
-from dbt_zorder.layout.fetched import FetchedKeys
+from dbt_zorder.layout.fetched import DrawnKeys, FetchedKeys, Known, count_of
 from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.layout import Layout, OrderGrid
@@ -162,12 +162,12 @@ def _check_numbers(spec: LayoutSpec) -> None:
         raise ConfigError(msg)
 
 
-def plan_layout(df: DataFrame, spec: LayoutSpec, known: FetchedKeys | int | None = None) -> Layout:
+def plan_layout(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Layout:
     """Count and sample a query, and lay out its output; see ``make_plan``."""
     return make_plan(df, spec, known).layout
 
 
-def make_plan(df: DataFrame, spec: LayoutSpec, known: FetchedKeys | int | None = None) -> Plan:
+def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     """Count and sample a query, and grow the forest that cuts its output into files.
 
     The query runs twice here: once to count rows (metadata only, for a plain scan of Parquet) and once for the sample,
@@ -191,8 +191,8 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: FetchedKeys | int | None =
     if isinstance(known, FetchedKeys):
         fetched: pa.Table | None = sampled_here(curve, keys, known)
     else:
-        fetched = fetch_keys(df, sampled, hashed)
-    hashes, counts = _count(df, hashed, fetched, known if isinstance(known, int) else None)
+        fetched = None if isinstance(known, DrawnKeys) else fetch_keys(df, sampled, hashed)
+    hashes, counts = _count(df, hashed, fetched, count_of(known))
     rows = int(counts.sum())
     files, row_bytes = _files(df, spec, keys, counts)
     tasks = bundles(files, counts, row_bytes) if partition_columns else None
@@ -200,8 +200,14 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: FetchedKeys | int | None =
     page_rows = page_rows_of(df.sparkSession, spec.page_rows)
     levels = 0 if curve is not None else order_levels(rows, sum(files), page_rows)
     cells = sum(files) << levels
-    # what is fetched already weighs no more by being long
-    wanted = rows_wanted_of(df, keys, sum(files), cells) if fetched is None else wanted_rows(sum(files), keys, cells)
+    if isinstance(known, DrawnKeys):
+        wanted = wanted_rows(sum(files), keys, cells, known.text_bytes)
+        if hashed is None:
+            fetched = sampled_here(curve, keys, known.draw(wanted, spec.seed))
+    elif fetched is not None:
+        wanted = wanted_rows(sum(files), keys, cells)  # what is here already weighs no more by being long
+    else:
+        wanted = rows_wanted_of(df, keys, sum(files), cells)
     sample = draw(df, sampled, wanted, rows, spec.seed, hashed, hashes, fetched)
     if curve is not None:
         forest, layout = lay_out(curve, sample, keys, files, spec.weights, partition_columns, hashes, rows)

@@ -75,7 +75,7 @@ def rows_wanted_of(df: DataFrame, keys: Sequence[Key], files: int, cells: int = 
         return wanted
     lengths = df.select(*(f.expr(f"coalesce(octet_length({text}), 0)") for text in texts)).take(_FIRST_ROWS)
     mean = sum(map(sum, lengths)) / max(1, len(lengths)) / len(texts)
-    return wanted_rows(files, keys, cells, max(_SHORT_TEXT, math.ceil(mean)))
+    return wanted_rows(files, keys, cells, math.ceil(mean))
 
 
 def wanted_rows(files: int, keys: Sequence[Key], cells: int = 0, text_bytes: int = _SHORT_TEXT) -> int:
@@ -87,7 +87,8 @@ def wanted_rows(files: int, keys: Sequence[Key], cells: int = 0, text_bytes: int
         cells: of the tree.
         text_bytes: that a key of text takes.
     """
-    return min(max(LEAST_ROWS, ROWS_PER_FILE * files, ROWS_PER_CELL * cells), MOST_BYTES // _width(keys, text_bytes))
+    width = _width(keys, max(_SHORT_TEXT, min(text_bytes, SAMPLE_BYTES)))
+    return min(max(LEAST_ROWS, ROWS_PER_FILE * files, ROWS_PER_CELL * cells), MOST_BYTES // width)
 
 
 def _width(keys: Sequence[Key], text_bytes: int) -> int:
@@ -125,7 +126,7 @@ def draw(
     Args:
         partition_hash: SQL text of a row's partition as a 64-bit hash, None if the table has no partitions.
         known_hashes: the hashes of all partitions, sorted; the position there is the partition's number.
-        fetched: the keys of all rows, see ``fetch_keys``, where there are few.
+        fetched: the keys of all rows, see ``fetch_keys``, or of at least so many that were drawn.
     """
     if fetched is not None:
         table = _some(fetched, rows, seed)
@@ -153,10 +154,15 @@ def _narrowed(df: DataFrame, keys: Sequence[Key], partition_hash: str | None) ->
 
 def _some(table: pa.Table, rows: int, seed: int) -> pa.Table:
     """Return ``rows`` of the rows, in their order: all of them if they are no more."""
-    if rows >= table.num_rows:
-        return table
-    chosen = np.random.default_rng(int(seed) & _SEED_BITS).choice(table.num_rows, rows, replace=False, shuffle=False)
-    return table.take(pa.array(np.sort(chosen)))
+    return table if rows >= table.num_rows else table.take(pa.array(drawn_rows(table.num_rows, rows, seed)))
+
+
+def drawn_rows(count: int, rows: int, seed: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of ``rows`` rows that are drawn from ``count``, in order; of all if they are no more."""
+    if rows >= count:
+        return np.arange(count)
+    random = np.random.default_rng(int(seed) & _SEED_BITS)
+    return np.sort(random.choice(count, rows, replace=False, shuffle=False))
 
 
 def _rank(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], pa.Array]:

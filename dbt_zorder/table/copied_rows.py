@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.layout.comparing import Rows
 from dbt_zorder.layout.copied import Copied, Piece, in_scratch
-from dbt_zorder.layout.fetched import FetchedKeys, distinct_partitions
+from dbt_zorder.layout.fetched import DrawnKeys, FetchedKeys, distinct_partitions
 from dbt_zorder.layout.folders import NamelessError, folder_names
 from dbt_zorder.layout.in_turn import in_turn
 from dbt_zorder.layout.keys import Key
@@ -80,6 +80,15 @@ class CopiedRows:
         """Return what all rows are placed by."""
         with in_scratch(self.copied.folder):
             return self.copied.fetch_keys(self.keys, self.writer.threads)
+
+    @property
+    def drawn_keys(self) -> DrawnKeys:
+        """What as many rows are placed by as a plan asks for."""
+        return DrawnKeys(self.copied.count, self.copied.text_bytes(self.keys), self._draw_keys)
+
+    def _draw_keys(self, rows: int, seed: int) -> FetchedKeys:
+        with in_scratch(self.copied.folder):
+            return self.copied.draw_keys(self.keys, rows, seed, self.writer.threads)
 
     def write(self, spark: SparkSession, layout: Layout, path: str) -> bool:
         """Write the rows to a folder, one file each of the layout's that gets any.

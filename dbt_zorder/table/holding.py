@@ -15,7 +15,7 @@ from dbt_zorder.arrow_pool import choose_arrow_pool
 from dbt_zorder.columns import ResolvedColumn, without
 from dbt_zorder.layout.copied import copied
 from dbt_zorder.layout.copyable import can_come_back, can_copy
-from dbt_zorder.layout.fetched import FetchedKeys, fetch
+from dbt_zorder.layout.fetched import Known, fetch
 from dbt_zorder.layout.few import MOST_TEXTS, measure_few, most_bytes_of, texts_of, width_of
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes
@@ -46,7 +46,7 @@ class Holding:
 
     source: DataFrame
     rows: HeldRows | CopiedRows | None = None
-    known: FetchedKeys | int | None = None
+    known: Known = None
 
 
 def as_spark_writes(spark: SparkSession, request: BuildRequest, path: str) -> WriterFor:
@@ -127,7 +127,7 @@ def _copied(
             rows = CopiedRows(copy, writer, keys, request.in_memory)
             size = rows.key_bytes
             if size is None:
-                yield Holding(copy.rows, rows, copy.count)
+                yield Holding(copy.rows, rows, rows.drawn_keys)
                 return
             with _ROOM.take(size, rows.most_bytes):
                 yield Holding(copy.rows, rows, rows.fetch_keys())

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from dbt_zorder.layout.fetched import FetchedKeys, count_of
+from dbt_zorder.layout.fetched import FetchedKeys, Known, count_of
 from dbt_zorder.layout.groups import count_cells, count_held, in_one_file, regroup
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.pages import batch_levels, page_levels, page_rows_of
@@ -18,9 +18,7 @@ from dbt_zorder.table.standing import Standing
 from dbt_zorder.table.tree import files_of_batch, target_bytes
 
 
-def place(
-    df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, known: FetchedKeys | int | None = None
-) -> Layout:
+def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, known: Known = None) -> Layout:
     """Return where the rows of a batch go: through the version's tree if that can tell them apart.
 
     Args:

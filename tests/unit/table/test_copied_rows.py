@@ -17,6 +17,7 @@ from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.columns import resolve_all
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout import parts as parts_module
+from dbt_zorder.layout import sample
 from dbt_zorder.layout.copied import copied
 from dbt_zorder.layout.fetched import fetch
 from dbt_zorder.layout.layout import Layout
@@ -116,6 +117,31 @@ def test_files_are_those_that_rows_in_memory_make(
         assert 1 < groups < 40 if in_parts and len(there) > 300 else groups == 1
     read = spark.read.schema(frame.schema).parquet(str(tmp_path / "t"))
     assert same_rows(read.select(*frame.columns), frame)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        LayoutSpec(by=["a", "s", "d"], files=7),
+        LayoutSpec(by=["s"], files=3),
+        LayoutSpec(by=["a", "s"], files=4, curve="hilbert"),
+        LayoutSpec(by=["s", "t"], files=3, encoding="bits", curve="hilbert"),
+        LayoutSpec(by=["a", "s"], files=2, partition_by=["p"]),
+    ],
+    ids=lambda spec: f"{spec.by} {spec.files} {spec.partition_by} {spec.curve} {spec.encoding}",
+)
+def test_rows_that_are_drawn_from_the_disk_make_the_layout_that_all_make(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: LayoutSpec
+) -> None:
+    monkeypatch.setattr(sample, "LEAST_ROWS", 500)
+    with rows_of(spark, mixed(4000), spec, tmp_path) as (rows, layout):
+        monkeypatch.setattr(module, "_MOST_KEYS", 0)
+        assert rows.key_bytes is None
+        found = plan_layout(rows.copied.rows, spec, rows.drawn_keys)
+    assert found.files == layout.files
+    if not spec.partition_by:  # parted by the keys of all rows, which only Spark has
+        assert repr(found.levels) == repr(layout.levels), "NaN is not equal to itself"
+        assert found.first_file.tolist() == layout.first_file.tolist()
 
 
 def test_every_type_comes_through(spark: SparkSession, tmp_path: Path) -> None:
@@ -249,6 +275,21 @@ def test_a_batch_goes_the_same_way(spark: SparkSession, database: str, monkeypat
     batch = f"SELECT id + 5000 AS id, a, s, p FROM ({QUERY.format(5000)})"
     report = append(spark, spark.sql(batch), request)
     assert report.files > 1
+    assert same_rows(spark.table(table.sql), spark.sql(f"{QUERY.format(3000)} UNION ALL {batch}"))
+    assert writers_of(spark, table) == {"parquet-cpp"}
+
+
+@pytest.mark.parametrize("parts", [[], ["p"]])
+def test_so_do_rows_of_which_keys_take_too_much(
+    spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch, parts: list[str]
+) -> None:
+    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    monkeypatch.setattr(module, "_MOST_KEYS", 0)
+    table = TableName(database, unique("t"))
+    request = BuildRequest(table, LayoutSpec(by=["a", "s"], files=4, partition_by=parts))
+    build(spark, spark.sql(QUERY.format(3000)), request)
+    batch = f"SELECT id + 5000 AS id, a, s, p FROM ({QUERY.format(5000)})"
+    append(spark, spark.sql(batch), request)
     assert same_rows(spark.table(table.sql), spark.sql(f"{QUERY.format(3000)} UNION ALL {batch}"))
     assert writers_of(spark, table) == {"parquet-cpp"}
 
