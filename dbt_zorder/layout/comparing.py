@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt_zorder.curve.bits import float_integers
 from dbt_zorder.layout.buckets import Buckets, in_buckets
 from dbt_zorder.layout.compact import can_compact, compacted
 from dbt_zorder.layout.halves import by_halves, once_each
@@ -47,7 +48,9 @@ def cuts_of(values: Sequence[KeyValue], carrier: str) -> tuple[Any, dict[str, in
         return text_cuts(pa.array(distinct, pa.binary())), places
     if carrier.startswith("decimal"):
         return _of_decimals(pa.array(distinct, _decimal_type(carrier))), places
-    return in_buckets(np.asarray(distinct, dtype=np.float64 if carrier == "double" else np.int64)), places
+    if carrier == "double":
+        return in_buckets(float_integers(np.asarray(distinct, dtype=np.float64), carrier)), places
+    return in_buckets(np.asarray(distinct, dtype=np.int64)), places
 
 
 def as_cuts(values: pa.Array) -> Any:
@@ -56,7 +59,7 @@ def as_cuts(values: pa.Array) -> Any:
         return text_cuts(values)
     if pa.types.is_decimal(values.type):
         return _of_decimals(values)
-    return in_buckets(_floats(values) if pa.types.is_floating(values.type) else integers(values))
+    return in_buckets(_numbers(values))
 
 
 def at_or_below(values: pa.Array, cuts: Any) -> npt.NDArray[np.int32]:
@@ -65,14 +68,10 @@ def at_or_below(values: pa.Array, cuts: Any) -> npt.NDArray[np.int32]:
         found = once_each(values, cuts.at_or_below)
     elif isinstance(cuts, pa.Array):
         found = once_each(values, lambda some: by_halves(pc.fill_null(some, cuts[0]), cuts))
+    elif isinstance(cuts, Buckets):
+        found = cuts.at_or_below(_numbers(values))
     else:
-        if can_compact(values.type):
-            values = compacted(values)
-        plain = _floats(values) if pa.types.is_floating(values.type) else integers(values)
-        if isinstance(cuts, Buckets):
-            found = cuts.at_or_below(plain)
-        else:
-            found = np.searchsorted(cuts, plain, side="right").astype(np.int32)
+        found = np.searchsorted(cuts, _numbers(values), side="right").astype(np.int32)
     if values.null_count:
         found[values.is_null().to_numpy(zero_copy_only=False)] = 0
     return found
@@ -94,13 +93,20 @@ def binaries(rows: npt.NDArray[np.uint8]) -> pa.Array:
 
 
 def _of_decimals(cuts: pa.Array) -> Any:
-    return in_buckets(integers(compacted(cuts))) if can_compact(cuts.type) else cuts
+    return in_buckets(_numbers(cuts)) if can_compact(cuts.type) else cuts
 
 
 def _decimal_type(carrier: str) -> pa.DataType:
     """Return the type in Arrow of what SQL has as ``decimal(9,2)``."""
     precision, scale = map(int, re.findall(r"\d+", carrier))
     return pa.decimal128(precision, scale)
+
+
+def _numbers(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Return whole numbers in the order of numbers of any kind but for long decimals, anything for NULL."""
+    if pa.types.is_floating(values.type):
+        return float_integers(_floats(values), "double")
+    return integers(compacted(values) if can_compact(values.type) else values)
 
 
 def integers(values: pa.Array) -> npt.NDArray[np.int64]:
