@@ -170,14 +170,14 @@ def plan_layout(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Layout:
 def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     """Count and sample a query, and grow the forest that cuts its output into files.
 
-    The query runs twice here: once to count rows (metadata only, for a plain scan of Parquet) and once for the sample,
-    which reads the key columns alone; where they are few, once for both. Besides, its first rows are read where nothing
-    else tells how large a row is, or how long the text of the keys.
+    Where nothing is known, the query runs twice: once to count rows (metadata only, for a plain scan of Parquet) and
+    once for the sample, which reads the key columns alone; where they are few, once for both. Besides, its first rows
+    are read where nothing else tells how large a row is, or how long the text of the keys.
 
     Args:
         df: the query.
         spec: what was asked for.
-        known: of the query: what its rows are placed by, or how many they are.
+        known: of the query: what its rows are placed by, where they are placed in this process, or how many they are.
 
     Raises:
         ColumnError, ConfigError: as ``keys_for``.
@@ -202,12 +202,12 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     cells = sum(files) << levels
     if isinstance(known, DrawnKeys):
         wanted = wanted_rows(sum(files), keys, cells, known.text_bytes)
-        if hashed is None:
-            fetched = sampled_here(curve, keys, known.draw(wanted, spec.seed))
     elif fetched is not None:
         wanted = wanted_rows(sum(files), keys, cells)  # what is here already weighs no more by being long
     else:
         wanted = rows_wanted_of(df, keys, sum(files), cells)
+    if isinstance(known, DrawnKeys) and hashed is None:
+        fetched = sampled_here(curve, keys, known.draw(wanted, spec.seed))
     sample = draw(df, sampled, wanted, rows, spec.seed, hashed, hashes, fetched)
     if curve is not None:
         forest, layout = lay_out(curve, sample, keys, files, spec.weights, partition_columns, hashes, rows)
@@ -216,7 +216,9 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights, best=best)
     layout = Layout.of(forest, sample, keys, partition_columns, hashes, rows)
     runs = runs_of(forest, sample, keys, rows)
-    grid = fit_grid(forest, sample.ranks, rows / forest.files / page_rows, boundaries_allowed(df, layout))
+    grid = None
+    if not isinstance(known, (FetchedKeys, DrawnKeys)):  # rows that are placed here go down the tree itself
+        grid = fit_grid(forest, sample.ranks, rows / forest.files / page_rows, boundaries_allowed(df, layout))
     order = OrderGrid.of(grid, sample, keys) if grid is not None else None
     return Plan(replace(layout, task_of_file=tasks, grid=order, runs=runs), forest, sample, grid)
 
