@@ -17,6 +17,8 @@ _FEWEST = 16
 """Cuts: fewer are soon searched."""
 _FINER = 8
 """So many buckets a cut, at least, has a crowded bucket."""
+_MOST = 1 << 17
+"""Cuts: more, as of 100,000 files, take longer to part than they spare."""
 _CROWDED = np.iinfo(np.int32).min
 _NONE = np.iinfo(np.int64).max
 
@@ -32,6 +34,7 @@ class Crowded:
         start: shape (crowded,): of these among those of all.
         before: shape (own buckets,): as of ``Buckets``; ``_CROWDED`` of one with more than one cut.
         cut: shape (own buckets,): as of ``Buckets``.
+        alone: how many cuts have one of these to themselves.
     """
 
     first: npt.NDArray[np.int64]
@@ -40,6 +43,7 @@ class Crowded:
     start: npt.NDArray[np.int64]
     before: npt.NDArray[np.int32]
     cut: npt.NDArray[np.int64]
+    alone: int
 
     @classmethod
     def of(cls, cuts: npt.NDArray[np.int64], begin: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> Crowded:
@@ -57,7 +61,8 @@ class Crowded:
         held = np.bincount(start[of_cut] + within.astype(np.int64), minlength=int(size.sum()))
         before = np.repeat(begin - (np.cumsum(count) - count), size) + np.cumsum(held) - held
         cut = np.where(held == 1, cuts[np.minimum(before, len(cuts) - 1)], _NONE)
-        return cls(first, last, shift, start, np.where(held > 1, _CROWDED, before).astype(np.int32), cut)
+        before = np.where(held > 1, _CROWDED, before)
+        return cls(first, last, shift, start, before.astype(np.int32), cut, int(np.count_nonzero(held == 1)))
 
     def at_or_below(
         self, values: npt.NDArray[np.int64], bucket: npt.NDArray[np.int32], cuts: npt.NDArray[np.int64]
@@ -89,6 +94,7 @@ class Buckets:
             number among these.
         cut: shape (buckets,): the cut to compare with; the greatest number there is of a bucket without, or with more.
         crowded: buckets of more than one cut.
+        alone: how many cuts are found without a search.
     """
 
     cuts: npt.NDArray[np.int64]
@@ -97,6 +103,7 @@ class Buckets:
     before: npt.NDArray[np.int32]
     cut: npt.NDArray[np.int64]
     crowded: Crowded
+    alone: int
 
     @classmethod
     def of(cls, cuts: npt.NDArray[np.int64]) -> Buckets:
@@ -110,16 +117,12 @@ class Buckets:
         several = np.flatnonzero(count > 1)
         crowded = Crowded.of(cuts, before[several], count[several])
         before[several] = -1 - np.arange(len(several))
-        return cls(cuts, least, shift, before.astype(np.int32), cut, crowded)
+        alone = int(np.count_nonzero(count == 1)) + crowded.alone
+        return cls(cuts, least, shift, before.astype(np.int32), cut, crowded, alone)
 
     def __len__(self) -> int:
         """Return the number of cuts, as an array of them does."""
         return len(self.cuts)
-
-    @property
-    def alone(self) -> int:
-        """How many cuts are found without a search."""
-        return int(np.count_nonzero(self.cut <= self.cuts[-1]) + np.count_nonzero(self.crowded.cut <= self.cuts[-1]))
 
     def at_or_below(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """Return for each value how many cuts are at or below it."""
@@ -137,8 +140,8 @@ class Buckets:
 
 
 def in_buckets(cuts: npt.NDArray[np.int64]) -> Buckets | npt.NDArray[np.int64]:
-    """Return cuts in buckets, unless they are few, or most of them would be searched for all the same."""
-    if len(cuts) < _FEWEST:
+    """Return cuts in buckets, unless they are few, very many, or most of them would be searched for all the same."""
+    if not _FEWEST <= len(cuts) <= _MOST:
         return cuts
     found = Buckets.of(cuts)
     return found if 2 * found.alone > len(cuts) else cuts

@@ -63,9 +63,14 @@ def as_cuts(values: pa.Array) -> Any:
 
 
 def at_or_below(values: pa.Array, cuts: Any) -> npt.NDArray[np.int32]:
-    """Return for each value how many of the ordered cuts are at or below it; none are of NULL."""
+    """Return for each value how many of the ordered cuts are at or below it; none are of NULL.
+
+    Args:
+        values: of the type that the cuts are of, decimals of their scale, too.
+        cuts: as ``cuts_of`` or ``as_cuts`` gives them.
+    """
     if isinstance(cuts, TextCuts):
-        found = once_each(values, cuts.at_or_below)
+        found = once_each(cuts.shortened(values), cuts.at_or_below)
     elif isinstance(cuts, pa.Array):
         found = once_each(values, lambda some: by_halves(pc.fill_null(some, cuts[0]), cuts))
     elif isinstance(cuts, Buckets):

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -34,7 +32,7 @@ from dbt_zorder.layout.compact import can_compact
 from dbt_zorder.layout.fetched import FetchedKeys, key_here, partition_sql
 from dbt_zorder.layout.few import inner_types, texts_of, width_of
 from dbt_zorder.layout.keys import TEXT, Key
-from dbt_zorder.layout.sample import drawn_rows
+from dbt_zorder.layout.sample import drawn_rows, shares_of
 from dbt_zorder.sql import glob_escape
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -68,7 +66,8 @@ class Piece:
         number: among all pieces, in the order in which their rows came.
         rows: how many it has.
         nbytes: that they take in memory, roughly.
-        long: the same of each column whose values are of any length, by its number: text, and all that is nested.
+        long: the same of each column, or leaf of one, whose values are of any length, by its path in the file: text,
+            and all that is nested.
     """
 
     path: str
@@ -76,7 +75,7 @@ class Piece:
     number: int
     rows: int
     nbytes: int
-    long: Mapping[int, int]
+    long: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -172,33 +171,32 @@ class Copied:
         return self.keys_in(self._read_for(piece, keys), keys)
 
     def _read_for(self, piece: Piece, keys: Sequence[Key]) -> pa.Table:
-        wanted = [".".join((_name(self._place(key.column)), *key.column.path[1:])) for key in keys]
+        wanted = list(map(self._path, keys))
         return self.read(piece, [*wanted, _name(self._hash)] if self.partition_by else wanted)
 
     def draw_keys(self, keys: Sequence[Key], rows: int, seed: int, threads: int) -> FetchedKeys:
         """Return the same of some rows alone, text of them as ``FetchedKeys.sampled`` has it; see ``DrawnKeys``."""
-        chosen = drawn_rows(self.count, rows, seed)
-        ends = np.cumsum([piece.rows for piece in self.pieces])
-        of_piece = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+        shares = shares_of([piece.rows for piece in self.pieces], rows, seed)
 
-        def some(piece: Piece, here: npt.NDArray[np.int64]) -> pa.Table:
-            taken = self._read_for(piece, keys).take(pa.array(here - (ends[piece.number] - piece.rows)))
+        def some(piece: Piece, share: int) -> pa.Table:
+            drawn = drawn_rows(piece.rows, share, seed + piece.number)
+            taken = self._read_for(piece, keys).take(pa.array(drawn))
             return FetchedKeys(self.keys_in(taken, keys)).sampled
 
         with ThreadPoolExecutor(threads) as pool:
-            return FetchedKeys(pa.concat_tables(pool.map(some, self.pieces, of_piece)))
+            return FetchedKeys(pa.concat_tables(pool.map(some, self.pieces, shares)))
 
     def text_bytes(self, keys: Sequence[Key]) -> int:
         """Return how many bytes a key of text takes in the mean, roughly; 0 where none is text."""
-        places = [self._place(key.column) for key in keys if key.carrier in TEXT]
-        size = sum(piece.long.get(place, 0) for piece in self.pieces for place in places)
-        return -(-size // (len(places) * self.count)) if size else 0
+        texts = [self._path(key) for key in keys if key.carrier in TEXT]
+        size = sum(piece.long.get(path, 0) for piece in self.pieces for path in texts)
+        return -(-size // (len(texts) * self.count)) if size else 0
 
     def key_bytes(self, keys: Sequence[Key]) -> int:
         """Return how much of memory that takes, roughly."""
-        wanted = {self._place(key.column) for key in keys}
+        wanted = set(map(self._path, keys))
         size = sum(16 if key.carrier.startswith("decimal") else _UNTOLD for key in keys) + _UNTOLD
-        return size * self.count + sum(piece.long.get(place, 0) for piece in self.pieces for place in wanted)
+        return size * self.count + sum(piece.long.get(path, 0) for piece in self.pieces for path in wanted)
 
     def discard(self) -> None:
         """Delete the copy, of which nothing is needed any more."""
@@ -207,6 +205,10 @@ class Copied:
     @property
     def _hash(self) -> int:
         return len(self.query.columns) + len(self.partition_by)
+
+    def _path(self, key: Key) -> str:
+        """Return where a key's column, or the leaf of one, stands in files."""
+        return ".".join((_name(self._place(key.column)), *key.column.path[1:]))
 
     def _place(self, column: ResolvedColumn) -> int:
         return self.query.columns.index(column.path[0])
@@ -272,16 +274,16 @@ def _copy(df: DataFrame, partition_by: Sequence[ResolvedColumn], folder: str, *,
     return Copied(df, rows.select(*named), folder, partition_by, whole)
 
 
-def _long_bytes(group: pq.RowGroupMetaData, places: Collection[int]) -> dict[int, int]:
-    """Return what some columns of a row group take in memory, roughly, by number."""
-    sizes = dict.fromkeys(sorted(places), 0)
+def _long_bytes(group: pq.RowGroupMetaData, places: Collection[int]) -> dict[str, int]:
+    """Return what some columns of a row group, by their number, take in memory, roughly: by path of each leaf."""
+    sizes: dict[str, int] = {}
     for leaf in map(group.column, range(group.num_columns if places else 0)):
         top, *below = leaf.path_in_schema.split(".")
         place = int(top.removeprefix(_NAME))
-        if place in sizes:
+        if place in places:
             # in Parquet's pages, without a dictionary, text takes what it takes in memory; where a nested value is not,
             # Arrow has room for it or says so
-            sizes[place] += leaf.total_uncompressed_size + (_ABSENT * leaf.num_values if below else 0)
+            sizes[leaf.path_in_schema] = leaf.total_uncompressed_size + (_ABSENT * leaf.num_values if below else 0)
     return sizes
 
 

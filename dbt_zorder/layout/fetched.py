@@ -62,8 +62,8 @@ class DrawnKeys:
     Attributes:
         count: number of all rows.
         text_bytes: that a key of text takes in the mean.
-        draw: gives the keys of so many rows, or of all there are, drawn by a seed, in the order in which rows came;
-            text is cut as in ``FetchedKeys.sampled``.
+        draw: gives the keys of so many rows, one more or less, or of all there are, drawn by a seed, in the order in
+            which rows came: as of ``FetchedKeys``, but that text is cut as in its ``sampled``.
     """
 
     count: int

@@ -177,7 +177,8 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     Args:
         df: the query.
         spec: what was asked for.
-        known: of the query: what its rows are placed by, where they are placed in this process, or how many they are.
+        known: of the query: what its rows, or as many as are asked for, are placed by, where they are placed in this
+            process; or how many they are.
 
     Raises:
         ColumnError, ConfigError: as ``keys_for``.

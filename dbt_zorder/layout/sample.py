@@ -165,6 +165,19 @@ def drawn_rows(count: int, rows: int, seed: int) -> npt.NDArray[np.int64]:
     return np.sort(random.choice(count, rows, replace=False, shuffle=False))
 
 
+def shares_of(counts: Sequence[int], rows: int, seed: int) -> list[int]:
+    """Return how many of ``rows`` rows to draw from each part of a table, by the rows that these have; all if no more.
+
+    Each part's share but for the fraction, which goes by chance: so nothing is as long as the table.
+    """
+    ends = np.cumsum(counts)
+    if rows >= ends[-1]:
+        return list(counts)
+    begin = np.random.default_rng(int(seed) & _SEED_BITS).random()
+    upto = np.floor(ends * (rows / ends[-1]) + begin)
+    return [int(share) for share in np.diff(upto, prepend=0)]
+
+
 def _rank(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], pa.Array]:
     values = one_chunk(column)
     if isinstance(values, pa.ChunkedArray):

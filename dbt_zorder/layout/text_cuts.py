@@ -33,26 +33,42 @@ class TextCuts:
         shared: what all of them begin with.
         beginnings: the eight bytes behind that, in order, each once.
         upto: shape (beginnings + 1,): how many cuts have one of the first so many.
+        longest: bytes of the longest cut.
     """
 
     cuts: pa.Array
     shared: bytes
     beginnings: Buckets | npt.NDArray[np.int64]
     upto: npt.NDArray[np.int32]
+    longest: int
 
     @classmethod
     def of(cls, cuts: pa.Array) -> TextCuts:
         """Return some binaries, at least one, in order and without NULL, for others to be compared with."""
         shared = _shared(cuts[0].as_py(), cuts[-1].as_py())
         distinct, count = np.unique(_beginnings(cuts, len(shared)), return_counts=True)
-        return cls(cuts, shared, in_buckets(distinct), np.append(0, np.cumsum(count)).astype(np.int32))
+        upto = np.append(0, np.cumsum(count)).astype(np.int32)
+        return cls(cuts, shared, in_buckets(distinct), upto, pc.max(pc.binary_length(cuts)).as_py())
 
     def __len__(self) -> int:
         """Return the number of cuts, as an array of them does."""
         return len(self.cuts)
 
+    @property
+    def telling(self) -> bool:
+        """Whether the beginnings of most cuts differ."""
+        return 2 * len(self.beginnings) > len(self.cuts)
+
+    def shortened(self, values: pa.Array) -> pa.Array:
+        """Return values without what lies beyond the longest cut, and tells nothing, where that is much."""
+        if values.nbytes <= (self.longest + _BYTES) * len(values):
+            return values
+        return pc.binary_slice(values, 0, self.longest)
+
     def at_or_below(self, values: pa.Array) -> npt.NDArray[np.int32]:
         """Return for each value how many cuts are at or below it, of NULL any number."""
+        if not len(values):  # which may have no offsets at all
+            return np.zeros(0, dtype=np.int32)
         place: npt.NDArray[Any]
         beginnings = _beginnings(values, len(self.shared))
         if isinstance(self.beginnings, Buckets):
@@ -71,8 +87,11 @@ class TextCuts:
 
 
 def text_cuts(cuts: pa.Array) -> TextCuts | pa.Array:
-    """Return binaries in order as ``TextCuts``, unless they are few, which are soon compared."""
-    return TextCuts.of(cuts) if len(cuts) >= _FEWEST else cuts
+    """Return binaries in order as ``TextCuts``, unless they are few, or most are alike beyond what is compared."""
+    if len(cuts) < _FEWEST:
+        return cuts
+    found = TextCuts.of(cuts)
+    return found if found.telling else cuts
 
 
 def _shared(one: bytes, other: bytes) -> bytes:

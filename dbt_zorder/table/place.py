@@ -26,7 +26,8 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
         request: of the model.
         standing: of the version.
         fresh: the batch makes whole partitions, which are best laid out by themselves.
-        known: what the batch's rows are placed by, with the keys of the tree, or how many they are, if that is known.
+        known: what the batch's rows, or some of them, are placed by, with the keys of the tree, or how many they are,
+            if that is known.
     """
     fetched = known if isinstance(known, FetchedKeys) else None
     rows = count_of(known)

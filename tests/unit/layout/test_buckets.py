@@ -44,4 +44,9 @@ def test_cuts_are_searched_where_two_looks_tell_nothing() -> None:
     skewed = np.asarray([*range(1000), 10**12])
     assert isinstance(in_buckets(skewed), Buckets)
     assert Buckets.of(skewed).alone == 1001
-    assert not isinstance(in_buckets(np.repeat(even[:20], 5)), Buckets), "of equal ones none is alone"
+    twice = np.repeat(even[:20], 5)
+    assert not isinstance(in_buckets(twice), Buckets), "of equal ones none is alone"
+    with_nan = np.append(twice, np.iinfo(np.int64).max)
+    assert Buckets.of(with_nan).alone == 1
+    assert not isinstance(in_buckets(with_nan), Buckets)
+    assert not isinstance(in_buckets(np.arange(200_000)), Buckets), "very many"

@@ -16,7 +16,6 @@ from dbt_zorder.layout.fetched import fetch
 from dbt_zorder.layout.few import width_of
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.plan import LayoutSpec, keys_for
-from dbt_zorder.layout.sample import drawn_rows
 from tests.support import same_rows, settings
 from tests.unit.layout.frames import cast_values, mixed
 from tests.unit.layout.test_fetched import plain
@@ -96,23 +95,30 @@ def test_what_rows_are_placed_by_is_weighed_before(spark: SparkSession) -> None:
             assert copy.fetch_keys(keys, 2).keys.nbytes <= copy.key_bytes(keys)
 
 
-@pytest.mark.parametrize("rows", [1, 700, 3000, 5000])
-def test_what_some_rows_are_placed_by_is_that_of_all_where_they_were_drawn(
+@pytest.mark.parametrize("rows", [1, 700, 2999, 3000, 5000])
+def test_keys_of_some_rows_are_drawn_from_all_over(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
     monkeypatch.setitem(module._OPTIONS, "parquet.block.size", "20000")
-    frame = spark.range(0, 3000, 1, 3).selectExpr("id", "repeat(string(id), 200) AS t", "named_struct('a', id) AS s")
-    keys = keys_for(frame, LayoutSpec(by=["id", "t", "s.a"]))
+    long = "repeat(string(id), 200)"
+    frame = spark.range(0, 3000, 1, 3).selectExpr("id", f"{long} AS t", f"struct(id AS a, 'v' AS b, {long} AS c) AS s")
+    keys = keys_for(frame, LayoutSpec(by=["id", "t", "s.a", "s.b"]))
     with copied(frame) as copy:
         assert copy is not None
         assert len(copy.pieces) > 3
-        wanted = copy.fetch_keys(keys, 2).sampled.take(pa.array(drawn_rows(3000, rows, 7)))
         found = copy.draw_keys(keys, rows, 7, 2)
-        assert found.count == min(rows, 3000)
-        assert found.keys.equals(wanted)
-        assert not copy.draw_keys(keys, rows, 8, 2).keys.equals(wanted) or rows >= 3000
-        assert 700 < copy.text_bytes(keys) < 900, "three to four digits, 200 times"
+        ids = found.keys["k0"].to_pylist()
+        assert abs(found.count - min(rows, 3000)) <= (rows < 3000)
+        assert ids == sorted(set(ids))
+        assert found.keys.equals(copy.fetch_keys(keys, 2).sampled.take(pa.array(ids)))
+        assert copy.draw_keys(keys, rows, 7, 1).keys.equals(found.keys)
+        if rows == 700:
+            assert copy.draw_keys(keys, rows, 8, 2).keys["k0"].to_pylist() != ids
+            of_third = [sum(one // 1000 == third for one in ids) for third in range(3)]
+            assert all(200 < drawn < 270 for drawn in of_third)
+        assert 350 < copy.text_bytes(keys) < 450, "of two, one of three to four digits, 200 times"
         assert copy.text_bytes(keys[:1]) == 0
+        assert copy.text_bytes(keys[3:]) < 20, "of a leaf, not of the struct"
 
 
 def test_what_repeats_is_read_in_parts_as_well(spark: SparkSession) -> None:

@@ -3,12 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.columns import resolve
 from dbt_zorder.layout.keys import Key, key_of
-from dbt_zorder.layout.sample import LEAST_ROWS, MOST_BYTES, Sample, _rank, draw, rows_wanted_of, wanted_rows
+from dbt_zorder.layout.sample import LEAST_ROWS, MOST_BYTES, Sample, _rank, draw, rows_wanted_of, shares_of, wanted_rows
 
 ONE = np.zeros(1, dtype=np.int64)
 
@@ -118,3 +120,13 @@ def test_of_long_text_fewer_rows_are_sampled(spark: SparkSession, text: str, byt
 def test_arrow_carries_no_rows_with_their_types(spark: SparkSession) -> None:
     table = collect_arrow(spark.range(0))
     assert (table.num_rows, table.schema.field("id").type) == (0, pa.int64())
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=30), st.integers(1, 900), st.integers(-5, 5))
+def test_parts_of_a_table_give_rows_by_their_share(counts: list[int], rows: int, seed: int) -> None:
+    shares = shares_of(counts, rows, seed)
+    total = sum(counts)
+    assert abs(sum(shares) - min(rows, total)) <= (rows < total)
+    for share, count in zip(shares, counts, strict=True):
+        assert 0 <= share <= count
+        assert abs(share - count * min(1.0, rows / total)) <= 1
