@@ -49,17 +49,17 @@ class Crowded:
     def of(cls, cuts: npt.NDArray[np.int64], begin: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> Crowded:
         """Part each stretch of ``count`` cuts from ``begin`` on."""
         first, last = cuts[begin], cuts[begin + count - 1]
-        widest = last.view(np.uint64) - first.view(np.uint64)
-        bits = np.ceil(np.log2(_FINER * count)).astype(np.int64)
-        shift = np.maximum(0, np.asarray([int(width).bit_length() for width in widest.tolist()], dtype=np.int64) - bits)
-        shift = shift.astype(np.uint64)
-        size = ((widest >> shift) + np.uint64(1)).astype(np.int64)
+        width = last.view(np.uint64) - first.view(np.uint64)
+        bits = np.asarray([int(one).bit_length() for one in width.tolist()], dtype=np.int64)
+        shift = np.maximum(0, bits - np.ceil(np.log2(_FINER * count)).astype(np.int64)).astype(np.uint64)
+        size = ((width >> shift) + np.uint64(1)).astype(np.int64)
         start = np.cumsum(size) - size
+        apart = begin - (np.cumsum(count) - count)  # cuts that are not crowded, before each
         of_cut = np.repeat(np.arange(len(begin)), count)
-        number = np.repeat(begin - (np.cumsum(count) - count), count) + np.arange(count.sum())
-        within = (cuts[number].view(np.uint64) - first[of_cut].view(np.uint64)) >> shift[of_cut]
+        crowd = cuts[np.repeat(apart, count) + np.arange(len(of_cut))]
+        within = (crowd.view(np.uint64) - first[of_cut].view(np.uint64)) >> shift[of_cut]
         held = np.bincount(start[of_cut] + within.astype(np.int64), minlength=int(size.sum()))
-        before = np.repeat(begin - (np.cumsum(count) - count), size) + np.cumsum(held) - held
+        before = np.repeat(apart, size) + np.cumsum(held) - held
         cut = np.where(held == 1, cuts[np.minimum(before, len(cuts) - 1)], _NONE)
         before = np.where(held > 1, _CROWDED, before)
         return cls(first, last, shift, start, before.astype(np.int32), cut, int(np.count_nonzero(held == 1)))
