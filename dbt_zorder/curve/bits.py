@@ -106,12 +106,13 @@ def bits_sql(sql: str, kind: str) -> str:
 
 def _width(kind: str) -> int:
     if kind.startswith("decimal"):
-        precision, _ = _decimal(kind)
+        precision, _ = decimal_digits(kind)
         return int(10 ** min(precision, _DIGITS)).bit_length() + 1
     return _WIDTHS[kind]
 
 
-def _decimal(kind: str) -> tuple[int, int]:
+def decimal_digits(kind: str) -> tuple[int, int]:
+    """Return the precision and scale of what SQL has as ``decimal(9,2)``."""
     match = re.fullmatch(r"decimal\((\d+),(\d+)\)", kind)
     assert match is not None, kind
     return int(match[1]), int(match[2])
@@ -119,7 +120,7 @@ def _decimal(kind: str) -> tuple[int, int]:
 
 def high_part(kind: str) -> float | None:
     """Return what a decimal of more than 18 digits is multiplied by, so that 18 stand before the point; else None."""
-    precision, scale = _decimal(kind)
+    precision, scale = decimal_digits(kind)
     return float(f"1e{_DIGITS - precision + scale}") if precision > _DIGITS else None
 
 
@@ -130,7 +131,7 @@ def _integer(value: Any, kind: str) -> int:
         return _ieee(value, kind)
     if kind.startswith("decimal"):
         high = high_part(kind)
-        return int(float(value) * high) if high else int(Decimal(value).scaleb(_decimal(kind)[1]))
+        return int(float(value) * high) if high else int(Decimal(value).scaleb(decimal_digits(kind)[1]))
     if kind == "date":
         return int((value - date(1970, 1, 1)).days)
     if kind in ("timestamp", "timestamp_ntz"):
@@ -163,7 +164,7 @@ def _integer_sql(sql: str, kind: str) -> str:
     if kind in _IEEE:
         return _ieee_sql(sql, kind)
     if kind.startswith("decimal"):
-        high, (_, scale) = high_part(kind), _decimal(kind)
+        high, (_, scale) = high_part(kind), decimal_digits(kind)
         if high:
             return f"CAST(CAST({sql} AS DOUBLE) * {high!r}D AS BIGINT)"
         return f"CAST({sql} * CAST('{10**scale}' AS DECIMAL({scale + 1}, 0)) AS BIGINT)"

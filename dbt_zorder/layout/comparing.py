@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_zorder.curve.bits import float_integers
+from dbt_zorder.curve.bits import decimal_digits, float_integers
 from dbt_zorder.layout.buckets import Buckets, in_buckets
 from dbt_zorder.layout.compact import can_compact, compacted
 from dbt_zorder.layout.halves import by_halves, once_each
@@ -44,21 +43,15 @@ def cuts_of(values: Sequence[KeyValue], carrier: str) -> tuple[Any, dict[str, in
     # by what they are written as: NaN is not equal to itself, and as the greatest number it stands behind all others
     distinct = sorted({repr(value): value for value in values}.values(), key=lambda value: (value != value, value))
     places = {repr(value): place for place, value in enumerate(distinct)}
-    if carrier in TEXT:
-        return text_cuts(pa.array(distinct, pa.binary())), places
-    if carrier.startswith("decimal"):
-        return _of_decimals(pa.array(distinct, _decimal_type(carrier))), places
-    if carrier == "double":
-        return in_buckets(float_integers(np.asarray(distinct, dtype=np.float64), carrier)), places
-    return in_buckets(np.asarray(distinct, dtype=np.int64)), places
+    return as_cuts(pa.array(distinct, _type_of(carrier))), places
 
 
 def as_cuts(values: pa.Array) -> Any:
     """Return keys in order, without NULL, in the form that ``at_or_below`` takes."""
     if pa.types.is_binary(values.type):
         return text_cuts(values)
-    if pa.types.is_decimal(values.type):
-        return _of_decimals(values)
+    if pa.types.is_decimal(values.type) and not can_compact(values.type):
+        return values
     return in_buckets(_numbers(values))
 
 
@@ -97,14 +90,13 @@ def binaries(rows: npt.NDArray[np.uint8]) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(width), len(rows), [None, data]).cast(pa.binary())
 
 
-def _of_decimals(cuts: pa.Array) -> Any:
-    return in_buckets(_numbers(cuts)) if can_compact(cuts.type) else cuts
-
-
-def _decimal_type(carrier: str) -> pa.DataType:
-    """Return the type in Arrow of what SQL has as ``decimal(9,2)``."""
-    precision, scale = map(int, re.findall(r"\d+", carrier))
-    return pa.decimal128(precision, scale)
+def _type_of(carrier: str) -> pa.DataType:
+    """Return the type in Arrow of the cuts of a key, of which times are whole numbers."""
+    if carrier in TEXT:
+        return pa.binary()
+    if carrier.startswith("decimal"):
+        return pa.decimal128(*decimal_digits(carrier))
+    return pa.float64() if carrier == "double" else pa.int64()
 
 
 def _numbers(values: pa.Array) -> npt.NDArray[np.int64]:

@@ -161,8 +161,7 @@ def drawn_rows(count: int, rows: int, seed: int) -> npt.NDArray[np.int64]:
     """Return the numbers of ``rows`` rows that are drawn from ``count``, in order; of all if they are no more."""
     if rows >= count:
         return np.arange(count)
-    random = np.random.default_rng(int(seed) & _SEED_BITS)
-    return np.sort(random.choice(count, rows, replace=False, shuffle=False))
+    return np.sort(_random(seed).choice(count, rows, replace=False, shuffle=False))
 
 
 def shares_of(counts: Sequence[int], rows: int, seed: int) -> list[int]:
@@ -173,9 +172,12 @@ def shares_of(counts: Sequence[int], rows: int, seed: int) -> list[int]:
     ends = np.cumsum(counts)
     if rows >= ends[-1]:
         return list(counts)
-    begin = np.random.default_rng(int(seed) & _SEED_BITS).random()
-    upto = np.floor(ends * (rows / ends[-1]) + begin)
+    upto = np.floor(ends * (rows / ends[-1]) + _random(seed).random())
     return [int(share) for share in np.diff(upto, prepend=0)]
+
+
+def _random(seed: int) -> np.random.Generator:
+    return np.random.default_rng(int(seed) & _SEED_BITS)
 
 
 def _rank(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], pa.Array]:
