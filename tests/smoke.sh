@@ -29,7 +29,7 @@ cd "$here"
 "$work/venv/bin/pip" install --quiet pytest hypothesis dbt-tests-adapter
 # and that a pruned read leaves files out: pruning that fails reads them all, and is right
 tests=(tests/unit/test_arrow.py tests/unit/test_entry.py tests/unit/test_jvm.py tests/unit/table/test_holding.py tests/unit/table/test_copied_rows.py
-    tests/unit/table/test_nested_rows.py tests/unit/layout/test_curve_values.py
+    tests/unit/table/test_nested_rows.py tests/unit/layout/test_curve_values.py tests/unit/layout/test_batch_files.py
     tests/unit/stats/test_held.py tests/unit/stats/test_footers.py tests/unit/stats/test_local.py
     tests/unit/stats/test_listing.py tests/unit/pruning/test_functions.py tests/unit/pruning/test_catalyst.py
     tests/unit/pruning/test_statement.py::test_the_rows_that_a_statement_keeps

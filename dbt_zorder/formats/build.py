@@ -145,7 +145,7 @@ class _Write:
         if sizes is not None:
             self.summary = _told_by_footers(spark, request, self.keys, sizes)
             return
-        clustered = apply_layout(self.holding.source, self.layout)
+        clustered = apply_layout(self.holding.for_spark, self.layout)
         create(clustered, to, request, self.wanted(to), token=self.token, kept=self.kept)
         self.made = delta_id(spark, to) if self.beside else ""
 

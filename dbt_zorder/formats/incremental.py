@@ -118,7 +118,7 @@ def increment_format(
         with clock.phase("write"):
             own = put_files(spark, holding, layout, target, rows.schema)
             if own is None:
-                made = writer(apply_layout(holding.source, layout), request.table, request)
+                made = writer(apply_layout(holding.for_spark, layout), request.table, request)
                 made.overwritePartitions() if batch.overwrite else made.append()
             until_written.close()
             counted, after = _counted(request, standing, partial(_read_again, spark, request, standing, batch, own))

@@ -135,7 +135,7 @@ def _rewrite(spark: SparkSession, request: BuildRequest, info: TableInfo, clock:
         with clock.phase("write"):
             try:
                 if put_files(spark, holding, layout, find, rows.schema) is None:
-                    _rewrite_by_spark(spark, apply_layout(holding.source, layout), request, info, before)
+                    _rewrite_by_spark(spark, apply_layout(holding.for_spark, layout), request, info, before)
             except Exception as exc:
                 if request.file_format == "iceberg" and version_of(spark, "iceberg", request.table) != before:
                     raise _interrupted(request) from exc

@@ -182,7 +182,7 @@ def write_data(holding: Holding, layout: Layout, request: BuildRequest, path: st
     """Write the clustered rows to ``path``: from here those that are held here, else one file a Spark partition."""
     spark = holding.source.sparkSession
     if holding.rows is None or not holding.rows.write(spark, layout, path):
-        write_rows(request, layout, apply_layout(holding.source, layout, open_files(spark)), path)
+        write_rows(request, layout, apply_layout(holding.for_spark, layout, open_files(spark)), path)
 
 
 def write_rows(request: BuildRequest, layout: Layout, clustered: DataFrame, path: str) -> None:

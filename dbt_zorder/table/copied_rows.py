@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dbt_zorder.layout.comparing import Rows
-from dbt_zorder.layout.copied import Copied, Piece, in_scratch
+from dbt_zorder.layout.copied import Copied
 from dbt_zorder.layout.fetched import DrawnKeys, FetchedKeys, distinct_partitions
 from dbt_zorder.layout.folders import NamelessError, folder_names
 from dbt_zorder.layout.in_turn import in_turn
@@ -23,6 +23,8 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.parts import Parts
 from dbt_zorder.layout.placing import Placing
 from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.row_files import Piece
+from dbt_zorder.layout.scratch import in_scratch
 from dbt_zorder.layout.shares import Shares
 from dbt_zorder.memory import memory_here
 from dbt_zorder.table.arrow_files import GROUP_BYTES, ArrowWriter, writing_to

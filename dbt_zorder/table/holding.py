@@ -39,14 +39,21 @@ class Holding:
     """Where the rows of a query are; what they are placed by may be forgotten once it has served.
 
     Attributes:
-        source: a query that gives them.
+        source: a query that gives them; where ``copy`` is there, of their columns alone: it is not to be run again.
         rows: them, if they are placed and written here; None if Spark does it.
         known: what they are placed by, or how many they are, if that is known.
+        copy: makes a query that gives them.
     """
 
     source: DataFrame
     rows: HeldRows | CopiedRows | None = None
     known: Known = None
+    copy: Callable[[], DataFrame] | None = None
+
+    @property
+    def for_spark(self) -> DataFrame:
+        """A query that gives them."""
+        return self.source if self.copy is None else self.copy()
 
 
 def as_spark_writes(spark: SparkSession, request: BuildRequest, path: str) -> WriterFor:
@@ -117,7 +124,8 @@ def _copied(
     staged: Staged, request: BuildRequest, keys: Sequence[Key], parts: Sequence[ResolvedColumn], writer: ArrowWriter
 ) -> Iterator[Holding]:
     """Copy the rows of a query, and run it no more."""
-    with copied(staged.query, parts, whole=writer.whole) as copy:
+    plain = None if staged.is_kept else keys
+    with copied(staged.query, parts, whole=writer.whole, keys=plain) as copy:
         if copy is None:
             yield Holding(staged.rows)
         elif not copy.count:
@@ -125,12 +133,15 @@ def _copied(
         else:
             _LOG.debug("%s is laid out and written here, from disk: %d rows", request.table, copy.count)
             rows = CopiedRows(copy, writer, keys, request.in_memory)
-            size = rows.key_bytes
+            held = Holding(copy.rows) if copy.files.serves_spark else Holding(copy.query, copy=lambda: copy.rows)
+            held.rows, size = rows, rows.key_bytes
             if size is None:
-                yield Holding(copy.rows, rows, rows.drawn_keys)
+                held.known = rows.drawn_keys
+                yield held
                 return
             with _ROOM.take(size, rows.most_bytes):
-                yield Holding(copy.rows, rows, rows.fetch_keys())
+                held.known = rows.fetch_keys()
+                yield held
 
 
 @contextlib.contextmanager

@@ -9,13 +9,15 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.columns import resolve, resolve_all
-from dbt_zorder.layout import copied as module
+from dbt_zorder.layout import row_files
+from dbt_zorder.layout import scratch as module
 from dbt_zorder.layout.copied import Copied, copied
 from dbt_zorder.layout.copyable import can_come_back
 from dbt_zorder.layout.fetched import fetch
 from dbt_zorder.layout.few import width_of
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from dbt_zorder.layout.scratch import OPTIONS, PIECE_BYTES
 from tests.support import same_rows, settings
 from tests.unit.layout.frames import cast_values, mixed
 from tests.unit.layout.test_fetched import plain
@@ -72,7 +74,7 @@ def test_the_copy_is_the_query_under_its_own_names(spark: SparkSession) -> None:
 
 
 def test_pieces_are_all_rows_as_they_came(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(module._OPTIONS, "parquet.block.size", "100000")
+    monkeypatch.setitem(OPTIONS, "parquet.block.size", "100000")
     frame = spark.range(0, 60_000, 1, 3).selectExpr("id", "sha2(string(id), 256) AS t")
     with copied(frame) as copy:
         assert copy is not None
@@ -99,7 +101,7 @@ def test_what_rows_are_placed_by_is_weighed_before(spark: SparkSession) -> None:
 def test_keys_of_some_rows_are_drawn_from_all_over(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
-    monkeypatch.setitem(module._OPTIONS, "parquet.block.size", "20000")
+    monkeypatch.setitem(OPTIONS, "parquet.block.size", "20000")
     long = "repeat(string(id), 200)"
     frame = spark.range(0, 3000, 1, 3).selectExpr("id", f"{long} AS t", f"struct(id AS a, 'v' AS b, {long} AS c) AS s")
     keys = keys_for(frame, LayoutSpec(by=["id", "t", "s.a", "s.b"]))
@@ -130,7 +132,7 @@ def test_what_repeats_is_read_in_parts_as_well(spark: SparkSession) -> None:
         assert copy is not None
         assert sum(piece.rows for piece in copy.pieces) == copy.count == 200_000
         sizes = [copy.read(piece).nbytes for piece in copy.pieces]
-        assert max(sizes) < 1.1 * module._PIECE_BYTES
+        assert max(sizes) < 1.1 * PIECE_BYTES
         assert sizes == pytest.approx([piece.nbytes for piece in copy.pieces], rel=0.1)
 
 
@@ -192,6 +194,6 @@ def test_nothing_is_left_of_it(spark: SparkSession) -> None:
 def test_what_cannot_be_seen_from_here_is_not_taken_for_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_uri", lambda _: f"file://{tmp_path}/elsewhere")
+    monkeypatch.setattr(row_files, "uri_of", lambda _: f"file://{tmp_path}/elsewhere")
     with copied(spark.range(3)) as copy:
         assert copy is None

@@ -49,7 +49,7 @@ def rows_of(spark: SparkSession, query: str, spec: LayoutSpec, path: Path) -> It
     data = [field for field in frame.schema.fields if field.name not in spec.partition_by]
     writer = arrow_writer(spark, type(frame.schema)(data), {}, str(path))
     assert isinstance(writer, ArrowWriter)
-    with copied(frame, parts) as copy:
+    with copied(frame, parts, keys=keys_for(frame, spec)) as copy:
         assert copy is not None
         rows = CopiedRows(copy, writer, keys_for(frame, spec), 1 << 26)
         assert rows.key_bytes is not None

@@ -1,0 +1,247 @@
+"""Rows on this machine's disk as Arrow has them: Spark makes these in half of the time that Parquet takes.
+
+A file is Parquet with one column of bytes, each a batch of rows as Spark sends them to Python: an encapsulated message
+of Arrow's format (arrow.apache.org/docs/format/Columnar.html). Figures are in docs/decisions/016.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import BooleanType, DecimalType, StructField, StructType
+
+from dbt_zorder.jvm import class_named, jvm_of
+from dbt_zorder.layout.copyable import can_come_back
+from dbt_zorder.layout.few import text_length, texts_of, width_of
+from dbt_zorder.layout.row_files import Piece, frame_of
+from dbt_zorder.layout.scratch import OPTIONS, column_name, files_in, uri_of
+from dbt_zorder.layout.small import estimated_bytes
+from dbt_zorder.settings import settings
+from dbt_zorder.spark_message import in_one_line
+from dbt_zorder.sql import quote_name
+
+_LOG = logging.getLogger("dbt_zorder")
+
+_BATCH_ROWS = 4096
+_MOST_TEXT = 8192
+"""Bytes that the text of a row may take: Spark has a batch in memory some times over in each task."""
+_MOST_WIDTH = 4096
+"""The same of all else."""
+_DECIMALS = 4
+"""Of so many columns one may be a decimal: of these, batches take longer to make than Parquet does."""
+_OPTIONS: Mapping[str, str] = {
+    **OPTIONS,
+    "compression": "uncompressed",  # takes as long to read as all else
+    "maxRecordsPerFile": "0",
+    # a batch is a row to Parquet, which looks at the size of what it holds after a hundred
+    "parquet.block.size.row.check.min": "1",
+    "parquet.page.size.row.check.min": "1",
+}
+_SPREAD = 16
+"""So many times as much as its files may a scan take here, where nothing is compressed, and there is to be room."""
+_LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
+_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_ASKING = threading.Lock()
+"""Threads share the settings of a session."""
+_MOST_KEPT = 256 << 20
+"""Bytes of columns that are kept from when all is looked at first."""
+_ADAPTIVE = "AdaptiveSparkPlanExec"
+_VERSION = "org.apache.spark.version"
+_FOR_SPARK = "for_spark"
+
+
+@dataclass(frozen=True)
+class BatchFiles:
+    """The rows of a query.
+
+    Attributes:
+        query: that was copied.
+        folder: of the copy.
+        schema: of a batch; the last column tells whether a row had more text than it may have here, and has none.
+        wanted: names of columns that will be read of all pieces first; they are kept when these are looked at.
+    """
+
+    query: DataFrame
+    folder: str
+    schema: pa.Schema
+    wanted: Sequence[str] = ()
+
+    @property
+    def serves_spark(self) -> bool:
+        """Whether Spark reads them as they are."""
+        return False
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The rows as a query with the same columns, which may all be NULL: they are written once more for that."""
+        spark = self.query.sparkSession
+        folder = Path(self.folder, _FOR_SPARK)
+        folder.mkdir()
+        # without it Spark would ask which calendar old dates are meant by
+        schema = pa.schema(self._columns, {_VERSION: spark.version})
+        for piece in self.pieces:
+            pq.write_table(self.read(piece).cast(schema), folder / f"{piece.number:06d}.parquet")
+        if not self.pieces:
+            pq.write_table(schema.empty_table(), folder / "0.parquet")
+        return frame_of(self.query, str(folder))
+
+    @property
+    def pieces(self) -> Sequence[Piece]:
+        """Some batches each, in the order in which they came."""
+        return self._looked_at.pieces
+
+    @property
+    def has_long_text(self) -> bool:
+        """Whether a row had more text than it may have here: then this is no copy."""
+        return self._looked_at.has_long_text
+
+    def read(self, piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows of a piece, or some of their columns, which then keep no others in memory."""
+        if columns is None:
+            return self._batches(piece.path, piece.group).select(self._columns.names)
+        kept = self._looked_at.kept.pop(piece.number, None)
+        if kept is not None and {*columns} <= {*kept.column_names}:
+            return kept.select(columns)
+        return _apart(self._batches(piece.path, piece.group), columns)
+
+    @cached_property
+    def _columns(self) -> pa.Schema:
+        return pa.schema([*self.schema][:-1])
+
+    @cached_property
+    def _looked_at(self) -> _Found:
+        """Return what is in the files, all of which is read for that, as nothing else tells."""
+        groups = [
+            (file, group) for file in files_in(self.folder) for group in range(pq.read_metadata(file).num_row_groups)
+        ]
+        found = _Found()
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            looks = [pool.submit(self._look_at, *group) for group in groups]
+            for look in looks:
+                found.add(*look.result())
+        return found
+
+    def _look_at(self, file: str, group: int) -> tuple[Piece, bool, pa.Table]:
+        rows = self._batches(file, group)
+        sizes = {column.name: int(rows[column.name].nbytes) for column in self._columns if _is_text(column.type)}
+        piece = Piece(file, group, 0, rows.num_rows, int(rows.select(self._columns.names).nbytes), sizes)
+        has_long_text = bool(pc.any(rows.column(rows.num_columns - 1)).as_py())
+        return piece, has_long_text, _apart(rows, self.wanted)
+
+    def _batches(self, file: str, group: int) -> pa.Table:
+        with pq.ParquetFile(file) as opened:
+            messages = opened.read_row_group(group, use_threads=False).column(0)
+        return pa.Table.from_batches(_read(messages, self.schema), self.schema)
+
+
+@dataclass
+class _Found:
+    """What was found in the files.
+
+    Attributes:
+        pieces: as of ``BatchFiles``.
+        has_long_text: likewise.
+        kept: columns that are wanted first, by number of their piece; none of any where they are too many bytes.
+    """
+
+    pieces: list[Piece] = field(default_factory=list)
+    has_long_text: bool = False
+    kept: dict[int, pa.Table] = field(default_factory=dict)
+    _left: int = field(default_factory=lambda: _MOST_KEPT)
+
+    def add(self, piece: Piece, has_long_text: bool, wanted: pa.Table) -> None:
+        """Take what was found in the next group."""
+        number = len(self.pieces)
+        self.pieces.append(replace(piece, number=number))
+        self.has_long_text |= has_long_text
+        self._left -= wanted.nbytes
+        if self._left < 0:
+            self.kept.clear()
+        elif wanted.num_columns:
+            self.kept[number] = wanted
+
+
+def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> BatchFiles | None:
+    """Copy the rows of a query that is a plain scan; None where that is to be done in another way.
+
+    Args:
+        df: the query, in a session that ``can_copy``; what runs before its last stage would not go by the session's
+            settings.
+        folder: of the copy.
+        wanted: as of ``BatchFiles``.
+    """
+    spark, jvm = df.sparkSession, jvm_of(df.sparkSession)
+    fields, width = df.schema.fields, width_of(df.schema)
+    if width is None or width > _MOST_WIDTH or str(spark.conf.get(_LARGE, "false")).lower() != "false":
+        return None
+    if _DECIMALS * sum(isinstance(field.dataType, DecimalType) for field in fields) > len(fields):
+        return None
+    if not can_come_back(df):  # Spark's writer asks which calendar old dates and times are meant by
+        return None
+    size = estimated_bytes(df)
+    if size is None or _SPREAD * size > shutil.disk_usage(Path(folder).parent).free:
+        return None
+    names = [column_name(place) for place in range(len(fields) + 1)]
+    told = _with_long_text(df).toDF(*names)
+    try:
+        plan = told._jdf.queryExecution().executedPlan()
+        if str(plan.getClass().getSimpleName()) == _ADAPTIVE:
+            return None
+        with _ASKING, settings(spark, {_ROWS: str(_BATCH_ROWS)}):
+            batches = told._jdf.toArrowBatchRdd(plan)  # reads nothing yet
+        session: Any = spark._jsparkSession
+        writer = session.createDataset(batches, class_named(jvm, "org.apache.spark.sql.Encoders").BINARY()).write()
+    except Exception as exc:  # another version of Spark has no such call
+        _LOG.debug("rows are copied as Parquet: %s", in_one_line(exc))
+        return None
+    for name, value in _OPTIONS.items():
+        writer = writer.option(name, value)
+    writer.parquet(uri_of(folder))
+    kinds = [StructField(name, field.dataType, nullable=True) for name, field in zip(names, fields, strict=False)]
+    schema = to_arrow_schema(StructType([*kinds, StructField(names[-1], BooleanType())]))
+    return BatchFiles(df, folder, schema, wanted) if files_in(folder) else None
+
+
+def _with_long_text(df: DataFrame) -> DataFrame:
+    """Return the rows, and behind them whether they have too much text; of those that have, without it."""
+    texts = texts_of(df.schema)
+    if not texts:
+        return df.selectExpr("*", "false")
+    too_long = f"({text_length(df)}) > {_MOST_TEXT}L"
+    columns = [quote_name(name) for name in df.columns]
+    wanted = [
+        f"IF({too_long}, NULL, {sql})" if name in texts else sql for name, sql in zip(df.columns, columns, strict=True)
+    ]
+    return df.selectExpr(*wanted, too_long)
+
+
+def _read(messages: pa.ChunkedArray, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for message in messages:
+        # copied, because in the file's pages values begin anywhere, and Arrow reads what begins at a multiple of eight
+        yield pa.ipc.read_record_batch(pa.py_buffer(message.as_py()), schema)
+
+
+def _apart(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return some columns, each in one piece and in memory of its own: a batch lies in memory as a whole."""
+    kinds = rows.schema
+    return pa.table(
+        {name: pa.concat_arrays([*rows[name].chunks, pa.array([], kinds.field(name).type)]) for name in columns}
+    )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
