@@ -10,6 +10,7 @@ import logging
 import os
 import shutil
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -129,18 +130,20 @@ class BatchFiles:
             (file, group) for file in files_in(self.folder) for group in range(pq.read_metadata(file).num_row_groups)
         ]
         found = _Found()
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            looks = [pool.submit(self._look_at, *group) for group in groups]
-            for look in looks:
-                found.add(*look.result())
+        with ThreadPoolExecutor(
+            min(self.query.sparkSession.sparkContext.defaultParallelism, os.cpu_count() or 1)
+        ) as pool:
+            looks = deque(pool.submit(self._look_at, found, *group) for group in groups)
+            while looks:
+                found.add(*looks.popleft().result())  # which nobody else holds then
         return found
 
-    def _look_at(self, file: str, group: int) -> tuple[Piece, bool, pa.Table]:
+    def _look_at(self, found: _Found, file: str, group: int) -> tuple[Piece, bool, pa.Table]:
         rows = self._batches(file, group)
         sizes = {column.name: int(rows[column.name].nbytes) for column in self._columns if _is_text(column.type)}
         piece = Piece(file, group, 0, rows.num_rows, int(rows.select(self._columns.names).nbytes), sizes)
         has_long_text = bool(pc.any(rows.column(rows.num_columns - 1)).as_py())
-        return piece, has_long_text, _apart(rows, self.wanted)
+        return piece, has_long_text, _apart(rows, self.wanted if found.left > 0 else ())
 
     def _batches(self, file: str, group: int) -> pa.Table:
         with pq.ParquetFile(file) as opened:
@@ -156,20 +159,21 @@ class _Found:
         pieces: as of ``BatchFiles``.
         has_long_text: likewise.
         kept: columns that are wanted first, by number of their piece; none of any where they are too many bytes.
+        left: bytes that may be kept besides.
     """
 
     pieces: list[Piece] = field(default_factory=list)
     has_long_text: bool = False
     kept: dict[int, pa.Table] = field(default_factory=dict)
-    _left: int = field(default_factory=lambda: _MOST_KEPT)
+    left: int = field(default_factory=lambda: _MOST_KEPT)
 
     def add(self, piece: Piece, has_long_text: bool, wanted: pa.Table) -> None:
         """Take what was found in the next group."""
         number = len(self.pieces)
         self.pieces.append(replace(piece, number=number))
         self.has_long_text |= has_long_text
-        self._left -= wanted.nbytes
-        if self._left < 0:
+        self.left -= wanted.nbytes
+        if self.left <= 0:
             self.kept.clear()
         elif wanted.num_columns:
             self.kept[number] = wanted
@@ -199,7 +203,7 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
     told = _with_long_text(df).toDF(*names)
     try:
         plan = told._jdf.queryExecution().executedPlan()
-        if str(plan.getClass().getSimpleName()) == _ADAPTIVE:
+        if str(plan.getClass().getSimpleName()) == _ADAPTIVE or not plan.subqueriesAll().isEmpty():
             return None
         with _ASKING, settings(spark, {_ROWS: str(_BATCH_ROWS)}):
             batches = told._jdf.toArrowBatchRdd(plan)  # reads nothing yet

@@ -150,6 +150,18 @@ def test_others_are_copied_as_parquet(spark: SparkSession, query: str, why: str)
         assert same_rows(copy.rows, frame)
 
 
+def test_another_query_inside_is_seen_without_adaptive_execution(spark: SparkSession) -> None:
+    with settings(spark, {"spark.sql.adaptive.enabled": "false"}):
+        frame = spark.sql(f"SELECT {WIDE} FROM range(9) WHERE id > (SELECT * FROM VALUES (3) AS t(a) WHERE rand() < 2)")
+        with copied(frame, keys=keys_of(frame, "id")) as copy:
+            assert copy is not None
+            assert isinstance(copy.files, RowFiles)
+            assert copy.count == 5
+        plain = spark.sql(f"SELECT {WIDE} FROM range(9) WHERE id > 3")
+        with copied(plain, keys=keys_of(plain, "id")) as copy:
+            assert in_batches(copy).count == 5
+
+
 def test_other_offsets_another_spark_and_a_full_disk_are_left_to_parquet(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
