@@ -27,27 +27,28 @@ from pyspark.sql.types import BooleanType, DecimalType, StructField, StructType
 
 from dbt_zorder.jvm import class_named, jvm_of
 from dbt_zorder.layout.copyable import can_come_back
-from dbt_zorder.layout.few import text_length, texts_of, width_of
+from dbt_zorder.layout.few import MOST_TEXTS, text_length, texts_of, width_of
 from dbt_zorder.layout.row_files import Piece, frame_of
-from dbt_zorder.layout.scratch import OPTIONS, column_name, files_in, uri_of
+from dbt_zorder.layout.scratch import OPTIONS, PIECE_BYTES, column_name, files_in, in_scratch, uri_of
 from dbt_zorder.layout.small import estimated_bytes
 from dbt_zorder.settings import settings
 from dbt_zorder.spark_message import in_one_line
-from dbt_zorder.sql import quote_name
 
 _LOG = logging.getLogger("dbt_zorder")
 
 _BATCH_ROWS = 4096
-_MOST_TEXT = 8192
+_MOST_TEXT = 2048
 """Bytes that the text of a row may take: Spark has a batch in memory some times over in each task."""
-_MOST_WIDTH = 4096
+_MOST_WIDTH = 2048
 """The same of all else."""
+_LEAST_WIDTH = 32
+"""Bytes that a row is taken for at least: to place it takes some, whatever it holds."""
 _DECIMALS = 4
 """Of so many columns one may be a decimal: of these, batches take longer to make than Parquet does."""
 _OPTIONS: Mapping[str, str] = {
     **OPTIONS,
     "compression": "uncompressed",  # takes as long to read as all else
-    "maxRecordsPerFile": "0",
+    "maxRecordsPerFile": str(PIECE_BYTES // (_LEAST_WIDTH * _BATCH_ROWS)),
     # a batch is a row to Parquet, which looks at the size of what it holds after a hundred
     "parquet.block.size.row.check.min": "1",
     "parquet.page.size.row.check.min": "1",
@@ -88,16 +89,20 @@ class BatchFiles:
 
     @cached_property
     def frame(self) -> DataFrame:
-        """The rows as a query with the same columns, which may all be NULL: they are written once more for that."""
-        spark = self.query.sparkSession
+        """The rows as a query with the same columns, which may all be NULL: they are written once more for that.
+
+        Raises:
+            BuildError: the disk refused.
+        """
         folder = Path(self.folder, _FOR_SPARK)
-        folder.mkdir()
         # without it Spark would ask which calendar old dates are meant by
-        schema = pa.schema(self._columns, {_VERSION: spark.version})
-        for piece in self.pieces:
-            pq.write_table(self.read(piece).cast(schema), folder / f"{piece.number:06d}.parquet")
-        if not self.pieces:
-            pq.write_table(schema.empty_table(), folder / "0.parquet")
+        schema = pa.schema(self._columns, {_VERSION: self.query.sparkSession.version})
+        # bounds leave NaN out, and dictionaries tell -0.0 from 0.0: a filter of Spark's would go by them
+        told = {"write_statistics": False, "use_dictionary": False}
+        with in_scratch(self.folder):
+            folder.mkdir(exist_ok=True)
+            for number, rows in enumerate(map(self.read, self.pieces) if self.pieces else [schema.empty_table()]):
+                pq.write_table(rows.cast(schema), folder / f"{number:06d}.parquet", **told)
         return frame_of(self.query, str(folder))
 
     @property
@@ -119,6 +124,11 @@ class BatchFiles:
             return kept.select(columns)
         return _apart(self._batches(piece.path, piece.group), columns)
 
+    def discard(self) -> None:
+        """Delete them."""
+        self._looked_at.kept.clear()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     @cached_property
     def _columns(self) -> pa.Schema:
         return pa.schema([*self.schema][:-1])
@@ -134,14 +144,18 @@ class BatchFiles:
             min(self.query.sparkSession.sparkContext.defaultParallelism, os.cpu_count() or 1)
         ) as pool:
             looks = deque(pool.submit(self._look_at, found, *group) for group in groups)
-            while looks:
-                found.add(*looks.popleft().result())  # which nobody else holds then
+            try:
+                while looks and not found.has_long_text:
+                    found.add(*looks.popleft().result())  # which nobody else holds then
+            finally:
+                pool.shutdown(cancel_futures=True)
         return found
 
     def _look_at(self, found: _Found, file: str, group: int) -> tuple[Piece, bool, pa.Table]:
         rows = self._batches(file, group)
         sizes = {column.name: int(rows[column.name].nbytes) for column in self._columns if _is_text(column.type)}
-        piece = Piece(file, group, 0, rows.num_rows, int(rows.select(self._columns.names).nbytes), sizes)
+        nbytes = max(int(rows.select(self._columns.names).nbytes), _LEAST_WIDTH * rows.num_rows)
+        piece = Piece(file, group, 0, rows.num_rows, nbytes, sizes)
         has_long_text = bool(pc.any(rows.column(rows.num_columns - 1)).as_py())
         return piece, has_long_text, _apart(rows, self.wanted if found.left > 0 else ())
 
@@ -188,9 +202,11 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
         folder: of the copy.
         wanted: as of ``BatchFiles``.
     """
-    spark, jvm = df.sparkSession, jvm_of(df.sparkSession)
+    spark, jvm = df.sparkSession, jvm_of(df.sparkSession)  # by whose settings the plan runs, as it is the active one
     fields, width = df.schema.fields, width_of(df.schema)
     if width is None or width > _MOST_WIDTH or str(spark.conf.get(_LARGE, "false")).lower() != "false":
+        return None
+    if len(texts_of(df.schema)) > MOST_TEXTS:
         return None
     if _DECIMALS * sum(isinstance(field.dataType, DecimalType) for field in fields) > len(fields):
         return None
@@ -200,7 +216,7 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
     if size is None or _SPREAD * size > shutil.disk_usage(Path(folder).parent).free:
         return None
     names = [column_name(place) for place in range(len(fields) + 1)]
-    told = _with_long_text(df).toDF(*names)
+    told = _with_long_text(df.toDF(*names[:-1]), names[-1])
     try:
         plan = told._jdf.queryExecution().executedPlan()
         if str(plan.getClass().getSimpleName()) == _ADAPTIVE or not plan.subqueriesAll().isEmpty():
@@ -220,17 +236,15 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
     return BatchFiles(df, folder, schema, wanted) if files_in(folder) else None
 
 
-def _with_long_text(df: DataFrame) -> DataFrame:
-    """Return the rows, and behind them whether they have too much text; of those that have, without it."""
+def _with_long_text(df: DataFrame, name: str) -> DataFrame:
+    """Return rows, and behind them whether they have too much text; of those that have, without it."""
     texts = texts_of(df.schema)
     if not texts:
-        return df.selectExpr("*", "false")
-    too_long = f"({text_length(df)}) > {_MOST_TEXT}L"
-    columns = [quote_name(name) for name in df.columns]
-    wanted = [
-        f"IF({too_long}, NULL, {sql})" if name in texts else sql for name, sql in zip(df.columns, columns, strict=True)
-    ]
-    return df.selectExpr(*wanted, too_long)
+        return df.selectExpr("*", f"false AS {name}")
+    # a column, so that it is reckoned once a row, however many columns of text ask for it
+    told = df.selectExpr("*", f"({text_length(df)}) > {_MOST_TEXT}L AS {name}")
+    wanted = [f"IF({name}, NULL, {column}) AS {column}" if column in texts else column for column in df.columns]
+    return told.selectExpr(*wanted, name)
 
 
 def _read(messages: pa.ChunkedArray, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

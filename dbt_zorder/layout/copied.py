@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -150,7 +149,7 @@ class Copied:
 
     def discard(self) -> None:
         """Delete the copy, of which nothing is needed any more."""
-        shutil.rmtree(self.files.folder, ignore_errors=True)
+        self.files.discard()
 
     @property
     def _hash(self) -> int:
@@ -208,5 +207,5 @@ def _without_long_text(files: BatchFiles | None) -> BatchFiles | None:
         if not files.has_long_text:
             return files
     _LOG.debug("rows are copied once more, as Parquet: there is long text among them")
-    shutil.rmtree(files.folder, ignore_errors=True)
+    files.discard()
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -85,6 +86,10 @@ class RowFiles:
         """Return the rows of a piece, or some of their columns; of a struct one may ask for a leaf: ``c0.id``."""
         with pq.ParquetFile(piece.path) as file:
             return file.read_row_group(piece.group, columns=columns, use_threads=False)
+
+    def discard(self) -> None:
+        """Delete them."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def write_rows(df: DataFrame, behind: Sequence[str], folder: str) -> RowFiles | None:

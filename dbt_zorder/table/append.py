@@ -14,6 +14,7 @@ from pyspark.sql import functions as f
 from dbt_zorder.catalog import TableInfo, describe, location_of
 from dbt_zorder.columns import ResolvedColumn, as_written, case_sensitive, resolve
 from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.fetched import DrawnKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import keys_for
 from dbt_zorder.layout.staging import staged
@@ -107,7 +108,10 @@ def append(
         with clock.phase("sample"):
             layout = None
             if known != 0:
-                layout = place(holding.source, request, standing, fresh=overwrite, known=known)
+                # of keys that are too many to be here, place has Spark count rows
+                source = holding.for_spark if isinstance(known, DrawnKeys) else holding.source
+                layout = place(source, request, standing, fresh=overwrite, known=known)
+                del source
             holding.known = known = None  # the keys of all rows
         if layout is None or layout.rows == 0:
             return AppendReport(0, 0, 0, 0, clock.seconds, standing)

@@ -126,7 +126,7 @@ def test_rows_with_long_text_are_copied_as_parquet(spark: SparkSession, text: st
         assert isinstance(files, RowFiles)
         assert same_rows(copy.rows, frame)
         assert [path.name for path in Path(copy.folder).iterdir()] == ["rows"], "nothing of the first one is left"
-    short = frame.selectExpr("id", "left(string(t), 4000) AS t", "u")
+    short = frame.selectExpr("id", "left(string(t), 1000) AS t", "u")
     with copied(short, keys=keys_of(short, "id")) as copy:
         assert same_rows(in_batches(copy).rows, short)
 
@@ -160,6 +160,23 @@ def test_another_query_inside_is_seen_without_adaptive_execution(spark: SparkSes
         plain = spark.sql(f"SELECT {WIDE} FROM range(9) WHERE id > 3")
         with copied(plain, keys=keys_of(plain, "id")) as copy:
             assert in_batches(copy).count == 5
+
+
+def test_rows_of_a_few_bytes_are_weighed_by_what_it_takes_to_place_them(spark: SparkSession) -> None:
+    frame = spark.range(0, 700_000, 1, 1).selectExpr("CAST(id AS INT) AS a", "CAST(id AS TINYINT) AS b")
+    with copied(frame, keys=keys_of(frame, "a")) as copy:
+        copy = in_batches(copy)
+        assert [piece.rows for piece in copy.pieces] == [128 * 4096, 700_000 - 128 * 4096]
+        assert copy.nbytes == 32 * 700_000
+
+
+def test_many_columns_of_text_are_left_to_parquet(spark: SparkSession) -> None:
+    for texts, kind in ((32, BatchFiles), (33, RowFiles)):
+        frame = spark.range(9).selectExpr("id", *(f"string(id) AS t{n}" for n in range(texts)))
+        with copied(frame, keys=keys_of(frame, "id")) as copy:
+            assert copy is not None
+            assert isinstance(copy.files, kind)
+            assert same_rows(copy.rows, frame)
 
 
 def test_other_offsets_another_spark_and_a_full_disk_are_left_to_parquet(
@@ -198,3 +215,10 @@ def test_a_query_that_fails_says_so_and_leaves_nothing(spark: SparkSession) -> N
     frame = spark.range(0, 10, 1, 2).selectExpr("id", "CAST(raise_error('it fails') AS INT) AS a", "'x' AS s")
     with pytest.raises(Exception, match="it fails"), copied(frame, keys=keys_of(frame, "id")):
         pass
+
+
+def test_spark_finds_nan_and_negative_zero_in_what_is_written_for_it(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT id, IF(id % 2 = 0, -0.0D, double('NaN')) AS d, 'x' AS s, 1 AS i FROM range(9)")
+    with copied(frame, keys=keys_of(frame, "id")) as copy:
+        rows = in_batches(copy).rows
+        assert (rows.where("d = 0").count(), rows.where("d > 7").count()) == (5, 4)

@@ -6,20 +6,24 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.fetched import count_of
+from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, keys_for
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.store import read_stats
+from dbt_zorder.table import append as appending
+from dbt_zorder.table import copied_rows
 from dbt_zorder.table import holding as module
 from dbt_zorder.table.append import append
 from dbt_zorder.table.build import build
 from dbt_zorder.table.copied_rows import CopiedRows
 from dbt_zorder.table.held_rows import HeldRows
 from dbt_zorder.table.holding import Holding, as_spark_writes, hold_rows
+from dbt_zorder.table.place import place
 from dbt_zorder.table.request import BuildRequest
 from tests.support import same_rows, settings, unique
 from tests.unit.table.test_arrow_columns import needs_bloom_filters
@@ -208,3 +212,25 @@ def test_a_folder_that_is_elsewhere_by_now_is_an_error(spark: SparkSession, tmp_
         rows.write(spark, None, "s3a://bucket/t")  # type: ignore[arg-type]
     with pytest.raises(BuildError, match="cannot be written to from here"):
         rows.write(spark, None, f"{tmp_path}/not/there")  # type: ignore[arg-type]
+
+
+def test_batches_of_very_many_keys_are_counted_by_their_copy(
+    spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their query may give other rows by now."""
+    monkeypatch.setattr(module, "_is_small", lambda _: False)
+    request = BuildRequest(TableName(database, unique("t")), LayoutSpec(by=["a", "s"], file_size="20KB"))
+    build(spark, spark.sql(QUERY.format(20_000)), request)
+    monkeypatch.setattr(copied_rows, "_MOST_KEYS", 1)
+    asked: list[DataFrame] = []
+
+    def noted(df: DataFrame, *told: Any, **more: Any) -> Layout:
+        asked.append(df)
+        return place(df, *told, **more)
+
+    monkeypatch.setattr(appending, "place", noted)
+    batch = f"SELECT id + 50000 AS id, a, s, p FROM ({QUERY.format(20_000)})"
+    report = append(spark, spark.sql(batch), request)
+    assert report.files > 1
+    assert "Relation" in asked[0]._jdf.queryExecution().optimizedPlan().toString(), "files, and no range of numbers"
+    assert same_rows(spark.table(request.table.sql), spark.sql(f"{QUERY.format(20_000)} UNION ALL {batch}"))
