@@ -22,8 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BooleanType, DecimalType, StructField, StructType
+from pyspark.sql.types import DataType, DecimalType
 
 from dbt_zorder.jvm import class_named, jvm_of
 from dbt_zorder.layout.copyable import can_come_back
@@ -55,6 +54,20 @@ _OPTIONS: Mapping[str, str] = {
 }
 _SPREAD = 16
 """So many times as much as its files may a scan take here, where nothing is compressed, and there is to be room."""
+_KINDS: Mapping[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "string": pa.string(),
+    "binary": pa.binary(),
+}
 _LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _ASKING = threading.Lock()
@@ -231,9 +244,16 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
     for name, value in _OPTIONS.items():
         writer = writer.option(name, value)
     writer.parquet(uri_of(folder))
-    kinds = [StructField(name, field.dataType, nullable=True) for name, field in zip(names, fields, strict=False)]
-    schema = to_arrow_schema(StructType([*kinds, StructField(names[-1], BooleanType())]))
+    kinds = [*(_arrow_type(field.dataType) for field in fields), pa.bool_()]
+    schema = pa.schema(list(zip(names, kinds, strict=True)))
     return BatchFiles(df, folder, schema, wanted) if files_in(folder) else None
+
+
+def _arrow_type(data_type: DataType) -> pa.DataType:
+    """Return what Spark makes of a type that ``width_of`` knows; of a moment the zone is told alike in all sessions."""
+    if isinstance(data_type, DecimalType):
+        return pa.decimal128(data_type.precision, data_type.scale)
+    return _KINDS[data_type.simpleString()]
 
 
 def _with_long_text(df: DataFrame, name: str) -> DataFrame:
