@@ -1,7 +1,8 @@
-"""Rows of a small DataFrame as Arrow, and the way back."""
+"""Rows of a DataFrame as Arrow: their types, the rows of a small one, and the way back."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -9,6 +10,22 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.jvm import has_jvm
+
+ARROW_TYPES: Mapping[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "string": pa.string(),
+    "binary": pa.binary(),
+}
+"""What Arrow calls a column of Spark's, by what Spark calls it; of decimals there are many."""
 
 
 def collect_arrow(df: DataFrame) -> pa.Table:

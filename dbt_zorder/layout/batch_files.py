@@ -24,9 +24,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, DecimalType
 
+from dbt_zorder.arrow import ARROW_TYPES
 from dbt_zorder.jvm import class_named, jvm_of
 from dbt_zorder.layout.copyable import can_come_back
-from dbt_zorder.layout.few import MOST_TEXTS, text_length, texts_of, width_of
+from dbt_zorder.layout.few import LEAST_WIDTH, MOST_TEXTS, text_length, texts_of, width_of
 from dbt_zorder.layout.row_files import Piece, frame_of
 from dbt_zorder.layout.scratch import OPTIONS, PIECE_BYTES, column_name, files_in, in_scratch, uri_of
 from dbt_zorder.layout.small import estimated_bytes
@@ -40,34 +41,18 @@ _MOST_TEXT = 2048
 """Bytes that the text of a row may take: Spark has a batch in memory some times over in each task."""
 _MOST_WIDTH = 2048
 """The same of all else."""
-_LEAST_WIDTH = 32
-"""Bytes that a row is taken for at least: to place it takes some, whatever it holds."""
 _DECIMALS = 4
 """Of so many columns one may be a decimal: of these, batches take longer to make than Parquet does."""
 _OPTIONS: Mapping[str, str] = {
     **OPTIONS,
     "compression": "uncompressed",  # takes as long to read as all else
-    "maxRecordsPerFile": str(PIECE_BYTES // (_LEAST_WIDTH * _BATCH_ROWS)),
+    "maxRecordsPerFile": str(PIECE_BYTES // (LEAST_WIDTH * _BATCH_ROWS)),
     # a batch is a row to Parquet, which looks at the size of what it holds after a hundred
     "parquet.block.size.row.check.min": "1",
     "parquet.page.size.row.check.min": "1",
 }
 _SPREAD = 16
 """So many times as much as its files may a scan take here, where nothing is compressed, and there is to be room."""
-_KINDS: Mapping[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-    "string": pa.string(),
-    "binary": pa.binary(),
-}
 _LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _ASKING = threading.Lock()
@@ -167,7 +152,7 @@ class BatchFiles:
     def _look_at(self, found: _Found, file: str, group: int) -> tuple[Piece, bool, pa.Table]:
         rows = self._batches(file, group)
         sizes = {column.name: int(rows[column.name].nbytes) for column in self._columns if _is_text(column.type)}
-        nbytes = max(int(rows.select(self._columns.names).nbytes), _LEAST_WIDTH * rows.num_rows)
+        nbytes = max(int(rows.select(self._columns.names).nbytes), LEAST_WIDTH * rows.num_rows)
         piece = Piece(file, group, 0, rows.num_rows, nbytes, sizes)
         has_long_text = bool(pc.any(rows.column(rows.num_columns - 1)).as_py())
         return piece, has_long_text, _apart(rows, self.wanted if found.left > 0 else ())
@@ -253,7 +238,7 @@ def _arrow_type(data_type: DataType) -> pa.DataType:
     """Return what Spark makes of a type that ``width_of`` knows; of a moment the zone is told alike in all sessions."""
     if isinstance(data_type, DecimalType):
         return pa.decimal128(data_type.precision, data_type.scale)
-    return _KINDS[data_type.simpleString()]
+    return ARROW_TYPES[data_type.simpleString()]
 
 
 def _with_long_text(df: DataFrame, name: str) -> DataFrame:

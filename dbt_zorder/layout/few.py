@@ -23,7 +23,7 @@ _TEXT_WIDTH = 16
 """Bytes that a value of text is taken for, where nobody has measured it."""
 MOST_TEXTS = 32
 """Columns of text: with more, whether they are long takes longer to reckon than a shuffle does."""
-_LEAST_WIDTH = 32
+LEAST_WIDTH = 32
 """Bytes that a row is taken for at least: to place it takes some, whatever it holds."""
 SLACK = 3
 """So many times as much as rows are taken for may their text weigh besides, where nobody has measured it."""
@@ -53,7 +53,7 @@ def width_of(schema: t.StructType, *, nested: bool = False) -> int | None:
     map, is taken for one of a single element.
     """
     widths = [_width(field.dataType, nested) for field in schema.fields]
-    return None if None in widths else max(_LEAST_WIDTH, sum(width or 0 for width in widths))
+    return None if None in widths else max(LEAST_WIDTH, sum(width or 0 for width in widths))
 
 
 def _width(data_type: t.DataType, nested: bool) -> int | None:
@@ -110,7 +110,7 @@ def measure_few(df: DataFrame, most_bytes: int, *, kept: bool, parted: bool) -> 
         return False, None, 0
     length = f.expr(f"sum(CAST({text_length(df)} AS BIGINT))")
     texts = len(texts_of(df.schema))
-    least = max(_LEAST_WIDTH, width - (_TEXT_WIDTH - _OFFSET) * texts)
+    least = max(LEAST_WIDTH, width - (_TEXT_WIDTH - _OFFSET) * texts)
     if kept:
         rows, text = df.agg(f.count(f.lit(1)), length).collect()[0]
     else:

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
-from dbt_zorder.arrow import takes_arrow
+from dbt_zorder.arrow import ARROW_TYPES, takes_arrow
 from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.disk import on_disk
 from dbt_zorder.jvm import has_jvm
@@ -45,23 +45,6 @@ _FLOATS = (pa.float32(), pa.float64())
 
 class _InexactError(Exception):
     """A footer does not say exactly what the rows of its file would."""
-
-
-ARROW_TYPES: Mapping[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-    "string": pa.string(),
-    "binary": pa.binary(),
-}
-"""What Arrow calls a column in a file of Spark's, by what Spark calls it; of decimals there are many."""
 
 
 def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColumn], version: str) -> LocalStats | None:

@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
+from dbt_zorder.arrow import ARROW_TYPES
 from dbt_zorder.columns import ResolvedColumn
-from dbt_zorder.stats.footers import ARROW_TYPES
 from dbt_zorder.stats.local import LocalStats
 from dbt_zorder.stats.schema import stats_schema
 
