@@ -17,12 +17,13 @@ from dbt_zorder.curve.split import FileCell, Splitter
 
 _FAVOURS = (1.1, 1.2, 1.35)
 """So many times as much as the others may one column count in a further tree."""
-_GOOD = 1.05
-"""Of the least of uniform columns: a tree that touches no more than that is not bettered."""
-_FEWEST, _MOST = 17, 1_000
-"""Files of one tree for which others are grown: fewer are cut by the best way there is; more take seconds a tree."""
-_MOST_COLUMNS = 3
-"""With four, other trees were hardly ever better."""
+_GOOD = {2: 1.05, 3: 1.1}
+"""Of the least of uniform columns, by their number: a tree that touches no more than that is not bettered.
+
+A tree of three columns takes twice as long to grow as one of two; with four, other trees were hardly ever better.
+"""
+_FEWEST, _MOST = 17, 250
+"""Files of one tree for which others are grown: fewer are cut by the best way there is, more no better by another."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,14 @@ def file_rows(
     """
     found = _file(ranks, mass, roots, allowed, scale)
     one_tree = len(roots) == 1 and _FEWEST <= roots[0].files <= _MOST
-    if not best or not one_tree or not 1 < len(mass) <= _MOST_COLUMNS:
+    if not best or not one_tree or len(mass) not in _GOOD:
         return found
     least = roots[0].files ** (1 - 1 / len(mass)) * float(scale.prod()) ** (1 / len(mass))
+    enough = _GOOD[len(mass)] * least
     worst = _worst(found, ranks, mass, scale)
-    if worst <= _GOOD * least:
-        return found
     for favoured in _favouring(scale):
+        if worst <= enough:
+            break
         other = _file(ranks, mass, roots, allowed, favoured)
         of_other = _worst(other, ranks, mass, scale)
         if of_other < worst and other.files_left <= found.files_left:

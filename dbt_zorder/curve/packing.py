@@ -1,9 +1,13 @@
-"""How few files an equality query can touch in a box that is cut into a few files: every good way to cut it.
+"""How few files an equality query can touch in a box that is cut into a few files: good ways to cut it.
 
 A box whose values are uniform and independent, cut in two at a share a/f of one column, leaves two boxes of a and f - a
 files. If a query on column c touches on average l[c] files of the left and r[c] of the right box, then it touches
-a/f l[c] + (f-a)/f r[c] files where c is the cut column, and l[c] + r[c] otherwise. For small f all ways can be tried:
-eight files of two columns are best cut into slabs of 3, 3 and 2 files (2.75 and 3), not into halves (2 and 4).
+a/f l[c] + (f-a)/f r[c] files where c is the cut column, and l[c] + r[c] otherwise. Eight files of two columns are best
+cut into slabs of 3, 3 and 2 files (2.75 and 3), not into halves (2 and 4).
+
+Which way is good depends on the box: of one that is wide in one column, that column is to be cut first. So the best way
+is sought for boxes of many shapes; their halves are boxes, too, whose best ways are known by then. Two are kept of each
+shape, the best by the sum over columns and the best by the worst of them: two halves may make up for each other.
 """
 
 from __future__ import annotations
@@ -15,14 +19,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-MOST_FILES = 16
-MOST_COLUMNS = 4
-"""Beyond these, there are too many ways to try, and halves are nearly as good."""
+_MOST_FILES = {2: 16, 3: 48, 4: 48}
+"""By columns, of more than four there are too many ways, and halves are nearly as good. Skewed values keep to a plan of
+many files badly, above all those of two columns."""
+MOST_COLUMNS = max(_MOST_FILES)
 
-_MOST_WAYS = 300
-_MOST_TRIED = 3000
-_AS_GOOD = 1.005  # ways that differ by less in every column are one
-_EVENNESS = 0.2  # how much the worst column counts beside the geometric mean of all
+_ASPECTS = np.log([1, 1.1, 1.25, 1.45, 1.7, 2, 2.5, 3.2, 4.5, 8])
+"""How many times as wide as its narrowest column a box can be in another one."""
+_ALL_CUTS = 16  # files: of more, none is cut off but a quarter at least
+_POWER = 4  # of two: columns are added up by their sixteenth powers, so that the worst counts most
+_AS_GOOD = 0.03  # ways whose sums differ by less are as good as each other
+_MOST_PAIRED = 200  # of the ways to cut either half
+
+_Floats = npt.NDArray[np.float64]
+_Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -37,64 +47,214 @@ class Ways:
         right_way: shape (ways,): the same of the right half.
     """
 
-    touched: npt.NDArray[np.float64]
-    column: npt.NDArray[np.int32]
-    left_files: npt.NDArray[np.int32]
-    left_way: npt.NDArray[np.int32]
-    right_way: npt.NDArray[np.int32]
+    touched: _Floats
+    column: _Numbers
+    left_files: _Numbers
+    left_way: _Numbers
+    right_way: _Numbers
+
+    def good(self, shares: _Floats) -> _Numbers:
+        """Return the places of ways that touch hardly more in sum than the best, some hundred at most.
+
+        Args:
+            shares: shape (columns,): how much each counts, by the width of the box or otherwise.
+        """
+        sums = (self.touched * shares).sum(axis=1)
+        enough = float(sums.min()) * (1 + _AS_GOOD)
+        if len(sums) > _MOST_PAIRED:
+            enough = min(enough, float(np.partition(sums, _MOST_PAIRED)[_MOST_PAIRED]))
+        return np.flatnonzero(sums <= enough)[: 2 * _MOST_PAIRED]
+
+    def first_cuts(self, shares: _Floats) -> list[tuple[int, int]]:
+        """Return columns of the cuts that good ways begin with, and files of the smaller half."""
+        good = self.good(shares)
+        return sorted(set(zip(self.column[good].tolist(), self.left_files[good].tolist(), strict=True)))
 
 
-def known(columns: int, files: int) -> bool:
-    """Tell whether ``ways`` are to be asked: can they list all, and do these differ?
+def unevenness(touched: _Floats) -> _Floats:
+    """Return a measure, over the last axis, of what columns touch; the worst column counts most.
+
+    By the worst alone, ties would decide for the others.
+    """
+    for _ in range(_POWER):
+        touched = touched * touched
+    return np.asarray(touched.sum(axis=-1))
+
+
+def best_pair(halves: tuple[Ways, Ways], shares: tuple[_Floats, _Floats], touched: _Floats) -> tuple[int, int]:
+    """Return how to cut two boxes, so that what is touched in them makes up for each other, and for ``touched``.
+
+    Args:
+        halves: ways to cut each.
+        shares: as of ``Ways.good``.
+        touched: shape (columns,): files that queries touch outside of both.
+    """
+    good = [ways.good(share) for ways, share in zip(halves, shares, strict=True)]
+    left, right = (ways.touched[some] * share for ways, some, share in zip(halves, good, shares, strict=True))
+    best = int(np.argmin(unevenness(touched + left[:, None] + right[None, :])))
+    one, other = divmod(best, len(right))
+    return int(good[0][one]), int(good[1][other])
+
+
+def most_files(columns: int) -> int:
+    """Return for how many files ``ways`` can be asked.
 
     Cuts of one column all come to the same, and so halves are best, which make the flattest tree.
     """
-    return 1 < columns <= MOST_COLUMNS and files <= MOST_FILES
+    return _MOST_FILES.get(columns, 0)
+
+
+def known(columns: int, files: int) -> bool:
+    """Tell whether ``ways`` are to be asked."""
+    return files <= most_files(columns)
 
 
 @functools.cache
 def ways(columns: int, files: int) -> Ways:
-    """Return ways to cut a box into ``files`` files that no other way beats for every column, the best 300."""
-    if files == 1:
-        none = np.full(1, -1, np.int32)
-        return Ways(np.ones((1, columns)), none, np.ones(1, np.int32), none, none)
-    found: list[npt.NDArray[np.float64]] = []
-    cuts: list[npt.NDArray[np.int64]] = []
-    for column, left in itertools.product(range(columns), range(1, files // 2 + 1)):
-        one, other = ways(columns, left).touched, ways(columns, files - left).touched
-        both = one[:, None, :] + other[None, :, :]
-        both[..., column] = (left * one[:, None, column] + (files - left) * other[None, :, column]) / files
-        both = both.reshape(-1, columns)
-        best = _best(both, _MOST_WAYS)
-        found.append(both[best])
-        halves = np.divmod(best, len(other))
-        cuts.append(np.stack([np.full(len(best), column), np.full(len(best), left), *halves], axis=1))
-    touched = np.concatenate(found)
-    keep = _unbeaten(touched, _best(touched, _MOST_TRIED))
-    column_of, left_files, left_way, right_way = np.concatenate(cuts)[keep].astype(np.int32).T
-    return Ways(touched[keep], column_of, left_files, left_way, right_way)
+    """Return good ways to cut a box into ``files`` files, for boxes of every shape."""
+    return _turned(_found(columns, files), columns)
 
 
-def _best(touched: npt.NDArray[np.float64], most: int) -> npt.NDArray[np.int64]:
-    """Return the places of the best ways, the best first.
+@dataclass(frozen=True)
+class _Shapes:
+    """The shapes of boxes whose columns stand in the order of their widths, the narrowest first.
 
-    A grid of a files by b files has the same geometric mean whatever a and b are, so that a way which serves one column
-    badly is kept for a box in which its other half makes up for it.
+    Attributes:
+        widths: shape (shapes, columns): logarithms; the first is 0.
+        number: by the place of every other width in ``_ASPECTS``, which of the shapes it is.
     """
-    # by column, because numpy reduces the short axis of a long array slowly
-    by_column = list(touched.T)
-    score = functools.reduce(np.multiply, by_column)
-    score *= functools.reduce(np.maximum, by_column) ** (len(by_column) * _EVENNESS)
-    some = np.argpartition(score, most)[:most] if len(score) > most else np.arange(len(score))
-    return some[np.lexsort((some, score[some]))]
+
+    widths: _Floats
+    number: _Numbers
+
+    @classmethod
+    @functools.cache
+    def of(cls, columns: int) -> _Shapes:
+        """Return all shapes of boxes of so many columns."""
+        places = list(itertools.combinations_with_replacement(range(len(_ASPECTS)), columns - 1))
+        steps = np.asarray(places).T
+        number = np.zeros((len(_ASPECTS),) * (columns - 1), np.int64)
+        number[tuple(steps)] = np.arange(len(places))
+        return cls(np.concatenate([np.zeros((1, len(places))), _ASPECTS[steps]]).T, number)
+
+    def nearest(self, widths: _Floats) -> tuple[_Numbers, _Numbers]:
+        """Return the shapes of boxes of any order of columns, by their logarithms of widths, and that order."""
+        order = np.argsort(widths, axis=-1, kind="stable")
+        ordered = np.take_along_axis(widths, order, axis=-1)
+        steps = np.searchsorted((_ASPECTS[1:] + _ASPECTS[:-1]) / 2, ordered[..., 1:] - ordered[..., :1])
+        return self.number[tuple(np.moveaxis(steps, -1, 0))], order
 
 
-def _unbeaten(touched: npt.NDArray[np.float64], left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return which of the rows ``left`` no other of them undercuts in all columns, the first if they are many."""
-    kept: list[int] = []
-    rest = np.ascontiguousarray(touched[left].T)
-    while len(left) and len(kept) < _MOST_WAYS:
-        kept.append(int(left[0]))
-        beaten = functools.reduce(np.logical_and, (values[0] <= values * _AS_GOOD for values in rest))
-        left, rest = left[~beaten], rest[:, ~beaten]
-    return np.asarray(kept, dtype=np.int64)
+@dataclass(frozen=True)
+class _Halves:
+    """One half of every way.
+
+    Attributes:
+        files: shape (ways,): how many it is cut into.
+        way: shape (ways,): how, a place among the ways that are found for as many.
+        order: shape (ways, columns): its columns, the narrowest first, as that way has them.
+    """
+
+    files: _Numbers
+    way: _Numbers
+    order: _Numbers
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Ways to cut boxes of all ``_Shapes``: a way of each that is best by the sum, then those best by the worst column.
+
+    Attributes:
+        touched: shape (ways, columns).
+        column: shape (ways,): of the first cut.
+        halves: left and right of it.
+        distinct: which of the ways differ.
+        like: for each way its like among these.
+    """
+
+    touched: _Floats
+    column: _Numbers
+    halves: tuple[_Halves, ...]
+    distinct: _Numbers
+    like: _Numbers
+
+    @classmethod
+    def of(cls, touched: _Floats, column: _Numbers, halves: tuple[_Halves, ...]) -> _Found:
+        """Return them with those that differ."""
+        _, distinct, like = np.unique(touched.round(9), axis=0, return_index=True, return_inverse=True)
+        return cls(touched, column, halves, distinct, like.ravel())
+
+
+@functools.cache
+def _found(columns: int, files: int) -> _Found:
+    """Return the best ways to cut boxes of all shapes, found by those to cut their halves."""
+    shapes = _Shapes.of(columns)
+    number = np.arange(len(shapes.widths))
+    if files == 1:
+        return _Found.of(np.ones((2 * len(number), columns)), np.full(2 * len(number), -1), ())
+    left_files = np.arange(1 if files <= _ALL_CUTS else files // 4, files // 2 + 1)
+    # axes: files of the left half, shape, column of the cut, column
+    share = (left_files / files)[:, None, None, None]
+    is_cut = np.eye(columns, dtype=bool)
+    widths = shapes.widths[:, None, :]
+    known = []
+    for counts, part in ((left_files, share), (files - left_files, 1 - share)):
+        shape, order = shapes.nearest(widths + np.where(is_cut, np.log(part), 0.0))
+        known.append((counts, shape, order, _touched_by(counts, shape, order)))
+    one, other = known[0][-1][:, None], known[1][-1][None, :]
+    touched = np.where(is_cut, share * one + (1 - share) * other, one + other)
+    expected = touched * np.exp(widths)
+    best = []
+    for cost in (expected.sum(axis=-1), unevenness(expected)):
+        by_shape = np.moveaxis(cost, 3, 0).reshape(len(number), -1)
+        best.append(np.unravel_index(by_shape.argmin(axis=1), (2, 2, len(left_files), columns)))
+    *measures, cut, column = (np.concatenate(places) for places in zip(*best, strict=True))
+    place = (cut, np.tile(number, 2), column)
+    halves = [
+        _Halves(counts[cut], shape[place] + len(number) * measure, order[place])
+        for (counts, shape, order, _), measure in zip(known, measures, strict=True)
+    ]
+    return _Found.of(touched[(*measures, *place)], column, tuple(halves))
+
+
+def _touched_by(files: _Numbers, shape: _Numbers, order: _Numbers) -> _Floats:
+    """Return the files touched in halves that are cut by the way that is best by the sum, then by the worst column.
+
+    Args:
+        files: of a half, for the first axis of the others.
+        shape: of the half.
+        order: its columns, the narrowest first.
+    """
+    columns = order.shape[-1]
+    of_files = np.stack([_found(columns, int(count)).touched for count in files])
+    by_measure = of_files.reshape(len(files), 2, -1, columns).swapaxes(0, 1)
+    touched = np.empty((2, *order.shape))
+    rows = np.arange(len(files))[:, None, None]
+    for found, known in zip(touched, by_measure, strict=True):
+        np.put_along_axis(found, order, known[rows, shape], axis=-1)
+    return touched
+
+
+def _turned(found: _Found, columns: int) -> Ways:
+    """Return the distinct ways, each for every order of a box's columns."""
+    turns = np.asarray(list(itertools.permutations(range(columns))))  # from a column's place to its number
+    number_of = np.zeros((columns,) * columns, np.int64)
+    number_of[tuple(turns.T)] = np.arange(len(turns))
+    kept = found.distinct
+    touched = np.empty((len(turns), len(kept), columns))
+    np.put_along_axis(touched, np.broadcast_to(turns[:, None], touched.shape), found.touched[kept][None], axis=-1)
+    if not found.halves:
+        none = np.full(1, -1)
+        return Ways(np.ones((1, columns)), none, np.ones(1, np.int64), none, none)
+    further = []
+    for half in found.halves:
+        turn = number_of[tuple(np.moveaxis(turns[:, half.order[kept]], -1, 0))]
+        way = np.zeros(turn.shape, np.int64)
+        for files in np.unique(half.files[kept]):
+            of_half = _found(columns, int(files))
+            here = half.files[kept] == files
+            if files > 1:
+                way[:, here] = turn[:, here] * len(of_half.distinct) + of_half.like[half.way[kept[here]]]
+        further.append(way.ravel())
+    left_files = np.tile(found.halves[0].files[kept], len(turns))
+    return Ways(touched.reshape(-1, columns), turns[:, found.column[kept]].ravel(), left_files, *further)

@@ -18,7 +18,6 @@ _TOO_UNEVEN = 0.4  # above this, a hash that fills files evenly serves better th
 _HARDLY_UNEVEN = 0.02  # a cell that is too full already is cut no better by a hash than by so even a cut
 _FEW_ROWS = 8  # a file: a hash spreads so few less evenly than any cut, and leaves files empty
 _AS_GOOD = 0.03  # cuts that differ by less are as good as each other
-_NORM = 4  # the worst column counts most, and the others still do: by the maximum alone, ties would decide for them
 _AS_PLANNED = 0.1  # bounds that differ by less from those that a plan expects are as expected
 
 
@@ -157,7 +156,7 @@ class Splitter:
         tolerance = max(_BALANCED, evenest)
         found = [cut for cut in found if cut.imbalance <= tolerance]
         found = [cut for cut in found if fits(cut)] or found
-        planned, follow = self._planned_cuts(here, axes, cell, touched)
+        planned, follow = self._planned_cuts(here, axes, cell)
         last = tolerance if cell.files > _LAST_FILES else max(tolerance, _BALANCED_LAST)
         planned = [cut for cut in planned if cut.imbalance <= last and fits(cut)]
         found = planned if planned and follow else found + planned
@@ -165,35 +164,32 @@ class Splitter:
         enough = min(float(shares.sum()) for shares, _ in scored) * (1 + _AS_GOOD)
         equals = [(shares, cut) for shares, cut in scored if shares.sum() <= enough]
         # the last level may not reach around all columns: share it out, so that no column is left behind
-        shares, best = min(equals, key=lambda scored: float(((touched + scored[0]) ** _NORM).sum()))
+        shares, best = min(equals, key=lambda scored: float(packing.unevenness(touched + scored[0])))
         touched += shares
         return best
 
-    def _planned_cuts(
-        self, here: Ranks, axes: Sequence[_Axis], cell: FileCell, touched: npt.NDArray[np.float64]
-    ) -> tuple[list[_Cut], bool]:
-        """Return the first cuts of a good way to cut a few files, which need not be halves.
+    def _planned_cuts(self, here: Ranks, axes: Sequence[_Axis], cell: FileCell) -> tuple[list[_Cut], bool]:
+        """Return the first cuts of good ways to cut a few files, which need not be halves.
 
-        The way is the one that was planned for the cell, if its bounds are as they were expected; the second value
-        tells so.
+        If a way was planned for the cell, and its bounds are as they were expected, its first cut alone; the second
+        value tells so.
         """
         files = cell.files
         if files < 2 or not packing.known(here.shape[1], files):
             return [], False
         ways = packing.ways(here.shape[1], files)
         shares = self._shares(here)
-        follow = cell.plan is not None and bool((np.abs(shares - cell.plan.shares) <= _AS_PLANNED * shares).all())
-        way = cell.plan.way if cell.plan is not None and follow else _best_way(ways, shares, touched)
-        column, left = int(ways.column[way]), int(ways.left_files[way])
-        halves = []
-        for count, further in ((left, ways.left_way[way]), (files - left, ways.right_way[way])):
-            expected = shares.copy()
-            expected[column] *= count / files
-            halves.append((count, _Plan(int(further), expected)))
+        plan = cell.plan
+        follow = plan is not None and bool((np.abs(shares - plan.shares) <= _AS_PLANNED * shares).all())
+        begun = (
+            _as_planned(ways, plan.way, shares, files)
+            if plan is not None and follow
+            else _unplanned(ways, shares, files)
+        )
         return [
-            replace(cut, plans=(one[1], other[1]))
-            for one, other in (halves, halves[::-1])
-            if (cut := _cut_at(axes[column], cell, one[0])) is not None
+            replace(cut, plans=plans)
+            for column, left, plans in begun
+            if (cut := _cut_at(axes[column], cell, left)) is not None
         ], follow
 
     def _followed_up(
@@ -204,19 +200,16 @@ class Splitter:
         Where all ways to cut the halves further are known, a good one is planned for each and counted; else a cell
         counts as one file, which is as good to compare halves.
         """
-        right = here[:, cut.column] >= cut.rank
-        counts = (cut.left_files, files - cut.left_files)
-        total = np.zeros(len(self._mass))
-        plans: list[_Plan | None] = []
-        for half, count, plan in zip((here[~right], here[right]), counts, cut.plans, strict=True):
-            shares = self._shares(half)
-            if packing.known(len(shares), files):
-                ways = packing.ways(len(shares), count)
-                plan = plan or _Plan(_best_way(ways, shares, touched + total), shares)
-                shares = ways.touched[plan.way] * shares
-            plans.append(plan)
-            total += shares
-        return total, replace(cut, plans=(plans[0], plans[1]))
+        behind = here[:, cut.column] >= cut.rank
+        shares = (self._shares(here[~behind]), self._shares(here[behind]))
+        if not packing.known(len(self._mass), files):
+            return shares[0] + shares[1], cut
+        left, right = (packing.ways(len(self._mass), count) for count in (cut.left_files, files - cut.left_files))
+        one, other = cut.plans
+        if one is None or other is None:
+            one, other = map(_Plan, packing.best_pair((left, right), shares, touched), shares)
+        total = left.touched[one.way] * shares[0] + right.touched[other.way] * shares[1]
+        return total, replace(cut, plans=(one, other))
 
     def _shares(self, half: Ranks) -> npt.NDArray[np.float64]:
         """Return by column the weighted chance that an equality query's value lies within a cell's bounds."""
@@ -229,12 +222,28 @@ class Splitter:
         return shares
 
 
-def _best_way(ways: packing.Ways, shares: npt.NDArray[np.float64], touched: npt.NDArray[np.float64]) -> int:
-    """Return the way after which the worst column is best, of those that are good in the mean of all columns."""
-    expected = ways.touched * shares
-    sums = expected.sum(axis=1)
-    good = np.flatnonzero(sums <= sums.min() * (1 + _AS_GOOD))
-    return int(good[np.argmin(((touched + expected[good]) ** _NORM).sum(axis=1))])
+_Begun = tuple[int, int, tuple[_Plan | None, _Plan | None]]
+"""The column of a cut, the files left of it, and plans for both halves."""
+
+
+def _as_planned(ways: packing.Ways, way: int, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
+    """Return the first cut of a planned way, and the same mirrored."""
+    column, left = int(ways.column[way]), int(ways.left_files[way])
+    halves = []
+    for count, further in ((left, ways.left_way[way]), (files - left, ways.right_way[way])):
+        expected = shares.copy()
+        expected[column] *= count / files
+        halves.append(_Plan(int(further), expected))
+    return [(column, left, (halves[0], halves[1])), (column, files - left, (halves[1], halves[0]))]
+
+
+def _unplanned(ways: packing.Ways, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
+    """Return the first cuts of all good ways, and the same mirrored."""
+    return [
+        (column, count, (None, None))
+        for column, left in ways.first_cuts(shares)
+        for count in dict.fromkeys((left, files - left))
+    ]
 
 
 def _cut_at(axis: _Axis, cell: FileCell, left_files: int | None = None) -> _Cut | None:
