@@ -10,6 +10,9 @@ import pyarrow as pa
 _POOL = "ARROW_DEFAULT_MEMORY_POOL"
 """Variable of the environment by which users say it themselves."""
 
+_KEPT_MS = 10_000
+"""Arrow itself gives unused pages back after a second, and a build asks for them again: each is a fault then."""
+
 
 @cache
 def choose_arrow_pool() -> None:
@@ -20,3 +23,4 @@ def choose_arrow_pool() -> None:
     """
     if _POOL not in os.environ and "jemalloc" in pa.supported_memory_backends():
         pa.set_memory_pool(pa.jemalloc_memory_pool())
+        pa.jemalloc_set_decay_ms(_KEPT_MS)

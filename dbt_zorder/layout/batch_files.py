@@ -15,9 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -253,9 +255,15 @@ def _with_long_text(df: DataFrame, name: str) -> DataFrame:
 
 
 def _read(messages: pa.ChunkedArray, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for message in messages:
-        # copied, because in the file's pages values begin anywhere, and Arrow reads what begins at a multiple of eight
-        yield pa.ipc.read_record_batch(pa.py_buffer(message.as_py()), schema)
+    for chunk in messages.chunks:
+        _, ends, values = chunk.buffers()
+        all_bytes = np.frombuffer(values, np.uint8)
+        for begin, end in pairwise(np.frombuffer(ends, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]):
+            # copied, because in the file's pages values begin anywhere, and Arrow reads what begins at a multiple of
+            # eight; into its own memory, which it uses again, where Python gives back what is as long as this
+            message = pa.allocate_buffer(int(end - begin))
+            np.frombuffer(message, np.uint8)[:] = all_bytes[begin:end]
+            yield pa.ipc.read_record_batch(message, schema)
 
 
 def _apart(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
