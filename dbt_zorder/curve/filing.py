@@ -1,4 +1,4 @@
-"""Cuts the sample of a table into files; of a skewed table the best of some trees is taken.
+"""Cuts the sample of a table into files; of a skewed table a good one of some trees is taken, or the best.
 
 A value that holds several files' worth of rows cannot be cut, so the cuts around it leave one column behind the others.
 Which one, and how far, depends on where the first cuts fall. Trees that favour one column a little fall elsewhere.
@@ -23,7 +23,7 @@ _GOOD = {2: 1.05, 3: 1.1}
 A tree of three columns takes twice as long to grow as one of two; with four, other trees were hardly ever better.
 """
 _FEWEST, _MOST = 17, 250
-"""Files of one tree for which others are grown: fewer are cut by the best way there is, more no better by another."""
+"""Files of one tree for which others are grown: fewer are planned to their end, more no better by another tree."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def file_rows(
         roots: one a tree.
         allowed: levels at most.
         scale: how much each column's filters count, 1 at most.
-        best: where columns are uneven, cut anew by trees that favour one of them, and take the best.
+        best: where columns are uneven, cut anew by trees that favour one of them, until one is good, and take the best.
     """
     found = _file(ranks, mass, roots, allowed, scale)
     one_tree = len(roots) == 1 and _FEWEST <= roots[0].files <= _MOST

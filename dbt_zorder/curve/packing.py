@@ -19,17 +19,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+AS_GOOD = 0.03  # cuts and ways whose sums over columns differ by less are as good as each other
+
 _MOST_FILES = {2: 16, 3: 48, 4: 48}
 """By columns, of more than four there are too many ways, and halves are nearly as good. Skewed values keep to a plan of
 many files badly, above all those of two columns."""
-MOST_COLUMNS = max(_MOST_FILES)
-
-_ASPECTS = np.log([1, 1.1, 1.25, 1.45, 1.7, 2, 2.5, 3.2, 4.5, 8])
-"""How many times as wide as its narrowest column a box can be in another one."""
-_ALL_CUTS = 16  # files: of more, none is cut off but a quarter at least
-_POWER = 4  # of two: columns are added up by their sixteenth powers, so that the worst counts most
-_AS_GOOD = 0.03  # ways whose sums differ by less are as good as each other
-_MOST_PAIRED = 200  # of the ways to cut either half
+_ASPECTS = np.log([1, 1.1, 1.25, 1.45, 1.7, 2, 2.5, 3.2, 4.5, 8, 16, 32])
+"""How many times as wide as its narrowest column a box can be in another one: one that is cut into 48 slabs is best cut
+so if it is 32 times as wide."""
+_ALL_CUTS = 16  # files: of more, about a quarter is cut off at least
+_SQUARINGS = 4  # columns are added up by their sixteenth powers, so that the worst counts most
+_OTHERS = 0.01  # how much the sum counts beside that
+_MOST_PAIRED = 300  # of the ways to cut either half
+_TIE = 1e-9
 
 _Floats = npt.NDArray[np.float64]
 _Numbers = npt.NDArray[np.int64]
@@ -54,16 +56,21 @@ class Ways:
     right_way: _Numbers
 
     def good(self, shares: _Floats) -> _Numbers:
-        """Return the places of ways that touch hardly more in sum than the best, some hundred at most.
+        """Return the places of ways that touch hardly more in sum than the best, 300 of the best at most.
 
         Args:
             shares: shape (columns,): how much each counts, by the width of the box or otherwise.
         """
         sums = (self.touched * shares).sum(axis=1)
-        enough = float(sums.min()) * (1 + _AS_GOOD)
-        if len(sums) > _MOST_PAIRED:
-            enough = min(enough, float(np.partition(sums, _MOST_PAIRED)[_MOST_PAIRED]))
-        return np.flatnonzero(sums <= enough)[: 2 * _MOST_PAIRED]
+        good = np.flatnonzero(sums <= sums.min() * (1 + AS_GOOD))
+        if len(good) <= _MOST_PAIRED:
+            return good
+        last = np.partition(sums, _MOST_PAIRED - 1)[_MOST_PAIRED - 1]
+        better = np.flatnonzero(sums < last * (1 - _TIE))
+        # turns of one way, whose order is that of the columns: some of all
+        tied = np.flatnonzero(np.abs(sums - last) <= last * _TIE)
+        some = np.linspace(0, len(tied) - 1, _MOST_PAIRED - len(better)).astype(np.int64)
+        return np.concatenate([better, tied[some]])
 
     def first_cuts(self, shares: _Floats) -> list[tuple[int, int]]:
         """Return columns of the cuts that good ways begin with, and files of the smaller half."""
@@ -76,9 +83,13 @@ def unevenness(touched: _Floats) -> _Floats:
 
     By the worst alone, ties would decide for the others.
     """
-    for _ in range(_POWER):
-        touched = touched * touched
-    return np.asarray(touched.sum(axis=-1))
+    powers = touched
+    for _ in range(_SQUARINGS):
+        powers = powers * powers
+    worst = powers.sum(axis=-1)
+    for _ in range(_SQUARINGS):
+        worst = np.sqrt(worst)
+    return np.asarray(worst + _OTHERS * touched.sum(axis=-1))
 
 
 def best_pair(halves: tuple[Ways, Ways], shares: tuple[_Floats, _Floats], touched: _Floats) -> tuple[int, int]:
@@ -96,23 +107,21 @@ def best_pair(halves: tuple[Ways, Ways], shares: tuple[_Floats, _Floats], touche
     return int(good[0][one]), int(good[1][other])
 
 
-def most_files(columns: int) -> int:
-    """Return for how many files ``ways`` can be asked.
+def known(columns: int, files: int) -> bool:
+    """Tell whether ``ways`` are to be asked.
 
     Cuts of one column all come to the same, and so halves are best, which make the flattest tree.
     """
-    return _MOST_FILES.get(columns, 0)
-
-
-def known(columns: int, files: int) -> bool:
-    """Tell whether ``ways`` are to be asked."""
-    return files <= most_files(columns)
+    return files <= _MOST_FILES.get(columns, 0)
 
 
 @functools.cache
 def ways(columns: int, files: int) -> Ways:
     """Return good ways to cut a box into ``files`` files, for boxes of every shape."""
-    return _turned(_found(columns, files), columns)
+    found = _turned(_found(columns, files), columns)
+    for values in vars(found).values():
+        values.setflags(write=False)  # all callers have the same
+    return found
 
 
 @dataclass(frozen=True)
@@ -197,11 +206,12 @@ def _found(columns: int, files: int) -> _Found:
     share = (left_files / files)[:, None, None, None]
     is_cut = np.eye(columns, dtype=bool)
     widths = shapes.widths[:, None, :]
-    known = []
+    halves_known = []
     for counts, part in ((left_files, share), (files - left_files, 1 - share)):
         shape, order = shapes.nearest(widths + np.where(is_cut, np.log(part), 0.0))
-        known.append((counts, shape, order, _touched_by(counts, shape, order)))
-    one, other = known[0][-1][:, None], known[1][-1][None, :]
+        halves_known.append((counts, shape, order, _touched_by(counts, shape, order)))
+    one, other = (touched for *_, touched in halves_known)
+    one, other = one[:, None], other[None, :]
     touched = np.where(is_cut, share * one + (1 - share) * other, one + other)
     expected = touched * np.exp(widths)
     best = []
@@ -212,7 +222,7 @@ def _found(columns: int, files: int) -> _Found:
     place = (cut, np.tile(number, 2), column)
     halves = [
         _Halves(counts[cut], shape[place] + len(number) * measure, order[place])
-        for (counts, shape, order, _), measure in zip(known, measures, strict=True)
+        for (counts, shape, order, _), measure in zip(halves_known, measures, strict=True)
     ]
     return _Found.of(touched[(*measures, *place)], column, tuple(halves))
 
@@ -230,8 +240,8 @@ def _touched_by(files: _Numbers, shape: _Numbers, order: _Numbers) -> _Floats:
     by_measure = of_files.reshape(len(files), 2, -1, columns).swapaxes(0, 1)
     touched = np.empty((2, *order.shape))
     rows = np.arange(len(files))[:, None, None]
-    for found, known in zip(touched, by_measure, strict=True):
-        np.put_along_axis(found, order, known[rows, shape], axis=-1)
+    for found, of_measure in zip(touched, by_measure, strict=True):
+        np.put_along_axis(found, order, of_measure[rows, shape], axis=-1)
     return touched
 
 

@@ -17,7 +17,6 @@ _BALANCED_LAST = 0.3  # no more than this for a plan's last cuts, whose unevenne
 _TOO_UNEVEN = 0.4  # above this, a hash that fills files evenly serves better than any cut
 _HARDLY_UNEVEN = 0.02  # a cell that is too full already is cut no better by a hash than by so even a cut
 _FEW_ROWS = 8  # a file: a hash spreads so few less evenly than any cut, and leaves files empty
-_AS_GOOD = 0.03  # cuts that differ by less are as good as each other
 _AS_PLANNED = 0.1  # bounds that differ by less from those that a plan expects are as expected
 
 
@@ -161,7 +160,7 @@ class Splitter:
         planned = [cut for cut in planned if cut.imbalance <= last and fits(cut)]
         found = planned if planned and follow else found + planned
         scored = [self._followed_up(here, cut, cell.files, touched) for cut in found]
-        enough = min(float(shares.sum()) for shares, _ in scored) * (1 + _AS_GOOD)
+        enough = min(float(shares.sum()) for shares, _ in scored) * (1 + packing.AS_GOOD)
         equals = [(shares, cut) for shares, cut in scored if shares.sum() <= enough]
         # the last level may not reach around all columns: share it out, so that no column is left behind
         shares, best = min(equals, key=lambda scored: float(packing.unevenness(touched + scored[0])))
@@ -197,7 +196,7 @@ class Splitter:
     ) -> tuple[npt.NDArray[np.float64], _Cut]:
         """Return by column what both halves add to the files that an equality query touches, and the cut with plans.
 
-        Where all ways to cut the halves further are known, a good one is planned for each and counted; else a cell
+        Where good ways to cut the halves further are known, one is planned for each and counted; else a cell
         counts as one file, which is as good to compare halves.
         """
         behind = here[:, cut.column] >= cut.rank
@@ -238,7 +237,7 @@ def _as_planned(ways: packing.Ways, way: int, shares: npt.NDArray[np.float64], f
 
 
 def _unplanned(ways: packing.Ways, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
-    """Return the first cuts of all good ways, and the same mirrored."""
+    """Return the first cuts of good ways, and the same mirrored."""
     return [
         (column, count, (None, None))
         for column, left in ways.first_cuts(shares)

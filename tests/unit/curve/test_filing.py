@@ -44,9 +44,9 @@ def test_a_skewed_table_is_cut_by_the_best_of_some_trees(
     monkeypatch.setattr(filing, "_FAVOURS", ())
     alone = [filed(ranks, 60, weights)[1] for ranks in by_seed]
     assert all(one <= other for one, other in zip(best, alone, strict=True))
-    assert sum(best) < 0.97 * sum(alone)
+    assert sum(best) < 0.99 * sum(alone)
     if weights is None:
-        assert np.mean(best) <= 1.15
+        assert np.mean(best) <= 1.155
 
 
 def test_all_rows_and_files_are_in_a_tree_that_was_taken() -> None:
@@ -57,23 +57,40 @@ def test_all_rows_and_files_are_in_a_tree_that_was_taken() -> None:
     assert found.files_left == 0
 
 
-@pytest.mark.parametrize(
-    ("ranks", "files"), [(uniform(2, 1), 60), (zipf(2, 1), 16), (zipf(4, 1), 60), (zipf(1, 1), 60)]
-)
-def test_no_other_tree_is_grown_where_it_is_no_gain(monkeypatch: pytest.MonkeyPatch, ranks: Ranks, files: int) -> None:
-    grown = 0
-
-    def count(*args: object) -> Filing:
-        nonlocal grown
-        grown += 1
-        return file(*args)  # type: ignore[arg-type]
-
+@pytest.fixture
+def grown(monkeypatch: pytest.MonkeyPatch) -> list[Filing]:
+    """The trees that were grown since."""
+    found: list[Filing] = []
     file = filing._file
-    monkeypatch.setattr(filing, "_file", count)
+
+    def noted(*args: object) -> Filing:
+        found.append(file(*args))  # type: ignore[arg-type]
+        return found[-1]
+
+    monkeypatch.setattr(filing, "_file", noted)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("ranks", "files"), [(uniform(2, 1), 60), (zipf(2, 1), 16), (zipf(2, 1), 251), (zipf(4, 1), 60), (zipf(1, 1), 60)]
+)
+def test_no_other_tree_is_grown_where_it_is_no_gain(grown: list[Filing], ranks: Ranks, files: int) -> None:
     filed(ranks, files)
-    assert grown == 1
+    assert len(grown) == 1
     grow(ranks, np.zeros(ROWS, dtype=np.int32), [60], 0, best=False)
-    assert grown == 2
+    assert len(grown) == 2
+
+
+def test_the_first_tree_that_is_good_enough_is_the_last(grown: list[Filing]) -> None:
+    counts = []
+    for seed in range(12):
+        grown.clear()
+        found, worst = filed(zipf(3, seed), 60)
+        assert any(found is one for one in grown)
+        assert len(grown) == 10 or (found is grown[-1] and worst <= 1.1)
+        counts.append(len(grown))
+    assert min(counts) == 1
+    assert any(1 < count < 10 for count in counts)
 
 
 def test_nulls_are_not_asked_for() -> None:

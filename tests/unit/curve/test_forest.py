@@ -212,6 +212,13 @@ def test_weights_favour_a_column() -> None:
     assert second[1] < 0.6 * equal[1]
 
 
+@pytest.mark.parametrize("columns", [3, 4])
+def test_a_weight_that_is_very_large_makes_slabs(columns: int) -> None:
+    ranks = uniform(20_000, columns)
+    forest = grow(ranks, one_tree(len(ranks)), [48], 0, [100.0] + [1.0] * (columns - 1))
+    assert touched(files_of(forest, ranks, one_tree(len(ranks))), ranks[:, 0], 48) < 1.1
+
+
 @pytest.mark.parametrize("size", [1e80, 1e-100, 5e-324])
 def test_only_the_ratio_of_weights_counts(size: float) -> None:
     ranks = uniform(20_000, 3)

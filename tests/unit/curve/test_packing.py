@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dbt_zorder.curve.packing import MOST_COLUMNS, best_pair, known, most_files, unevenness, ways
+from dbt_zorder.curve.packing import best_pair, known, unevenness, ways
 
 
 def brute(columns: int, files: int) -> list[tuple[float, ...]]:
@@ -64,8 +64,10 @@ def test_a_pair_makes_up_for_what_is_touched_elsewhere() -> None:
 
 
 def test_unevenness_goes_by_the_worst_column_and_then_by_the_others() -> None:
-    rows = unevenness(np.asarray([[3.5, 1.0, 1.0], [2.9, 2.9, 2.0], [2.9, 2.9, 1.0]]))
-    assert rows.argsort().tolist() == [2, 1, 0]
+    rows = unevenness(
+        np.asarray([[3.5, 1.0, 1.0], [2.9, 2.9, 2.0], [2.9, 2.9, 1.0], [20.0, 1.0, 1.0], [20.0, 1.0, 0.5]])
+    )
+    assert rows.argsort().tolist() == [2, 1, 0, 4, 3]
 
 
 def cut_down(columns: int, files: int, way: int, box: list[float]) -> list[tuple[list[float], float]]:
@@ -98,7 +100,38 @@ def test_eight_files_of_two_columns_are_best_cut_into_slabs_of_three_and_two() -
 
 
 def test_only_few_files_of_few_columns_are_listed() -> None:
-    assert known(MOST_COLUMNS, most_files(MOST_COLUMNS))
-    assert not known(MOST_COLUMNS + 1, 2)
-    assert not known(2, most_files(2) + 1)
+    assert known(2, 16)
+    assert known(4, 48)
+    assert not known(2, 17)
+    assert not known(5, 2)
     assert not known(1, 2)
+
+
+@pytest.mark.parametrize("times", [20, 100, 1e80])
+@pytest.mark.parametrize(("columns", "files"), [(2, 16), (3, 24), (3, 48), (4, 48)])
+def test_a_box_that_is_wide_in_one_column_can_be_cut_into_slabs(columns: int, files: int, times: float) -> None:
+    shares = np.asarray([times] + [1.0] * (columns - 1))
+    slabs = times + files * (columns - 1)
+    assert (ways(columns, files).touched @ shares).min() <= 1.001 * slabs
+
+
+@pytest.mark.parametrize(("columns", "files"), [(2, 16), (4, 4), (4, 12), (4, 48)])
+def test_of_very_many_good_ways_some_are_asked_and_the_best_among_them(columns: int, files: int) -> None:
+    found = ways(columns, files)
+    for shares in (np.ones(columns), np.arange(1.0, columns + 1)):
+        good = found.good(shares)
+        assert len(good) == len({*good.tolist()}) <= 300
+        sums = found.touched @ shares
+        assert sums[good].min() == pytest.approx(sums.min())
+        assert sums[good].max() <= 1.031 * sums.min()
+
+
+def test_of_turns_that_are_alike_none_is_left_out_for_its_place() -> None:
+    found = ways(4, 4)
+    good = found.touched[found.good(np.ones(4))]
+    assert all((good[:, column] == good.min()).any() for column in range(4))
+
+
+def test_ways_are_not_to_be_changed() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        ways(2, 4).touched[0] = 0
