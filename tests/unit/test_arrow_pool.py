@@ -36,3 +36,16 @@ def test_an_arrow_without_it_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(pa, "supported_memory_backends", lambda: ["system"])
     choose_arrow_pool()
     assert pa.default_memory_pool().backend_name == "system"
+
+
+def test_it_keeps_for_the_next_step_what_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
+    monkeypatch.setattr(pa, "jemalloc_set_decay_ms", told.append)
+    choose_arrow_pool()
+    assert told == ([10_000] if "jemalloc" in pa.supported_memory_backends() else [])
+    choose_arrow_pool.cache_clear()
+    monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
+    told.clear()
+    choose_arrow_pool()
+    assert told == []
