@@ -247,15 +247,15 @@ def _touched_by(files: _Numbers, shape: _Numbers, order: _Numbers) -> _Floats:
 
 def _turned(found: _Found, columns: int) -> Ways:
     """Return the distinct ways, each for every order of a box's columns."""
+    if not found.halves:
+        none = np.full(1, -1)
+        return Ways(np.ones((1, columns)), none, np.ones(1, np.int64), none, none)
     turns = np.asarray(list(itertools.permutations(range(columns))))  # from a column's place to its number
     number_of = np.zeros((columns,) * columns, np.int64)
     number_of[tuple(turns.T)] = np.arange(len(turns))
     kept = found.distinct
     touched = np.empty((len(turns), len(kept), columns))
     np.put_along_axis(touched, np.broadcast_to(turns[:, None], touched.shape), found.touched[kept][None], axis=-1)
-    if not found.halves:
-        none = np.full(1, -1)
-        return Ways(np.ones((1, columns)), none, np.ones(1, np.int64), none, none)
     further = []
     for half in found.halves:
         turn = number_of[tuple(np.moveaxis(turns[:, half.order[kept]], -1, 0))]

@@ -94,7 +94,7 @@ class _Cut:
     rank: int
     left_files: int
     imbalance: float
-    plans: tuple[_Plan | None, _Plan | None] = (None, None)
+    plans: tuple[_Plan, _Plan] | None = None
 
 
 class Splitter:
@@ -131,8 +131,9 @@ class Splitter:
                 continue
             level[cut.column, cell.node] = cut.rank
             right = self._ranks[cell.rows, cut.column] >= cut.rank
-            children.append(cell.child(0, ~right, cut.left_files, cut.plans[0]))
-            children.append(cell.child(1, right, cell.files - cut.left_files, cut.plans[1]))
+            one, other = cut.plans or (None, None)
+            children.append(cell.child(0, ~right, cut.left_files, one))
+            children.append(cell.child(1, right, cell.files - cut.left_files, other))
         return level, children
 
     def _best_cut(self, cell: FileCell, touched: npt.NDArray[np.float64], most: int) -> _Cut | None:
@@ -179,17 +180,14 @@ class Splitter:
         ways = packing.ways(here.shape[1], files)
         shares = self._shares(here)
         plan = cell.plan
-        follow = plan is not None and bool((np.abs(shares - plan.shares) <= _AS_PLANNED * shares).all())
-        begun = (
-            _as_planned(ways, plan.way, shares, files)
-            if plan is not None and follow
-            else _unplanned(ways, shares, files)
-        )
+        if plan is not None and not (np.abs(shares - plan.shares) <= _AS_PLANNED * shares).all():
+            plan = None
+        begun = _unplanned(ways, shares, files) if plan is None else _as_planned(ways, plan.way, shares, files)
         return [
             replace(cut, plans=plans)
             for column, left, plans in begun
             if (cut := _cut_at(axes[column], cell, left)) is not None
-        ], follow
+        ], plan is not None
 
     def _followed_up(
         self, here: Ranks, cut: _Cut, files: int, touched: npt.NDArray[np.float64]
@@ -204,11 +202,12 @@ class Splitter:
         if not packing.known(len(self._mass), files):
             return shares[0] + shares[1], cut
         left, right = (packing.ways(len(self._mass), count) for count in (cut.left_files, files - cut.left_files))
-        one, other = cut.plans
-        if one is None or other is None:
+        if cut.plans is None:
             one, other = map(_Plan, packing.best_pair((left, right), shares, touched), shares)
-        total = left.touched[one.way] * shares[0] + right.touched[other.way] * shares[1]
-        return total, replace(cut, plans=(one, other))
+            cut = replace(cut, plans=(one, other))
+        else:
+            one, other = cut.plans
+        return left.touched[one.way] * shares[0] + right.touched[other.way] * shares[1], cut
 
     def _shares(self, half: Ranks) -> npt.NDArray[np.float64]:
         """Return by column the weighted chance that an equality query's value lies within a cell's bounds."""
@@ -221,8 +220,8 @@ class Splitter:
         return shares
 
 
-_Begun = tuple[int, int, tuple[_Plan | None, _Plan | None]]
-"""The column of a cut, the files left of it, and plans for both halves."""
+_Begun = tuple[int, int, tuple[_Plan, _Plan] | None]
+"""The column of a cut, the files left of it, and plans for both halves, if there are any."""
 
 
 def _as_planned(ways: packing.Ways, way: int, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
@@ -239,7 +238,7 @@ def _as_planned(ways: packing.Ways, way: int, shares: npt.NDArray[np.float64], f
 def _unplanned(ways: packing.Ways, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
     """Return the first cuts of good ways, and the same mirrored."""
     return [
-        (column, count, (None, None))
+        (column, count, None)
         for column, left in ways.first_cuts(shares)
         for count in dict.fromkeys((left, files - left))
     ]
