@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import pyarrow.dataset as ds
-from deltalake import DeltaTable, QueryBuilder, WriterProperties, write_deltalake
+from deltalake import DeltaTable, WriterProperties, write_deltalake
 from pyspark.sql import DataFrame
 
-from bench.contenders import OUTPUT, Contender, live_files, path_of, table_of
+from bench.contenders import OUTPUT, Contender, count_by_delta_rs, live_files, path_of, table_of, without_spark
 from bench.datasets import ordered
 from dbt_zorder.catalog import TableName
 
@@ -47,6 +48,11 @@ class FormatTable(Contender):
     def count(self, where: str) -> int:
         """Filter."""
         return self.spark.table(self.table.sql).where(where).count()
+
+    def ways_to_ask(self) -> Mapping[str, Callable[[str], int]]:
+        """Add a reader of Delta tables that has no Spark."""
+        more = without_spark(self.spark, self.table) if self.file_format == "delta" else {}
+        return {**super().ways_to_ask(), **more}
 
 
 class OrderedFormat(FormatTable):
@@ -228,9 +234,7 @@ class DeltaRs(Contender):
 
     def count(self, where: str) -> int:
         """Ask DataFusion."""
-        known = QueryBuilder().register("t", DeltaTable(self.folder))
-        counted = known.execute(f"SELECT count(*) AS n FROM t WHERE {where}").read_all()
-        return int(counted.column("n")[0].as_py())
+        return count_by_delta_rs(self.folder, where)
 
     def _write(self, source: Path, mode: Literal["append", "overwrite"]) -> None:
         write_deltalake(self.folder, ds.dataset(source).scanner().to_reader(), mode=mode, writer_properties=_LIKE_SPARK)

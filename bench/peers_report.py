@@ -39,6 +39,7 @@ HEADINGS = (
     "box of 10% x 10%",
     "query seconds on each key",
     "the same by plain SQL",
+    "the same by delta-rs",
     "run again",
     "append 10%",
     "point query after it",
@@ -52,7 +53,8 @@ NOTE = (
     "are those whose min and max allow its values, means of 300; the least is F^(1/2) of F files for two keys. "
     "Delta Lake and Iceberg read these alone, and so does our helper, by which our Parquet table is asked; plain SQL "
     "opens every file of a Parquet table, ORDER BY's among them, and skips inside. Query seconds are those "
-    "of count(*) by ten point queries on each key, each asked for the second time, beside ORDER BY's on the same key."
+    "of count(*) by ten point queries on each key, each asked for the second time, beside ORDER BY's on the same key; "
+    "Delta tables of Spark's are asked by delta-rs, too."
 )
 
 
@@ -166,6 +168,7 @@ def _row(name: str, found: Found, base: Found) -> list[str]:
         f"{found['box_files', '']:.1f}",
         _each(found, "query_seconds", base),
         _each(found, "plain_query_seconds", base),
+        _each(found, "delta_rs_query_seconds", base),
         alone("again_seconds"),
         alone("append_seconds"),
         " / ".join(f"{value:.1f}" for value in _all(found, "point_after_append_files")) or "-",

@@ -34,6 +34,7 @@ from dbt_zorder.table.checks import check_absent
 from dbt_zorder.table.clock import listening
 from dbt_zorder.table.incremental import begin, increment
 from dbt_zorder.table.optimize import recover
+from dbt_zorder.table.outcome import Outcome
 from dbt_zorder.table.remove import drop_table, rename_stats
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.snapshot import SnapshotColumns, take_snapshot
@@ -71,7 +72,8 @@ class ZorderAdapter(OperationsAdapter):
         with self._at_work_on(model, relation, sql):
             if is_first:
                 check_absent(self.session, request.table)
-            return ZorderResponse.of(_build(self.session, self.connections.query(sql), request, is_first=is_first))
+            report = _build(self.session, self.connections.query(sql), request, is_first=is_first)
+            return ZorderResponse.of(Outcome.of_build(report))
 
     @available.parse_none
     def zorder_remember(self, relation: BaseRelation) -> None:
@@ -94,7 +96,7 @@ class ZorderAdapter(OperationsAdapter):
         """Build a seed's rows into a new version of its table and swap it in."""
         request = build_request(settings, relation, model)
         with self._at_work_on(model, relation, f"the seed {model_name(model)}"):
-            return ZorderResponse.of(_build(self.session, rows, request))
+            return ZorderResponse.of(Outcome.of_build(_build(self.session, rows, request)))
 
     @available.parse_none
     def zorder_increment(
@@ -113,13 +115,13 @@ class ZorderAdapter(OperationsAdapter):
                 report = increment_format(
                     self.session, lambda: self.connections.query(sql), request, how, settings.optimize
                 )
-                return ZorderResponse.of_increment(report)
+                return ZorderResponse.of(Outcome.of_increment(report))
             now = begin(self.session, request.table)
             # what the model asked of its table while it was compiled, it asked of the files of then
             known = self._files_at_compilation().pop((get_ident(), str(relation)), now)
             before = known if now is not None else None
             report = increment(self.session, self.connections.query(sql), request, how, before)
-        return ZorderResponse.of_increment(report)
+        return ZorderResponse.of(Outcome.of_increment(report))
 
     @available.parse_none
     def zorder_warn_of_zone(self, model: str) -> None:
@@ -137,7 +139,8 @@ class ZorderAdapter(OperationsAdapter):
             batch = Batch(may_rewrite=settings.optimize != "never")
             given = model["config"].get("unique_key") or []
             keys = [given] if isinstance(given, str) else given
-            return ZorderResponse.of_increment(merge_format(self.session, sql, request, batch, settings.optimize, keys))
+            report = merge_format(self.session, sql, request, batch, settings.optimize, keys)
+            return ZorderResponse.of(Outcome.of_increment(report))
 
     @available.parse_none
     def zorder_snapshot(
@@ -156,10 +159,11 @@ class ZorderAdapter(OperationsAdapter):
             request = build_request(by, relation, model)
             if first is not None:
                 check_absent(self.session, request.table)
-                return ZorderResponse.of(_build(self.session, first, request, is_first=True))
+                return ZorderResponse.of(Outcome.of_build(_build(self.session, first, request, is_first=True)))
             current = model["config"].get("dbt_valid_to_current")
             names = SnapshotColumns(columns["dbt_scd_id"], columns["dbt_valid_to"], current)
-            return ZorderResponse.of_snapshot(take_snapshot(self.session, sql, request, names))
+            taken = take_snapshot(self.session, sql, request, names)
+            return ZorderResponse.of(None if taken is None else Outcome.of_build(taken))
 
     @available.parse_none
     def zorder_check_absent(self, relation: BaseRelation) -> None:
@@ -270,9 +274,10 @@ class ZorderAdapter(OperationsAdapter):
 
 def _build(spark: SparkSession, df: DataFrame, request: BuildRequest, *, is_first: bool = False) -> BuildReport:
     """Build a table in the format that it is asked for; with ``is_first`` only where there is none at the swap."""
+    guard = (lambda: check_absent(spark, request.table)) if is_first else None
     if request.file_format in FORMATS:
-        return build_format(spark, df, request)
-    return build(spark, df, request, (lambda: check_absent(spark, request.table)) if is_first else None)
+        return build_format(spark, df, request, guard=guard)
+    return build(spark, df, request, guard)
 
 
 @contextmanager

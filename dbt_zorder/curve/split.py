@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from dbt_zorder.curve import packing
 from dbt_zorder.curve.ranks import Mass, Ranks
+from dbt_zorder.curve.ways import AS_GOOD, Ways, best_pair, unevenness
 
 _BALANCED = 0.15  # a cut whose sides have up to 15% more rows a file than their share counts as balanced
 _LAST_FILES = 3
@@ -161,10 +162,10 @@ class Splitter:
         planned = [cut for cut in planned if cut.imbalance <= last and fits(cut)]
         found = planned if planned and follow else found + planned
         scored = [self._followed_up(here, cut, cell.files, touched) for cut in found]
-        enough = min(float(shares.sum()) for shares, _ in scored) * (1 + packing.AS_GOOD)
+        enough = min(float(shares.sum()) for shares, _ in scored) * (1 + AS_GOOD)
         equals = [(shares, cut) for shares, cut in scored if shares.sum() <= enough]
         # the last level may not reach around all columns: share it out, so that no column is left behind
-        shares, best = min(equals, key=lambda scored: float(packing.unevenness(touched + scored[0])))
+        shares, best = min(equals, key=lambda scored: float(unevenness(touched + scored[0])))
         touched += shares
         return best
 
@@ -203,7 +204,7 @@ class Splitter:
             return shares[0] + shares[1], cut
         left, right = (packing.ways(len(self._mass), count) for count in (cut.left_files, files - cut.left_files))
         if cut.plans is None:
-            one, other = map(_Plan, packing.best_pair((left, right), shares, touched), shares)
+            one, other = map(_Plan, best_pair((left, right), shares, touched), shares)
             cut = replace(cut, plans=(one, other))
         else:
             one, other = cut.plans
@@ -224,7 +225,7 @@ _Begun = tuple[int, int, tuple[_Plan, _Plan] | None]
 """The column of a cut, the files left of it, and plans for both halves, if there are any."""
 
 
-def _as_planned(ways: packing.Ways, way: int, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
+def _as_planned(ways: Ways, way: int, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
     """Return the first cut of a planned way, and the same mirrored."""
     column, left = int(ways.column[way]), int(ways.left_files[way])
     halves = []
@@ -235,7 +236,7 @@ def _as_planned(ways: packing.Ways, way: int, shares: npt.NDArray[np.float64], f
     return [(column, left, (halves[0], halves[1])), (column, files - left, (halves[1], halves[0]))]
 
 
-def _unplanned(ways: packing.Ways, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
+def _unplanned(ways: Ways, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
     """Return the first cuts of good ways, and the same mirrored."""
     return [
         (column, count, None)

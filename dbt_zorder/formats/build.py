@@ -40,7 +40,12 @@ from dbt_zorder.table.summary import Summary, summarize_format
 
 
 def build_format(
-    spark: SparkSession, df: DataFrame, request: BuildRequest, before: str | None = None, kept: Carried = NOTHING
+    spark: SparkSession,
+    df: DataFrame,
+    request: BuildRequest,
+    before: str | None = None,
+    kept: Carried = NOTHING,
+    guard: Callable[[], None] | None = None,
 ) -> BuildReport:
     """Run a query into a table of ``request.file_format``, which is created or replaced in one commit.
 
@@ -53,6 +58,7 @@ def build_format(
         request: what to build of it.
         before: version of the table whose rows are in the query; None if they need not be.
         kept: of the table that is replaced.
+        guard: called just before the rows are written; what it raises abandons the build.
 
     Raises:
         ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
@@ -91,7 +97,8 @@ def build_format(
         with clock.phase("write"):
             if before is not None:
                 _check_version(spark, request, before)
-
+            if guard is not None:
+                guard()
             write = _Write(df, request, keys, holding, layout, target, wanted, token, kept)
             # a new Delta table is made without rows, gets its files, and then its name: no reader sees it without them
             write.beside = holding.rows is not None and is_new and request.file_format == "delta"

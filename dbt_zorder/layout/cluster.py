@@ -62,4 +62,5 @@ def cluster(
 
 
 def _listed(names: str | Sequence[str]) -> list[str]:
+    """Return the names that a caller gave, of which one may stand alone."""
     return list(names) if isinstance(names, (list, tuple)) else [names]  # type: ignore[list-item]

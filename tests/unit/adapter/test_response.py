@@ -1,31 +1,16 @@
 from __future__ import annotations
 
-import pytest
-
-from dbt_zorder.adapter.response import ZorderResponse, append_line, status_line
+from dbt_zorder.adapter.response import ZorderResponse
 from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.batch import IncrementReport
 from dbt_zorder.table.build import BuildReport
+from dbt_zorder.table.outcome import Outcome
 from dbt_zorder.table.summary import Summary
-
-
-@pytest.mark.parametrize(
-    ("files", "touched", "line"),
-    [
-        (16, {"id": 4.0, "ts": 4.04}, "zorder: 16 files, point query on id reads 4 of 16, ts 4 of 16"),
-        (16, {"a b": 4.26, "c d": 10.0}, "zorder: 16 files, point query on a b reads 4.3 of 16, c d 10 of 16"),
-        (2, {"a": 1.0}, "zorder: 2 files, point query on a reads 1 of 2"),
-        (1, {"a": 1.0}, "zorder: 1 file"),
-        (0, {"a": 0.0}, "zorder: no rows"),
-    ],
-)  # fmt: skip
-def test_the_line_says_what_a_point_query_reads(files: int, touched: dict[str, float], line: str) -> None:
-    assert status_line(files, touched) == line
 
 
 def test_run_results_get_all_figures_and_dbt_the_line() -> None:
     summary = Summary(files=2, rows=7, bytes=99, point_query_files={"a": 1.5})
-    response = ZorderResponse.of(BuildReport("v1", summary, {"sample": 0.1}, []))
+    response = ZorderResponse.of(Outcome.of_build(BuildReport("v1", summary, {"sample": 0.1}, [])))
     assert str(response) == "zorder: 2 files, point query on a reads 1.5 of 2"
     assert response.to_dict(omit_none=True) == {
         "_message": str(response),
@@ -40,33 +25,9 @@ def test_run_results_get_all_figures_and_dbt_the_line() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("figures", "rewritten", "line"),
-    [
-        ((0, 0, 0), False, "zorder: no new rows, nothing written"),
-        ((1500, 1, 0), False, "zorder: 1,500 rows appended in 1 file, now 2 files, point query on a reads 1.5 of 2"),
-        ((9, 3, 4), False, "zorder: 9 rows in place of 4 files in 3 files, now 1 file"),
-        ((9, 3, 0), True, "zorder: 9 rows appended in 3 files, table rewritten, now 1 file"),
-        ((1, 1, 0), False, "zorder: 1 row appended in 1 file, now 1 file"),
-    ],
-)  # fmt: skip
-def test_an_append_says_what_came_in_and_what_the_table_is_now(
-    figures: tuple[int, int, int], rewritten: bool, line: str
-) -> None:
-    files = 2 if "2 files" in line else 1
-    assert append_line(*figures, Summary(files, 7, 99, {"a": 1.5}), rewritten=rewritten) == line
-
-
-def test_an_increment_adds_up_what_its_append_and_its_rewrite_wrote() -> None:
-    after = Summary(files=2, rows=7, bytes=99, point_query_files={"a": 1.5})
-    batch = AppendReport(3, 1, 40, 0, {"sample": 0.1, "write": 1.0})
-    built = BuildReport("v2", after, {"sample": 0.5}, [])
-    found = ZorderResponse.of_increment(IncrementReport(batch, built, after, "v2"))
-    assert (found.rows_affected, found.files_written, found.bytes_written, found.version) == (3, 3, 139, "v2")
-    assert found.seconds == {"sample": 0.6, "write": 1.0}
-    assert (found.appended, found.rewritten, found.files_replaced) == (True, True, 0)
-    alone = ZorderResponse.of_increment(IncrementReport(batch, None, None, "v1"))
-    assert (alone.files_written, alone.rewritten, alone.point_query_files) == (1, False, {})
-    whole = ZorderResponse.of_increment(IncrementReport(None, built, after, "v2"))
-    assert (whole.rows_affected, whole.appended, whole.rewritten) == (7, False, False)
-    assert whole._message == "zorder: built anew with the new rows, 2 files, point query on a reads 1.5 of 2"
+def test_dbt_gets_a_number_for_rows_that_nobody_knows_and_a_line_where_nothing_was_done() -> None:
+    merged = IncrementReport(AppendReport(None, 1, 40, 2, {"write": 1.0}), None, None, "7")
+    response = ZorderResponse.of(Outcome.of_increment(merged))
+    assert (response.rows_affected, response.files_replaced, response.appended) == (-1, 2, True)
+    assert str(response) == "zorder: merged, 1 file in place of 2 files"
+    assert str(ZorderResponse.of(None)) == "zorder: no changes, nothing written"

@@ -52,6 +52,14 @@ def column_names(value: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
+def text(value: Any) -> str:
+    """Return a text."""
+    if not isinstance(value, str):
+        msg = "it must be a text."
+        raise ValueError(msg)
+    return value
+
+
 def folder(value: Any) -> str:
     """Return the path of a folder."""
     if not isinstance(value, str):

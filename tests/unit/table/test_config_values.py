@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dbt_zorder.adapter import values
+from dbt_zorder.table import config_values as values
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,282 @@
+"""A z-ordered table from any DataFrame, for users of plain PySpark: what a model's ``zorder_by`` builds."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.catalog import TableInfo, TableName, describe
+from dbt_zorder.columns import split_name
+from dbt_zorder.errors import BuildError, ConfigError, ZorderError
+from dbt_zorder.formats.build import build_format
+from dbt_zorder.formats.writer import check_session
+from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS
+from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, parse_page_rows
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.settings import settings
+from dbt_zorder.sql import quote_name
+from dbt_zorder.stats.formats import FORMATS, state_of
+from dbt_zorder.table import config_values as values
+from dbt_zorder.table.aside import bring_back
+from dbt_zorder.table.build import build
+from dbt_zorder.table.files import has_client
+from dbt_zorder.table.incremental import begin
+from dbt_zorder.table.listing import below_uri, check_unchanged
+from dbt_zorder.table.outcome import Outcome
+from dbt_zorder.table.request import IN_MEMORY, BuildRequest
+
+MODES = ("error", "errorifexists", "overwrite")
+"""What is to become of a table that is there; names of ``DataFrameWriter.mode``."""
+
+_CATALOG, _PARQUET = "spark_catalog", "parquet"
+_TIMES, _NO_BOUNDS, _BOUNDS = "spark.sql.parquet.outputTimestampType", "INT96", "TIMESTAMP_MICROS"
+_IDENTIFIER = re.compile(r"\w+", re.ASCII)
+"""What Spark's own catalog takes for the name of a new table."""
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+def save_table(
+    df: DataFrame,
+    table: str,
+    by: str | Sequence[str],
+    mode: str = "error",
+    *,
+    files: int | None = None,
+    file_size: str | int = "auto",
+    partition_by: str | Sequence[str] | None = None,
+    curve: str = "zorder",
+    encoding: str = "rank",
+    weights: Sequence[float] | Mapping[str, float] | None = None,
+    bloom: str | Sequence[str] | None = None,
+    stats_columns: str | Sequence[str] | None = None,
+    file_format: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    properties: Mapping[str, Any] | None = None,
+    comment: str = "",
+    location_root: str | None = None,
+    keep_versions: int = 2,
+    grace_hours: float = 24.0,
+    in_memory: str | int | None = None,
+    seed: int = 0,
+) -> Outcome:
+    """Save ``df`` as a z-ordered table that ``scan``, ``query`` and ``zorder_scan`` prune, and return what was done.
+
+    ``save_table(df, "sales.orders", ["customer_id", "event_ts"], mode="overwrite")``. The rows are laid out, checked
+    and swapped in as those of a dbt model are: readers see the table as it was until all of it is there, and a failure
+    leaves it so. Where all of Spark runs on one machine they are placed and written in this process, without a shuffle.
+
+    Args:
+        df: any batch DataFrame. It may read the table that it replaces, of which it is to be made just before.
+        table: ``orders``, of the current schema, or ``sales.orders``; parts may stand in backticks.
+        by: 1 to 8 columns; struct leaves by dots.
+        mode: ``error`` where the table exists; ``overwrite`` replaces it by one call of the catalog, or one commit of
+            its format.
+        files: exact number of files (of each partition), instead of a size.
+        file_size: ``auto`` (128 MB, more above 100 GB), bytes, or a text like ``64MB``.
+        partition_by: columns that part the table.
+        curve: ``zorder``, ``hilbert`` or ``linear``.
+        encoding: ``rank`` among sampled boundaries, or the type's own ``bits``.
+        weights: a positive number a column, or numbers by name: how much its filters count; all equal by default.
+        bloom: columns with a Parquet bloom filter.
+        stats_columns: columns to keep stats of besides.
+        file_format: ``parquet``, ``delta`` or ``iceberg``; None is that of the table, ``parquet`` for a new one.
+        options: of Spark's Parquet writer, such as ``compression``.
+        properties: of the table.
+        comment: of the table; columns have those of ``df``.
+        location_root: folder of a Parquet table's versions; by default the schema's own.
+        keep_versions, grace_hours: how many old versions of a Parquet table are kept, and each for how long at least.
+        in_memory: bytes, or a text like ``64MB``, that the rows may take in this process to be fetched at once; None is
+            256 MB, ``never`` lets Spark lay out all.
+        seed: of the sample: the same rows in the same order give the same files.
+
+    Raises:
+        ColumnError, ConfigError: an argument is not what it may be, or the table is there and ``mode`` says it must not
+            be; nothing was read or written.
+        BuildError: rows or files went missing on the way, somebody else changed the table meanwhile, or the catalog
+            refused; the table is as it was.
+        LostRowsError: a commit of somebody else to a table of Delta or Iceberg was replaced; it says where its rows
+            are.
+    """
+    if not hasattr(df, "sparkSession") or df.isStreaming:
+        msg = f"df is a {'stream' if hasattr(df, 'sparkSession') else type(df).__name__}, not a batch DataFrame."
+        raise ConfigError(msg)
+    spark = df.sparkSession
+    mode = _read("mode", mode, values.one_of(*MODES))
+    name = _name(spark, table)
+    with _told_of(name):
+        bring_back(spark, name)
+        info = describe(spark, name)
+        _check_there(spark, name, info, mode)
+        names = _read("by", by, values.column_names)
+        given = _given("options", options, values.options, {})
+        request = BuildRequest(
+            table=name,
+            spec=LayoutSpec(
+                by=names,
+                files=_given("files", files, values.positive_integer, None),
+                file_size=_read("file_size", file_size, values.file_size),
+                partition_by=_given("partition_by", partition_by, values.column_names, ()),
+                weights=_given("weights", weights, values.weights(names), None),
+                seed=seed,
+                curve=_read("curve", curve, values.one_of(*CURVES)),
+                encoding=_read("encoding", encoding, values.one_of(*ENCODINGS)),
+                page_rows=parse_page_rows(given.get(PAGE_ROWS_OPTION, "")),
+                compression=next((value for key, value in given.items() if key.lower() == "compression"), None),
+            ),
+            stats_columns=_given("stats_columns", stats_columns, values.column_names, ()),
+            bloom=_given("bloom", bloom, values.column_names, ()),
+            options=given,
+            comment=_read("comment", comment, values.text),
+            column_comments=_comments(df),
+            properties=_given("properties", properties, values.properties, {}),
+            location_root=_given("location_root", location_root, values.folder, None),
+            keep_versions=_read("keep_versions", keep_versions, values.whole_number),
+            grace_hours=_read("grace_hours", grace_hours, values.hours),
+            file_format=_format(file_format, info),
+            in_memory=_given("in_memory", in_memory, values.memory, IN_MEMORY),
+        )
+        if request.file_format in FORMATS:
+            return _save_format(df, request, info)
+        guard = _absent(spark, name) if info is None else _as_read(df, name, info)
+        # Spark's default has no least and greatest time in footers, and files of it are written by Spark alone
+        times = {_TIMES: _BOUNDS} if str(spark.conf.get(_TIMES)).upper() == _NO_BOUNDS else {}
+        with settings(spark, times):
+            return Outcome.of_build(build(spark, df, request, guard))
+
+
+def _save_format(df: DataFrame, request: BuildRequest, info: TableInfo | None) -> Outcome:
+    """Save a table of Delta Lake or Iceberg; what others commit to it from now on makes this run give up."""
+    spark, before = df.sparkSession, None
+    check_session(spark, request)
+    if info is not None and info.provider == request.file_format:
+        before = state_of(spark, request.file_format, request.table).version
+    guard = _absent(spark, request.table) if info is None else None
+    return Outcome.of_build(build_format(spark, df, request, before, guard=guard))
+
+
+def _check_there(spark: SparkSession, table: TableName, info: TableInfo | None, mode: str) -> None:
+    """Find out whether what is there by the name of a table may be replaced, or one of that name be made.
+
+    Raises:
+        ConfigError: a view never, a table by ``overwrite`` alone; a schema or an identifier that cannot be.
+    """
+    if info is None:
+        if not spark.catalog.databaseExists(quote_name(table.schema)):
+            msg = f"There is no schema {table.schema}; make it by CREATE SCHEMA {quote_name(table.schema)}."
+            raise ConfigError(msg)
+        if not _IDENTIFIER.fullmatch(table.identifier):
+            msg = f"'{table.identifier}' is no name for a table: it may have letters, digits and underscores of ASCII."
+            raise ConfigError(msg)
+    elif info.is_view:
+        msg = "It is a view. Drop it, or take another name."
+        raise ConfigError(msg)
+    elif mode != "overwrite":
+        msg = f"The table exists, and mode is '{mode}'. 'overwrite' replaces it."
+        raise ConfigError(msg)
+
+
+def _absent(spark: SparkSession, table: TableName) -> Callable[[], None]:
+    """Return what finds out, before a table is put in place, whether another run has made it meanwhile."""
+
+    def check() -> None:
+        bring_back(spark, table)
+        if describe(spark, table) is not None:
+            msg = "Another run has made the table meanwhile, so that this one was given up and changed nothing."
+            raise BuildError(msg)
+
+    return check
+
+
+def _as_read(df: DataFrame, table: TableName, info: TableInfo) -> Callable[[], None] | None:
+    """Return what finds out, before a table is replaced, whether its files are those that there are now.
+
+    A batch that a killed run has left in the table's journal is completed first.
+
+    Raises:
+        BuildError: ``df`` reads the table, as it was before some of these files came.
+    """
+    spark = df.sparkSession
+    if info.provider != _PARQUET or not has_client(spark):
+        return None
+    before = begin(spark, table)
+    if before is None:
+        return None
+    read = {below_uri(info.location, file) for file in df.inputFiles()} - {""}
+    later = before.keys() - read
+    if read and later:
+        msg = (
+            f"The DataFrame reads the table as it was before {len(later)} of its {len(before)} files came, whose rows "
+            "would be lost. Nothing was changed: refresh the table, make the DataFrame anew, and save that."
+        )
+        raise BuildError(msg)
+    return lambda: check_unchanged(spark, table, before)
+
+
+def _comments(df: DataFrame) -> dict[str, str]:
+    """Return the comments of columns, as a table of the session has them."""
+    comments = {quote_name(column.name): (column.metadata or {}).get("comment") for column in df.schema.fields}
+    return {name: str(text) for name, text in comments.items() if text}
+
+
+def _name(spark: SparkSession, table: str) -> TableName:
+    """Return a table by schema and identifier.
+
+    Raises:
+        ConfigError: it is not named so, or in another catalog than that which every session has.
+    """
+    parts = split_name(table.strip()) if isinstance(table, str) else [""]
+    if len(parts) > 3 or not all(parts):
+        msg = f"A table is named like 'orders' or 'sales.orders'; given was {table!r}."
+        raise ConfigError(msg)
+    current = spark.catalog.currentCatalog()
+    catalog = parts[0] if len(parts) == 3 else current
+    if not catalog.lower() == current.lower() == _CATALOG:
+        msg = (
+            f"{table}: its catalog is {catalog}, and the session's is {current}. Tables can be saved in {_CATALOG} "
+            "alone, while it is the current one."
+        )
+        raise ConfigError(msg)
+    return TableName(*parts[-2:]) if len(parts) > 1 else TableName(spark.catalog.currentDatabase(), parts[0])
+
+
+def _format(given: str | None, info: TableInfo | None) -> str:
+    known = (_PARQUET, *FORMATS)
+    if given is None:
+        return info.provider if info is not None and info.provider in known else _PARQUET
+    return _read("file_format", given, values.one_of(*known))
+
+
+def _read(name: str, value: object, parse: Callable[[Any], T]) -> T:
+    """Read an argument.
+
+    Raises:
+        ConfigError: naming it, what was given, and what is allowed.
+    """
+    try:
+        return parse(value)
+    except ValueError as exc:
+        msg = f"{name} is {value!r}, but {exc}"
+        raise ConfigError(msg) from exc
+
+
+def _given(name: str, value: object, parse: Callable[[Any], T], default: U) -> T | U:
+    """Read the same of an argument that need not be given."""
+    return default if value is None else _read(name, value, parse)
+
+
+@contextlib.contextmanager
+def _told_of(table: TableName) -> Iterator[None]:
+    """Name the table in what is wrong with a call."""
+    try:
+        yield
+    except ZorderError as exc:
+        if str(table) in str(exc):
+            raise
+        msg = f"{table}: {exc}"
+        raise type(exc)(msg) from exc
