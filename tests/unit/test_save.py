@@ -192,7 +192,7 @@ def test_settings_mean_what_those_of_a_model_mean(spark: SparkSession, table: Ta
 def test_times_have_bounds_in_a_session_that_says_nothing_of_them(
     spark: SparkSession, table: TableName, rows: DataFrame
 ) -> None:
-    before = spark.conf.get(TIMES)
+    before = str(spark.conf.get(TIMES))
     spark.conf.unset(TIMES)
     try:
         save_table(rows.selectExpr("id", "timestamp_seconds(id) AS ts"), str(table), "ts", files=2, in_memory="never")
