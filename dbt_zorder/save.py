@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -11,23 +12,23 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import split_name
-from dbt_zorder.errors import BuildError, ConfigError, ZorderError
+from dbt_zorder.errors import ConfigError, ZorderError
 from dbt_zorder.formats.build import build_format
+from dbt_zorder.formats.kept_types import as_kept
 from dbt_zorder.formats.writer import check_session
 from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS
 from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, parse_page_rows
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.settings import settings
 from dbt_zorder.sql import quote_name
-from dbt_zorder.stats.formats import FORMATS, state_of
+from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table import config_values as values
 from dbt_zorder.table.aside import bring_back
-from dbt_zorder.table.build import build
-from dbt_zorder.table.files import has_client
-from dbt_zorder.table.incremental import begin
-from dbt_zorder.table.listing import below_uri, check_unchanged
+from dbt_zorder.table.build import BuildReport, build
+from dbt_zorder.table.guard import guard_of, version_now
 from dbt_zorder.table.outcome import Outcome
-from dbt_zorder.table.request import IN_MEMORY, BuildRequest
+from dbt_zorder.table.partitions import BY_CATALOG
+from dbt_zorder.table.request import IN_MEMORY, BuildRequest, check
 
 MODES = ("error", "errorifexists", "overwrite")
 """What is to become of a table that is there; names of ``DataFrameWriter.mode``."""
@@ -36,6 +37,8 @@ _CATALOG, _PARQUET = "spark_catalog", "parquet"
 _TIMES, _NO_BOUNDS, _BOUNDS = "spark.sql.parquet.outputTimestampType", "INT96", "TIMESTAMP_MICROS"
 _IDENTIFIER = re.compile(r"\w+", re.ASCII)
 """What Spark's own catalog takes for the name of a new table."""
+
+_SETTING = threading.Lock()
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -85,7 +88,8 @@ def save_table(
         weights: a positive number a column, or numbers by name: how much its filters count; all equal by default.
         bloom: columns with a Parquet bloom filter.
         stats_columns: columns to keep stats of besides.
-        file_format: ``parquet``, ``delta`` or ``iceberg``; None is that of the table, ``parquet`` for a new one.
+        file_format: ``parquet``, ``delta`` or ``iceberg``; None is that of the table, ``parquet`` where that is none of
+            these.
         options: of Spark's Parquet writer, such as ``compression``.
         properties: of the table.
         comment: of the table; columns have those of ``df``.
@@ -141,23 +145,41 @@ def save_table(
             file_format=_format(file_format, info),
             in_memory=_given("in_memory", in_memory, values.memory, IN_MEMORY),
         )
-        if request.file_format in FORMATS:
-            return _save_format(df, request, info)
-        guard = _absent(spark, name) if info is None else _as_read(df, name, info)
-        # Spark's default has no least and greatest time in footers, and files of it are written by Spark alone
-        times = {_TIMES: _BOUNDS} if str(spark.conf.get(_TIMES)).upper() == _NO_BOUNDS else {}
-        with settings(spark, times):
+        check(df if request.file_format == _PARQUET else as_kept(df, request), request)
+        with _set_for(spark, request):
+            guard = guard_of(df, name, info)
+            if request.file_format in FORMATS:
+                return Outcome.of_build(_build_format(df, request, info, guard))
             return Outcome.of_build(build(spark, df, request, guard))
 
 
-def _save_format(df: DataFrame, request: BuildRequest, info: TableInfo | None) -> Outcome:
-    """Save a table of Delta Lake or Iceberg; what others commit to it from now on makes this run give up."""
+def _build_format(
+    df: DataFrame, request: BuildRequest, info: TableInfo | None, guard: Callable[[], None] | None
+) -> BuildReport:
+    """Build a table of Delta Lake or Iceberg; one of the same format has, in its commit, to be that of now."""
     spark, before = df.sparkSession, None
     check_session(spark, request)
     if info is not None and info.provider == request.file_format:
-        before = state_of(spark, request.file_format, request.table).version
-    guard = _absent(spark, request.table) if info is None else None
-    return Outcome.of_build(build_format(spark, df, request, before, guard=guard))
+        before = version_now(spark, request.table, info.provider)
+    return build_format(spark, df, request, before, guard=guard)
+
+
+@contextlib.contextmanager
+def _set_for(spark: SparkSession, request: BuildRequest) -> Iterator[None]:
+    """Set, for a block, what Spark's defaults would spoil: the bounds of times, and the partitions of a new table.
+
+    Other threads wait that need the same of it: each would put back what the other one has set.
+    """
+    wanted = {}
+    if str(spark.conf.get(_TIMES)).upper() == _NO_BOUNDS:
+        wanted[_TIMES] = _BOUNDS
+    if request.spec.partition_by and str(spark.conf.get(BY_CATALOG, "true")).lower() != "false":
+        wanted[BY_CATALOG] = "false"
+    if not wanted:
+        yield
+        return
+    with _SETTING, settings(spark, wanted):
+        yield
 
 
 def _check_there(spark: SparkSession, table: TableName, info: TableInfo | None, mode: str) -> None:
@@ -179,43 +201,6 @@ def _check_there(spark: SparkSession, table: TableName, info: TableInfo | None, 
     elif mode != "overwrite":
         msg = f"The table exists, and mode is '{mode}'. 'overwrite' replaces it."
         raise ConfigError(msg)
-
-
-def _absent(spark: SparkSession, table: TableName) -> Callable[[], None]:
-    """Return what finds out, before a table is put in place, whether another run has made it meanwhile."""
-
-    def check() -> None:
-        bring_back(spark, table)
-        if describe(spark, table) is not None:
-            msg = "Another run has made the table meanwhile, so that this one was given up and changed nothing."
-            raise BuildError(msg)
-
-    return check
-
-
-def _as_read(df: DataFrame, table: TableName, info: TableInfo) -> Callable[[], None] | None:
-    """Return what finds out, before a table is replaced, whether its files are those that there are now.
-
-    A batch that a killed run has left in the table's journal is completed first.
-
-    Raises:
-        BuildError: ``df`` reads the table, as it was before some of these files came.
-    """
-    spark = df.sparkSession
-    if info.provider != _PARQUET or not has_client(spark):
-        return None
-    before = begin(spark, table)
-    if before is None:
-        return None
-    read = {below_uri(info.location, file) for file in df.inputFiles()} - {""}
-    later = before.keys() - read
-    if read and later:
-        msg = (
-            f"The DataFrame reads the table as it was before {len(later)} of its {len(before)} files came, whose rows "
-            "would be lost. Nothing was changed: refresh the table, make the DataFrame anew, and save that."
-        )
-        raise BuildError(msg)
-    return lambda: check_unchanged(spark, table, before)
 
 
 def _comments(df: DataFrame) -> dict[str, str]:

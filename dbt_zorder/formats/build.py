@@ -58,7 +58,8 @@ def build_format(
         request: what to build of it.
         before: version of the table whose rows are in the query; None if they need not be.
         kept: of the table that is replaced.
-        guard: called just before the rows are written; what it raises abandons the build.
+        guard: called before a table gets the rows, just before its commit where this process makes that, and before
+            one of another format goes; what it raises abandons the build.
 
     Raises:
         ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
@@ -97,15 +98,14 @@ def build_format(
         with clock.phase("write"):
             if before is not None:
                 _check_version(spark, request, before)
-            if guard is not None:
-                guard()
-            write = _Write(df, request, keys, holding, layout, target, wanted, token, kept)
+            write = _Write(df, request, keys, holding, layout, target, wanted, token, kept, guard)
             # a new Delta table is made without rows, gets its files, and then its name: no reader sees it without them
             write.beside = holding.rows is not None and is_new and request.file_format == "delta"
             _put(spark, request, info, write)
             del write.holding, holding
             until_written.close()
-            if before is not None:
+            # a commit of this process to Delta has found out by itself
+            if before is not None and (write.summary is None or request.file_format != "delta"):
                 check_lost(spark, request.file_format, request.table, before, token)
             forget_columns(spark, request, df.schema)
     with clock.phase("stats"):
@@ -123,6 +123,7 @@ class _Write:
         wanted: tells the properties of a table of that name.
         token: by which the commit is found again.
         kept: of the table that is replaced.
+        guard: called before the table gets the rows.
         beside: the table is made without rows first, under another name.
         summary: its figures, if this process wrote its files.
         made: by what it is told from one that another run makes, if it is made without rows first.
@@ -137,6 +138,7 @@ class _Write:
     wanted: Callable[[TableName], Mapping[str, str]]
     token: str
     kept: Carried
+    guard: Callable[[], None] | None = None
     beside: bool = False
     summary: Summary | None = None
     made: str = ""
@@ -148,13 +150,23 @@ class _Write:
         if self.beside:
             self.made = make_empty(self.df, to, request, self.wanted(to))
             find = partial(filled_files, self.df, to, request, self.token, self.made)
-        sizes = put_files(spark, self.holding, self.layout, find, self.df.schema)
+        sizes = put_files(spark, self.holding, self.layout, find, self.df.schema, self.check_free)
         if sizes is not None:
             self.summary = _told_by_footers(spark, request, self.keys, sizes)
             return
+        self.check_free()
         clustered = apply_layout(self.holding.for_spark, self.layout)
         create(clustered, to, request, self.wanted(to), token=self.token, kept=self.kept)
         self.made = delta_id(spark, to) if self.beside else ""
+
+    def check_free(self) -> None:
+        """Find out whether the build is to go on.
+
+        Raises:
+            Exception: as ``guard`` does.
+        """
+        if self.guard is not None:
+            self.guard()
 
     def check_ours(self, to: TableName) -> None:
         """Find out whether what has the name is still what this run wrote.
@@ -250,6 +262,7 @@ def _put(spark: SparkSession, request: BuildRequest, info: TableInfo | None, wri
     try:
         write(following)
         write.check_ours(following)
+        write.check_free()
     except BaseException:
         spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         raise

@@ -144,7 +144,12 @@ def writer_for(find: Find) -> WriterFor:
 
 
 def put_files(
-    spark: SparkSession, holding: Holding, layout: Layout, find: Find, columns: StructType
+    spark: SparkSession,
+    holding: Holding,
+    layout: Layout,
+    find: Find,
+    columns: StructType,
+    guard: Callable[[], None] = lambda: None,
 ) -> Mapping[str, int] | None:
     """Write rows that are held here into files of a table, and let the table have them.
 
@@ -154,6 +159,7 @@ def put_files(
         layout: of them.
         find: tells what the table is as of now; what was found when the rows were fetched may have changed.
         columns: of the query.
+        guard: called just before the commit; what it raises leaves the table as it is.
 
     Returns:
         The bytes of each file, by its path; None if there are none, the table is as it was, and Spark is to write the
@@ -182,6 +188,7 @@ def put_files(
                 )
                 raise BuildError(msg)
             described = files.described(written)
+            guard()
         except BaseException:
             _delete(writer.files())
             raise

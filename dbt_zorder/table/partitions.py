@@ -12,7 +12,8 @@ from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.table.version import version_of
 
 _LOG = logging.getLogger("dbt_zorder")
-_SETTING = "spark.sql.hive.manageFilesourcePartitions"
+BY_CATALOG = "spark.sql.hive.manageFilesourcePartitions"
+"""With it Spark asks the catalog which partitions a table has, of one that was made meanwhile."""
 
 
 def let_folders_tell(spark: SparkSession) -> None:
@@ -28,18 +29,18 @@ def let_folders_tell(spark: SparkSession) -> None:
         return
     reason = ""
     try:
-        spark.conf.set(_SETTING, "false")
+        spark.conf.set(BY_CATALOG, "false")
     except Exception as exc:
         reason = f": {in_one_line(exc)}"
     if not _is_off(spark):
         msg = (
-            f"{_SETTING} is true in this session and cannot be changed{reason}. A partitioned table with zorder_by "
+            f"{BY_CATALOG} is true in this session and cannot be changed{reason}. A partitioned table with zorder_by "
             "would have no rows there: set it to false where the session is opened, or leave out partition_by."
         )
         raise ConfigError(msg)
     _LOG.warning(
         "%s was true in this session and is false from now on: a partitioned table with zorder_by would have no rows",
-        _SETTING,
+        BY_CATALOG,
     )
 
 
@@ -50,4 +51,4 @@ def let_folders_tell_of(spark: SparkSession, info: TableInfo | None) -> None:
 
 
 def _is_off(spark: SparkSession) -> bool:
-    return str(spark.conf.get(_SETTING, "true")).lower() == "false"
+    return str(spark.conf.get(BY_CATALOG, "true")).lower() == "false"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from dbt_zorder.save import save_table
 from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.clock import listening
 from dbt_zorder.table.incremental import begin, increment
+from dbt_zorder.table.partitions import BY_CATALOG
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.stats_relation import stats_table
 from tests.support import same_rows, settings, unique
@@ -291,6 +293,54 @@ def test_a_table_that_another_run_makes_meanwhile_is_not_replaced(
         save_table(rows, str(table), "id", files=2)
     assert spark.table(table.sql).count() == 1
     assert versions(spark, table) == []
+
+
+def test_rows_of_an_older_version_do_not_replace_those_of_the_one_that_is_served(
+    spark: SparkSession, table: TableName, rows: DataFrame
+) -> None:
+    save_table(rows.where("id < 100"), str(table), "id")
+    read = spark.table(table.sql)
+    save_table(rows, str(table), "id", "overwrite", location_root=f"{schema_location(spark, table.schema)}/moved")
+    with pytest.raises(BuildError, match=f"^{table}: The DataFrame reads the table as it was before 1 of its 1 files"):
+        save_table(read, str(table), "id", "overwrite")
+    assert spark.table(table.sql).count() == 2000
+
+
+def test_a_table_of_sparks_own_is_replaced_by_one_of_that_name_elsewhere_and_by_a_part_of_itself(
+    spark: SparkSession, table: TableName, rows: DataFrame
+) -> None:
+    spark.sql(f"CREATE SCHEMA {table.schema}_raw")
+    try:
+        rows.write.saveAsTable(f"{table.schema}_raw.{table.identifier}")
+        rows.limit(10).write.partitionBy("s").saveAsTable(str(table))
+        save_table(spark.table(f"{table.schema}_raw.{table.identifier}"), str(table), "id", "overwrite")
+        assert same_rows(spark.table(table.sql), rows)
+        spark.sql(f"DROP TABLE {table.sql}")
+        rows.write.partitionBy("s").saveAsTable(f"{table}_parts")
+        save_table(spark.table(f"{table}_parts").where("s = 'k1'"), f"{table}_parts", "id", "overwrite")
+        assert spark.table(f"{table}_parts").count() == 200
+    finally:
+        spark.sql(f"DROP SCHEMA {table.schema}_raw CASCADE")
+
+
+def test_a_table_whose_folder_is_gone_can_be_replaced(spark: SparkSession, table: TableName, rows: DataFrame) -> None:
+    save_table(rows, str(table), "id")
+    info = describe(spark, table)
+    assert info is not None
+    shutil.rmtree(info.location.removeprefix("file:"))
+    save_table(rows, str(table), "id", "overwrite")
+    assert same_rows(spark.table(table.sql), rows)
+
+
+def test_a_parted_table_has_its_rows_in_a_session_that_asks_the_catalog(
+    spark: SparkSession, table: TableName, rows: DataFrame
+) -> None:
+    with settings(spark, {BY_CATALOG: "true"}):
+        for _ in range(2):
+            save_table(rows, str(table), "id", "overwrite", files=1, partition_by="s")
+            assert spark.conf.get(BY_CATALOG) == "true"
+            assert same_rows(spark.table(table.sql).select("id", "a", "s"), rows)
+            assert scan(spark, str(table), "s = 'k3' and id < 1000").count() == 100
 
 
 def test_a_table_of_another_format_is_replaced(spark: SparkSession, table: TableName, rows: DataFrame) -> None:
