@@ -1,8 +1,8 @@
 """Tables that are laid out by Spark and in this process, beside ORDER BY: ``python -m bench.in_memory``.
 
-From query to table in the catalog, as ``dbt run`` builds it the first time. Each build has its columns in another order
-and draws another sample, so that none finds its code compiled by the one before. A case of ``grouped`` rows is a query
-with an aggregate, which is not run twice.
+From query to table in the catalog by ``save_table``, which goes the way of a ``dbt run`` that builds a table for the
+first time. Each build has its columns in another order and draws another sample, so that none finds its code compiled
+by the one before. A case of ``grouped`` rows is a query with an aggregate, which is not run twice.
 """
 
 from __future__ import annotations
@@ -26,10 +26,8 @@ from bench.kernel_time import FACT_KEYS, RESULTS, sized
 from bench.measure import SETTINGS, Meter
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName
-from dbt_zorder.layout.plan import LayoutSpec
-from dbt_zorder.table.build import build
+from dbt_zorder.save import save_table
 from dbt_zorder.table.remove import drop_table
-from dbt_zorder.table.request import IN_MEMORY, BuildRequest
 
 
 @dataclass(frozen=True)
@@ -136,11 +134,19 @@ def main() -> None:
     def order(df: DataFrame, case: Case, keys: list[str]) -> None:
         ordered(query(df, case), case.files, keys).write.saveAsTable(new_table().sql)
 
-    def cluster(df: DataFrame, case: Case, keys: list[str], in_memory: int) -> None:
-        spec = LayoutSpec(by=keys, files=case.files, seed=next(seeds), curve=case.curve, encoding=case.encoding)
-        build(spark, query(df, case), BuildRequest(new_table(), spec, in_memory=in_memory))
+    def cluster(df: DataFrame, case: Case, keys: list[str], in_memory: str | None) -> None:
+        save_table(
+            query(df, case),
+            str(new_table()),
+            keys,
+            files=case.files,
+            curve=case.curve,
+            encoding=case.encoding,
+            in_memory=in_memory,
+            seed=next(seeds),
+        )
 
-    ways = {"spark": 0, "here": IN_MEMORY}
+    ways = {"spark": "never", "here": None}
     headings = [f"{way}: {measure}" for measure in ("wall", "CPU", "extra", "memory") for way in ways]
     table = Table("table", "keys", "files", *headings, title="/ ORDER BY")
     figures = arguments.out / "in_memory.csv"
