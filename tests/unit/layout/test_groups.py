@@ -81,9 +81,12 @@ def test_a_batch_of_one_file_is_ordered_by_as_many_levels_as_it_needs(
     assert sorted(part) == sorted(batch.collect())
     if curve == "zorder" and cells is not None:
         assert in_one_file(layout, 500, levels).first_file.tolist() == [0] * cells
-        first, last = part[: len(part) // 4], part[-len(part) // 4 :]
-        spread = [{(row.a > 500, row.b > 500) for row in rows} for rows in (first, last)]
-        assert spread[0].isdisjoint(spread[1]) is (levels > 1), "the ends of the file are other corners of the space"
+        ends = part[: len(part) // 8], part[-len(part) // 8 :]  # of eight files, each within one of two slabs
+        boxes = [[(min(column), max(column)) for column in ([r.a for r in rows], [r.b for r in rows])] for rows in ends]
+        apart = [one[1] < other[0] or other[1] < one[0] for one, other in zip(*boxes, strict=True)]
+        assert any(apart) is (levels > 0), "the ends of the file lie on either side of the first cut"
+        narrow = [sum(high - low < 900 for low, high in box) for box in boxes]
+        assert (narrow == [2, 2]) is (levels > 1), "and are corners of the space"
 
 
 def test_a_tree_that_is_too_coarse_says_so(spark: SparkSession) -> None:
