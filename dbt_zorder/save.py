@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -17,17 +17,16 @@ from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.kept_types import as_kept
 from dbt_zorder.formats.writer import check_session
 from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS
-from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, parse_page_rows
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.settings import settings
 from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table import config_values as values
 from dbt_zorder.table.aside import bring_back
-from dbt_zorder.table.build import BuildReport, build
+from dbt_zorder.table.build import build
 from dbt_zorder.table.guard import guard_of, version_now
 from dbt_zorder.table.outcome import Outcome
-from dbt_zorder.table.partitions import BY_CATALOG
+from dbt_zorder.table.partitions import BY_CATALOG, folders_tell
 from dbt_zorder.table.request import IN_MEMORY, BuildRequest, check
 
 MODES = ("error", "errorifexists", "overwrite")
@@ -39,9 +38,6 @@ _IDENTIFIER = re.compile(r"\w+", re.ASCII)
 """What Spark's own catalog takes for the name of a new table."""
 
 _SETTING = threading.Lock()
-
-T = TypeVar("T")
-U = TypeVar("U")
 
 
 def save_table(
@@ -111,57 +107,49 @@ def save_table(
         msg = f"df is a {'stream' if hasattr(df, 'sparkSession') else type(df).__name__}, not a batch DataFrame."
         raise ConfigError(msg)
     spark = df.sparkSession
-    mode = _read("mode", mode, values.one_of(*MODES))
+    mode = values.read("mode", mode, values.one_of(*MODES))
     name = _name(spark, table)
     with _told_of(name):
         bring_back(spark, name)
         info = describe(spark, name)
         _check_there(spark, name, info, mode)
-        names = _read("by", by, values.column_names)
-        given = _given("options", options, values.options, {})
+        names = values.read("by", by, values.column_names)
+        written = values.given("options", options, values.options, {})
         request = BuildRequest(
             table=name,
             spec=LayoutSpec(
                 by=names,
-                files=_given("files", files, values.positive_integer, None),
-                file_size=_read("file_size", file_size, values.file_size),
-                partition_by=_given("partition_by", partition_by, values.column_names, ()),
-                weights=_given("weights", weights, values.weights(names), None),
+                files=values.given("files", files, values.positive_integer, None),
+                file_size=values.read("file_size", file_size, values.file_size),
+                partition_by=values.given("partition_by", partition_by, values.column_names, ()),
+                weights=values.given("weights", weights, values.weights(names), None),
                 seed=seed,
-                curve=_read("curve", curve, values.one_of(*CURVES)),
-                encoding=_read("encoding", encoding, values.one_of(*ENCODINGS)),
-                page_rows=parse_page_rows(given.get(PAGE_ROWS_OPTION, "")),
-                compression=next((value for key, value in given.items() if key.lower() == "compression"), None),
+                curve=values.read("curve", curve, values.one_of(*CURVES)),
+                encoding=values.read("encoding", encoding, values.one_of(*ENCODINGS)),
+                page_rows=values.page_rows(written),
+                compression=values.compression(written),
             ),
-            stats_columns=_given("stats_columns", stats_columns, values.column_names, ()),
-            bloom=_given("bloom", bloom, values.column_names, ()),
-            options=given,
-            comment=_read("comment", comment, values.text),
+            stats_columns=values.given("stats_columns", stats_columns, values.column_names, ()),
+            bloom=values.given("bloom", bloom, values.column_names, ()),
+            options=written,
+            comment=values.read("comment", comment, values.text),
             column_comments=_comments(df),
-            properties=_given("properties", properties, values.properties, {}),
-            location_root=_given("location_root", location_root, values.folder, None),
-            keep_versions=_read("keep_versions", keep_versions, values.whole_number),
-            grace_hours=_read("grace_hours", grace_hours, values.hours),
+            properties=values.given("properties", properties, values.properties, {}),
+            location_root=values.given("location_root", location_root, values.folder, None),
+            keep_versions=values.read("keep_versions", keep_versions, values.whole_number),
+            grace_hours=values.read("grace_hours", grace_hours, values.hours),
             file_format=_format(file_format, info),
-            in_memory=_given("in_memory", in_memory, values.memory, IN_MEMORY),
+            in_memory=values.given("in_memory", in_memory, values.memory, IN_MEMORY),
         )
         check(df if request.file_format == _PARQUET else as_kept(df, request), request)
         with _set_for(spark, request):
-            guard = guard_of(df, name, info)
-            if request.file_format in FORMATS:
-                return Outcome.of_build(_build_format(df, request, info, guard))
-            return Outcome.of_build(build(spark, df, request, guard))
-
-
-def _build_format(
-    df: DataFrame, request: BuildRequest, info: TableInfo | None, guard: Callable[[], None] | None
-) -> BuildReport:
-    """Build a table of Delta Lake or Iceberg; one of the same format has, in its commit, to be that of now."""
-    spark, before = df.sparkSession, None
-    check_session(spark, request)
-    if info is not None and info.provider == request.file_format:
-        before = version_now(spark, request.table, info.provider)
-    return build_format(spark, df, request, before, guard=guard)
+            before = version_now(spark, name, info.provider) if info is not None and info.provider in FORMATS else None
+            guard = guard_of(df, name, info, before)
+            if request.file_format not in FORMATS:
+                return Outcome.of_build(build(spark, df, request, guard))
+            check_session(spark, request)
+            same = info is not None and info.provider == request.file_format
+            return Outcome.of_build(build_format(spark, df, request, before if same else None, guard=guard))
 
 
 @contextlib.contextmanager
@@ -173,7 +161,7 @@ def _set_for(spark: SparkSession, request: BuildRequest) -> Iterator[None]:
     wanted = {}
     if str(spark.conf.get(_TIMES)).upper() == _NO_BOUNDS:
         wanted[_TIMES] = _BOUNDS
-    if request.spec.partition_by and str(spark.conf.get(BY_CATALOG, "true")).lower() != "false":
+    if request.spec.partition_by and not folders_tell(spark):
         wanted[BY_CATALOG] = "false"
     if not wanted:
         yield
@@ -234,25 +222,7 @@ def _format(given: str | None, info: TableInfo | None) -> str:
     known = (_PARQUET, *FORMATS)
     if given is None:
         return info.provider if info is not None and info.provider in known else _PARQUET
-    return _read("file_format", given, values.one_of(*known))
-
-
-def _read(name: str, value: object, parse: Callable[[Any], T]) -> T:
-    """Read an argument.
-
-    Raises:
-        ConfigError: naming it, what was given, and what is allowed.
-    """
-    try:
-        return parse(value)
-    except ValueError as exc:
-        msg = f"{name} is {value!r}, but {exc}"
-        raise ConfigError(msg) from exc
-
-
-def _given(name: str, value: object, parse: Callable[[Any], T], default: U) -> T | U:
-    """Read the same of an argument that need not be given."""
-    return default if value is None else _read(name, value, parse)
+    return values.read("file_format", given, values.one_of(*known))
 
 
 @contextlib.contextmanager

@@ -15,7 +15,6 @@ from dbt.adapters.spark.impl import SparkConfig
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.formats.optimize import NATIVE
 from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS, idle_setting
-from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, parse_page_rows
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table import config_values as values
 from dbt_zorder.table.request import IN_MEMORY
@@ -71,12 +70,12 @@ class ModelSettings:
     @property
     def page_rows(self) -> int | None:
         """Rows of a Parquet page at most, where the model's ``options`` say so."""
-        return parse_page_rows(self.options.get(PAGE_ROWS_OPTION, ""))
+        return values.page_rows(self.options)
 
     @property
     def compression(self) -> str | None:
-        """Codec of the files, where the model's ``options`` say so; Spark reads their names in any case."""
-        return next((value for name, value in self.options.items() if name.lower() == "compression"), None)
+        """Codec of the files, where the model's ``options`` say so."""
+        return values.compression(self.options)
 
     @classmethod
     def from_config(cls, model: str, config: Mapping[str, Any]) -> ModelSettings | None:
@@ -133,14 +132,7 @@ class _Reader:
         self._config = config
 
     def read(self, key: str, parse: Callable[[Any], Any], default: Any) -> Any:
-        value = self._config.get(key)
-        if value is None:
-            return default
-        try:
-            return parse(value)
-        except ValueError as exc:
-            msg = f"Model {self._model}: {key} is {value!r}, but {exc}"
-            raise ConfigError(msg) from exc
+        return values.given(f"Model {self._model}: {key}", self._config.get(key), parse, default)
 
 
 def _check_names(model: str, config: Mapping[str, Any]) -> None:

@@ -29,7 +29,7 @@ from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format, merge_format
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.batch import Batch
-from dbt_zorder.table.build import BuildReport, build
+from dbt_zorder.table.build import build
 from dbt_zorder.table.checks import check_absent
 from dbt_zorder.table.clock import listening
 from dbt_zorder.table.incremental import begin, increment
@@ -72,8 +72,7 @@ class ZorderAdapter(OperationsAdapter):
         with self._at_work_on(model, relation, sql):
             if is_first:
                 check_absent(self.session, request.table)
-            report = _build(self.session, self.connections.query(sql), request, is_first=is_first)
-            return ZorderResponse.of(Outcome.of_build(report))
+            return ZorderResponse.of(_build(self.session, self.connections.query(sql), request, is_first=is_first))
 
     @available.parse_none
     def zorder_remember(self, relation: BaseRelation) -> None:
@@ -96,7 +95,7 @@ class ZorderAdapter(OperationsAdapter):
         """Build a seed's rows into a new version of its table and swap it in."""
         request = build_request(settings, relation, model)
         with self._at_work_on(model, relation, f"the seed {model_name(model)}"):
-            return ZorderResponse.of(Outcome.of_build(_build(self.session, rows, request)))
+            return ZorderResponse.of(_build(self.session, rows, request))
 
     @available.parse_none
     def zorder_increment(
@@ -159,7 +158,7 @@ class ZorderAdapter(OperationsAdapter):
             request = build_request(by, relation, model)
             if first is not None:
                 check_absent(self.session, request.table)
-                return ZorderResponse.of(Outcome.of_build(_build(self.session, first, request, is_first=True)))
+                return ZorderResponse.of(_build(self.session, first, request, is_first=True))
             current = model["config"].get("dbt_valid_to_current")
             names = SnapshotColumns(columns["dbt_scd_id"], columns["dbt_valid_to"], current)
             taken = take_snapshot(self.session, sql, request, names)
@@ -272,12 +271,12 @@ class ZorderAdapter(OperationsAdapter):
             return True
 
 
-def _build(spark: SparkSession, df: DataFrame, request: BuildRequest, *, is_first: bool = False) -> BuildReport:
+def _build(spark: SparkSession, df: DataFrame, request: BuildRequest, *, is_first: bool = False) -> Outcome:
     """Build a table in the format that it is asked for; with ``is_first`` only where there is none at the swap."""
     guard = (lambda: check_absent(spark, request.table)) if is_first else None
     if request.file_format in FORMATS:
-        return build_format(spark, df, request, guard=guard)
-    return build(spark, df, request, guard)
+        return Outcome.of_build(build_format(spark, df, request, guard=guard))
+    return Outcome.of_build(build(spark, df, request, guard))
 
 
 @contextmanager

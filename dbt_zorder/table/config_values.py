@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, parse_page_rows
@@ -20,6 +20,38 @@ _RESERVED = {
     **dict.fromkeys(("owner", "external", "is_managed_location", "collation", "table_type"), "leave it out"),
 }
 """Table properties that Spark's CREATE TABLE refuses, and what is to be done in their place."""
+
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+def read(name: str, value: object, parse: Callable[[Any], T]) -> T:
+    """Read a value.
+
+    Raises:
+        ConfigError: naming it, what was given, and what is allowed.
+    """
+    try:
+        return parse(value)
+    except ValueError as exc:
+        msg = f"{name} is {value!r}, but {exc}"
+        raise ConfigError(msg) from exc
+
+
+def given(name: str, value: object, parse: Callable[[Any], T], default: U) -> T | U:
+    """Read the same of a value that need not be given."""
+    return default if value is None else read(name, value, parse)
+
+
+def page_rows(options: Mapping[str, str]) -> int | None:
+    """Return the rows of a Parquet page at most, where options of Spark's writer say so."""
+    return parse_page_rows(options.get(PAGE_ROWS_OPTION, ""))
+
+
+def compression(options: Mapping[str, str]) -> str | None:
+    """Return the codec of the files, where options say so; Spark reads their names in any case."""
+    return next((value for name, value in options.items() if name.lower() == "compression"), None)
 
 
 def columns(value: Any) -> tuple[str, ...]:

@@ -22,13 +22,14 @@ from dbt_zorder.table.version import read_marker, roots_of, version_of
 _LOG = logging.getLogger("dbt_zorder")
 
 
-def guard_of(df: DataFrame, table: TableName, info: TableInfo | None) -> Callable[[], None] | None:
+def guard_of(df: DataFrame, table: TableName, info: TableInfo | None, before: str | None) -> Callable[[], None] | None:
     """Return what finds out whether a table is still what it was; None where nothing tells.
 
     Args:
         df: what is to be in it.
         table: its name.
         info: what has that name; None if nothing has.
+        before: its version, as of ``version_now``, where it is in Delta Lake or Iceberg.
 
     Raises:
         BuildError: ``df`` reads it as it was before files came that are there now.
@@ -37,7 +38,6 @@ def guard_of(df: DataFrame, table: TableName, info: TableInfo | None) -> Callabl
     if info is None:
         return partial(_check_absent, spark, table)
     if info.provider in FORMATS:
-        before = version_now(spark, table, info.provider)
         return None if before is None else partial(_check_version, spark, table, info.provider, before)
     return _as_read(df, table, info) if version_of(info.location) and has_client(spark) else None
 

@@ -25,14 +25,14 @@ def let_folders_tell(spark: SparkSession) -> None:
     Raises:
         ConfigError: the session does not let the setting be changed.
     """
-    if _is_off(spark):
+    if folders_tell(spark):
         return
     reason = ""
     try:
         spark.conf.set(BY_CATALOG, "false")
     except Exception as exc:
         reason = f": {in_one_line(exc)}"
-    if not _is_off(spark):
+    if not folders_tell(spark):
         msg = (
             f"{BY_CATALOG} is true in this session and cannot be changed{reason}. A partitioned table with zorder_by "
             "would have no rows there: set it to false where the session is opened, or leave out partition_by."
@@ -50,5 +50,6 @@ def let_folders_tell_of(spark: SparkSession, info: TableInfo | None) -> None:
         let_folders_tell(spark)
 
 
-def _is_off(spark: SparkSession) -> bool:
+def folders_tell(spark: SparkSession) -> bool:
+    """Tell whether Spark takes partitions from folders in a session."""
     return str(spark.conf.get(BY_CATALOG, "true")).lower() == "false"
