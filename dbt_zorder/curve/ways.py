@@ -11,8 +11,9 @@ AS_GOOD = 0.03  # cuts and ways whose sums over columns differ by less are as go
 
 _SQUARINGS = 4  # columns are added up by their sixteenth powers, so that the worst counts most
 _OTHERS = 0.01  # how much the sum counts beside that
-_MOST_PAIRED = 300  # of the ways to cut either half
-_TIE = 1e-9
+_MOST_PAIRED = 100  # of the ways to cut either half
+_FEW = 40  # are all paired, whether they differ or not
+_ALIKE = 0.1  # the step, by logarithm, of files touched: ways that are in one step by every column are alike
 
 _Floats = npt.NDArray[np.float64]
 _Numbers = npt.NDArray[np.int64]
@@ -37,21 +38,21 @@ class Ways:
     right_way: _Numbers
 
     def good(self, shares: _Floats) -> _Numbers:
-        """Return the places of ways that touch hardly more in sum than the best, 300 of the best at most.
+        """Return the places of ways that touch hardly more in sum than the best, and that differ; the best first.
+
+        Of ways that touch about as many of every column one will do: most are one way with its cuts in another order.
 
         Args:
             shares: shape (columns,): how much each counts, by the width of the box or otherwise.
         """
         sums = (self.touched * shares).sum(axis=1)
         good = np.flatnonzero(sums <= sums.min() * (1 + AS_GOOD))
-        if len(good) <= _MOST_PAIRED:
+        good = good[np.argsort(sums[good], kind="stable")]
+        if len(good) <= _FEW:
             return good
-        last = np.partition(sums, _MOST_PAIRED - 1)[_MOST_PAIRED - 1]
-        better = np.flatnonzero(sums < last * (1 - _TIE))
-        # turns of one way, whose order is that of the columns: some of all
-        tied = np.flatnonzero(np.abs(sums - last) <= last * _TIE)
-        some = np.linspace(0, len(tied) - 1, _MOST_PAIRED - len(better)).astype(np.int64)
-        return np.concatenate([better, tied[some]])
+        steps = np.floor(np.log(self.touched[good]) / _ALIKE).astype(np.int64)
+        _, first = np.unique(steps, axis=0, return_index=True)
+        return good[np.sort(first)[:_MOST_PAIRED]]
 
     def first_cuts(self, shares: _Floats) -> list[tuple[int, int]]:
         """Return columns of the cuts that good ways begin with, and files of the smaller half."""
