@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import BuildError, LostRowsError
-from dbt_zorder.formats import build, incremental, optimize, writer
+from dbt_zorder.formats import incremental, optimize, table_write, writer
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.iceberg_files import IcebergFiles
 from dbt_zorder.formats.incremental import increment_format
@@ -73,7 +73,7 @@ def test_rows_that_come_in_while_a_column_is_dropped_are_not_lost_without_a_word
     whole = writer.create
 
     def interrupted(clustered: DataFrame, *args: Any, **more: Any) -> None:
-        monkeypatch.setattr(build, "create", whole)
+        monkeypatch.setattr(table_write, "create", whole)
         if moment.startswith("before"):
             rows(spark, 500, 510).writeTo(table.sql).append()
         else:
@@ -96,7 +96,7 @@ def test_rows_that_come_in_while_a_column_is_dropped_are_not_lost_without_a_word
     other = threading.Thread(target=meanwhile)
     if not moment.startswith("before"):
         other.start()
-    monkeypatch.setattr(build, "create", interrupted)
+    monkeypatch.setattr(table_write, "create", interrupted)
     batch = Batch(on_schema_change="sync_all_columns")
     begun.set()
     # Delta refuses a commit beside which another one came in

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import FORMAT_SUFFIX, TableName, describe
 from dbt_zorder.errors import BuildError
-from dbt_zorder.formats.build import _Write
+from dbt_zorder.formats.table_write import TableWrite
 from dbt_zorder.save import save_table
 from dbt_zorder.table.clock import listening
 from tests.support import same_rows
@@ -35,14 +35,14 @@ def in_memory(request: pytest.FixtureRequest) -> str | None:
 def meddling(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[], object]) -> None:
     """Let somebody else do something once, when all that is left to do is the commit, or Spark's write."""
     found: list[object] = []
-    whole = _Write.check_free
+    whole = TableWrite.check_free
 
-    def check(write: _Write) -> None:
+    def check(write: TableWrite) -> None:
         if not found:
             found.append(meddle())
         whole(write)
 
-    monkeypatch.setattr(_Write, "check_free", check)
+    monkeypatch.setattr(TableWrite, "check_free", check)
 
 
 def test_rows_that_others_commit_meanwhile_stay(
