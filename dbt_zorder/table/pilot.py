@@ -24,6 +24,10 @@ _LOG = logging.getLogger("dbt_zorder")
 
 PILOT_DIRECTORY = "_zorder_pilot"
 _FILES = 3
+_PILOTS = 2
+_FAR_OFF = 1.3
+"""By how much numbers of files may differ, to have measured files like those to come: a dictionary, and all else that a
+file has once, weighs more on the rows of small ones."""
 
 
 def sized_layout(
@@ -32,7 +36,8 @@ def sized_layout(
     """Return a layout whose files come out at the size that was asked for.
 
     Where a size in bytes is asked for and no earlier version tells the bytes of a row, three files of the layout are
-    written below ``path`` and measured, which reads the query once more; then it is laid out again if need be. Only
+    written below ``path`` and measured, which reads the query once more; then it is laid out again. Where the estimate
+    was far off, so that these files were far from the size, that is done twice. Only
     partitions of more than one file are measured, for the number of the others' files is known.
 
     Args:
@@ -42,39 +47,58 @@ def sized_layout(
         path: folder of the version.
         write: writes rows to a folder as the table's are written.
     """
-    if not _is_measured(layout, spec):
-        return layout
     if holding.rows is not None:
         return sized_here(holding, layout, spec)
     df = holding.source
+    if not _is_measured(layout, spec):
+        return layout
     if not has_client(df.sparkSession):
         _LOG.debug("files are sized by an estimate, because nothing can be deleted over this connection")
         return layout
-    boxes = [box for file in _spread(layout) if (box := box_sql(layout, file))]
-    if not boxes:
-        return layout
     folder = f"{path}/{PILOT_DIRECTORY}"
-    try:
-        few = df.filter(" OR ".join(f"({box})" for box in boxes))
-        write(apply_layout(few, layout, open_files(df.sparkSession)), folder)
-        total = sum(list_data(df.sparkSession, folder).values())
-        rows = df.sparkSession.read.parquet(glob_escape(folder)).count()
-    finally:
-        delete_path(df.sparkSession, folder)
-    if not rows:
-        return layout
-    _LOG.debug("a row takes %.1f bytes, measured on %d rows", total / rows, rows)
-    return plan_layout(df, replace(spec, row_bytes=total / rows))
+
+    def measure(layout: Layout) -> float | None:
+        boxes = [box for file in _spread(layout) if (box := box_sql(layout, file))]
+        if not boxes:
+            return None
+        try:
+            few = df.filter(" OR ".join(f"({box})" for box in boxes))
+            write(apply_layout(few, layout, open_files(df.sparkSession)), folder)
+            total = sum(list_data(df.sparkSession, folder).values())
+            rows = df.sparkSession.read.parquet(glob_escape(folder)).count()
+        finally:
+            delete_path(df.sparkSession, folder)
+        return total / rows if rows else None
+
+    return _sized(holding, layout, spec, measure)
 
 
 def sized_here(holding: Holding, layout: Layout, spec: LayoutSpec) -> Layout:
     """Return the same for rows that are placed here; for others the layout as it is."""
-    if holding.rows is None or not _is_measured(layout, spec):
+    rows = holding.rows
+    if rows is None or not _is_measured(layout, spec):
         return layout
-    row_bytes = holding.rows.measured_row(layout, _spread(layout))
-    if row_bytes is None:
-        return layout
-    return plan_layout(holding.source, replace(spec, row_bytes=row_bytes), holding.known)
+    return _sized(holding, layout, spec, lambda found: rows.measured_row(found, _spread(found)))
+
+
+def _sized(holding: Holding, layout: Layout, spec: LayoutSpec, measure: Callable[[Layout], float | None]) -> Layout:
+    """Lay out by what files of a layout tell of a row; once more where they were nothing like those to come.
+
+    Args:
+        holding: where the query's rows are.
+        layout: by estimated bytes.
+        spec: what was asked for.
+        measure: tells the bytes of a row in some files of a layout, None if they have none.
+    """
+    for _ in range(_PILOTS):
+        row_bytes = measure(layout)
+        if row_bytes is None:
+            return layout
+        _LOG.debug("a row takes %.1f bytes, measured on some of %d files", row_bytes, layout.files)
+        before, layout = layout, plan_layout(holding.source, replace(spec, row_bytes=row_bytes), holding.known)
+        if layout.files == 1 or max(layout.files, before.files) <= _FAR_OFF * min(layout.files, before.files):
+            break
+    return layout
 
 
 def _is_measured(layout: Layout, spec: LayoutSpec) -> bool:

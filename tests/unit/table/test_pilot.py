@@ -23,13 +23,24 @@ QUERIES = {
 }
 
 
+HERE, BY_SPARK = 64 << 20, 0
+"""Bytes of rows that may be laid out in this process, and thereby by whom they are."""
+
+
+@pytest.mark.parametrize("in_memory", [HERE, BY_SPARK])
 @pytest.mark.parametrize("query", list(QUERIES))
 @pytest.mark.parametrize("codec", ["snappy", "zstd"])
-def test_files_come_out_at_the_size_that_was_asked_for(spark: SparkSession, query: str, codec: str) -> None:
+def test_files_come_out_at_the_size_that_was_asked_for(
+    spark: SparkSession, query: str, codec: str, in_memory: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "dbt_zorder")
     table = TableName("default", unique("sized"))
     target = 100_000
     spec = LayoutSpec(by=["a", "id"], file_size=target)
-    report = build(spark, spark.sql(QUERIES[query]), BuildRequest(table, spec, options={"compression": codec}))
+    wanted = BuildRequest(table, spec, options={"compression": codec}, in_memory=in_memory)
+    report = build(spark, spark.sql(QUERIES[query]), wanted)
+    assert ("is laid out and written here" in caplog.text) == (in_memory == HERE)
+    assert "bytes, measured on some of" in caplog.text
     info = describe(spark, table)
     assert info is not None
     sizes = [row[0] for row in read_stats(spark, info.location).select("file_size").collect()]
@@ -39,14 +50,17 @@ def test_files_come_out_at_the_size_that_was_asked_for(spark: SparkSession, quer
     assert PILOT_DIRECTORY not in list_folders(spark, info.location)
 
 
-def test_partitions_come_out_at_the_size_that_was_asked_for(spark: SparkSession) -> None:
+@pytest.mark.parametrize("in_memory", [HERE, BY_SPARK])
+def test_partitions_come_out_at_the_size_that_was_asked_for(spark: SparkSession, in_memory: int) -> None:
     table = TableName("default", unique("sized"))
     query = "SELECT id, pmod(hash(id), 5000) AS a, sha1(string(id)) AS t, id % 2 AS p FROM range(60000)"
-    build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["a"], file_size=200_000, partition_by=["p"])))
+    spec = LayoutSpec(by=["a"], file_size=200_000, partition_by=["p"])
+    build(spark, spark.sql(query), BuildRequest(table, spec, in_memory=in_memory))
     info = describe(spark, table)
     assert info is not None
     sizes = [row[0] for row in read_stats(spark, info.location).select("file_size").collect()]
     assert median(sizes) == pytest.approx(200_000, rel=0.15)
+    assert max(sizes) <= 300_000
 
 
 def test_small_partitions_do_not_tell_what_a_row_takes(spark: SparkSession) -> None:
