@@ -17,6 +17,7 @@ from dbt_zorder.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.curve.forest import Forest, grow
 from dbt_zorder.curve.grid import Grid, fit_grid
 from dbt_zorder.errors import ColumnError, ConfigError
+from dbt_zorder.layout.bundles import bundles
 from dbt_zorder.layout.curve_plan import check_curve, curve_of, lay_out, sampled_here, sampled_keys
 from dbt_zorder.layout.decisions import boundaries_allowed
 from dbt_zorder.layout.fetched import DrawnKeys, FetchedKeys, Known, count_of
@@ -38,6 +39,7 @@ from dbt_zorder.layout.sizing import (
     widest_row,
 )
 from dbt_zorder.layout.small import greatest_bytes
+from dbt_zorder.settings import open_files
 
 MOST_COLUMNS = 8
 MOST_FILES = 1_000_000
@@ -46,10 +48,6 @@ _MOST_COUNT = (1 << 31) - 1
 _SEEDS = 1 << 63
 _ROWS_FOR_THE_BEST = 1_000_000
 """Of fewer rows, further trees of a skewed table take longer than their files spare."""
-_BUNDLE_BYTES = 8 << 20
-_BUNDLE_FILES = 64
-"""What one Spark partition may write of partitions that are smaller than a file: more would be sorted again by Spark,
-which keeps up to ``spark.sql.maxConcurrentOutputFileWriters`` files open (100 in our sessions)."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +194,9 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     hashes, counts = _count(df, hashed, fetched, count_of(known))
     rows = int(counts.sum())
     files, row_bytes = _files(df, spec, keys, counts)
-    tasks = bundles(files, counts, row_bytes) if partition_columns else None
+    tasks = None
+    if partition_columns:
+        tasks = bundles(files, counts, row_bytes, open_files(df.sparkSession))
     # a curve's own key orders rows inside a file, and needs no cells
     page_rows = page_rows_of(df.sparkSession, spec.page_rows)
     levels = 0 if curve is not None else order_levels(rows, sum(files), page_rows)
@@ -222,23 +222,6 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
         grid = fit_grid(forest, sample.ranks, rows / forest.files / page_rows, boundaries_allowed(df, layout))
     order = OrderGrid.of(grid, sample, keys) if grid is not None else None
     return Plan(replace(layout, task_of_file=tasks, grid=order, runs=runs), forest, sample, grid)
-
-
-def bundles(files: Sequence[int], counts: npt.NDArray[np.int64], row_bytes: float) -> npt.NDArray[np.int32] | None:
-    """Share small partitions of one file each out over Spark partitions; None if none are worth it."""
-    task_of_file: list[int] = []
-    task, bundled, size = -1, _BUNDLE_FILES, 0.0
-    for number, count in zip(files, counts.tolist(), strict=True):
-        here = count * row_bytes
-        if number > 1 or bundled == _BUNDLE_FILES or size + here > _BUNDLE_BYTES:
-            task, bundled, size = task + 1, 0, 0.0
-        task_of_file += [task] if number == 1 else list(range(task, task + number))
-        if number > 1:
-            task, bundled = task + number - 1, _BUNDLE_FILES
-        else:
-            bundled, size = bundled + 1, size + here
-    found = np.asarray(task_of_file, dtype=np.int32)
-    return found if found[-1] + 1 < len(found) else None
 
 
 def _count(

@@ -28,7 +28,7 @@ QUERY = """
 def test_a_box_holds_the_rows_of_its_file_and_no_others(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, spec: LayoutSpec
 ) -> None:
-    monkeypatch.setattr("dbt_zorder.layout.plan._BUNDLE_BYTES", 0)
+    monkeypatch.setattr("dbt_zorder.layout.bundles._BYTES", 0)
     frame = spark.sql(QUERY).coalesce(1)
     layout = plan_layout(frame, spec)
     assert (layout.file_count == 1).all(), "a hash is at work"

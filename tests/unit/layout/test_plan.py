@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +13,7 @@ from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout import plan as module
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import LayoutSpec, bundles, keys_for, plan_layout
+from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from tests.support import settings
 
 
@@ -174,22 +173,6 @@ def test_a_bad_size_is_an_error(frame: DataFrame) -> None:
 def test_the_same_input_gives_the_same_layout(frame: DataFrame) -> None:
     one, other = (layout(frame, by=["id", "s"], files=5, seed=4) for _ in range(2))
     assert one.levels == other.levels
-
-
-@pytest.mark.parametrize(
-    ("files", "counts", "tasks"),
-    [
-        ([1, 1, 1], [10, 10, 10], [0, 0, 0]),
-        ([1, 1, 1], [10, 10, 999_999], [0, 0, 1]),
-        ([1, 3, 1, 1], [10, 900, 10, 10], [0, 1, 2, 3, 4, 4]),
-        ([2, 2], [500, 500], None),
-        ([1], [5], None),
-        ([1] * 130, [1] * 130, [0] * 64 + [1] * 64 + [2] * 2),
-    ],
-)
-def test_small_partitions_share_a_task(files: list[int], counts: list[int], tasks: list[int] | None) -> None:
-    found = bundles(files, np.asarray(counts), row_bytes=100.0)
-    assert (None if found is None else found.tolist()) == tasks
 
 
 def test_thousands_of_partitions_are_a_few_tasks(spark: SparkSession) -> None:

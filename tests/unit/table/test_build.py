@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow.parquet as pq
 import pytest
@@ -18,6 +20,8 @@ from dbt_zorder.table.version import is_version
 from tests.support import same_rows, settings, unique
 
 pytestmark = pytest.mark.usefixtures("way")
+
+SPILL = "spark.shuffle.spill.numElementsForceSpillThreshold"
 
 QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s FROM range(500)"
 
@@ -60,10 +64,30 @@ def test_a_first_build_makes_the_table_and_its_stats(spark: SparkSession, table:
     assert [row[0] for row in stats.select("version").distinct().collect()] == [report.version]
 
 
+@contextlib.contextmanager
+def spilling(spark: SparkSession, rows: int) -> Iterator[Callable[[], int]]:
+    """Let each sort in Spark go to disk whenever it holds so many rows; gives what tells the bytes that went so far."""
+    jvm, context = cast("Any", spark)._jvm, cast("Any", spark.sparkContext)
+    conf, store, name = jvm.org.apache.spark.SparkEnv.get().conf(), context._jsc.sc().statusStore(), SPILL
+
+    def spilled() -> int:
+        context._jsc.sc().listenerBus().waitUntilEmpty()
+        quantiles = context._gateway.new_array(jvm.double, 0)
+        stages = store.stageList(None, False, False, quantiles, jvm.java.util.ArrayList())
+        return sum(int(stages.apply(number).diskBytesSpilled()) for number in range(stages.size()))
+
+    conf.set(name, str(rows))
+    try:
+        yield spilled
+    finally:
+        conf.remove(name)
+
+
+@pytest.mark.parametrize("spills", [False, True])
 @pytest.mark.parametrize("open_files", [0, 2, 100])
 @pytest.mark.parametrize("files", [1, 2])
 def test_rows_keep_their_order_in_the_files_of_partitions(
-    spark: SparkSession, table: TableName, open_files: int, files: int
+    spark: SparkSession, table: TableName, open_files: int, files: int, spills: bool, way: str
 ) -> None:
     """Whether Spark keeps the files of all partitions open, or some of them, or asks for the rows by partition."""
     query = (
@@ -72,8 +96,12 @@ def test_rows_keep_their_order_in_the_files_of_partitions(
     wanted = replace(
         request(table, files=files), spec=LayoutSpec(["a", "s"], files, partition_by=["p"], curve="linear")
     )
-    with settings(spark, {"spark.sql.maxConcurrentOutputFileWriters": str(open_files)}):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(settings(spark, {"spark.sql.maxConcurrentOutputFileWriters": str(open_files)}))
+        spilled = stack.enter_context(spilling(spark, 150)) if spills else lambda: 0
+        before = spilled()
         report = build(spark, spark.sql(query), wanted)
+        assert (spilled() > before) == (spills and way == "by Spark")
     assert same_rows(spark.table(table.sql).select("a", "s", "p"), spark.sql(query))
     assert report.summary.files == 9 * files
     info = describe(spark, table)
