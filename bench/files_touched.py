@@ -55,6 +55,15 @@ def unequal(rows: int, columns: int, rng: np.random.Generator) -> Ranks:
     return np.stack([rng.integers(1, 10 ** (2 + c) + 1, size=rows) for c in range(columns)], axis=1).astype(np.int32)
 
 
+def texts(rows: int, columns: int, rng: np.random.Generator) -> Ranks:
+    """Texts that share their first 20 characters, in the order of texts: behind them stand numbers without zeros."""
+    found = []
+    for _ in range(columns):
+        written = np.char.add("x" * 20, rng.integers(1, rows, size=rows).astype("U8"))
+        found.append(np.unique(written, return_inverse=True)[1] + 1)
+    return np.stack(found, axis=1).astype(np.int32)
+
+
 def correlated(rows: int, columns: int, rng: np.random.Generator) -> Ranks:
     """Every column is the first one plus a noise of 5% of its range."""
     base = rng.random(rows)
@@ -67,11 +76,12 @@ TABLES: dict[str, Callable[[int, int, np.random.Generator], Ranks]] = {
     "Zipf 1.1": zipf,
     "30% NULL": nulls,
     "unequal ranges": unequal,
+    "20 characters alike": texts,
     "correlated": correlated,
 }
 
 
-INDEPENDENT = ("uniform", "Zipf 1.1", "unequal ranges")
+INDEPENDENT = ("uniform", "Zipf 1.1", "unequal ranges", "20 characters alike")
 """Without NULL, too, so that the bound holds for them."""
 
 

@@ -10,14 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt_zorder import save
 from dbt_zorder.catalog import TableName, describe, schema_location
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError
 from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.pruning import explain, scan
 from dbt_zorder.save import save_table
-from dbt_zorder.table.batch import Batch
+from dbt_zorder.table import build as table_build
 from dbt_zorder.table.clock import listening
-from dbt_zorder.table.incremental import begin, increment
+from dbt_zorder.table.outcome import Outcome
 from dbt_zorder.table.partitions import BY_CATALOG
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.stats_relation import stats_table
@@ -83,58 +84,6 @@ def test_columns_keep_their_comments_and_the_table_is_parted(spark: SparkSession
     assert info is not None
     assert info.partition_columns == ["p"]
     assert [(name, comment) for name, _, comment in info.columns] == [("id", "which"), ("P q", "more"), ("p", "")]
-
-
-def killed(*_: object) -> None:
-    msg = "killed"
-    raise OSError(msg)
-
-
-def append(spark: SparkSession, table: TableName, first: int) -> None:
-    batch = spark.sql(QUERY.format(first, first + 100))
-    request = BuildRequest(table, LayoutSpec(by=["id"], files=4))
-    increment(spark, batch, request, Batch(may_rewrite=False), begin(spark, table))
-
-
-def test_rows_that_came_since_the_table_was_read_are_not_lost(
-    spark: SparkSession, table: TableName, rows: DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    save_table(rows, str(table), "id", files=4)
-    read = spark.table(table.sql).where("id > 5")
-    append(spark, table, 2000)
-    told = f"^{table}: The DataFrame reads the table as it was before 1 of its 5 files came"
-    with pytest.raises(BuildError, match=told):
-        save_table(read, str(table), "id", "overwrite")
-    # a batch that a killed run has left in the journal belongs to the table, and comes in before it is replaced
-    read = spark.table(table.sql)
-    with monkeypatch.context() as patch:
-        patch.setattr("dbt_zorder.table.journal.carry_out", killed)
-        with pytest.raises(BuildError, match="journal"):
-            append(spark, table, 2100)
-    assert spark.table(table.sql).count() == 2100
-    with pytest.raises(BuildError, match="before 1 of its 6 files came"):
-        save_table(read, str(table), "id", "overwrite")
-    assert spark.table(table.sql).count() == 2200
-    # one that does not read the table replaces it whatever came
-    save_table(rows, str(table), "id", "overwrite")
-    assert same_rows(spark.table(table.sql), rows)
-
-
-def test_rows_that_come_while_the_table_is_replaced_are_not_lost(
-    spark: SparkSession, table: TableName, rows: DataFrame
-) -> None:
-    save_table(rows, str(table), "id", files=4)
-    meddled: list[str] = []
-
-    def meddle(phase: str) -> None:
-        if phase == "stats" and not meddled:
-            meddled.append(phase)
-            append(spark, table, 2000)
-
-    with listening(meddle), pytest.raises(BuildError, match="Another run added 1 and removed 0 files"):
-        save_table(spark.table(table.sql), str(table), "id", "overwrite", files=4)
-    assert spark.table(table.sql).count() == 2100
-    assert len(versions(spark, table)) == 1
 
 
 @pytest.fixture
@@ -217,6 +166,51 @@ def test_rows_are_laid_out_here_unless_that_is_not_wanted(
         assert (f"{table} is laid out and written here" in caplog.text) == here
 
 
+def test_weights_sizes_encodings_and_seeds_have_an_effect(
+    spark: SparkSession, table: TableName, rows: DataFrame
+) -> None:
+    def saved(**more: Any) -> Outcome:
+        return save_table(rows, str(table), ["id", "a"], "overwrite", **more)
+
+    even = saved(files=16).point_query_files
+    for weights in ([1, 50], {"a": 50}):
+        favoured = saved(files=16, weights=weights).point_query_files
+        assert favoured["a"] < even["a"]
+        assert favoured["id"] > even["id"]
+    by_size = saved(file_size=4000)
+    assert by_size.files == pytest.approx(saved(files=1).bytes / 4000, rel=0.5)
+    assert saved(file_size="1GB").files == 1
+    along = [saved(files=16, curve="hilbert", encoding=encoding) for encoding in ("bits", "rank")]
+    assert along[0].point_query_files != along[1].point_query_files
+
+
+def test_the_seed_and_all_else_of_a_layout_are_passed_on(
+    spark: SparkSession, table: TableName, rows: DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[LayoutSpec] = []
+
+    def build(spark: SparkSession, df: DataFrame, request: BuildRequest, *more: Any, **named: Any) -> Any:
+        asked.append(request.spec)
+        return table_build.build(spark, df, request, *more, **named)
+
+    monkeypatch.setattr(save, "build", build)
+    options = {"compression": "zstd", "parquet.page.row.count.limit": 500}
+    more: dict[str, Any] = {"curve": "hilbert", "encoding": "bits", "seed": 9, "partition_by": "s", "options": options}
+    save_table(rows, str(table), ["id", "a"], file_size="2MB", **more)
+    assert asked == [
+        LayoutSpec(
+            by=("id", "a"),
+            file_size="2MB",
+            partition_by=("s",),
+            seed=9,
+            curve="hilbert",
+            encoding="bits",
+            page_rows=500,
+            compression="zstd",
+        )
+    ]
+
+
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "mode": ({"mode": "overwite"}, "mode is 'overwite', but only 'error', .* is allowed. Did you mean 'overwrite'"),
     "mode of no text": ({"mode": None}, "mode is None, but only 'error'"),
@@ -247,6 +241,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "folder": ({"location_root": Path("/x")}, "TABLE: location_root is .*, but it must be the path or URI"),
     "comment": ({"comment": None}, "TABLE: comment is None, but it must be a text"),
     "seed": ({"seed": "x"}, "TABLE: .*seed.*'x'"),
+    "ninth column": ({"by": [*"abcdefghi"]}, "TABLE: .*Between 1 and 8 columns can be clustered by; given were 9"),
+    "negative size": ({"file_size": -5}, "TABLE: file_size is -5, but it must be 'auto'"),
     "curve": ({"curve": "hilbet"}, "TABLE: curve is 'hilbet', .* Did you mean 'hilbert'"),
 }
 
@@ -293,17 +289,6 @@ def test_a_table_that_another_run_makes_meanwhile_is_not_replaced(
         save_table(rows, str(table), "id", files=2)
     assert spark.table(table.sql).count() == 1
     assert versions(spark, table) == []
-
-
-def test_rows_of_an_older_version_do_not_replace_those_of_the_one_that_is_served(
-    spark: SparkSession, table: TableName, rows: DataFrame
-) -> None:
-    save_table(rows.where("id < 100"), str(table), "id")
-    read = spark.table(table.sql)
-    save_table(rows, str(table), "id", "overwrite", location_root=f"{schema_location(spark, table.schema)}/moved")
-    with pytest.raises(BuildError, match=f"^{table}: The DataFrame reads the table as it was before 1 of its 1 files"):
-        save_table(read, str(table), "id", "overwrite")
-    assert spark.table(table.sql).count() == 2000
 
 
 def test_a_table_of_sparks_own_is_replaced_by_one_of_that_name_elsewhere_and_by_a_part_of_itself(

@@ -3,8 +3,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from dbt.adapters.spark.relation import SparkRelation
 
-from dbt_zorder.adapter.requests import kept_settings
+from dbt_zorder.adapter.config import ModelSettings
+from dbt_zorder.adapter.requests import build_request, kept_settings
+from dbt_zorder.catalog import TableName
+from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.table.request import BuildRequest
 
 
 def model(kind: str, **config: Any) -> dict[str, Any]:
@@ -26,3 +31,40 @@ def test_versions_are_kept_as_the_model_says_whatever_builds_it_now(kind: str, m
     assert (settings.keep_versions, settings.grace_hours, settings.location_root) == (10, 720, "/r")
     settings = kept_settings(model(kind, **more))
     assert (settings.keep_versions, settings.grace_hours, settings.location_root) == (2, 24, None)
+
+
+def test_every_setting_of_a_model_reaches_the_build() -> None:
+    config = {
+        "zorder_by": ["id", "at"],
+        "zorder_file_size": "64MB",
+        "zorder_encoding": "bits",
+        "zorder_bloom": ["id"],
+        "zorder_stats_columns": ["total"],
+        "zorder_keep_versions": 5,
+        "zorder_grace_hours": 1,
+        "zorder_in_memory": "300MB",
+        "partition_by": "day",
+        "file_format": "parquet",
+        "options": {"compression": "zstd", "parquet.page.row.count.limit": 700},
+    }
+    asked = request({**config, "zorder_curve": "hilbert"})
+    assert asked.spec == LayoutSpec(
+        by=("id", "at"),
+        file_size="64MB",
+        partition_by=("day",),
+        curve="hilbert",
+        encoding="bits",
+        page_rows=700,
+        compression="zstd",
+    )
+    assert (list(asked.bloom), list(asked.stats_columns), asked.in_memory) == (["id"], ["total"], 300 << 20)
+    assert (asked.keep_versions, asked.grace_hours, asked.table) == (5, 1, TableName("sales", "m"))
+    asked = request({"zorder_by": ["id", "at"], "zorder_files": 16, "zorder_weights": {"at": 3}})
+    assert (asked.spec.files, list(asked.spec.weights or ())) == (16, [1.0, 3.0])
+
+
+def request(config: dict[str, Any]) -> BuildRequest:
+    settings = ModelSettings.from_config("m", config)
+    assert settings is not None
+    relation = SparkRelation.create(schema="sales", identifier="m")
+    return build_request(settings, relation, {**model("model", **config), "columns": {}})

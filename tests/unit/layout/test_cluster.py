@@ -10,6 +10,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout import cluster
+from dbt_zorder.layout.sample import LEAST_ROWS
 from tests.support import same_rows, settings
 
 DATA = """
@@ -96,6 +97,27 @@ def test_the_same_seed_gives_the_same_files(spark: SparkSession, frame: DataFram
         return sorted((row[0], row[1]) for row in rows)
 
     assert content(5) == content(5)
+
+
+@pytest.mark.parametrize(("curve", "encoding"), [("zorder", "rank"), ("hilbert", "rank"), ("linear", "rank")])
+def test_a_seed_tells_which_rows_are_drawn_and_thereby_the_files(
+    spark: SparkSession, database: str, curve: str, encoding: str
+) -> None:
+    rows = 3 * LEAST_ROWS
+    spark.sql(
+        f"CREATE TABLE IF NOT EXISTS {database}.many USING parquet AS "
+        f"SELECT id, hash(id) AS a, sha1(string(id)) AS s FROM range(0, {rows}, 1, 2)"
+    )
+    frame = spark.table(f"{database}.many")
+
+    def content(seed: int) -> list[tuple[int, int]]:
+        clustered = cluster(frame, ["a", "s"], files=5, seed=seed, curve=curve, encoding=encoding)
+        return [(row[0], row[1]) for row in clustered.select(f.spark_partition_id(), "id").collect()]
+
+    first, again, other = content(5), content(5), content(6)
+    assert first == again, "the same rows in the same files and in the same order"
+    assert sorted(first) != sorted(other), "another seed draws other rows, and its cuts lie elsewhere"
+    assert len(first) == len({*first}) == rows
 
 
 @pytest.mark.parametrize(
