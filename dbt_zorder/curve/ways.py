@@ -12,8 +12,10 @@ AS_GOOD = 0.03  # cuts and ways whose sums over columns differ by less are as go
 _SQUARINGS = 4  # columns are added up by their sixteenth powers, so that the worst counts most
 _OTHERS = 0.01  # how much the sum counts beside that
 _MOST_PAIRED = 100  # of the ways to cut either half
+_MOST_BEGUN = 300  # of the ways whose first cut is tried
 _FEW = 40  # are all paired, whether they differ or not
 _ALIKE = 0.1  # the step, by logarithm, of files touched: ways that are in one step by every column are alike
+_TIE = 1e-9
 
 _Floats = npt.NDArray[np.float64]
 _Numbers = npt.NDArray[np.int64]
@@ -38,26 +40,33 @@ class Ways:
     right_way: _Numbers
 
     def good(self, shares: _Floats) -> _Numbers:
-        """Return the places of ways that touch hardly more in sum than the best, and that differ; the best first.
+        """Return the places of ways that touch hardly more in sum than the best, the best first.
 
-        Of ways that touch about as many of every column one will do: most are one way with its cuts in another order.
+        Of many, one of those that touch about as many of every column: most are one way with its cuts in another order.
 
         Args:
             shares: shape (columns,): how much each counts, by the width of the box or otherwise.
         """
-        sums = (self.touched * shares).sum(axis=1)
-        good = np.flatnonzero(sums <= sums.min() * (1 + AS_GOOD))
-        good = good[np.argsort(sums[good], kind="stable")]
+        good = self._all_good(shares)
         if len(good) <= _FEW:
             return good
-        steps = np.floor(np.log(self.touched[good]) / _ALIKE).astype(np.int64)
+        # ones stand at the edge of a step
+        steps = np.floor(np.log(self.touched[good]) / _ALIKE + _TIE).astype(np.int64)
         _, first = np.unique(steps, axis=0, return_index=True)
         return good[np.sort(first)[:_MOST_PAIRED]]
 
     def first_cuts(self, shares: _Floats) -> list[tuple[int, int]]:
-        """Return columns of the cuts that good ways begin with, and files of the smaller half."""
-        good = self.good(shares)
+        """Return columns of the cuts that good ways begin with, and files of the smaller half.
+
+        Those of ways that are alike, too: values may allow the cut of one column where they allow none of another.
+        """
+        good = self._all_good(shares)[:_MOST_BEGUN]
         return sorted(set(zip(self.column[good].tolist(), self.left_files[good].tolist(), strict=True)))
+
+    def _all_good(self, shares: _Floats) -> _Numbers:
+        sums = (self.touched * shares).sum(axis=1)
+        good = np.flatnonzero(sums <= sums.min() * (1 + AS_GOOD))
+        return good[np.argsort(sums[good], kind="stable")]
 
 
 def unevenness(touched: _Floats) -> _Floats:
