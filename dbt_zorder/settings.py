@@ -31,6 +31,9 @@ SESSION_ZONE = "spark.sql.session.timeZone"
 DATETIME_TO_STRING = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
 """With it a date that is compared with a text is compared as a text."""
 
+OPEN_FILES = "spark.sql.maxConcurrentOutputFileWriters"
+"""How many files a task keeps open that writes partitions as they come; at 0 Spark sorts by them first."""
+
 REDACTED = "(redacted)"
 """Stands in the value of a setting or a property that Spark hides, behind asterisks."""
 
@@ -44,8 +47,8 @@ def is_on(spark: SparkSession, key: str) -> bool:
 
 
 def open_files(spark: SparkSession) -> int:
-    """Return how many files a task keeps open that writes partitions as they come; at 0 Spark sorts by them first."""
-    return int(spark.conf.get("spark.sql.maxConcurrentOutputFileWriters", "0") or 0)
+    """Return how many files a task keeps open that writes partitions as they come, 0 if Spark sorts by them first."""
+    return max(0, int(spark.conf.get(OPEN_FILES, "0") or 0))
 
 
 def first_below(spark: SparkSession, prefixes: Iterable[str]) -> str | None:

@@ -39,6 +39,7 @@ SHARES = {
     "tests/soundness/test_t8_paths.py": 3,
     "tests/unit/curve/test_bits.py": 2,
     "tests/unit/curve/test_forest.py": 2,
+    "tests/unit/table/test_build_queries.py": 3,
     "tests/unit/layout/test_bit_keys.py": 3,
     "tests/unit/layout/test_cluster.py": 4,
     "tests/unit/layout/test_curve_key.py": 2,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from pyspark.sql import DataFrame
 
 from dbt_zorder.settings import settings
 
-__all__ = ["checksum", "same_rows", "settings", "unique"]
+__all__ = ["checksum", "rows_read", "same_rows", "settings", "unique"]
 
 
 def unique(prefix: str) -> str:
@@ -26,3 +27,9 @@ def checksum(df: DataFrame) -> tuple[int, int]:
 def same_rows(one: DataFrame, other: DataFrame) -> bool:
     """Tell whether two queries give the same rows the same number of times."""
     return one.exceptAll(other).isEmpty() and other.exceptAll(one).isEmpty()
+
+
+def rows_read(df: DataFrame) -> int:
+    """Return how many rows the scan of a query that ran gave, before they were filtered."""
+    plan: Any = df._jdf
+    return int(plan.queryExecution().executedPlan().collectLeaves().apply(0).metrics().apply("numOutputRows").value())

@@ -9,32 +9,28 @@ import numpy.typing as npt
 
 _BYTES = 8 << 20
 _FILES = 64
-"""What one Spark partition may write of partitions that are smaller than a file, and fewer where
-``spark.sql.maxConcurrentOutputFileWriters`` (100 in our sessions) is no more: once a task has as many files open, Spark
-sorts the rows that follow by partition alone, and what that sort puts on disk on its way loses the order inside."""
+"""What one Spark partition may write of partitions that are smaller than a file: a task whose files are all open at a
+time need not have its rows partition by partition, and may keep ``spark.sql.maxConcurrentOutputFileWriters`` of them
+open (100 in our sessions)."""
 
 
-def bundles(
-    files: Sequence[int], counts: npt.NDArray[np.int64], row_bytes: float, open_files: int = 0
-) -> npt.NDArray[np.int32] | None:
+def bundles(files: Sequence[int], counts: npt.NDArray[np.int64], row_bytes: float) -> npt.NDArray[np.int32] | None:
     """Share small partitions of one file each out over Spark partitions; None if none are worth it.
 
     Args:
         files: of each partition.
         counts: rows of each.
         row_bytes: that a row takes.
-        open_files: of a task that writes, before Spark sorts its rows; 0 if it asks for them by partition.
     """
-    most = min(_FILES, max(1, open_files - 1)) if open_files else _FILES
     task_of_file: list[int] = []
-    task, bundled, size = -1, most, 0.0
+    task, bundled, size = -1, _FILES, 0.0
     for number, count in zip(files, counts.tolist(), strict=True):
         here = count * row_bytes
-        if number > 1 or bundled == most or size + here > _BYTES:
+        if number > 1 or bundled == _FILES or size + here > _BYTES:
             task, bundled, size = task + 1, 0, 0.0
         task_of_file += [task] if number == 1 else list(range(task, task + number))
         if number > 1:
-            task, bundled = task + number - 1, most
+            task, bundled = task + number - 1, _FILES
         else:
             bundled, size = bundled + 1, size + here
     found = np.asarray(task_of_file, dtype=np.int32)

@@ -26,8 +26,8 @@ def cluster(
 
     Write it as it is: ``cluster(df, ["customer_id", "event_ts"], files=16).write.parquet(path)``. The query behind
     ``df`` runs twice before that, for its count and for a sample of the key columns; persist one that is expensive. A
-    write that partitions sorts each Spark partition again if the session's ``spark.sql.maxConcurrentOutputFileWriters``
-    is below the partitions that stand in it; dbt's sessions have 100.
+    write that partitions may sort each Spark partition again if ``spark.sql.maxConcurrentOutputFileWriters`` is no more
+    than the partitions that stand in it, up to 64, and lose the order of what goes to disk; dbt's sessions have 100.
 
     Args:
         df: any batch DataFrame.

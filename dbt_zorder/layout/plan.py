@@ -39,7 +39,6 @@ from dbt_zorder.layout.sizing import (
     widest_row,
 )
 from dbt_zorder.layout.small import greatest_bytes
-from dbt_zorder.settings import open_files
 
 MOST_COLUMNS = 8
 MOST_FILES = 1_000_000
@@ -194,9 +193,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     hashes, counts = _count(df, hashed, fetched, count_of(known))
     rows = int(counts.sum())
     files, row_bytes = _files(df, spec, keys, counts)
-    tasks = None
-    if partition_columns:
-        tasks = bundles(files, counts, row_bytes, open_files(df.sparkSession))
+    tasks = bundles(files, counts, row_bytes) if partition_columns else None
     # a curve's own key orders rows inside a file, and needs no cells
     page_rows = page_rows_of(df.sparkSession, spec.page_rows)
     levels = 0 if curve is not None else order_levels(rows, sum(files), page_rows)

@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.errors import ConfigError
-from dbt_zorder.layout.descent import apply_layout
+from dbt_zorder.layout.descent import apply_layout, as_they_come
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
 from dbt_zorder.layout.sizing import measured_row, parse_size
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.location import is_same_place, is_within
-from dbt_zorder.settings import open_files
+from dbt_zorder.settings import OPEN_FILES, open_files, settings
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.store import known_sizes, write_stats
@@ -122,7 +122,7 @@ def build(
                     spec = with_row_bytes(spec, df, base, lambda: known_sizes(spark, location))
                 measured = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
                 layout = plan_layout(source, measured, holding.known)
-                layout = sized_layout(holding, layout, spec, path, partial(write_rows, request, layout))
+                layout = sized_layout(holding, layout, spec, path, partial(write_rows, request))
                 if holding.rows is None:
                     warn_of_many(layout, request.table)
                 holding.known = None  # the keys of all rows
@@ -195,7 +195,11 @@ def write_rows(request: BuildRequest, layout: Layout, clustered: DataFrame, path
         # by the names that the query has: Spark would name the folders as they are spelled here
         columns = partition_columns(clustered.sparkSession, clustered.schema, request)
         writer = writer.partitionBy(*(column.name for column in columns))
-    writer.parquet(path)
+    asked = {}
+    if request.spec.partition_by and not as_they_come(layout, open_files(clustered.sparkSession)):
+        asked[OPEN_FILES] = "0"  # it finds the rows sorted, and does not sort them again
+    with settings(clustered.sparkSession, asked):
+        writer.parquet(path)
 
 
 def _marker(

@@ -28,10 +28,12 @@ _PILOTS = 2
 _FAR_OFF = 1.3
 """By how much numbers of files may differ, to have measured files like those to come: a dictionary, and all else that a
 file has once, weighs more on the rows of small ones."""
+_TELLING_BYTES = 32 << 20
+"""A file of so many tells what a row takes in any larger one."""
 
 
 def sized_layout(
-    holding: Holding, layout: Layout, spec: LayoutSpec, path: str, write: Callable[[DataFrame, str], None]
+    holding: Holding, layout: Layout, spec: LayoutSpec, path: str, write: Callable[[Layout, DataFrame, str], None]
 ) -> Layout:
     """Return a layout whose files come out at the size that was asked for.
 
@@ -45,7 +47,7 @@ def sized_layout(
         layout: of the query, by the spec, from estimated bytes.
         spec: what was asked for.
         path: folder of the version.
-        write: writes rows to a folder as the table's are written.
+        write: writes rows of a layout to a folder as the table's are written.
     """
     if holding.rows is not None:
         return sized_here(holding, layout, spec)
@@ -63,14 +65,14 @@ def sized_layout(
             return None
         try:
             few = df.filter(" OR ".join(f"({box})" for box in boxes))
-            write(apply_layout(few, layout, open_files(df.sparkSession)), folder)
+            write(layout, apply_layout(few, layout, open_files(df.sparkSession)), folder)
             total = sum(list_data(df.sparkSession, folder).values())
             rows = df.sparkSession.read.parquet(glob_escape(folder)).count()
         finally:
             delete_path(df.sparkSession, folder)
         return total / rows if rows else None
 
-    return _sized(holding, layout, spec, measure)
+    return _sized_by(holding, layout, spec, measure)
 
 
 def sized_here(holding: Holding, layout: Layout, spec: LayoutSpec) -> Layout:
@@ -78,10 +80,10 @@ def sized_here(holding: Holding, layout: Layout, spec: LayoutSpec) -> Layout:
     rows = holding.rows
     if rows is None or not _is_measured(layout, spec):
         return layout
-    return _sized(holding, layout, spec, lambda found: rows.measured_row(found, _spread(found)))
+    return _sized_by(holding, layout, spec, lambda found: rows.measured_row(found, _spread(found)))
 
 
-def _sized(holding: Holding, layout: Layout, spec: LayoutSpec, measure: Callable[[Layout], float | None]) -> Layout:
+def _sized_by(holding: Holding, layout: Layout, spec: LayoutSpec, measure: Callable[[Layout], float | None]) -> Layout:
     """Lay out by what files of a layout tell of a row; once more where they were nothing like those to come.
 
     Args:
@@ -96,7 +98,8 @@ def _sized(holding: Holding, layout: Layout, spec: LayoutSpec, measure: Callable
             return layout
         _LOG.debug("a row takes %.1f bytes, measured on some of %d files", row_bytes, layout.files)
         before, layout = layout, plan_layout(holding.source, replace(spec, row_bytes=row_bytes), holding.known)
-        if layout.files == 1 or max(layout.files, before.files) <= _FAR_OFF * min(layout.files, before.files):
+        fewest, most = sorted((before.files, layout.files))
+        if fewest == 1 or most <= _FAR_OFF * fewest or row_bytes * before.rows / before.files > _TELLING_BYTES:
             break
     return layout
 

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import types as t
 
 from dbt_zorder.columns import resolve
 from dbt_zorder.errors import ColumnError
+from dbt_zorder.layout.bit_keys import bits_of
 from dbt_zorder.layout.keys import SAMPLE_BYTES, key_of
 from tests.support import settings
 from tests.unit.layout.frames import cast_values
@@ -114,3 +118,20 @@ def test_long_text_travels_cut(spark: SparkSession) -> None:
     for name in ("s", "b"):
         sampled = frame.selectExpr(key_of(resolve(name, frame.schema)).sampled).collect()[0][0]
         assert len(sampled) == SAMPLE_BYTES
+
+
+@pytest.mark.skipif(not hasattr(t, "TimeType"), reason="of Spark 4.1")
+def test_times_of_day_keep_their_order(spark: SparkSession) -> None:
+    values = ["'00:00:00'", "'00:00:00.000001'", "'09:30:00'", "'23:59:59.999999'", "NULL"]
+    with settings(spark, {"spark.sql.timeType.enabled": "true"}):
+        frame = spark.sql(cast_values("time(6)", values))
+        key, bits = key_of(resolve("v", frame.schema)), bits_of(resolve("v", frame.schema))
+        found = (
+            frame.selectExpr(f"{key.expression} AS k", f"shiftleft(1L, 63) ^ {bits} AS b", "v").orderBy("v").collect()
+        )
+    assert [row["v"] is None for row in found] == [True, False, False, False, False]
+    assert found[0]["k"] is None
+    for one, other in itertools.pairwise(found[1:]):
+        assert one["k"] < other["k"]
+        assert one["b"] <= other["b"], "bits are of milliseconds and less"
+    assert found[2]["b"] < found[3]["b"] < found[4]["b"]

@@ -3,13 +3,12 @@ from __future__ import annotations
 import glob
 import inspect
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName, describe
@@ -19,7 +18,7 @@ from dbt_zorder.table.arrow_columns import Traits
 from dbt_zorder.table.arrow_files import ArrowWriter, arrow_writer
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest
-from tests.support import unique
+from tests.support import rows_read, unique
 from tests.unit.layout.frames import nested
 from tests.unit.table.test_arrow_files import ALL, fetched
 
@@ -34,12 +33,6 @@ def test_pages_of_long_text_are_looked_at_sooner(length: int, rows: int) -> None
     assert Traits.of(table, 100, 9).batch_rows == rows
     short = Traits.of(pa.table({"n": range(9), "s": ["x"] * 9}), 100, 9)
     assert short.beside(table.select([]), 9, length).batch_rows == rows
-
-
-def rows_read(df: DataFrame) -> int:
-    """Return how many rows the scan of a query that ran gave, before they were filtered."""
-    plan: Any = df._jdf
-    return int(plan.queryExecution().executedPlan().collectLeaves().apply(0).metrics().apply("numOutputRows").value())
 
 
 @needs_bloom_filters

@@ -13,8 +13,7 @@ from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.pruning import scan
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest
-from tests.support import same_rows, unique
-from tests.unit.table.test_arrow_columns import rows_read
+from tests.support import rows_read, same_rows, unique
 
 pytestmark = pytest.mark.usefixtures("way")
 

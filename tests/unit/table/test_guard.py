@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +28,11 @@ def table(database: str) -> TableName:
 @pytest.fixture
 def rows(spark: SparkSession) -> DataFrame:
     return spark.sql(QUERY.format(0, 2000))
+
+
+def versions(spark: SparkSession, table: TableName) -> list[str]:
+    root = Path(schema_location(spark, table.schema).removeprefix("file:")) / f"{table.identifier}__zorder"
+    return sorted(path.name for path in root.iterdir())
 
 
 def killed(*_: object) -> None:
@@ -78,6 +84,7 @@ def test_rows_that_come_while_the_table_is_replaced_are_not_lost(
     with listening(meddle), pytest.raises(BuildError, match="Another run added 1 and removed 0 files"):
         save_table(spark.table(table.sql), str(table), "id", "overwrite", files=4)
     assert spark.table(table.sql).count() == 2100
+    assert len(versions(spark, table)) == 1, "what was given up is deleted"
 
 
 def test_rows_of_an_older_version_do_not_replace_those_of_the_one_that_is_served(

@@ -40,7 +40,11 @@ def test_files_come_out_at_the_size_that_was_asked_for(
     wanted = BuildRequest(table, spec, options={"compression": codec}, in_memory=in_memory)
     report = build(spark, spark.sql(QUERIES[query]), wanted)
     assert ("is laid out and written here" in caplog.text) == (in_memory == HERE)
-    assert "bytes, measured on some of" in caplog.text
+    # twice where the first estimate was far off: Arrow's own files of 20,000 rows have other dictionaries
+    rounds = caplog.text.count("bytes, measured on some of")
+    assert 1 <= rounds <= 2
+    if (query, codec, in_memory) == ("random texts", "snappy", BY_SPARK):
+        assert rounds == 1, "one is enough where rows take what they were taken for"
     info = describe(spark, table)
     assert info is not None
     sizes = [row[0] for row in read_stats(spark, info.location).select("file_size").collect()]
@@ -48,6 +52,16 @@ def test_files_come_out_at_the_size_that_was_asked_for(
     assert median(sizes) == pytest.approx(target, rel=0.15)
     assert max(sizes) <= 1.5 * target
     assert PILOT_DIRECTORY not in list_folders(spark, info.location)
+
+
+def test_filters_of_files_that_are_measured_are_as_large_as_those_to_come(spark: SparkSession) -> None:
+    table, target = TableName("default", unique("sized")), 150_000
+    wanted = BuildRequest(table, LayoutSpec(by=["a", "id"], file_size=target), bloom=["id"], in_memory=BY_SPARK)
+    build(spark, spark.sql(QUERIES["few texts"]), wanted)
+    info = describe(spark, table)
+    assert info is not None
+    sizes = [row[0] for row in read_stats(spark, info.location).select("file_size").collect()]
+    assert median(sizes) == pytest.approx(target, rel=0.2)
 
 
 @pytest.mark.parametrize("in_memory", [HERE, BY_SPARK])
