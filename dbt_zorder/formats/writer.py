@@ -47,6 +47,9 @@ _OPTIONS = {
     },
 }
 
+_UNLESS_GIVEN: dict[str, dict[str, str]] = {"delta": {"maxRecordsPerFile": "0"}, "iceberg": {}}
+"""A limit of the session would cut files apart."""
+
 
 def options(request: BuildRequest, *, whole: bool, token: str = "") -> dict[str, str]:
     """Return the writer options of a format, and with ``whole`` the note by which its log knows a whole layout.
@@ -56,7 +59,7 @@ def options(request: BuildRequest, *, whole: bool, token: str = "") -> dict[str,
         whole: the write lays out all of the table.
         token: by which the commit is found again.
     """
-    found = {**request.options, **_OPTIONS[request.file_format]}
+    found = {**_UNLESS_GIVEN[request.file_format], **request.options, **_OPTIONS[request.file_format]}
     if whole and request.file_format == "delta":
         found["userMetadata"] = json.dumps({NOTE: WHOLE, "token": token})
     elif whole:
@@ -221,7 +224,8 @@ def _parts(spark: SparkSession, schema: StructType, request: BuildRequest) -> li
 def _told(request: BuildRequest, *, whole: bool, token: str = "") -> dict[str, str]:
     """Return what the model's options, and a commit that lays out all of a table, say besides how to write."""
     found = options(request, whole=whole, token=token)
-    return {name: value for name, value in found.items() if name not in _OPTIONS[request.file_format]}
+    ours = _OPTIONS[request.file_format].keys() | (_UNLESS_GIVEN[request.file_format].keys() - request.options.keys())
+    return {name: value for name, value in found.items() if name not in ours}
 
 
 def _parsed_again(name: str) -> str:
