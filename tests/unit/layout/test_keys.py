@@ -133,5 +133,5 @@ def test_times_of_day_keep_their_order(spark: SparkSession) -> None:
     assert found[0]["k"] is None
     for one, other in itertools.pairwise(found[1:]):
         assert one["k"] < other["k"]
-        assert one["b"] <= other["b"], "bits are of milliseconds and less"
+        assert one["b"] <= other["b"], "bits are of the first eight characters"
     assert found[2]["b"] < found[3]["b"] < found[4]["b"]
