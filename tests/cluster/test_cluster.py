@@ -70,6 +70,16 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "50ms",
+    "spark.speculation.multiplier": "1.01",
+    "spark.speculation.quantile": "0.1",
+    "spark.speculation.minTaskRuntime": "1ms",
+}
+"""Under which Spark runs any task twice that is not among the first to end."""
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with connect_and_thrift(tmp_path_factory.mktemp("server")) as ports:
@@ -120,6 +130,7 @@ def check(project: Path, target: dict[str, Any], said: str) -> None:
 def test_a_standalone_cluster(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     with standalone(tmp_path_factory.mktemp("standalone")) as address:
         settings = {"spark.master": address, "spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "3"}
+        settings |= SPECULATION
         check(project, {"server_side_parameters": settings}, "Connection test: [OK")
 
 

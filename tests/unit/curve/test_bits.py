@@ -126,6 +126,34 @@ def test_text_is_never_swapped(one: str, other: str) -> None:
     assert encode(below, "string") <= encode(above, "string")
 
 
+AT_LENGTH: dict[str, st.SearchStrategy[Any]] = {
+    "boolean": st.booleans(),
+    "date": st.dates(),
+    "timestamp": st.datetimes(timezones=st.just(timezone.utc)),
+    "timestamp_ntz": st.datetimes(),
+    "micros": st.timedeltas(timedelta(days=-100_000), timedelta(days=100_000)),
+    "months": st.integers(-(2**31), 2**31 - 1),
+    "decimal(9,2)": st.decimals(-9999999, 9999999, places=2),
+    "decimal(18,6)": st.decimals(-(10**12) + 1, 10**12 - 1, places=6),
+}
+
+
+@pytest.mark.parametrize("kind", AT_LENGTH)
+@given(data=st.data())
+def test_values_that_64_bits_hold_keep_their_order_and_differ(kind: str, data: st.DataObject) -> None:
+    one, other = data.draw(AT_LENGTH[kind]), data.draw(AT_LENGTH[kind])
+    assert (encode(one, kind) < encode(other, kind)) == (one < other)
+    assert encode(one, kind) > encode(None, kind), "NULL has a place of its own"
+
+
+@given(st.binary(max_size=12), st.binary(max_size=12))
+def test_bytes_are_never_swapped(one: bytes, other: bytes) -> None:
+    if one < other:
+        assert encode(one, "binary") <= encode(other, "binary")
+    if one[:8] < other[:8] and b"\0" not in one + other:
+        assert encode(one, "binary") < encode(other, "binary")
+
+
 @given(*[st.decimals(-(10**20) + 1, 10**20 - 1, places=18)] * 2)
 def test_long_decimals_are_never_swapped(one: Decimal, other: Decimal) -> None:
     below, above = sorted((one, other))
