@@ -195,8 +195,8 @@ def write_rows(request: BuildRequest, layout: Layout, clustered: DataFrame, path
         # by the names that the query has: Spark would name the folders as they are spelled here
         columns = partition_columns(clustered.sparkSession, clustered.schema, request)
         writer = writer.partitionBy(*(column.name for column in columns))
-    asked = {}
-    if request.spec.partition_by and not as_they_come(layout, open_files(clustered.sparkSession)):
+    opened, asked = open_files(clustered.sparkSession), {}
+    if opened and request.spec.partition_by and not as_they_come(layout, opened):
         asked[OPEN_FILES] = "0"  # it finds the rows sorted, and does not sort them again
     with settings(clustered.sparkSession, asked):
         writer.parquet(path)
