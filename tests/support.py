@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
+from dbt_zorder.catalog import TableName, schema_location
 from dbt_zorder.settings import settings
 
-__all__ = ["checksum", "rows_read", "same_rows", "settings", "unique"]
+__all__ = ["checksum", "rows_read", "same_rows", "settings", "unique", "versions"]
 
 
 def unique(prefix: str) -> str:
@@ -33,3 +35,9 @@ def rows_read(df: DataFrame) -> int:
     """Return how many rows the scan of a query that ran gave, before they were filtered."""
     plan: Any = df._jdf
     return int(plan.queryExecution().executedPlan().collectLeaves().apply(0).metrics().apply("numOutputRows").value())
+
+
+def versions(spark: SparkSession, table: TableName) -> list[str]:
+    """Return the versions of a Parquet table that stand in its folder, the oldest first."""
+    root = Path(schema_location(spark, table.schema).removeprefix("file:")) / f"{table.identifier}__zorder"
+    return sorted(path.name for path in root.iterdir()) if root.exists() else []

@@ -59,12 +59,17 @@ def options(request: BuildRequest, *, whole: bool, token: str = "") -> dict[str,
         whole: the write lays out all of the table.
         token: by which the commit is found again.
     """
-    found = {**_UNLESS_GIVEN[request.file_format], **request.options, **_OPTIONS[request.file_format]}
-    if whole and request.file_format == "delta":
-        found["userMetadata"] = json.dumps({NOTE: WHOLE, "token": token})
-    elif whole:
-        found |= {f"snapshot-property.{NOTE}": WHOLE, f"snapshot-property.{TOKEN}": token}
-    return found
+    ours = _OPTIONS[request.file_format]
+    return {**_UNLESS_GIVEN[request.file_format], **request.options, **ours, **_note(request, whole=whole, token=token)}
+
+
+def _note(request: BuildRequest, *, whole: bool, token: str) -> dict[str, str]:
+    """Return the options by which a commit that lays out all of a table says so, none of any other."""
+    if not whole:
+        return {}
+    if request.file_format == "delta":
+        return {"userMetadata": json.dumps({NOTE: WHOLE, "token": token})}
+    return {f"snapshot-property.{NOTE}": WHOLE, f"snapshot-property.{TOKEN}": token}
 
 
 def is_whole(note: str | None) -> bool:
@@ -223,9 +228,8 @@ def _parts(spark: SparkSession, schema: StructType, request: BuildRequest) -> li
 
 def _told(request: BuildRequest, *, whole: bool, token: str = "") -> dict[str, str]:
     """Return what the model's options, and a commit that lays out all of a table, say besides how to write."""
-    found = options(request, whole=whole, token=token)
-    ours = _OPTIONS[request.file_format].keys() | (_UNLESS_GIVEN[request.file_format].keys() - request.options.keys())
-    return {name: value for name, value in found.items() if name not in ours}
+    given = {name: value for name, value in request.options.items() if name not in _OPTIONS[request.file_format]}
+    return {**given, **_note(request, whole=whole, token=token)}
 
 
 def _parsed_again(name: str) -> str:

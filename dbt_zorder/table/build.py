@@ -182,23 +182,25 @@ def write_data(holding: Holding, layout: Layout, request: BuildRequest, path: st
     """Write the clustered rows to ``path``: from here those that are held here, else one file a Spark partition."""
     spark = holding.source.sparkSession
     if holding.rows is None or not holding.rows.write(spark, layout, path):
-        write_rows(request, layout, apply_layout(holding.for_spark, layout, open_files(spark)), path)
+        write_rows(request, layout, holding.for_spark, path)
 
 
-def write_rows(request: BuildRequest, layout: Layout, clustered: DataFrame, path: str) -> None:
-    """Write rows as they are placed and sorted, those of a layout or of some of its files."""
+def write_rows(request: BuildRequest, layout: Layout, rows: DataFrame, path: str) -> None:
+    """Let Spark place, sort and write rows, those of a layout or of some of its files."""
+    spark = rows.sparkSession
+    opened, asked = open_files(spark), {}
+    clustered = apply_layout(rows, layout, opened)
     writer = clustered.write.mode("append")
     # a limit on the rows of a file, if the session has one, would cut files apart again
     blooms = bloom_sizes(clustered, request, layout), bloom_options(clustered, request)
     writer = writer.option("maxRecordsPerFile", 0).options(**{**blooms[0], **request.options, **blooms[1]})
     if request.spec.partition_by:
         # by the names that the query has: Spark would name the folders as they are spelled here
-        columns = partition_columns(clustered.sparkSession, clustered.schema, request)
+        columns = partition_columns(spark, clustered.schema, request)
         writer = writer.partitionBy(*(column.name for column in columns))
-    opened, asked = open_files(clustered.sparkSession), {}
-    if opened and request.spec.partition_by and not as_they_come(layout, opened):
-        asked[OPEN_FILES] = "0"  # it finds the rows sorted, and does not sort them again
-    with settings(clustered.sparkSession, asked):
+        if opened and not as_they_come(layout, opened):
+            asked[OPEN_FILES] = "0"  # it finds the rows sorted, and does not sort them again
+    with settings(spark, asked):
         writer.parquet(path)
 
 

@@ -10,11 +10,9 @@ import numpy as np
 from pyspark.sql import DataFrame
 
 from dbt_zorder.layout.box import box_sql
-from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import LayoutSpec, plan_layout
 from dbt_zorder.layout.sizing import parse_size
-from dbt_zorder.settings import open_files
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.table.files import delete_path, has_client
 from dbt_zorder.table.holding import Holding
@@ -39,15 +37,15 @@ def sized_layout(
 
     Where a size in bytes is asked for and no earlier version tells the bytes of a row, three files of the layout are
     written below ``path`` and measured, which reads the query once more; then it is laid out again. Where the estimate
-    was far off, so that these files were far from the size, that is done twice. Only
-    partitions of more than one file are measured, for the number of the others' files is known.
+    was far off, so that these files were far from the size, that is done twice. Only partitions of more than one file
+    are measured, for the number of the others' files is known.
 
     Args:
         holding: where the query's rows are; those that are placed here are measured here.
         layout: of the query, by the spec, from estimated bytes.
         spec: what was asked for.
         path: folder of the version.
-        write: writes rows of a layout to a folder as the table's are written.
+        write: places rows by a layout, and writes them to a folder as the table's are written.
     """
     if holding.rows is not None:
         return sized_here(holding, layout, spec)
@@ -65,7 +63,7 @@ def sized_layout(
             return None
         try:
             few = df.filter(" OR ".join(f"({box})" for box in boxes))
-            write(layout, apply_layout(few, layout, open_files(df.sparkSession)), folder)
+            write(layout, few, folder)
             total = sum(list_data(df.sparkSession, folder).values())
             rows = df.sparkSession.read.parquet(glob_escape(folder)).count()
         finally:

@@ -22,7 +22,7 @@ from dbt_zorder.table.outcome import Outcome
 from dbt_zorder.table.partitions import BY_CATALOG
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.stats_relation import stats_table
-from tests.support import same_rows, settings, unique
+from tests.support import same_rows, settings, unique, versions
 
 TIMES = "spark.sql.parquet.outputTimestampType"
 QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s FROM range({}, {})"
@@ -36,11 +36,6 @@ def table(database: str) -> TableName:
 @pytest.fixture
 def rows(spark: SparkSession) -> DataFrame:
     return spark.sql(QUERY.format(0, 2000))
-
-
-def versions(spark: SparkSession, table: TableName) -> list[str]:
-    root = Path(schema_location(spark, table.schema).removeprefix("file:")) / f"{table.identifier}__zorder"
-    return sorted(path.name for path in root.iterdir()) if root.exists() else []
 
 
 def test_a_saved_table_is_pruned_and_its_outcome_says_what_was_done(

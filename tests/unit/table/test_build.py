@@ -17,7 +17,7 @@ from dbt_zorder.table.build import BuildReport, build, warn_of_many
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.stats_relation import stats_table
 from dbt_zorder.table.version import is_version
-from tests.support import same_rows, settings, unique
+from tests.support import same_rows, settings, unique, versions
 
 pytestmark = pytest.mark.usefixtures("way")
 
@@ -38,11 +38,6 @@ def request(table: TableName, by: tuple[str, ...] = ("a", "s"), *, files: int = 
 
 def run(spark: SparkSession, table: TableName, query: str = QUERY, **more: Any) -> BuildReport:
     return build(spark, spark.sql(query), request(table, **more))
-
-
-def versions(spark: SparkSession, table: TableName) -> list[str]:
-    root = Path(schema_location(spark, table.schema).removeprefix("file:")) / f"{table.identifier}__zorder"
-    return sorted(path.name for path in root.iterdir()) if root.exists() else []
 
 
 def test_a_first_build_makes_the_table_and_its_stats(spark: SparkSession, table: TableName) -> None:

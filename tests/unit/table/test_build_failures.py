@@ -14,9 +14,9 @@ from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.table import build as module
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest
-from tests.support import checksum, unique
+from tests.support import checksum, unique, versions
 from tests.unit.table.conftest import lose_a_row
-from tests.unit.table.test_build import QUERY, run, versions
+from tests.unit.table.test_build import QUERY, run
 
 pytestmark = pytest.mark.usefixtures("way")
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -15,7 +14,7 @@ from dbt_zorder.table.clock import listening
 from dbt_zorder.table.guard import guard_of
 from dbt_zorder.table.incremental import begin, increment
 from dbt_zorder.table.request import BuildRequest
-from tests.support import same_rows, unique
+from tests.support import same_rows, unique, versions
 
 QUERY = "SELECT id, pmod(hash(id), 100) AS a FROM range({}, {})"
 
@@ -28,11 +27,6 @@ def table(database: str) -> TableName:
 @pytest.fixture
 def rows(spark: SparkSession) -> DataFrame:
     return spark.sql(QUERY.format(0, 2000))
-
-
-def versions(spark: SparkSession, table: TableName) -> list[str]:
-    root = Path(schema_location(spark, table.schema).removeprefix("file:")) / f"{table.identifier}__zorder"
-    return sorted(path.name for path in root.iterdir())
 
 
 def killed(*_: object) -> None:
