@@ -23,7 +23,7 @@ from bench.figures import columns_of, keep_figures
 from bench.plots import keep_plot
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import build
 from dbt_zorder.table.incremental import increment

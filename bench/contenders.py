@@ -22,7 +22,7 @@ from bench.datasets import DATA, fresh, ordered
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.pruning import scan
 from dbt_zorder.stats.formats import FORMATS, state_of
 from dbt_zorder.table.batch import Batch

@@ -28,8 +28,8 @@ from dbt_zorder.layout.curve_key import CurveKey
 from dbt_zorder.layout.curve_plan import lay_out
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.pages import PAGE_ROWS_OPTION
-from dbt_zorder.layout.plan import LayoutSpec, keys_for
 from dbt_zorder.layout.sample import draw, wanted_rows
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 
 OUTPUT = DATA / "curves"
 PAGE_ROWS = 1000
@@ -49,7 +49,7 @@ def along(df: DataFrame, by: list[str], files: int, curve: CurveKey) -> DataFram
     whole = np.zeros(1, dtype=np.int64)
     rows = df.count()
     sample = draw(df, keys, wanted_rows(files, keys), rows, 0, None, whole)
-    _, layout = lay_out(curve, sample, keys, [files], None, [], whole, rows)
+    _, layout, _ = lay_out(curve, sample, keys, [files], None, [], whole, rows)
     return apply_layout(df, layout)
 
 

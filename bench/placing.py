@@ -28,6 +28,7 @@ from dbt_zorder.curve.grid import BOUNDARIES
 from dbt_zorder.layout import plan
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.spec import LayoutSpec
 
 OUTPUT = DATA / "placing"
 CASES = (
@@ -55,7 +56,7 @@ CASES = (
 """Million rows, columns, keys and files: many rows, then some 15 million values, then fewer."""
 
 
-def planned(df: DataFrame, spec: plan.LayoutSpec, *, decide: bool) -> Layout:
+def planned(df: DataFrame, spec: LayoutSpec, *, decide: bool) -> Layout:
     """Plan a layout for the one way or the other."""
     with patch.object(plan, "boundaries_allowed", lambda *_: BOUNDARIES[-1] if decide else -1):
         layout = plan.plan_layout(df, spec)
@@ -95,7 +96,7 @@ def main() -> None:
 
     def cluster(df: DataFrame, keys: list[str], files: int, *, decide: bool) -> None:
         rows = fresh(df, next(builds))
-        layout = planned(rows, plan.LayoutSpec(by=keys, files=files, seed=next(seeds)), decide=decide)
+        layout = planned(rows, LayoutSpec(by=keys, files=files, seed=next(seeds)), decide=decide)
         if layout.grid is not None:
             decided.append(files + sum(map(len, layout.grid.boundaries)))
         write(apply_layout(rows, layout))

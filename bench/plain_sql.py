@@ -23,7 +23,7 @@ from bench.kernel_time import RESULTS, sized
 from bench.measure import SETTINGS, in_order_of, seconds
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.pruning import prune_statement, query, scan_sql
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest

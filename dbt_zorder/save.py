@@ -17,7 +17,7 @@ from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.kept_types import as_kept
 from dbt_zorder.formats.writer import check_session
 from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.settings import settings
 from dbt_zorder.sql import quote_name
 from dbt_zorder.stats.formats import FORMATS

@@ -14,7 +14,7 @@ from dbt_zorder import pruning
 from dbt_zorder.adapter.java import find_java, parse_java_version
 from dbt_zorder.catalog import TableName, schema_location
 from dbt_zorder.errors import ZorderError
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.sql import quote_name
 from dbt_zorder.table.build import build
 from dbt_zorder.table.remove import drop_table

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from dbt_zorder.adapter.config import ModelSettings
 from dbt_zorder.adapter.names import model_name, table_name
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.sql import quote_name
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.snapshot import default_columns

@@ -21,7 +21,8 @@ from dbt_zorder.formats.properties import forget_columns, table_properties
 from dbt_zorder.formats.table_write import TableWrite, name_of, put_table
 from dbt_zorder.formats.writer import check_session, made_files
 from dbt_zorder.layout.keys import Key
-from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
+from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.formats import state_of
 from dbt_zorder.stats.store import sizes_of

@@ -25,7 +25,8 @@ from dbt_zorder.formats.writer import added_files, writer
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.fetched import Known, count_of
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import keys_for, plan_layout
+from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.stats.formats import FormatState, own_state, state_of

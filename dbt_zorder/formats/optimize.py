@@ -19,7 +19,8 @@ from dbt_zorder.formats.own_files import put_files, writer_for
 from dbt_zorder.formats.standing import read_format
 from dbt_zorder.formats.writer import LAST_NATIVE, options, same_rows_files, writer
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.plan import keys_for, plan_layout
+from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.sql import quote_name, quote_string
 from dbt_zorder.table.build import BuildReport

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.formats.history import last_whole
 from dbt_zorder.formats.properties import has_whole_bounds
 from dbt_zorder.layout.keys import Key
-from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.stats.delta_log import DeltaState
 from dbt_zorder.stats.footers import stats_of_files
 from dbt_zorder.stats.formats import FormatState, state_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +15,16 @@ time need not have its rows partition by partition, and may keep ``spark.sql.max
 open (100 in our sessions)."""
 
 
-def bundles(files: Sequence[int], counts: npt.NDArray[np.int64], row_bytes: float) -> npt.NDArray[np.int32] | None:
+def bundles(files: Sequence[int], sizes: npt.NDArray[Any]) -> npt.NDArray[np.int32] | None:
     """Share small partitions of one file each out over Spark partitions; None if none are worth it.
 
     Args:
         files: of each partition.
-        counts: rows of each.
-        row_bytes: that a row takes.
+        sizes: bytes of each, roughly.
     """
     task_of_file: list[int] = []
     task, bundled, size = -1, _FILES, 0.0
-    for number, count in zip(files, counts.tolist(), strict=True):
-        here = count * row_bytes
+    for number, here in zip(files, sizes.tolist(), strict=True):
         if number > 1 or bundled == _FILES or size + here > _BYTES:
             task, bundled, size = task + 1, 0, 0.0
         task_of_file += [task] if number == 1 else list(range(task, task + number))

@@ -14,6 +14,7 @@ from dbt_zorder.arrow import one_chunk
 from dbt_zorder.curve.forest import Forest, grow
 from dbt_zorder.curve.morton import LONG_BITS
 from dbt_zorder.curve.quantiles import rank_slots
+from dbt_zorder.curve.ranks import Ranks
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.layout import linear
 from dbt_zorder.layout.bit_keys import bits_here, bits_of
@@ -99,31 +100,37 @@ def lay_out(
     partition_columns: Sequence[str],
     partition_hashes: npt.NDArray[np.int64],
     rows: int,
-) -> tuple[Forest, Layout]:
+    counted: npt.NDArray[np.int64] | None = None,
+) -> tuple[Forest, Layout, Ranks | None]:
     """Cut a sample into files by a curve; arguments as for ``grow`` and ``Layout.of``.
 
     Args:
         curve: as ``curve_of`` gives it.
         sample: of ``sampled_keys``.
         weights: count where a tree over the columns cuts files, not where a curve does.
+
+    Returns:
+        Forest and layout, and where a curve cuts files the places on it of the sample's rows, as ranks of one column.
     """
     if curve.curve == "linear" and curve.cuts_files:
         first = linear.prefix(keys)
         tuples, numbers = np.unique(sample.ranks[:, : len(first)], axis=0, return_inverse=True)
-        forest = _grow_along(numbers, sample, files)
+        along = _along(numbers)
+        forest = grow(along, sample.partitions, files, 0, counted=counted)
         levels = [_tuples(cuts[0], tuples, sample, first) if cuts.any() else {} for cuts in forest.cuts]
     else:
         curve, tables = (curve, []) if curve.curve == "linear" else grid(curve, sample, keys)
         if not curve.cuts_files:
-            forest = grow(sample.ranks, sample.partitions, files, 0, weights)
+            forest = grow(sample.ranks, sample.partitions, files, 0, weights, counted=counted)
             layout = Layout.of(forest, sample, keys, partition_columns, partition_hashes, rows)
-            return forest, replace(layout, curve=curve)
+            return forest, replace(layout, curve=curve), None
         distinct, numbers = rank_along(curve, tables, sample)
-        along = Sample((numbers.reshape(-1, 1) + 1).astype(np.int32), sample.partitions, [distinct])
-        forest = _grow_along(numbers, sample, files)
-        levels = [_cuts(cuts[0], along, curve.carrier) if cuts.any() else {} for cuts in forest.cuts]
+        along = _along(numbers)
+        forest = grow(along, sample.partitions, files, 0, counted=counted)
+        of_curve = Sample(along, sample.partitions, [distinct])
+        levels = [_cuts(cuts[0], of_curve, curve.carrier) if cuts.any() else {} for cuts in forest.cuts]
     base = Layout.of(replace(forest, cuts=()), sample, keys, partition_columns, partition_hashes, rows)
-    return forest, replace(base, levels=levels, curve=curve)
+    return forest, replace(base, levels=levels, curve=curve), along
 
 
 def grid(curve: CurveKey, sample: Sample, keys: Sequence[Key]) -> tuple[CurveKey, list[npt.NDArray[np.uint64]]]:
@@ -178,9 +185,8 @@ def _unsigned(bits: pa.Array) -> npt.NDArray[np.uint64]:
     return np.concatenate([np.zeros(1, dtype=np.int64), numbers]).view(np.uint64)
 
 
-def _grow_along(numbers: npt.NDArray[np.int64], sample: Sample, files: Sequence[int]) -> Forest:
-    ranks = (numbers.reshape(-1, 1) + 1).astype(np.int32)
-    return grow(ranks, sample.partitions, files, 0)
+def _along(numbers: npt.NDArray[np.int64]) -> Ranks:
+    return (numbers.reshape(-1, 1) + 1).astype(np.int32)
 
 
 def _cuts(cuts: npt.NDArray[np.int32], along: Sample, carrier: str) -> LevelCuts:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +12,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from dbt_zorder.columns import case_sensitive, resolve, resolve_all
+from dbt_zorder.columns import case_sensitive, resolve
 from dbt_zorder.curve.forest import Forest, grow
 from dbt_zorder.curve.grid import Grid, fit_grid
-from dbt_zorder.errors import ColumnError, ConfigError
+from dbt_zorder.curve.ranks import Ranks
+from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.bundles import bundles
-from dbt_zorder.layout.curve_plan import check_curve, curve_of, lay_out, sampled_here, sampled_keys
+from dbt_zorder.layout.curve_key import CurveKey
+from dbt_zorder.layout.curve_plan import curve_of, lay_out, sampled_here, sampled_keys
 from dbt_zorder.layout.decisions import boundaries_allowed
 from dbt_zorder.layout.fetched import DrawnKeys, FetchedKeys, Known, count_of
 from dbt_zorder.layout.hashing import partition_hash
-from dbt_zorder.layout.keys import Key, key_of
+from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout, OrderGrid
 from dbt_zorder.layout.linear import order_sql
 from dbt_zorder.layout.pages import order_levels, page_rows_of
@@ -39,45 +40,42 @@ from dbt_zorder.layout.sizing import (
     widest_row,
 )
 from dbt_zorder.layout.small import greatest_bytes
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 
-MOST_COLUMNS = 8
 MOST_FILES = 1_000_000
 """Of one layout: as many as a petabyte takes of 1 GB. Beyond, a driver runs out of memory without a word."""
-_MOST_COUNT = (1 << 31) - 1
-_SEEDS = 1 << 63
 _ROWS_FOR_THE_BEST = 1_000_000
 """Of fewer rows, further trees of a skewed table take longer than their files spare."""
 
 
 @dataclass(frozen=True)
-class LayoutSpec:
-    """What a user asked for.
+class Drawn:
+    """What is known of a query, over which trees are grown.
 
     Attributes:
-        by: columns to cluster by, as the user wrote them, 1 to 8.
-        files: exact number of files (a partition), instead of a size.
-        file_size: ``auto``, bytes, or a text like ``64MB``; counts only without ``files``.
-        partition_by: the table's partition columns.
-        weights: one a column, default equal.
-        seed: of the sample.
-        row_bytes: bytes that a row takes on disk, where that is known from an earlier version.
-        curve: ``zorder``, ``hilbert`` or ``linear``.
-        encoding: ``rank`` or ``bits``: of the values that a curve runs over.
-        page_rows: rows of a Parquet page at most, as the writer is told; None is what the session says.
-        compression: codec, as the writer is told; None is what the session says.
+        df: the query.
+        spec: what was asked for.
+        keys: of the clustering columns.
+        partition_columns: SQL names of the partition columns.
+        hashes: sorted 64-bit hashes of the partitions.
+        counts: rows of each partition.
+        sample: the sampled rows.
+        is_here: whether rows are placed in this process.
     """
 
-    by: Sequence[str]
-    files: int | None = None
-    file_size: str | int = "auto"
-    partition_by: Sequence[str] = ()
-    weights: Sequence[float] | None = None
-    seed: int = 0
-    row_bytes: float | None = None
-    curve: str = "zorder"
-    encoding: str = "rank"
-    page_rows: int | None = None
-    compression: str | None = None
+    df: DataFrame
+    spec: LayoutSpec
+    keys: Sequence[Key]
+    partition_columns: Sequence[str]
+    hashes: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    sample: Sample
+    is_here: bool
+
+    @property
+    def rows(self) -> int:
+        """Exact number of rows."""
+        return int(self.counts.sum())
 
 
 @dataclass(frozen=True)
@@ -86,77 +84,22 @@ class Plan:
 
     Attributes:
         layout: where every row goes.
-        forest: the same as cuts in ranks of ``sample``.
-        sample: the sampled rows.
-        grid: what orders rows inside files, in ranks of ``sample``, where that is not the forest.
+        forest: the same as cuts in ranks of the sample, or of ``along``.
+        drawn: what it was grown over.
+        grid: what orders rows inside files, in ranks of the sample, where that is not the forest.
+        along: places of the sampled rows on the curve that cuts files, if one does, as ranks of a single column.
     """
 
     layout: Layout
     forest: Forest
-    sample: Sample
+    drawn: Drawn
     grid: Grid | None = None
+    along: Ranks | None = None
 
-
-def keys_for(df: DataFrame, spec: LayoutSpec) -> list[Key]:
-    """Resolve and check the columns of a spec against a query: reads no data.
-
-    Raises:
-        ColumnError: no text, unknown (the nearest is named), ambiguous, named twice, or of a type without order.
-        ConfigError: none or too many columns, a partition column among them, a number out of range, or no such curve
-            or encoding.
-    """
-    _check_numbers(spec)
-    if not 1 <= len(spec.by) <= MOST_COLUMNS:
-        msg = f"Between 1 and {MOST_COLUMNS} columns can be clustered by; given were {len(spec.by)}."
-        raise ConfigError(msg)
-    for name in (*spec.by, *spec.partition_by):
-        if not isinstance(name, str):
-            msg = f"A column is named by a text, like 'customer_id'; given was {name!r}."
-            raise ColumnError(msg)
-    check_curve(spec.curve, spec.encoding, weighted=spec.weights is not None, columns=len(spec.by))
-    sensitive = case_sensitive(df.sparkSession)
-    columns = resolve_all(spec.by, df.schema, sensitive=sensitive)
-    partitions = [resolve(name, df.schema, sensitive=sensitive).name for name in spec.partition_by]
-    for column in columns:
-        if column.name in partitions:
-            msg = f"The column '{column.name}' is a partition column: its files hold one value each, so leave it out."
-            raise ConfigError(msg)
-    keys = [key_of(column) for column in columns]
-    for number, key in enumerate(keys):
-        for other in keys[:number]:
-            if key.expression == other.expression:
-                msg = f"'{other.column.name}' and '{key.column.name}' are ordered by the same values: leave out one."
-                raise ColumnError(msg)
-    return keys
-
-
-def is_count(value: object) -> bool:
-    """Tell whether a value is a whole number, 1 or more."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) > 0
-
-
-def are_weights(value: object, columns: int) -> bool:
-    """Tell whether a value is a list of positive numbers, one a column."""
-    return (
-        isinstance(value, (list, tuple))
-        and len(value) == columns
-        # a whole number may be larger than any float
-        and all(isinstance(w, (int, float)) and not isinstance(w, bool) and 0 < w <= sys.float_info.max for w in value)
-    )
-
-
-def _check_numbers(spec: LayoutSpec) -> None:
-    for name, value in (("files", spec.files), ("page_rows", spec.page_rows)):
-        if value is not None and not (is_count(value) and value <= _MOST_COUNT):
-            msg = f"'{name}' must be a positive whole number, up to {_MOST_COUNT:,}; given was {value!r}."
-            raise ConfigError(msg)
-    if not isinstance(spec.seed, Integral) or not -_SEEDS <= int(spec.seed) < _SEEDS:
-        msg = f"'seed' must be a whole number of 64 bits; given was {spec.seed!r}."
-        raise ConfigError(msg)
-    parse_size(spec.file_size)
-    if spec.weights is not None and not are_weights(spec.weights, len(spec.by)):
-        msg = f"'weights' must be {len(spec.by)} positive numbers, one a column; given was {spec.weights!r}."
-        raise ConfigError(msg)
+    @property
+    def sample(self) -> Sample:
+        """The sampled rows."""
+        return self.drawn.sample
 
 
 def plan_layout(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Layout:
@@ -193,10 +136,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     hashes, counts = _count(df, hashed, fetched, count_of(known))
     rows = int(counts.sum())
     files, row_bytes = _files(df, spec, keys, counts)
-    tasks = bundles(files, counts, row_bytes) if partition_columns else None
-    # a curve's own key orders rows inside a file, and needs no cells
-    page_rows = page_rows_of(df.sparkSession, spec.page_rows)
-    levels = 0 if curve is not None else order_levels(rows, sum(files), page_rows)
+    levels = _order_levels(df, spec, curve, rows, sum(files))
     cells = sum(files) << levels
     if isinstance(known, DrawnKeys):
         wanted = wanted_rows(sum(files), keys, cells, known.text_bytes)
@@ -207,18 +147,46 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     if isinstance(known, DrawnKeys) and hashed is None:
         fetched = sampled_here(curve, keys, known.draw(wanted, spec.seed))
     sample = draw(df, sampled, wanted, rows, spec.seed, hashed, hashes, fetched)
+    is_here = isinstance(known, (FetchedKeys, DrawnKeys))
+    drawn = Drawn(df, spec, keys, partition_columns, hashes, counts, sample, is_here)
+    return grown(drawn, files, counts * row_bytes)
+
+
+def grown(
+    drawn: Drawn, files: Sequence[int], sizes: npt.NDArray[Any], counted: npt.NDArray[np.int64] | None = None
+) -> Plan:
+    """Grow the forest that cuts a query's output into files.
+
+    Args:
+        drawn: what is known of the query.
+        files: of each partition.
+        sizes: bytes of each partition, roughly.
+        counted: numbers of the sampled rows by whose shares files are cut, as of ``grow``.
+    """
+    df, spec, keys, sample, rows = drawn.df, drawn.spec, drawn.keys, drawn.sample, drawn.rows
+    tasks = bundles(files, sizes) if drawn.partition_columns else None
+    curve = curve_of(spec.curve, spec.encoding, len(keys))
     if curve is not None:
-        forest, layout = lay_out(curve, sample, keys, files, spec.weights, partition_columns, hashes, rows)
-        return Plan(replace(layout, task_of_file=tasks), forest, sample)
+        forest, layout, along = lay_out(
+            curve, sample, keys, files, spec.weights, drawn.partition_columns, drawn.hashes, rows, counted
+        )
+        return Plan(replace(layout, task_of_file=tasks), forest, drawn, along=along)
+    levels = _order_levels(df, spec, curve, rows, sum(files))
     best = rows >= _ROWS_FOR_THE_BEST
-    forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights, best=best)
-    layout = Layout.of(forest, sample, keys, partition_columns, hashes, rows)
+    forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights, counted=counted, best=best)
+    layout = Layout.of(forest, sample, keys, drawn.partition_columns, drawn.hashes, rows)
     runs = runs_of(forest, sample, keys, rows)
     grid = None
-    if not isinstance(known, (FetchedKeys, DrawnKeys)):  # rows that are placed here go down the tree itself
-        grid = fit_grid(forest, sample.ranks, rows / forest.files / page_rows, boundaries_allowed(df, layout))
+    if not drawn.is_here:  # rows that are placed here go down the tree itself
+        pages = rows / forest.files / page_rows_of(df.sparkSession, spec.page_rows)
+        grid = fit_grid(forest, sample.ranks, pages, boundaries_allowed(df, layout))
     order = OrderGrid.of(grid, sample, keys) if grid is not None else None
-    return Plan(replace(layout, task_of_file=tasks, grid=order, runs=runs), forest, sample, grid)
+    return Plan(replace(layout, task_of_file=tasks, grid=order, runs=runs), forest, drawn, grid)
+
+
+def _order_levels(df: DataFrame, spec: LayoutSpec, curve: CurveKey | None, rows: int, files: int) -> int:
+    """Return the levels below the file; a curve's own key orders rows inside it, and needs none."""
+    return 0 if curve is not None else order_levels(rows, files, page_rows_of(df.sparkSession, spec.page_rows))
 
 
 def _count(

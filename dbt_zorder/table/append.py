@@ -16,7 +16,7 @@ from dbt_zorder.columns import ResolvedColumn, as_written, case_sensitive, resol
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.fetched import DrawnKeys
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import keys_for
+from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.stats.collect import collect_path

@@ -16,8 +16,9 @@ from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.descent import apply_layout, as_they_come
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
+from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.sizing import measured_row, parse_size
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.location import is_same_place, is_within
 from dbt_zorder.settings import OPEN_FILES, open_files, settings

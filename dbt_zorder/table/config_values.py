@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, parse_page_rows
-from dbt_zorder.layout.plan import MOST_COLUMNS, are_weights, is_count
 from dbt_zorder.layout.sizing import parse_size
+from dbt_zorder.layout.spec import MOST_COLUMNS, are_weights, is_count
 from dbt_zorder.table.collect import MOST_HOURS, are_hours
 
 _MOST_IN_MEMORY = 512 << 20

@@ -22,10 +22,10 @@ from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.parts import Parts
 from dbt_zorder.layout.placing import Placing
-from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.layout.row_files import Piece
 from dbt_zorder.layout.scratch import in_scratch
 from dbt_zorder.layout.shares import Shares
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.memory import memory_here
 from dbt_zorder.table.arrow_files import GROUP_BYTES, ArrowWriter, writing_to
 from dbt_zorder.table.clock import tell

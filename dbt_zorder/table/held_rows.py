@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from dbt_zorder.layout.fetched import Fetched
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.placing import rows_of_files
-from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.layout.sizing import SPLIT_ABOVE, auto_size, parse_size
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.arrow_files import ArrowWriter
 
 TELLING_ROWS = 20_000

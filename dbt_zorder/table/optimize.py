@@ -14,7 +14,7 @@ from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.columns import as_written
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.figures import counted, size_text
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import known_stats

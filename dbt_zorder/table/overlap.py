@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName
-from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.layout.sizing import files_for
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.standing import Standing, read_standing
 from dbt_zorder.table.summary import Summary, add_up, rows_by_folder
 from dbt_zorder.table.tree import target_bytes

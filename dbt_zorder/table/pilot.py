@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame
 
 from dbt_zorder.layout.box import box_sql
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.sizing import parse_size
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.table.files import delete_path, has_client
 from dbt_zorder.table.holding import Holding

@@ -24,7 +24,7 @@ from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.folders import NULL_PARTITION
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.settings import ESCAPED_LITERALS, is_on
 from dbt_zorder.sql import quote_name, quote_string
 from dbt_zorder.table.swap import Definition

@@ -19,7 +19,7 @@ from dbt_zorder.columns import ResolvedColumn, case_sensitive
 from dbt_zorder.ddl import type_ddl
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.keys import key_of
-from dbt_zorder.layout.plan import MOST_COLUMNS
+from dbt_zorder.layout.spec import MOST_COLUMNS
 from dbt_zorder.sql import quote_name, quote_string
 from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.incremental import begin

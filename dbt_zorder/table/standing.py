@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.columns import case_sensitive, resolve_all
 from dbt_zorder.layout.keys import Key, key_of
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import known_stats
 from dbt_zorder.table.listing import below_uri

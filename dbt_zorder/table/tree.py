@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.layout.saved import layout_from_json, layout_to_json
 from dbt_zorder.layout.sizing import LEAST_SIZE, auto_size, parse_size
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.lines import read_line, write_line
 from dbt_zorder.table.summary import Summary
 

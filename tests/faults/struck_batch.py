@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table import append, journal
 from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import build

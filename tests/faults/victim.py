@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableName, location_of, schema_location
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.vacuum import vacuum

@@ -21,7 +21,7 @@ from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.iceberg_files import IcebergFiles
 from dbt_zorder.formats.incremental import increment_format
 from dbt_zorder.formats.optimize import rewrite_format
-from dbt_zorder.layout.plan import keys_for
+from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.table.batch import Batch
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import request, rows

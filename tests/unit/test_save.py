@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder import save
 from dbt_zorder.catalog import TableName, describe, schema_location
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.pruning import explain, scan
 from dbt_zorder.save import save_table
 from dbt_zorder.table import build as table_build

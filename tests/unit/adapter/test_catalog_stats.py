@@ -4,7 +4,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.catalog_stats import catalog_stats, table_stats
 from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.summary import Summary

@@ -13,8 +13,8 @@ from dbt_zorder.layout.batch_files import BatchFiles, write_batches
 from dbt_zorder.layout.copied import Copied, copied
 from dbt_zorder.layout.few import width_of
 from dbt_zorder.layout.keys import Key, key_of
-from dbt_zorder.layout.plan import LayoutSpec, keys_for
 from dbt_zorder.layout.row_files import RowFiles
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from tests.support import same_rows, settings
 from tests.unit.layout.frames import cast_values
 from tests.unit.layout.test_copied import all_of

@@ -6,7 +6,8 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.layout.box import box_sql
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.layout.spec import LayoutSpec
 
 QUERY = """
     SELECT id, CASE WHEN id % 11 > 0 THEN id % 97 END AS a, CASE WHEN id % 7 > 0 THEN sha1(string(id)) END AS s,

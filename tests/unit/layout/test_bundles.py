@@ -18,5 +18,5 @@ from dbt_zorder.layout.bundles import bundles
     ],
 )
 def test_small_partitions_share_a_task(files: list[int], counts: list[int], tasks: list[int] | None) -> None:
-    found = bundles(files, np.asarray(counts), row_bytes=100.0)
+    found = bundles(files, 100.0 * np.asarray(counts))
     assert (None if found is None else found.tolist()) == tasks

@@ -16,8 +16,8 @@ from dbt_zorder.layout.copyable import can_come_back
 from dbt_zorder.layout.fetched import fetch
 from dbt_zorder.layout.few import width_of
 from dbt_zorder.layout.keys import key_of
-from dbt_zorder.layout.plan import LayoutSpec, keys_for
 from dbt_zorder.layout.scratch import OPTIONS, PIECE_BYTES
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from tests.support import same_rows, settings
 from tests.unit.layout.frames import cast_values, mixed
 from tests.unit.layout.test_fetched import plain

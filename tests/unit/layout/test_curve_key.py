@@ -9,8 +9,9 @@ from dbt_zorder.columns import resolve
 from dbt_zorder.layout.curve_key import CurveKey, add_curve
 from dbt_zorder.layout.curve_plan import grid, rank_along, sampled_keys
 from dbt_zorder.layout.keys import key_of
-from dbt_zorder.layout.plan import LayoutSpec, make_plan
+from dbt_zorder.layout.plan import make_plan
 from dbt_zorder.layout.sample import draw
+from dbt_zorder.layout.spec import LayoutSpec
 from tests.unit.layout.test_curve_plan import MIXED
 
 

@@ -12,7 +12,8 @@ from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout import cluster
 from dbt_zorder.layout.curve_plan import curve_of
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.plan import LayoutSpec, keys_for, make_plan
+from dbt_zorder.layout.plan import make_plan
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from tests.support import settings
 from tests.unit.layout.frames import mixed
 

@@ -9,7 +9,8 @@ from dbt_zorder.layout.curve_key import CurveKey, add_curve
 from dbt_zorder.layout.curve_plan import grid
 from dbt_zorder.layout.curve_values import curve_cuts, curve_values
 from dbt_zorder.layout.fetched import fetch
-from dbt_zorder.layout.plan import LayoutSpec, keys_for, make_plan
+from dbt_zorder.layout.plan import make_plan
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from tests.unit.layout.frames import mixed
 
 

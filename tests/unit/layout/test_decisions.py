@@ -10,7 +10,8 @@ from pyspark.sql import functions as f
 from dbt_zorder.curve.forest import descend
 from dbt_zorder.layout.decisions import MOST_FILES, boundaries_allowed, decidable
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.plan import LayoutSpec, Plan, make_plan, plan_layout
+from dbt_zorder.layout.plan import Plan, make_plan, plan_layout
+from dbt_zorder.layout.spec import LayoutSpec
 from tests.support import settings
 from tests.unit.layout.frames import mixed
 

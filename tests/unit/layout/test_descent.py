@@ -11,7 +11,8 @@ from pyspark.sql import functions as f
 from dbt_zorder.curve.forest import descend
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.literals import KeyValue, key_array
-from dbt_zorder.layout.plan import LayoutSpec, make_plan, plan_layout
+from dbt_zorder.layout.plan import make_plan, plan_layout
+from dbt_zorder.layout.spec import LayoutSpec
 from tests.support import settings
 from tests.unit.layout.frames import mixed
 

@@ -16,7 +16,8 @@ from dbt_zorder.layout.few import width_of
 from dbt_zorder.layout.hashing import partition_hash
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.placing import rows_of_files
-from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
+from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from tests.support import settings
 from tests.unit.layout.frames import cast_values, mixed
 from tests.unit.layout.test_keys import TYPES

@@ -6,7 +6,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.groups import count_cells, group_cells, in_one_file, regroup
-from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.layout.spec import LayoutSpec
 
 QUERY = "SELECT pmod(hash(id), 1000) AS a, pmod(hash(id, 1), 1000) AS b, id % 4 AS p FROM range({})"
 

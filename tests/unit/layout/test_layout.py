@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.layout.spec import LayoutSpec
 
 
 @pytest.mark.parametrize("files", [1, 5, 8])

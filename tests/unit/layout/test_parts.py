@@ -9,7 +9,7 @@ from dbt_zorder.layout import parts as module
 from dbt_zorder.layout.comparing import Rows
 from dbt_zorder.layout.parts import Parts
 from dbt_zorder.layout.placing import Placing
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from tests.unit.layout.frames import mixed
 from tests.unit.layout.test_placing import planned
 

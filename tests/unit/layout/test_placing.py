@@ -21,8 +21,9 @@ from dbt_zorder.layout.groups import in_one_file
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.placing import Placing, rows_of_files
-from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
+from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.saved import layout_from_json, layout_to_json
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from tests.unit.layout.frames import mixed
 
 COLUMNS = ["a", "s", "d", "n", "b", "t", "id", "flag"]

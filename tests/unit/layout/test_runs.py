@@ -16,9 +16,10 @@ from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.groups import in_one_file
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import LayoutSpec, Plan, make_plan, plan_layout
+from dbt_zorder.layout.plan import Plan, make_plan, plan_layout
 from dbt_zorder.layout.runs import Run, in_runs
 from dbt_zorder.layout.saved import layout_from_json, layout_to_json
+from dbt_zorder.layout.spec import LayoutSpec
 from tests.support import settings
 
 TYPES = {

@@ -9,8 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.saved import layout_from_json, layout_to_json
+from dbt_zorder.layout.spec import LayoutSpec
 
 COLUMNS = {
     "i": "id",

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.arrow import collect_arrow
 from dbt_zorder.layout import small
-from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.sample import draw, fetch_keys
+from dbt_zorder.layout.spec import LayoutSpec
 from tests.unit.layout.frames import mixed
 from tests.unit.layout.test_sample import ONE, keys
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder import pruning
 from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.build import build
 from dbt_zorder.table.listing import list_data
 from dbt_zorder.table.request import BuildRequest

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.analyze import Analyzed, analyze_again, analyzed
 from dbt_zorder.table.append import append
 from dbt_zorder.table.build import build

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.disk import on_disk
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.arrow_columns import Traits
 from dbt_zorder.table.arrow_files import ArrowWriter, arrow_writer
 from dbt_zorder.table.build import build

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table import aside, swap
 from dbt_zorder.table.aside import bring_back, following_of, previous_of
 from dbt_zorder.table.build import build

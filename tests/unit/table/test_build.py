@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe, schema_location
 from dbt_zorder.errors import ColumnError, ConfigError
-from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.build import BuildReport, build, warn_of_many
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.stats_relation import stats_table

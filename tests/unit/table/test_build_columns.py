@@ -11,7 +11,7 @@ from pyspark.sql.types import ArrayType, LongType, StructType
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import ColumnError
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.pruning import scan
 from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import BuildReport, build

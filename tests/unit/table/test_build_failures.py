@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, schema_location
 from dbt_zorder.errors import BuildError
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table import build as module
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest

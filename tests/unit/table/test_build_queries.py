@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.pruning import scan
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest

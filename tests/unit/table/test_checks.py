@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe, location_of
 from dbt_zorder.errors import BuildError
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.aside import previous_of
 from dbt_zorder.table.build import build
 from dbt_zorder.table.checks import beside_vacuum, check_absent, check_base, check_served, check_version

@@ -22,8 +22,9 @@ from dbt_zorder.layout.copied import copied
 from dbt_zorder.layout.fetched import fetch
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.placing import Placing, rows_of_files
-from dbt_zorder.layout.plan import LayoutSpec, keys_for, plan_layout
+from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.shares import Shares
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.table import copied_rows as module
 from dbt_zorder.table import holding
 from dbt_zorder.table.append import append

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableName, describe, schema_location
 from dbt_zorder.errors import BuildError
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.save import save_table
 from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.clock import listening

@@ -12,7 +12,7 @@ from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.fetched import count_of
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.table import append as appending

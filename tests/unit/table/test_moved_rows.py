@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.layout.copied import copied
-from dbt_zorder.layout.plan import LayoutSpec, keys_for
+from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.table.moved_rows import MovedRows
 
 QUERY = """

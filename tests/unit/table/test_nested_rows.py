@@ -11,8 +11,8 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName
 from dbt_zorder.layout.pages import PAGE_ROWS_OPTION
-from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.layout.shares import Shares
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.pruning.statement import query
 from dbt_zorder.table import copied_rows as module
 from dbt_zorder.table.append import append

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError, ZorderError
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table import build as build_module
 from dbt_zorder.table.append import append
 from dbt_zorder.table.build import build

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe, schema_location
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import build
 from dbt_zorder.table.incremental import increment

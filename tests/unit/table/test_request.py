@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.folders import NULL_PARTITION
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest, check, definition_of, readable_partitions
 from tests.support import settings, unique

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ColumnError, ZorderError
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.pruning import scan, scan_sql
 from dbt_zorder.scan_metrics import scan_metrics
 from dbt_zorder.settings import CASE_SENSITIVE

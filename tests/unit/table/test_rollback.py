@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe, properties, schema_location
 from dbt_zorder.errors import BuildError, ZorderError
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.build import build
 from dbt_zorder.table.collect import collect_old
 from dbt_zorder.table.own_properties import own_properties

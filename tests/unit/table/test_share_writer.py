@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.layout.plan import LayoutSpec
 from dbt_zorder.layout.shares import Shares
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table import copied_rows
 from dbt_zorder.table.moved_rows import MovedRows
 from dbt_zorder.table.share_files import files_of

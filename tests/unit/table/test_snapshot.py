@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import BuildError, ZorderError
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.snapshot import SnapshotColumns, default_columns, next_state, take_snapshot

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.layout.plan import LayoutSpec, plan_layout
+from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.sizing import parse_size
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.summary import Summary
 from dbt_zorder.table.tree import TREE_DIRECTORY, Tree, files_of_batch, read_tree, target_bytes, write_tree
 

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe, schema_location
 from dbt_zorder.errors import ZorderError
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.build import build
 from dbt_zorder.table.collect import MOST_HOURS, Judged
 from dbt_zorder.table.request import BuildRequest

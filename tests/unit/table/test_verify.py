@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ZorderError
-from dbt_zorder.layout.plan import LayoutSpec
+from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.stats.store import read_stats, write_stats
 from dbt_zorder.table.build import build
 from dbt_zorder.table.optimize import optimize, request_from_marker
