@@ -21,16 +21,17 @@ from dbt_zorder.formats.properties import forget_columns, table_properties
 from dbt_zorder.formats.table_write import TableWrite, name_of, put_table
 from dbt_zorder.formats.writer import check_session, made_files
 from dbt_zorder.layout.keys import Key
-from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.layout.plan import make_plan
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.stats.formats import state_of
 from dbt_zorder.stats.store import sizes_of
-from dbt_zorder.table.build import BuildReport, warn_of_many, with_row_bytes
+from dbt_zorder.table.build import BuildReport, warn_of_many
 from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.holding import hold_rows
 from dbt_zorder.table.pilot import sized_here
 from dbt_zorder.table.request import BuildRequest, check
+from dbt_zorder.table.row_bytes import by_version_before
 from dbt_zorder.table.summary import Summary, summarize_format
 
 
@@ -84,9 +85,9 @@ def build_format(
             files = writer_for(partial(target, name_of(request, info)))
             holding = until_written.enter_context(hold_rows(held, request, keys, files))
         with clock.phase("sample"):
-            spec = measured(spark, request.spec, df, info, request)
+            spec = measured(spark, request.spec, df, info, request, measurable=holding.rows is not None)
             told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
-            layout = sized_here(holding, plan_layout(holding.source, told, holding.known), spec)
+            layout = sized_here(holding, make_plan(holding.source, told, holding.known), spec)
             holding.known = None  # the keys of all rows
             if holding.rows is None:
                 warn_of_many(layout, request.table)
@@ -139,6 +140,8 @@ def measured(
     info: TableInfo | None,
     request: BuildRequest,
     files: pa.Table | None = None,
+    *,
+    measurable: bool = False,
 ) -> LayoutSpec:
     """Take the size of a row from the table as it is, where its format and columns are the same.
 
@@ -149,6 +152,7 @@ def measured(
         info: of the table.
         request: of the model.
         files: bytes and rows of each of its files, where they were just read.
+        measurable: as of ``by_version_before``.
     """
     if info is None or info.provider != request.file_format:
         return spec
@@ -156,4 +160,4 @@ def measured(
     def sizes() -> pa.Table:
         return files if files is not None else sizes_of(state_of(spark, request.file_format, request.table).known([]))
 
-    return with_row_bytes(spec, df, info, sizes)
+    return by_version_before(spec, df, info, sizes, measurable=measurable)

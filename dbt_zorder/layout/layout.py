@@ -91,6 +91,11 @@ class Layout:
         return max(1, len(self.partition_hashes))
 
     @property
+    def files_of_trees(self) -> npt.NDArray[np.int64]:
+        """Shape (trees,): number of files of each."""
+        return np.diff(np.append(self.first_file[:: 1 << self.file_levels], self.files)).astype(np.int64)
+
+    @property
     def reached(self) -> npt.NDArray[np.bool_]:
         """Shape (cells,): whether rows come to a cell of the last file level; a node without a cut sends all left."""
         here = np.ones(self.trees, dtype=np.bool_)

@@ -213,11 +213,20 @@ def _files(
         ConfigError: they are too many.
     """
     files, row_bytes = _wanted_files(df, spec, keys, counts)
+    check_most(files, spec)
+    return files, row_bytes
+
+
+def check_most(files: Sequence[int], spec: LayoutSpec) -> None:
+    """Find out whether files are too many.
+
+    Raises:
+        ConfigError: they are.
+    """
     if sum(files) > MOST_FILES:
         asked = f"zorder_files={spec.files}" if spec.files is not None else f"a file size of {spec.file_size!r}"
         msg = f"The table would have {sum(files):,} files by {asked}, and {MOST_FILES:,} is the most: ask for fewer."
         raise ConfigError(msg)
-    return files, row_bytes
 
 
 def _wanted_files(

@@ -5,20 +5,18 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.descent import apply_layout, as_they_come
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import plan_layout
-from dbt_zorder.layout.sizing import measured_row, parse_size
-from dbt_zorder.layout.spec import LayoutSpec, keys_for
+from dbt_zorder.layout.plan import make_plan
+from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.layout.staging import staged
 from dbt_zorder.location import is_same_place, is_within
 from dbt_zorder.settings import OPEN_FILES, open_files, settings
@@ -46,6 +44,7 @@ from dbt_zorder.table.request import (
     readable_partitions,
     stats_columns,
 )
+from dbt_zorder.table.row_bytes import by_version_before
 from dbt_zorder.table.stats_relation import publish_stats
 from dbt_zorder.table.summary import Summary, add_up, gather
 from dbt_zorder.table.swap import Definition, publish
@@ -120,10 +119,14 @@ def build(
                 source = holding.source
                 if base is not None and version_of(base.location):
                     location = base.location
-                    spec = with_row_bytes(spec, df, base, lambda: known_sizes(spark, location))
-                measured = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
-                layout = plan_layout(source, measured, holding.known)
-                layout = sized_layout(holding, layout, spec, path, partial(write_rows, request))
+                    measurable = holding.rows is not None or has_client(spark)
+                    spec = by_version_before(
+                        spec, df, base, lambda: known_sizes(spark, location), measurable=measurable
+                    )
+                told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
+                plan = make_plan(source, told, holding.known)
+                layout = sized_layout(holding, plan, spec, path, partial(write_rows, request))
+                del plan
                 if holding.rows is None:
                     warn_of_many(layout, request.table)
                 holding.known = None  # the keys of all rows
@@ -240,22 +243,6 @@ def _check_root(root: str, base: TableInfo | None, request: BuildRequest) -> Non
             f"is now, {base.location}. That folder goes when the new table takes its place, so name another one."
         )
         raise ConfigError(msg)
-
-
-def with_row_bytes(
-    spec: LayoutSpec, df: DataFrame, before: TableInfo, files: Callable[[], pa.Table | None]
-) -> LayoutSpec:
-    """Take the size of a row from the table as it was, where its columns are the same: measured beats estimated.
-
-    Args:
-        spec: how to lay out.
-        df: the query.
-        before: the table as it was.
-        files: asks for bytes and rows of each of its files; called only where they count.
-    """
-    if spec.files is not None or {column[0] for column in before.columns} != set(df.columns):
-        return spec
-    return replace(spec, row_bytes=measured_row(files(), parse_size(spec.file_size)))
 
 
 def _discard(spark: SparkSession, table: TableName, path: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -20,17 +20,19 @@ from dbt_zorder.layout.folders import NamelessError, folder_names
 from dbt_zorder.layout.in_turn import in_turn
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.lengths import lengths_of_files, row_lengths
 from dbt_zorder.layout.parts import Parts
 from dbt_zorder.layout.placing import Placing
 from dbt_zorder.layout.row_files import Piece
 from dbt_zorder.layout.scratch import in_scratch
-from dbt_zorder.layout.shares import Shares
+from dbt_zorder.layout.shares import Share, Shares
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.memory import memory_here
 from dbt_zorder.table.arrow_files import GROUP_BYTES, ArrowWriter, writing_to
 from dbt_zorder.table.clock import tell
-from dbt_zorder.table.held_rows import TELLING_ROWS, with_row_bytes
+from dbt_zorder.table.held_rows import ROWS_OF_FILE, TELLING_ROWS
 from dbt_zorder.table.moved_rows import MovedRows
+from dbt_zorder.table.row_bytes import by_some_rows
 from dbt_zorder.table.share_files import ShareFile, files_of
 from dbt_zorder.table.share_writer import ShareWriter
 
@@ -43,6 +45,8 @@ _MOST_FILE = (1 << 31) - 1
 _MOST_KEYS = 512 << 20
 """Bytes of what all rows are placed by, to plan by them: beyond, a sample serves as well."""
 _TELLING_PIECES = 8
+_SEEN_PIECES = 24
+"""For lengths by file: what came last may be longer than all else."""
 _ALONE = threading.Lock()
 """Who places and writes rows takes all processors, and the memory that there is for it."""
 
@@ -151,25 +155,34 @@ class CopiedRows:
 
     def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
         """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
-        return with_row_bytes(spec, self.copied.count, self.copied.nbytes, self._few, self.writer)
+        return by_some_rows(spec, self.copied.count, self.copied.nbytes, self._few, self.writer)
 
-    def measured_row(self, layout: Layout, files: Sequence[int]) -> float | None:
-        """Return the bytes that a row takes in some files of a layout, None if they have no rows."""
-        if not files:
-            return None
+    def lengths(self, layout: Layout) -> npt.NDArray[np.float64]:
+        """Return by file how long a row is in the mean before it is encoded; NaN where no row was seen."""
+        keys, lengths = [], []
+        with in_scratch(self.copied.folder):
+            for piece, some in self._drawn(_SEEN_PIECES, max(TELLING_ROWS, ROWS_OF_FILE * layout.files)):
+                rows = self.copied.read(piece)
+                keys.append(self.copied.keys_in(rows, self.keys).take(pa.array(some)))
+                lengths.append(row_lengths(self._moved.in_order(rows, some)))
+        return lengths_of_files(layout, pa.concat_tables(keys), np.concatenate(lengths))
+
+    def sizes(self, layout: Layout, files: Sequence[int]) -> Mapping[int, Share]:
+        """Return rows and bytes of some files as they are written, of those that have rows."""
+        found: dict[int, Share] = {}
         parts = self._parts(layout)
         if self._is_too_much_for(parts):
-            return None
-        size = rows = 0
+            return found
         with _ALONE, Shares(self.most_bytes, self.copied.folder) as shares:
             self._share_out(parts, shares, only=files)
             for file in self._files(shares, parts):
+                size = found[file.number] = Share()
                 for group in file.groups:
-                    found = shares.take(group)
-                    order = self._moved.order(parts.placing, found)
-                    size += self.writer.size_of(self._moved.in_order(found, order))
-                    rows += found.num_rows
-        return size / rows if rows else None
+                    rows = shares.take(group)
+                    order = self._moved.order(parts.placing, rows)
+                    size.nbytes += self.writer.size_of(self._moved.in_order(rows, order))
+                    size.rows += rows.num_rows
+        return found
 
     def _few(self) -> pa.Table:
         """Return some rows, drawn from pieces all over."""
@@ -182,17 +195,17 @@ class CopiedRows:
             drawn = [self.copied.read_keys(self.keys, piece).take(pa.array(some)) for piece, some in self._drawn()]
         return pa.concat_tables(drawn)
 
-    def _drawn(self) -> Iterator[tuple[Piece, Rows]]:
+    def _drawn(self, of: int = _TELLING_PIECES, rows: int = TELLING_ROWS) -> Iterator[tuple[Piece, Rows]]:
         """Give some pieces, and in each some rows."""
         pieces = self.copied.pieces
         ends = np.cumsum([piece.rows for piece in pieces])
         # at equal distances by rows: pieces may be as small as a few of them
-        middles = (np.arange(_TELLING_PIECES) + 0.5) * ends[-1] / _TELLING_PIECES
+        middles = (np.arange(of) + 0.5) * ends[-1] / of
         chosen = [pieces[place] for place in np.unique(np.searchsorted(ends, middles, side="right")).tolist()]
         random = np.random.default_rng(0)
         for piece in chosen:
             # not each third one, of which id % 6 would have two values
-            yield piece, np.sort(random.choice(piece.rows, min(TELLING_ROWS // len(chosen), piece.rows), replace=False))
+            yield piece, np.sort(random.choice(piece.rows, min(rows // len(chosen), piece.rows), replace=False))
 
     def _share_out(
         self, parts: Parts, shares: Shares, folders: _Folders | None = None, only: Sequence[int] | None = None

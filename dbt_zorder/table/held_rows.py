@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dbt_zorder.layout.fetched import Fetched
 from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.lengths import lengths_of_files, row_lengths
 from dbt_zorder.layout.placing import rows_of_files
-from dbt_zorder.layout.sizing import SPLIT_ABOVE, auto_size, parse_size
+from dbt_zorder.layout.shares import Share
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.arrow_files import ArrowWriter
+from dbt_zorder.table.row_bytes import by_some_rows
 
 TELLING_ROWS = 20_000
 """Of so many rows, drawn from all, the bytes of a row are learned."""
+ROWS_OF_FILE = 40
+"""Of so many rows of each file, how long they are there."""
 
 
 @dataclass(frozen=True)
@@ -47,39 +52,26 @@ class HeldRows:
 
     def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
         """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
-        return with_row_bytes(spec, self.fetched.count, self.fetched.rows.nbytes, self._few, self.writer)
+        return by_some_rows(spec, self.fetched.count, self.fetched.rows.nbytes, self._few, self.writer)
 
-    def measured_row(self, layout: Layout, files: Sequence[int]) -> float | None:
-        """Return the bytes that a row takes in some files of a layout, None if they have no rows."""
+    def lengths(self, layout: Layout) -> npt.NDArray[np.float64]:
+        """Return by file how long a row is in the mean before it is encoded; NaN where no row was seen."""
+        some = self._drawn(max(TELLING_ROWS, ROWS_OF_FILE * layout.files))
+        return lengths_of_files(layout, self.fetched.keys.take(some), row_lengths(self.fetched.rows.take(some)))
+
+    def sizes(self, layout: Layout, files: Sequence[int]) -> Mapping[int, Share]:
+        """Return rows and bytes of some files as they are written, of those that have rows."""
         found = rows_of_files(self.fetched.keys, layout, self.writer.threads)
-        chosen = [found[file] for file in files if file in found]
-        rows = sum(map(len, chosen))
-        size = sum(self.writer.size_of(self.fetched.rows.take(pa.array(one))) for one in chosen)
-        return size / rows if rows else None
+        chosen = {file: found[file] for file in files if file in found}
+        return {
+            file: Share(len(rows), self.writer.size_of(self.fetched.rows.take(pa.array(rows))))
+            for file, rows in chosen.items()
+        }
 
     def _few(self) -> pa.Table:
-        rows = self.fetched.rows
+        return self.fetched.rows.take(self._drawn(TELLING_ROWS))
+
+    def _drawn(self, rows: int) -> pa.Array:
         # not each third one, of which id % 6 would have two values
-        chosen = np.random.default_rng(0).choice(rows.num_rows, min(TELLING_ROWS, rows.num_rows), replace=False)
-        return rows.take(pa.array(np.sort(chosen)))
-
-
-def with_row_bytes(
-    spec: LayoutSpec, rows: int, nbytes: int, few: Callable[[], pa.Table], writer: ArrowWriter
-) -> LayoutSpec:
-    """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells.
-
-    Args:
-        spec: what was asked for.
-        rows: their number.
-        nbytes: that they take in memory.
-        few: gives some of them, as they are written.
-        writer: of their files.
-    """
-    if spec.files is not None or spec.row_bytes is not None or not rows:
-        return spec
-    one_file = SPLIT_ABOVE * (parse_size(spec.file_size) or auto_size(0))
-    if nbytes < one_file:
-        return replace(spec, row_bytes=nbytes / rows)
-    some = few()
-    return replace(spec, row_bytes=writer.size_of(some) / some.num_rows)
+        count = self.fetched.count
+        return pa.array(np.sort(np.random.default_rng(0).choice(count, min(rows, count), replace=False)))

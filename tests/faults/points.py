@@ -24,7 +24,7 @@ from dbt_zorder.table import swap as swap_module
 from dbt_zorder.table.files import delete_path
 
 STEPS = (
-    "plan_layout", "write_marker", "write_data", "write_stats", "verify", "check_version", "check_base", "publish",
+    "make_plan", "write_marker", "write_data", "write_stats", "verify", "check_version", "check_base", "publish",
     "note_replaced", "publish_stats", "collect_old",
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ from dbt.adapters.factory import FACTORY
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
-from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.layout.plan import make_plan
 from dbt_zorder.table import build
 from tests.support import settings
 
@@ -101,11 +101,11 @@ class TestCancelled:
 
         def plan(*args: Any) -> Any:
             """Plan, while dbt cancels all connections: no job runs just now."""
-            layout = plan_layout(*args)
+            found = make_plan(*args)
             FACTORY.adapters["spark_zorder"].connections.get_thread_connection().handle.cancel()
-            return layout
+            return found
 
-        monkeypatch.setattr(build, "plan_layout", plan)
+        monkeypatch.setattr(build, "make_plan", plan)
         monkeypatch.setattr(build, "write_data", lambda *_: pytest.fail("written"))
         (result,) = run_dbt(["run"], expect_pass=False)
         assert "The run was cancelled" in result.message

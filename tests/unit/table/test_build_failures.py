@@ -35,7 +35,7 @@ def test_a_query_that_fails_leaves_the_old_table_and_nothing_else(spark: SparkSe
     assert versions(spark, table) == [first.version]
 
 
-@pytest.mark.parametrize("step", ["plan_layout", "write_data", "write_stats", "gather", "check_base", "publish"])
+@pytest.mark.parametrize("step", ["make_plan", "write_data", "write_stats", "gather", "check_base", "publish"])
 def test_a_failure_of_any_step_before_the_swap_leaves_the_old_table(
     spark: SparkSession, table: TableName, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -220,13 +220,15 @@ def test_equal_values_of_a_cell_lie_together_whatever_piece_they_came_in(spark: 
 def test_a_row_is_measured_as_it_is_written(spark: SparkSession, tmp_path: Path) -> None:
     query = "SELECT id, pmod(hash(id), 5000) AS a, sha2(string(id), 256) AS t FROM range(0, 30000, 1, 4)"
     with rows_of(spark, query, LayoutSpec(by=["a"], files=6), tmp_path) as (rows, layout):
-        measured = rows.measured_row(layout, [0, 3])
+        told = rows.sizes(layout, [0, 3])
         estimated = rows.with_row_bytes(LayoutSpec(by=["a"], file_size=100_000)).row_bytes
-        assert rows.measured_row(layout, [layout.files + 1]) is rows.measured_row(layout, []) is None
+        assert rows.sizes(layout, [layout.files + 1]) == rows.sizes(layout, []) == {}
         assert rows.with_row_bytes(LayoutSpec(by=["a"], files=3)).row_bytes is None
         assert rows.write(spark, layout, str(tmp_path / "t"))
     size = sum(file.stat().st_size for file in (tmp_path / "t").glob("*.parquet")) / 30_000
-    assert measured == pytest.approx(size, rel=0.05)
+    assert sorted(told) == [0, 3]
+    for file in told.values():
+        assert file.nbytes / file.rows == pytest.approx(size, rel=0.05)
     assert estimated == pytest.approx(size, rel=0.1)
 
 

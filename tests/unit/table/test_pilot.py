@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.stats.store import read_stats
+from dbt_zorder.table import pilot
 from dbt_zorder.table.append import append
 from dbt_zorder.table.build import build
 from dbt_zorder.table.files import list_folders
@@ -52,6 +53,96 @@ def test_files_come_out_at_the_size_that_was_asked_for(
     assert median(sizes) == pytest.approx(target, rel=0.15)
     assert max(sizes) <= 1.5 * target
     assert PILOT_DIRECTORY not in list_folders(spark, info.location)
+
+
+TARGET = 100_000
+
+# where a few rows take more than others: {} is a condition on the key
+UNLIKE = {
+    "long texts": "SELECT id, a, IF({}, repeat(sha2(string(id), 256), 1 + id % 9), left(sha1(string(id)), 6)) AS t",
+    "NULL": "SELECT id, a, IF({}, sha2(string(id), 256), NULL) AS t, IF({}, rand(1), NULL) AS n",
+    "repeating texts": "SELECT id, a, sha2(IF({}, string(id), 'always'), 256) AS t",
+    "nested": "SELECT id, a, IF({}, array(sha2(string(id), 256), sha1(string(id))), array()) AS t",
+}
+
+
+@pytest.mark.parametrize("query", list(UNLIKE))
+@pytest.mark.parametrize("share", [0.07, 0.3, 0.85])
+def test_files_of_long_rows_have_fewer_of_them(
+    spark: SparkSession, way: str, query: str, share: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "dbt_zorder")
+    table = TableName("default", unique("sized"))
+    source = "(SELECT id, pmod(hash(id), 5000) AS a FROM range(60000))"
+    sql = f"{UNLIKE[query].replace('{}', f'a >= {5000 * (1 - share):.0f}')} FROM {source}"
+    wanted = BuildRequest(table, LayoutSpec(by=["a", "id"], file_size=TARGET))
+    assert build(spark, spark.sql(sql), wanted).summary.rows == 60_000
+    check_sizes(spark, table)
+    # what an earlier version tells of a row in the mean is not enough
+    build(spark, spark.sql(sql), wanted)
+    check_sizes(spark, table)
+    assert ("is laid out and written here" in caplog.text) == (way != "by Spark")
+    if (query, share) != ("repeating texts", 0.85):  # there the files of few bytes are as long, and none was measured
+        assert "cut by bytes, of which a row takes" in caplog.text
+
+
+LONG = "IF({}, repeat(sha2(string(id), 256), 1 + id % 9), left(sha1(string(id)), 6)) AS t"
+
+
+@pytest.mark.parametrize("curve", ["hilbert", "linear"])
+def test_files_along_any_curve_have_equal_shares_of_the_bytes(spark: SparkSession, way: str, curve: str) -> None:
+    table = TableName("default", unique("sized"))
+    query = f"SELECT id, a, {LONG.format('a < 1500')} FROM (SELECT id, pmod(hash(id), 5000) AS a FROM range(60000))"
+    build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["a", "id"], file_size=TARGET, curve=curve)))
+    check_sizes(spark, table)
+    assert way
+
+
+def test_files_that_many_measured_ones_tell_of_come_out_as_large(
+    spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pilot, "_MOST_MEASURED", 7)
+    table = TableName("default", unique("sized"))
+    query = "SELECT id, a, left(repeat(sha2(string(id), 256), 8), 2 + int(a / 10)) AS t FROM ({})"
+    query = query.format("SELECT id, pmod(hash(id), 5000) AS a FROM range(60000)")
+    build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["a", "id"], file_size=TARGET)))
+    assert len(check_sizes(spark, table)) > 40
+    assert way
+
+
+@pytest.mark.parametrize("long", ["p", "a >= 3500"])
+def test_partitions_of_long_rows_have_more_files(spark: SparkSession, way: str, long: str) -> None:
+    table = TableName("default", unique("sized"))
+    source = "SELECT id, pmod(hash(id), 5000) AS a, id % 4 = 0 AS p FROM range(60000)"
+    query = f"SELECT id, a, {LONG.format(long)}, p FROM ({source})"
+    spec = LayoutSpec(by=["a", "id"], file_size=TARGET, partition_by=["p"])
+    build(spark, spark.sql(query), BuildRequest(table, spec))
+    check_sizes(spark, table)
+    assert way
+
+
+def test_a_partition_that_is_no_file_by_the_mean_is_several_by_its_own_rows(spark: SparkSession, way: str) -> None:
+    table = TableName("default", unique("sized"))
+    source = "SELECT id, pmod(hash(id), 5000) AS a, IF(id < 3000, 'few', 'many') AS p FROM range(200000)"
+    query = f"SELECT id, a, {LONG.format('id < 3000')}, p FROM ({source})"
+    spec = LayoutSpec(by=["a", "id"], file_size=TARGET, partition_by=["p"])
+    build(spark, spark.sql(query), BuildRequest(table, spec))
+    sizes = check_sizes(spark, table)
+    assert sum("p=few" in path for path in sizes) >= 3
+    assert way
+
+
+def check_sizes(spark: SparkSession, table: TableName) -> dict[str, int]:
+    info = describe(spark, table)
+    assert info is not None
+    rows = read_stats(spark, info.location).select("file_path", "file_size").collect()
+    found = {row[0]: row[1] for row in rows}
+    sizes = list(found.values())
+    assert len(sizes) >= 3
+    assert median(sizes) == pytest.approx(TARGET, rel=0.15)
+    assert max(sizes) <= 1.5 * TARGET
+    assert PILOT_DIRECTORY not in list_folders(spark, info.location)
+    return found
 
 
 def test_filters_of_files_that_are_measured_are_as_large_as_those_to_come(spark: SparkSession) -> None:

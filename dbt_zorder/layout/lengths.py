@@ -1,0 +1,88 @@
+"""How long rows are before they are encoded: text and lists as long as they are, NULL as nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as t
+
+from dbt_zorder.arrow import one_chunk
+from dbt_zorder.layout.few import inner_types
+from dbt_zorder.layout.keys import TEXT
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.placing import Placing
+from dbt_zorder.sql import quote_name
+
+_FIXED = 8
+"""Bytes that a number is taken for in SQL, and an element of a list."""
+
+
+def row_lengths(rows: pa.Table) -> npt.NDArray[np.float64]:
+    """Return the bytes of each row."""
+    found = np.zeros(rows.num_rows)
+    for column in rows.columns:
+        found += _lengths(one_chunk(column))
+    return found
+
+
+def _lengths(values: Any) -> npt.NDArray[np.float64]:
+    kind = values.type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return _filled(pc.binary_length(values))
+    if pa.types.is_struct(kind):
+        found = sum((_lengths(one) for one in values.flatten()), np.zeros(len(values)))
+    elif pa.types.is_map(kind) or pa.types.is_list(kind):
+        # as they are in memory: where a list is NULL, or the array a slice, some elements belong to no list
+        inner = [values.values] if pa.types.is_list(kind) else [values.keys, values.items]
+        ends = np.concatenate([np.zeros(1), np.cumsum(sum(map(_lengths, inner)))])
+        offsets = values.offsets.to_numpy()
+        found = ends[offsets[1:]] - ends[offsets[:-1]]
+    else:
+        found = np.full(len(values), _width(kind))
+    return np.where(_filled(values.is_valid()) > 0, found, 0.0)
+
+
+def _width(kind: pa.DataType) -> float:
+    try:
+        return float(kind.bit_width) / 8
+    except ValueError:  # a type of varying width that Spark's have no counterpart of
+        return float(_FIXED)
+
+
+def _filled(numbers: Any) -> npt.NDArray[np.float64]:
+    return np.asarray(pc.fill_null(numbers.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False))
+
+
+def lengths_of_files(layout: Layout, keys: pa.Table, lengths: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return by file the mean length of some rows; NaN where there are none.
+
+    Args:
+        layout: of the files.
+        keys: of the rows, as of ``FetchedKeys``.
+        lengths: of each row.
+    """
+    placing = Placing.by(layout)
+    order, files = placing.share_out(placing.cells(keys))
+    rows = np.bincount(files, minlength=layout.files)
+    total = np.bincount(files, weights=lengths[order], minlength=layout.files)
+    return np.where(rows > 0, total / np.maximum(1, rows), np.nan)
+
+
+def length_sql(schema: t.StructType) -> str:
+    """Return SQL text of the bytes of a row, of texts within lists by a guess."""
+    return " + ".join(_sql(quote_name(field.name), field.dataType) for field in schema.fields) or "0L"
+
+
+def _sql(value: str, data_type: t.DataType) -> str:
+    if isinstance(data_type, t.StructType):
+        inner = [_sql(f"{value}.{quote_name(field.name)}", field.dataType) for field in data_type.fields]
+        return " + ".join(inner) or "0L"
+    if data_type.simpleString() in TEXT:
+        return f"coalesce(octet_length({value}), 0)"
+    if isinstance(data_type, (t.ArrayType, t.MapType)):
+        return f"greatest(coalesce(size({value}), 0), 0) * {_FIXED * len(inner_types(data_type))}"
+    return f"IF({value} IS NULL, 0, {_FIXED})"
