@@ -85,7 +85,7 @@ def build_format(
             files = writer_for(partial(target, name_of(request, info)))
             holding = until_written.enter_context(hold_rows(held, request, keys, files))
         with clock.phase("sample"):
-            spec = measured(spark, request.spec, df, info, request, measurable=holding.rows is not None)
+            spec = measured(spark, request.spec, df, info, request)
             told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
             layout = sized_here(holding, make_plan(holding.source, told, holding.known), spec)
             holding.known = None  # the keys of all rows
@@ -140,8 +140,6 @@ def measured(
     info: TableInfo | None,
     request: BuildRequest,
     files: pa.Table | None = None,
-    *,
-    measurable: bool = False,
 ) -> LayoutSpec:
     """Take the size of a row from the table as it is, where its format and columns are the same.
 
@@ -152,7 +150,6 @@ def measured(
         info: of the table.
         request: of the model.
         files: bytes and rows of each of its files, where they were just read.
-        measurable: as of ``by_version_before``.
     """
     if info is None or info.provider != request.file_format:
         return spec
@@ -160,4 +157,4 @@ def measured(
     def sizes() -> pa.Table:
         return files if files is not None else sizes_of(state_of(spark, request.file_format, request.table).known([]))
 
-    return by_version_before(spec, df, info, sizes, measurable=measurable)
+    return by_version_before(spec, df, info, sizes)

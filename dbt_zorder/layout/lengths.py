@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -74,13 +75,20 @@ def lengths_of_files(layout: Layout, keys: pa.Table, lengths: npt.NDArray[np.flo
 
 def length_sql(schema: t.StructType) -> str:
     """Return SQL text of the bytes of a row, of texts within lists by a guess."""
-    return " + ".join(_sql(quote_name(field.name), field.dataType) for field in schema.fields) or "0L"
+    return _sum([_sql(quote_name(field.name), field.dataType) for field in schema.fields])
+
+
+def _sum(terms: Sequence[str]) -> str:
+    """Return SQL text of a sum that is no deeper than it has to be: Spark's parser goes down in it."""
+    if len(terms) < 2:
+        return terms[0] if terms else "0L"
+    half = len(terms) // 2
+    return f"({_sum(terms[:half])} + {_sum(terms[half:])})"
 
 
 def _sql(value: str, data_type: t.DataType) -> str:
     if isinstance(data_type, t.StructType):
-        inner = [_sql(f"{value}.{quote_name(field.name)}", field.dataType) for field in data_type.fields]
-        return " + ".join(inner) or "0L"
+        return _sum([_sql(f"{value}.{quote_name(field.name)}", field.dataType) for field in data_type.fields])
     if data_type.simpleString() in TEXT:
         return f"coalesce(octet_length({value}), 0)"
     if isinstance(data_type, (t.ArrayType, t.MapType)):

@@ -77,6 +77,21 @@ class Drawn:
         """Exact number of rows."""
         return int(self.counts.sum())
 
+    @property
+    def curve(self) -> CurveKey | None:
+        """The curve that was asked for, see ``curve_of``."""
+        return curve_of(self.spec.curve, self.spec.encoding, len(self.keys))
+
+    @property
+    def sampled(self) -> Sequence[Key]:
+        """What is sampled."""
+        return sampled_keys(self.curve, self.keys)
+
+    @property
+    def partition_hash(self) -> str | None:
+        """SQL text of the hash of a row's partition, None if there are none."""
+        return partition_hash(self.partition_columns) if self.partition_columns else None
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -165,7 +180,7 @@ def grown(
     """
     df, spec, keys, sample, rows = drawn.df, drawn.spec, drawn.keys, drawn.sample, drawn.rows
     tasks = bundles(files, sizes) if drawn.partition_columns else None
-    curve = curve_of(spec.curve, spec.encoding, len(keys))
+    curve = drawn.curve
     if curve is not None:
         forest, layout, along = lay_out(
             curve, sample, keys, files, spec.weights, drawn.partition_columns, drawn.hashes, rows, counted

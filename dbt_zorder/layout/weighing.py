@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from dbt_zorder.curve.forest import descend
+from dbt_zorder.layout.curve_plan import sampled_here
+from dbt_zorder.layout.fetched import FetchedKeys
 from dbt_zorder.layout.plan import Plan, check_most, grown
+from dbt_zorder.layout.sample import draw
 from dbt_zorder.layout.sizing import auto_size, files_for, parse_size
 
 
@@ -38,20 +42,33 @@ def files_at(plan: Plan, row_bytes: float) -> int:
     return sum(_files(plan, plan.drawn.counts * row_bytes))
 
 
-def weighed(plan: Plan, row_bytes: npt.NDArray[np.float64]) -> Plan:
+def redrawn(plan: Plan, row_bytes: float, drawn: FetchedKeys | pa.Table) -> Plan:
+    """Return what ``resized`` does, over another sample.
+
+    Args:
+        plan: of the query.
+        row_bytes: that a row takes.
+        drawn: what its rows are placed by, or the same as ``drawn_keys`` gives it.
+    """
+    known = plan.drawn
+    table = sampled_here(known.curve, known.keys, drawn) if isinstance(drawn, FetchedKeys) else drawn
+    rows, seed = table.num_rows, known.spec.seed
+    sample = draw(known.df, known.sampled, rows, known.rows, seed, known.partition_hash, known.hashes, table)
+    return resized(replace(plan, drawn=replace(known, sample=sample)), row_bytes)
+
+
+def weighed(plan: Plan, weights: npt.NDArray[np.float64]) -> Plan:
     """Return a plan over the same sample whose files have equal shares of a partition's bytes, not of its rows.
 
     Args:
         plan: whose spec asks for a size.
-        row_bytes: shape (files,): that a row takes in each file of the plan.
+        weights: shape (sampled rows,): bytes that each takes, in the mean of those that it stands for.
     """
     drawn, parts = plan.drawn, plan.sample.partitions
-    weights = row_bytes[files_of_sample(plan)]
     sampled = np.bincount(parts, minlength=len(drawn.counts))
     total = np.bincount(parts, weights=weights, minlength=len(drawn.counts))
-    # a partition without any sampled row is one file
-    of_first = row_bytes[plan.forest.first_file[:: 1 << plan.forest.file_levels]]
-    mean = np.where(sampled > 0, total / np.maximum(1, sampled), of_first)
+    # a partition without any sampled row is so small that it is one file, whatever its rows take
+    mean = np.where(sampled > 0, total / np.maximum(1, sampled), weights.mean())
     return _grown(plan, drawn.counts * mean, _by_weight(parts, weights))
 
 

@@ -119,13 +119,10 @@ def build(
                 source = holding.source
                 if base is not None and version_of(base.location):
                     location = base.location
-                    measurable = holding.rows is not None or has_client(spark)
-                    spec = by_version_before(
-                        spec, df, base, lambda: known_sizes(spark, location), measurable=measurable
-                    )
+                    spec = by_version_before(spec, df, base, lambda: known_sizes(spark, location))
                 told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
                 plan = make_plan(source, told, holding.known)
-                layout = sized_layout(holding, plan, spec, path, partial(write_rows, request))
+                layout = sized_layout(holding, plan, spec, path, request, partial(write_rows, request))
                 del plan
                 if holding.rows is None:
                     warn_of_many(layout, request.table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -23,14 +24,17 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.lengths import lengths_of_files, row_lengths
 from dbt_zorder.layout.parts import Parts
 from dbt_zorder.layout.placing import Placing
+from dbt_zorder.layout.plan import Plan
 from dbt_zorder.layout.row_files import Piece
+from dbt_zorder.layout.sample import drawn_rows, shares_of
 from dbt_zorder.layout.scratch import in_scratch
 from dbt_zorder.layout.shares import Share, Shares
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.memory import memory_here
 from dbt_zorder.table.arrow_files import GROUP_BYTES, ArrowWriter, writing_to
 from dbt_zorder.table.clock import tell
-from dbt_zorder.table.held_rows import ROWS_OF_FILE, TELLING_ROWS
+from dbt_zorder.table.held_rows import TELLING_ROWS
+from dbt_zorder.table.measuring import ROWS_OF_FILE
 from dbt_zorder.table.moved_rows import MovedRows
 from dbt_zorder.table.row_bytes import by_some_rows
 from dbt_zorder.table.share_files import ShareFile, files_of
@@ -167,22 +171,44 @@ class CopiedRows:
                 lengths.append(row_lengths(self._moved.in_order(rows, some)))
         return lengths_of_files(layout, pa.concat_tables(keys), np.concatenate(lengths))
 
-    def sizes(self, layout: Layout, files: Sequence[int]) -> Mapping[int, Share]:
+    def sizes(self, layout: Layout, wanted: Sequence[int]) -> Mapping[int, Share]:
         """Return rows and bytes of some files as they are written, of those that have rows."""
         found: dict[int, Share] = {}
         parts = self._parts(layout)
         if self._is_too_much_for(parts):
             return found
         with _ALONE, Shares(self.most_bytes, self.copied.folder) as shares:
-            self._share_out(parts, shares, only=files)
-            for file in self._files(shares, parts):
-                size = found[file.number] = Share()
+            self._share_out(parts, shares, only=wanted)
+            files = self._files(shares, parts)
+
+            def size(file: ShareFile) -> Share:
+                total = Share()
                 for group in file.groups:
                     rows = shares.take(group)
                     order = self._moved.order(parts.placing, rows)
-                    size.nbytes += self.writer.size_of(self._moved.in_order(rows, order))
-                    size.rows += rows.num_rows
+                    total.nbytes += self.writer.size_of(self._moved.in_order(rows, order))
+                    total.rows += rows.num_rows
+                return total
+
+            weights = ((file, 2.0 * file.nbytes) for file in files)
+            for file, total in zip(files, in_turn(size, weights, self.most_bytes, self.writer.threads), strict=True):
+                found[file.number] = total
+                tell("sample")
         return found
+
+    def drawn(self, plan: Plan, rows: int) -> tuple[FetchedKeys, npt.NDArray[np.float64]]:
+        """Return what about so many rows are placed by, drawn from all, and how long each is."""
+        seed, columns = plan.drawn.spec.seed, list(self.copied.data_columns)
+        shares = shares_of([piece.rows for piece in self.copied.pieces], rows, seed)
+
+        def some(piece: Piece, share: int) -> tuple[pa.Table, npt.NDArray[np.float64]]:
+            chosen = drawn_rows(piece.rows, share, seed + piece.number)
+            rows = self.copied.read(piece).take(pa.array(chosen))
+            return self.copied.keys_in(rows, self.keys), row_lengths(rows.select(columns))
+
+        with in_scratch(self.copied.folder), ThreadPoolExecutor(self.writer.threads) as pool:
+            keys, lengths = zip(*pool.map(some, self.copied.pieces, shares), strict=True)
+        return FetchedKeys(pa.concat_tables(keys)), np.concatenate(lengths)
 
     def _few(self) -> pa.Table:
         """Return some rows, drawn from pieces all over."""
@@ -201,7 +227,10 @@ class CopiedRows:
         ends = np.cumsum([piece.rows for piece in pieces])
         # at equal distances by rows: pieces may be as small as a few of them
         middles = (np.arange(of) + 0.5) * ends[-1] / of
-        chosen = [pieces[place] for place in np.unique(np.searchsorted(ends, middles, side="right")).tolist()]
+        places = np.searchsorted(ends, middles, side="right")
+        # of some, what came last and first is told by others; of more, it counts
+        places = places if of == _TELLING_PIECES else np.concatenate([[0], places, [len(pieces) - 1]])
+        chosen = [pieces[place] for place in np.unique(places).tolist()]
         random = np.random.default_rng(0)
         for piece in chosen:
             # not each third one, of which id % 6 would have two values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,19 +11,20 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from dbt_zorder.layout.fetched import Fetched
+from dbt_zorder.layout.fetched import Fetched, FetchedKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.lengths import lengths_of_files, row_lengths
 from dbt_zorder.layout.placing import rows_of_files
+from dbt_zorder.layout.plan import Plan
+from dbt_zorder.layout.sample import drawn_rows
 from dbt_zorder.layout.shares import Share
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table.arrow_files import ArrowWriter
+from dbt_zorder.table.measuring import ROWS_OF_FILE
 from dbt_zorder.table.row_bytes import by_some_rows
 
 TELLING_ROWS = 20_000
 """Of so many rows, drawn from all, the bytes of a row are learned."""
-ROWS_OF_FILE = 40
-"""Of so many rows of each file, how long they are there."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,19 @@ class HeldRows:
     def sizes(self, layout: Layout, files: Sequence[int]) -> Mapping[int, Share]:
         """Return rows and bytes of some files as they are written, of those that have rows."""
         found = rows_of_files(self.fetched.keys, layout, self.writer.threads)
-        chosen = {file: found[file] for file in files if file in found}
-        return {
-            file: Share(len(rows), self.writer.size_of(self.fetched.rows.take(pa.array(rows))))
-            for file, rows in chosen.items()
-        }
+        chosen = [file for file in files if file in found]
+
+        def size(file: int) -> Share:
+            rows = found[file]
+            return Share(len(rows), self.writer.size_of(self.fetched.rows.take(pa.array(rows))))
+
+        with ThreadPoolExecutor(self.writer.threads) as pool:
+            return dict(zip(chosen, pool.map(size, chosen), strict=True))
+
+    def drawn(self, plan: Plan, rows: int) -> tuple[FetchedKeys, npt.NDArray[np.float64]]:
+        """Return what so many rows are placed by, drawn from all, and how long each is."""
+        some = pa.array(drawn_rows(self.fetched.count, rows, plan.drawn.spec.seed))
+        return FetchedKeys(self.fetched.keys.take(some)), row_lengths(self.fetched.rows.take(some))
 
     def _few(self) -> pa.Table:
         return self.fetched.rows.take(self._drawn(TELLING_ROWS))

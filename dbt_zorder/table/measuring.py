@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from dbt_zorder.layout.box import box_sql
 from dbt_zorder.layout.descent import Names, add_node
+from dbt_zorder.layout.fetched import FetchedKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.lengths import length_sql
+from dbt_zorder.layout.plan import Plan
+from dbt_zorder.layout.sample import drawn_keys
 from dbt_zorder.layout.shares import Share
 from dbt_zorder.sql import glob_escape
 from dbt_zorder.table.files import delete_path
 from dbt_zorder.table.listing import below_uri, list_data
 
+ROWS_OF_FILE = 40
+"""Of so many rows of each file, the lengths are asked for."""
 _SEEN_ROWS = 100_000
-"""Of so many rows the lengths are asked for."""
+"""Of so many rows, of a table of fewer files."""
 _MOST_BOXES = 8
 """Files whose rows are asked for by their boxes, which takes a row less time than to find its cell; of more, the
 generated code would be too long to be compiled."""
@@ -38,6 +45,10 @@ class Measuring(Protocol):
         """Return rows and bytes of some files as they are written, of those that have rows."""
         ...
 
+    def drawn(self, plan: Plan, rows: int) -> tuple[FetchedKeys | pa.Table, npt.NDArray[np.float64]]:
+        """Return what about so many rows are placed by, drawn from all, as ``redrawn`` takes it, and their lengths."""
+        ...
+
 
 @dataclass(frozen=True)
 class MeasuredBySpark:
@@ -47,17 +58,19 @@ class MeasuredBySpark:
         rows: the query.
         folder: where files may be written for a while.
         write: places rows by a layout, and writes them to a folder as the table's are written.
+        readable: gives partition columns that were read back the values that the query has.
     """
 
     rows: DataFrame
     folder: str
     write: Callable[[Layout, DataFrame, str], None]
+    readable: Callable[[DataFrame], DataFrame]
 
     def lengths(self, layout: Layout) -> npt.NDArray[np.float64]:
         """Return what ``Measuring`` asks for, by some rows of all."""
-        some = self.rows
-        if layout.rows > _SEEN_ROWS:
-            some = some.sample(fraction=_SEEN_ROWS / layout.rows, seed=0)
+        some, wanted = self.rows, max(_SEEN_ROWS, ROWS_OF_FILE * layout.files)
+        if layout.rows > wanted:
+            some = some.sample(fraction=wanted / layout.rows, seed=0)
         placed, cell = _with_cell(some, layout)
         length = f.avg(f.expr(f"CAST({length_sql(self.rows.schema)} AS DOUBLE)"))
         found = np.full(layout.files, np.nan)
@@ -71,21 +84,34 @@ class MeasuredBySpark:
         Files that share a cell by a hash are told of together, as one.
         """
         spark = self.rows.sparkSession
-        cells = {_cell_of(layout, file): file for file in reversed(files)}
+        asked = {_cell_of(layout, file): file for file in reversed(files)}
         found: dict[int, Share] = {}
         try:
-            self.write(layout, self._rows_of(layout, cells), self.folder)
+            self.write(layout, self._rows_of(layout, asked), self.folder)
             sizes = list_data(spark, self.folder)
             # by the types of the query: folders of a partition might read as others
-            written = spark.read.schema(self.rows.schema).parquet(glob_escape(self.folder))
+            written = self.readable(spark.read.schema(self.rows.schema).parquet(glob_escape(self.folder)))
             placed, cell = _with_cell(written, layout)
+            cells_of: dict[str, dict[int, int]] = defaultdict(dict)
             for path, number, rows in placed.groupBy(f.input_file_name(), cell).count().collect():
-                share = found.setdefault(cells[number], Share())
-                share.rows += rows
-                share.nbytes += sizes[below_uri(self.folder, path)]
+                cells_of[below_uri(self.folder, path)][number] = rows
+            for path, cells in cells_of.items():
+                # a moment that is written less exactly than it was may lie before the cut of its file
+                number = asked.get(max(cells, key=lambda one: cells[one]))
+                if number is not None:
+                    share = found.setdefault(number, Share())
+                    share.rows += sum(cells.values())
+                    share.nbytes += sizes[path]
         finally:
             delete_path(spark, self.folder)
         return found
+
+    def drawn(self, plan: Plan, rows: int) -> tuple[pa.Table, npt.NDArray[np.float64]]:
+        """Return what ``Measuring`` asks for; the query runs for it once more."""
+        known = plan.drawn
+        length = f"CAST({length_sql(self.rows.schema)} AS DOUBLE)"
+        found = drawn_keys(self.rows, known.sampled, rows, known.rows, known.spec.seed, known.partition_hash, [length])
+        return found.drop(["m0"]), found["m0"].to_numpy()
 
     def _rows_of(self, layout: Layout, cells: Mapping[int, int]) -> DataFrame:
         """Return the rows of some cells, each of which is known by a file of it."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,15 @@ from pyspark.sql import DataFrame
 
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import Plan, make_plan
+from dbt_zorder.layout.sample import ROWS_PER_FILE
 from dbt_zorder.layout.shares import Share
 from dbt_zorder.layout.sizing import ALIKE, parse_size
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.layout.weighing import files_at, files_of_sample, resized, rows_by_file, weighed
+from dbt_zorder.layout.weighing import files_at, files_of_sample, redrawn, resized, rows_by_file, weighed
 from dbt_zorder.table.files import has_client
 from dbt_zorder.table.holding import Holding
 from dbt_zorder.table.measuring import MeasuredBySpark, Measuring
+from dbt_zorder.table.request import BuildRequest, readable_partitions
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -34,20 +37,29 @@ _FAR_OFF = 1.3
 file has once, weighs more on the rows of small ones."""
 _TELLING_BYTES = 32 << 20
 """A file of so many tells what a row takes in any larger one."""
-_MOST_MEASURED = 48
-"""Files, to learn where rows take more and where less: of the others, the lengths of their rows tell."""
 _LARGE = 4
 """Files of less than such a part of the largest, partitions of their own, may be of any size below it."""
-_EXPLAINED = 1.3
-"""How far a file may be from what lengths tell by those before and behind it: if it is farther, they tell nothing."""
-_MIXED = 1.15
-"""How far lengths in a file may be from what they were where its rows lay before: if farther, they lay in a file that
-had long ones and short ones."""
-_ROUNDS = 3
+_MOST_MEASURED = 48
+"""Files, to learn whether lengths tell what rows take."""
+_MOST_CHECKED = 12
+"""Files, to learn whether they are as lengths told."""
+_MOST_OF_ALL = 500
+"""Files, where they do not."""
+_MOST_DRAWN = 2_000_000
+"""Rows of a sample, where few rows are so long that they weigh as much as all others."""
+_AS_TOLD = 1.15
+"""How far what a file takes may be from what was told of it."""
+_ROUNDS = 4
+_SWEEPS = 20
 
 
 def sized_layout(
-    holding: Holding, plan: Plan, spec: LayoutSpec, path: str, write: Callable[[Layout, DataFrame, str], None]
+    holding: Holding,
+    plan: Plan,
+    spec: LayoutSpec,
+    path: str,
+    request: BuildRequest,
+    write: Callable[[Layout, DataFrame, str], None],
 ) -> Layout:
     """Return a layout whose files come out at the size that was asked for.
 
@@ -62,6 +74,7 @@ def sized_layout(
         plan: of the query, by the spec, from estimated bytes.
         spec: what was asked for.
         path: folder of the version.
+        request: of the table.
         write: places rows by a layout, and writes them to a folder as the table's are written.
     """
     if holding.rows is not None:
@@ -72,7 +85,8 @@ def sized_layout(
     if not has_client(df.sparkSession):
         _LOG.debug("files are sized by an estimate, because nothing can be deleted over this connection")
         return plan.layout
-    return _sized_by(holding, plan, spec, MeasuredBySpark(df, f"{path}/{PILOT_DIRECTORY}", write))
+    readable = partial(readable_partitions, request=request)
+    return _sized_by(holding, plan, spec, MeasuredBySpark(df, f"{path}/{PILOT_DIRECTORY}", write, readable))
 
 
 def sized_here(holding: Holding, plan: Plan, spec: LayoutSpec) -> Layout:
@@ -91,6 +105,8 @@ def _sized_by(holding: Holding, plan: Plan, spec: LayoutSpec, measuring: Measuri
         spec: what was asked for.
         measuring: tells what files take.
     """
+    if spec.row_bytes is not None:
+        return _of_equal_bytes(plan, spec.row_bytes, measuring).layout
     for last in (False, True):
         layout = plan.layout
         few = _spread(_telling(plan, np.ones(layout.files)))
@@ -108,87 +124,109 @@ def _sized_by(holding: Holding, plan: Plan, spec: LayoutSpec, measuring: Measuri
     others = sorted(set(_of_unlike_rows(_telling(plan, lengths), lengths)) - found.keys())
     found |= measuring.sizes(layout, others) if others else {}
     if not all(1 / ALIKE <= _row_bytes(share) / row_bytes <= ALIKE for share in found.values()):
-        return _of_equal_bytes(plan, measuring, lengths, found).layout
+        return _of_equal_bytes(plan, row_bytes, measuring).layout
     if far_off:  # the sample is of a size for other files
         return make_plan(holding.source, replace(spec, row_bytes=row_bytes), holding.known).layout
     return resized(plan, row_bytes).layout
 
 
-def _of_equal_bytes(
-    plan: Plan, measuring: Measuring, lengths: npt.NDArray[np.float64], found: Mapping[int, Share]
-) -> Plan:
+def _of_equal_bytes(plan: Plan, row_bytes: float, measuring: Measuring) -> Plan:
     """Return a plan whose files have equal shares of the bytes.
 
-    Files that have some long rows and some short ones are told as if all were alike. Cut anew, their rows lie in files
-    that have more of the ones or of the others; these are measured again, or all where lengths do not tell which.
+    Args:
+        plan: of the query.
+        row_bytes: that a row takes in the mean.
+        measuring: tells what files take.
+    """
+    rows = len(plan.sample.ranks)
+    keys, lengths = measuring.drawn(plan, rows)
+    # files of long rows have few of the sampled ones: as many count as if all were alike
+    telling = lengths.sum() ** 2 / (lengths**2).sum() if len(lengths) else 0.0
+    if 0 < telling < (wanted := min(rows, ROWS_PER_FILE * plan.layout.files)):
+        keys, lengths = measuring.drawn(plan, max(rows, min(_MOST_DRAWN, int(rows * wanted / telling))))
+    plan, lengths = redrawn(plan, row_bytes, keys), np.maximum(lengths, 1.0)
+    weights = np.full(len(lengths), row_bytes)
+    told: list[tuple[float, float]] = []
+    for number in range(_ROUNDS):
+        files = files_of_sample(plan)
+        of_file, expected = (_means(files, values, plan.layout.files) for values in (lengths, weights))
+        taken = _taken(plan, measuring, of_file, _MOST_CHECKED if number else _MOST_MEASURED)
+        if not any(_differ(size, expected[file]) for file, size in taken.items()):
+            break
+        told += [(of_file[file], size) for file, size in taken.items()]
+        found = _by_length(lengths, *np.asarray(told).T)
+        if found is None:
+            return _by_files(plan, weights, measuring)
+        weights = found
+        plan = weighed(plan, weights)
+        _LOG.debug("cut by bytes: a row takes %.1f to %.1f, by its length", weights.min(), weights.max())
+    return plan
+
+
+def _by_length(
+    lengths: npt.NDArray[np.float64], of_file: npt.NDArray[np.float64], taken: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64] | None:
+    """Return what each row takes, if that goes by its length alone: so much for any row, and for each byte of it.
 
     Args:
-        plan: whose files have equal shares of the rows.
-        measuring: tells what files take.
-        lengths: of a row, by file.
-        found: files that were measured.
+        lengths: of the rows.
+        of_file: mean lengths of the rows of some files.
+        taken: bytes that a row takes in each of these files.
     """
-    row_bytes, explained = _by_file(plan, measuring, lengths, found)
+    shares = np.stack([1 / taken, of_file / taken], axis=1)
+    (any_row, byte), *_ = np.linalg.lstsq(shares, np.ones(len(taken)), rcond=None)
+    # numbers that encodings make small let a row of no text take less than nothing
+    least = taken.min() / 2
+    if byte <= 0 or _differ(np.maximum(any_row + byte * of_file, least), taken).any():
+        return None
+    return np.asarray(np.maximum(any_row + byte * lengths, least))
+
+
+def _by_files(plan: Plan, weights: npt.NDArray[np.float64], measuring: Measuring) -> Plan:
+    """Return a plan by what rows take in files, where no length tells it.
+
+    A file of some rows that take much and others that take little tells of neither. Cut anew, these lie in files that
+    have more of the ones or of the others, which are measured again. Rows are then taken for what agrees with all files
+    that they have lain in, found by turns (iterative proportional fitting, Deming and Stephan 1940).
+
+    Args:
+        plan: of the query.
+        weights: what each sampled row is taken for.
+        measuring: tells what files take.
+    """
+    seen: list[tuple[npt.NDArray[np.int64], dict[int, float]]] = []
     for _ in range(_ROUNDS):
-        before, plan = files_of_sample(plan), weighed(plan, row_bytes)
-        now, files = files_of_sample(plan), plan.layout.files
-        _LOG.debug("cut by bytes, of which a row takes %.1f to %.1f: %d files", row_bytes.min(), row_bytes.max(), files)
-        as_before = _means(now, lengths[before], files)
-        lengths = _without_gaps(measuring.lengths(plan.layout))
-        row_bytes = _means(now, row_bytes[before], files)
-        mixed = _telling(plan, lengths)
-        if explained:
-            mixed &= _differ(lengths, as_before)
-        measured = measuring.sizes(plan.layout, _some(np.flatnonzero(mixed))) if mixed.any() else {}
-        as_told = True
-        for file, share in measured.items():
-            as_told &= not _differ(_row_bytes(share), row_bytes[file])
-            row_bytes[file] = _row_bytes(share)
-        if as_told:
-            return plan
-    return weighed(plan, row_bytes)
+        files = files_of_sample(plan)
+        taken = _taken(plan, measuring, _means(files, weights, plan.layout.files), _MOST_OF_ALL)
+        if not taken or (seen and not _differ(_ratios(files, weights, taken), 1.0).any()):
+            break
+        _LOG.debug("cut by bytes, by what %d of %d files take", len(taken), plan.layout.files)
+        seen.append((files, taken))
+        for files, taken in seen * _SWEEPS:
+            weights = weights * np.interp(files, list(taken), _ratios(files, weights, taken))
+        plan = weighed(plan, weights)
+    return plan
+
+
+def _ratios(
+    files: npt.NDArray[np.int64], weights: npt.NDArray[np.float64], taken: Mapping[int, float]
+) -> npt.NDArray[np.float64]:
+    """Return by how much more a row takes in some files than it is taken for."""
+    told = _means(files, weights, int(files.max()) + 1)
+    return np.asarray([size / told[file] for file, size in taken.items()])
+
+
+def _taken(plan: Plan, measuring: Measuring, lengths: npt.NDArray[np.float64], most: int) -> dict[int, float]:
+    """Return the bytes that a row takes in so many files, at equal distances."""
+    files = np.unique(files_of_sample(plan))  # of those that share a cell by a hash, the first alone
+    files = files[_telling(plan, lengths)[files]]
+    places = np.linspace(0, len(files) - 1, min(len(files), most)).astype(int)
+    found = measuring.sizes(plan.layout, sorted(set(files[places].tolist())))
+    return {file: _row_bytes(found[file]) for file in sorted(found)}
 
 
 def _differ(one: Any, other: Any) -> Any:
-    return np.abs(np.log(one / other)) > math.log(_MIXED)
-
-
-def _by_file(
-    plan: Plan, measuring: Measuring, lengths: npt.NDArray[np.float64], seen: Mapping[int, Share]
-) -> tuple[npt.NDArray[np.float64], bool]:
-    """Return what a row takes in each file: measured, or told by others whose rows are as long; and if lengths tell."""
-    telling = np.flatnonzero(_telling(plan, lengths))
-    measured = {file: _row_bytes(share) for file, share in seen.items()}
-
-    def measure(wanted: Iterable[int]) -> list[int]:
-        further = sorted(set(wanted) - measured.keys())
-        if further:
-            found = measuring.sizes(plan.layout, further)
-            measured.update({file: _row_bytes(share) for file, share in found.items()})
-        return sorted(measured, key=lambda file: float(lengths[file]))
-
-    by_length = measure(_some(telling[np.argsort(lengths[telling], kind="stable")]))
-    explained = _explained(lengths[by_length], np.asarray([measured[file] for file in by_length]))
-    if not explained:
-        by_length = measure(telling.tolist())
-    taken = [measured[file] for file in by_length]
-    row_bytes = np.interp(lengths, lengths[by_length], taken)
-    row_bytes[by_length] = taken
-    return np.asarray(row_bytes), explained
-
-
-def _some(files: npt.NDArray[np.int64]) -> list[int]:
-    """Return so many files as are measured at a time, at equal distances."""
-    places = np.linspace(0, len(files) - 1, min(len(files), _MOST_MEASURED)).astype(int)
-    return sorted(set(files[places].tolist()))
-
-
-def _explained(lengths: npt.NDArray[np.float64], taken: npt.NDArray[np.float64]) -> bool:
-    """Tell whether the lengths of rows, in ascending order, tell how many bytes they take in files."""
-    if lengths[-1] / lengths[0] < math.sqrt(taken.max() / taken.min()):
-        return False
-    low, high = np.minimum(taken[:-2], taken[2:]), np.maximum(taken[:-2], taken[2:])
-    return bool(((taken[1:-1] >= low / _EXPLAINED) & (taken[1:-1] <= high * _EXPLAINED)).all())
+    return np.abs(np.log(one / other)) > math.log(_AS_TOLD)
 
 
 def _row_bytes(share: Share) -> float:
@@ -209,14 +247,17 @@ def _without_gaps(lengths: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _is_measured(layout: Layout, spec: LayoutSpec) -> bool:
-    """Tell whether a size in bytes is asked for, and nothing tells the bytes of a row."""
+    """Tell whether a size in bytes is asked for, and nothing tells the bytes of a row, or only those in the mean."""
     size = parse_size(spec.file_size)
-    return spec.files is None and size is not None and spec.row_bytes is None and layout.files > 1
+    is_known = spec.row_bytes is not None and spec.alike
+    return spec.files is None and size is not None and not is_known and layout.files > 1
 
 
 def _telling(plan: Plan, lengths: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     """Return which files are as large as those that are asked for, and not just what little a partition has."""
-    size, files = rows_by_file(plan) * lengths, plan.layout.files_of_trees
+    files = plan.layout.files_of_trees
+    of_trees = np.bincount(np.repeat(np.arange(len(files)), files), weights=lengths) / files
+    size = rows_by_file(plan) * np.repeat(of_trees, files)
     return np.asarray(np.repeat(files > 1, files) | (size >= size.max() / _LARGE))
 
 

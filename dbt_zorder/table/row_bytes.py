@@ -19,8 +19,6 @@ def by_version_before(
     df: DataFrame,
     before: TableInfo,
     files: Callable[[], pa.Table | None],
-    *,
-    measurable: bool = False,
 ) -> LayoutSpec:
     """Take the size of a row from the table as it was, where its columns are the same: measured beats estimated.
 
@@ -29,14 +27,12 @@ def by_version_before(
         df: the query.
         before: the table as it was.
         files: asks for bytes and rows of each of its files; called only where they count.
-        measurable: what rows take can be measured anew, which is better where it differs from file to file.
     """
     if spec.files is not None or {column[0] for column in before.columns} != set(df.columns):
         return spec
     found, target = files(), parse_size(spec.file_size)
-    if measurable and found is not None and target is not None and not are_alike(found, target):
-        return spec
-    return replace(spec, row_bytes=measured_row(found, target))
+    alike = found is None or target is None or are_alike(found, target)
+    return replace(spec, row_bytes=measured_row(found, target), alike=alike)
 
 
 def by_some_rows(

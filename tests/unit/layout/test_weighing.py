@@ -29,7 +29,7 @@ def test_files_get_equal_shares_of_the_bytes(spark: SparkSession, curve: str) ->
     assert plan.layout.files == 10
     # rows with a large a take nine times as much
     high = np.asarray([plan.sample.ranks[files_of_sample(plan) == file, 0].mean() > 500 for file in range(10)])
-    found = weighed(plan, np.where(high, 90.0, 10.0))
+    found = weighed(plan, np.where(high, 90.0, 10.0)[files_of_sample(plan)])
     expected = ROWS * (90 * high.mean() + 10 * (1 - high.mean())) / 100_000
     assert found.layout.files == round(expected)
     before = {row["id"]: number for number, part in enumerate(parts_of(plan)) for row in part}
@@ -60,7 +60,7 @@ def files_of_rows(plan: Plan, part_of_id: dict[int, int]) -> dict[int, int]:
 
 def test_equal_rows_give_the_same_plan_again(spark: SparkSession) -> None:
     plan = plan_of(spark)
-    assert repr(weighed(plan, np.full(10, 50.0)).layout) == repr(resized(plan, 50.0).layout) == repr(plan.layout)
+    assert repr(weighed(plan, np.full(ROWS, 50.0)).layout) == repr(resized(plan, 50.0).layout) == repr(plan.layout)
     assert files_at(plan, 25.0) == resized(plan, 25.0).layout.files == 5
     assert rows_by_file(plan).tolist() == [2_000.0] * 10
 
@@ -72,20 +72,20 @@ def test_each_partition_has_files_by_its_own_bytes(spark: SparkSession) -> None:
     assert plan.layout.files_of_trees.tolist() == [(2, 8)[number] if few == 0 else (8, 2)[number] for number in (0, 1)]
     assert sorted(rows_by_file(plan).tolist()) == [1875.0] * 8 + [2500.0] * 2
     tree = np.repeat([0, 1], plan.layout.files_of_trees)
-    found = weighed(plan, np.where(tree == few, 200.0, 25.0))
+    found = weighed(plan, np.where(tree == few, 200.0, 25.0)[files_of_sample(plan)])
     assert found.layout.files_of_trees[few] == 10
     assert found.layout.files_of_trees[1 - few] == 4
     assert found.layout.rows == ROWS
 
 
-def test_a_partition_of_no_sampled_row_goes_by_its_file(spark: SparkSession) -> None:
+def test_a_partition_of_no_sampled_row_is_one_file(spark: SparkSession) -> None:
     query = f"SELECT id, id % 100 AS a, id div 100 AS b, id < 10 AS p FROM range({ROWS})"
     plan = plan_of(spark, query=query, partition_by=["p"])
     small = int(np.argmin(plan.drawn.counts))
     others = plan.sample.partitions != small
     sample = replace(plan.sample, ranks=plan.sample.ranks[others], partitions=plan.sample.partitions[others])
     without = replace(plan, drawn=replace(plan.drawn, sample=sample))
-    found = weighed(without, np.full(plan.layout.files, 50.0))
+    found = weighed(without, np.full(len(sample.ranks), 50.0))
     assert found.layout.files_of_trees[small] == 1
 
 
@@ -93,7 +93,7 @@ def test_a_value_that_fills_files_is_shared_out(spark: SparkSession) -> None:
     query = f"SELECT id, IF(id < 9000, 7, id) AS a, 1 AS b FROM range({ROWS})"
     plan = plan_of(spark, query=query)
     heavy = np.bincount(files_of_sample(plan), minlength=10).argmax()
-    found = weighed(plan, np.where(np.arange(10) == heavy, 200.0, 20.0))
+    found = weighed(plan, np.where(np.arange(10) == heavy, 200.0, 20.0)[files_of_sample(plan)])
     assert found.layout.file_count.max() >= 9_000 * 200 / 100_000 - 2
 
 
@@ -101,4 +101,4 @@ def test_too_many_files_are_an_error(spark: SparkSession, monkeypatch: pytest.Mo
     plan = plan_of(spark)
     monkeypatch.setattr(planning, "MOST_FILES", 20)
     with pytest.raises(ConfigError, match="would have 100 files by a file size of 100000"):
-        weighed(plan, np.full(10, 500.0))
+        weighed(plan, np.full(ROWS, 500.0))

@@ -14,7 +14,7 @@ from dbt_zorder.table.build import build
 from dbt_zorder.table.files import list_folders
 from dbt_zorder.table.pilot import PILOT_DIRECTORY
 from dbt_zorder.table.request import BuildRequest
-from tests.support import unique
+from tests.support import settings, unique
 
 # what no estimate knows: 200 texts of 60 bytes become one byte each by a dictionary, random ones do not
 QUERIES = {
@@ -83,7 +83,7 @@ def test_files_of_long_rows_have_fewer_of_them(
     check_sizes(spark, table)
     assert ("is laid out and written here" in caplog.text) == (way != "by Spark")
     if (query, share) != ("repeating texts", 0.85):  # there the files of few bytes are as long, and none was measured
-        assert "cut by bytes, of which a row takes" in caplog.text
+        assert "cut by bytes" in caplog.text
 
 
 LONG = "IF({}, repeat(sha2(string(id), 256), 1 + id % 9), left(sha1(string(id)), 6)) AS t"
@@ -130,6 +130,46 @@ def test_a_partition_that_is_no_file_by_the_mean_is_several_by_its_own_rows(spar
     sizes = check_sizes(spark, table)
     assert sum("p=few" in path for path in sizes) >= 3
     assert way
+
+
+def test_few_rows_that_weigh_most_are_parted_as_well(spark: SparkSession, way: str) -> None:
+    table = TableName("default", unique("sized"))
+    source = "SELECT id, pmod(hash(id), 50000) AS a FROM range(150000)"
+    long = "concat_ws('', transform(sequence(1, 60), i -> sha2(string(id * 100 + i), 256)))"
+    query = f"SELECT id, a, IF(a < 500, {long}, left(sha1(string(id)), 6)) AS t FROM ({source})"
+    build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["a", "id"], file_size=TARGET)))
+    check_sizes(spark, table)
+    assert way
+
+
+def test_what_lengths_do_not_show_the_next_build_sees(spark: SparkSession, way: str) -> None:
+    table = TableName("default", unique("sized"))
+    numbers = ", ".join(f"IF(a BETWEEN 3000 AND 3500, xxhash64(id, {n}), {n}) AS n{n}" for n in range(6))
+    query = f"SELECT id, a, {numbers} FROM (SELECT id, pmod(hash(id), 5000) AS a FROM range(120000))"
+    wanted = BuildRequest(table, LayoutSpec(by=["a", "id"], file_size=TARGET))
+    for _ in range(2):
+        assert build(spark, spark.sql(query), wanted).summary.rows == 120_000
+    check_sizes(spark, table)
+    assert way
+
+
+@pytest.mark.parametrize("value", ["NULL", "''", "'a=b/ä'"])
+def test_partitions_that_read_back_otherwise_are_measured(spark: SparkSession, way: str, value: str) -> None:
+    table = TableName("default", unique("sized"))
+    source = f"SELECT id, pmod(hash(id), 5000) AS a, IF(id % 2 = 0, {value}, '01') AS p FROM range(60000)"
+    query = f"SELECT id, a, {LONG.format('a >= 3500')}, p FROM ({source})"
+    spec = LayoutSpec(by=["a", "id"], file_size=TARGET, partition_by=["p"])
+    build(spark, spark.sql(query), BuildRequest(table, spec))
+    assert len({path.split("/p=")[1].split("/")[0] for path in check_sizes(spark, table)}) == 2
+    assert way
+
+
+def test_moments_that_are_written_less_exactly_are_measured(spark: SparkSession) -> None:
+    table = TableName("default", unique("sized"))
+    query = "SELECT id, timestamp_micros(id * 1001) AS a, sha2(string(id), 256) AS t FROM range(60000)"
+    with settings(spark, {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
+        build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["a"], file_size=TARGET), in_memory=BY_SPARK))
+        check_sizes(spark, table)
 
 
 def check_sizes(spark: SparkSession, table: TableName) -> dict[str, int]:
