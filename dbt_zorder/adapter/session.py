@@ -53,6 +53,10 @@ METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _HIVE_WAREHOUSE = "spark.hadoop.hive.metastore.warehouse.dir"
 _RETRIES = "spark.hadoop.hive.hmshandler.retry.interval"
+_LISTING = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+_LISTING_TASKS = 16
+"""Tasks that list the folders of a partitioned table. Spark makes one for each folder, up to 10,000, which on one
+machine takes far longer than to look into them."""
 
 _LOG = logging.getLogger("dbt_zorder")
 _LOG4J = Path(__file__).with_name("log4j2.properties")
@@ -88,6 +92,8 @@ def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
         METASTORE: f"jdbc:derby:;databaseName={root / 'metastore_db'};create=true",
         "spark.driver.memory": _driver_memory(),
     }
+    if is_local(told):
+        by_default[_LISTING] = str(max(_LISTING_TASKS, os.cpu_count() or 1))
     # Hive's own may be told by two names each
     layout = {key: value for key, value in LAYOUT_SETTINGS.items() if key not in map(hadoop_name, user)}
     settings = {**{key: value for key, value in by_default.items() if key not in left_out}, **layout, **user}
@@ -102,6 +108,11 @@ def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
         own.append(_java_option(f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"))
     settings["spark.driver.extraJavaOptions"] = " ".join(filter(None, [*own, users]))
     return settings
+
+
+def is_local(settings: Mapping[str, str]) -> bool:
+    """Tell whether tasks run on this machine, as far as settings say; by default they do."""
+    return settings.get("spark.master", "local").startswith("local")
 
 
 def open_session(user: Mapping[str, str], directory: str, remote: str | None = None) -> SparkSession:
@@ -226,7 +237,7 @@ def _choose_python(settings: Mapping[str, str]) -> None:
 
     Spark would take whatever ``python3`` the path leads to, and refuses one of another version.
     """
-    if settings.get("spark.master", "local").startswith("local"):
+    if is_local(settings):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 

@@ -104,6 +104,15 @@ def test_a_metastore_of_a_plain_session_is_spoken_of_once(
     assert not caplog.records
 
 
+def test_folders_are_listed_by_few_tasks_on_one_machine(conf_dir: Path) -> None:
+    key = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+    assert 16 <= int(session_settings({}, "/p")[key]) < 1000
+    assert session_settings({"spark.master": "local[2]", key: "3"}, "/p")[key] == "3"
+    assert key not in session_settings({"spark.master": "spark://there:7077"}, "/p")
+    (conf_dir / "spark-defaults.conf").write_text(f"{key} 7\n")
+    assert key not in session_settings({}, "/p"), "Spark reads it from its own file"
+
+
 def test_layout_settings_are_there_by_default() -> None:
     settings = session_settings({"spark.master": "local[1]"}, "/p")
     assert {key: settings[key] for key in LAYOUT_SETTINGS} == LAYOUT_SETTINGS
