@@ -16,6 +16,9 @@ from dbt_zorder.layout.plan import Plan, check_most, grown
 from dbt_zorder.layout.sample import draw
 from dbt_zorder.layout.sizing import auto_size, files_for, parse_size
 
+_LARGE = 4
+"""Files of less than such a part of the largest, partitions of their own, may be of any size below it."""
+
 
 def files_of_sample(plan: Plan) -> npt.NDArray[np.int64]:
     """Return the file of each sampled row: the first of those that a hash shares a cell out to."""
@@ -29,6 +32,14 @@ def rows_by_file(plan: Plan) -> npt.NDArray[np.float64]:
     """Return how many rows each file has, if those of a partition have equally many."""
     files = plan.layout.files_of_trees
     return np.repeat(plan.drawn.counts / np.maximum(1, files), files)
+
+
+def telling_files(plan: Plan, lengths: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Return which files are as large as those that are asked for, and not just what little a partition has."""
+    files = plan.layout.files_of_trees
+    of_trees = np.bincount(np.repeat(np.arange(len(files)), files), weights=lengths) / files
+    size = rows_by_file(plan) * np.repeat(of_trees, files)
+    return np.asarray(np.repeat(files > 1, files) | (size >= size.max() / _LARGE))
 
 
 def resized(plan: Plan, row_bytes: float) -> Plan:

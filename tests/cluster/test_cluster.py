@@ -41,6 +41,10 @@ def model(dbt, session):
     dbt.config(materialized="table", zorder_by=["a", "id"], zorder_files=2)
     return dbt.ref("events").where("kind = '2'")
 """
+CURVED = """
+{{ config(materialized='table', zorder_by=['id', 'a'], zorder_files=3, zorder_curve='hilbert', zorder_bloom=['id']) }}
+select * from {{ ref('events') }}
+"""
 PRUNED = "select * from {{ zorder_scan(ref('events'), 'id < 100') }}"
 SEED = "code,name\n1,one\n2,\n3,three\n"
 SCHEMA = """
@@ -60,6 +64,7 @@ def project(tmp_path: Path) -> Path:
         "models/log.sql": LOG,
         "models/parted.sql": PARTED,
         "models/python.py": PYTHON,
+        "models/curved.sql": CURVED,
         "models/pruned.sql": PRUNED,
         "models/schema.yml": SCHEMA,
         "seeds/codes.csv": SEED,
@@ -109,7 +114,7 @@ def check(project: Path, target: dict[str, Any], said: str) -> None:
     assert "[zorder: 4 files" in dbt(project, target, "build")
     assert said in dbt(project, target, "--log-level", "debug", "debug")
     dbt(project, target, "run", "--select", "log", "parted", "--vars", "{from: 10000}")
-    sums = {"log": "id", "parted": "id", "python": "id", "pruned": "id", "codes": "code"}
+    sums = {"log": "id", "parted": "id", "python": "id", "curved": "id", "pruned": "id", "codes": "code"}
     counts = [f"select '{name}', count(*), sum({of}) from {{{{ ref('{name}') }}}}" for name, of in sums.items()]
     shown = dbt(project, target, "show", "--inline", " union all ".join(counts))
     ones = sum(range(1, 4000, 3)) + 10_000 * len(range(1, 4000, 3))
@@ -118,13 +123,14 @@ def check(project: Path, target: dict[str, Any], said: str) -> None:
         f"log | 1000 | {2 * sum(range(500)) + 10_000 * 500}",
         f"parted | 4000 | {ones + others}",
         f"python | {len(range(2, 4000, 3))} | {sum(range(2, 4000, 3))}",
+        f"curved | 4000 | {sum(range(4000))}",
         f"pruned | 100 | {sum(range(100))}",
         "codes | 3 | 6",
     ):
         assert line in shown, shown
     explained = dbt(project, target, "run-operation", "zorder_explain", "--args", '{model: events, where: "id < 100"}')
     assert "`id` < 100" in explained
-    assert dbt(project, target, "run-operation", "zorder_verify").count("listing, stats and footers agree") == 5
+    assert dbt(project, target, "run-operation", "zorder_verify").count("listing, stats and footers agree") == 6
 
 
 def test_a_standalone_cluster(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.stats.store import read_stats
-from dbt_zorder.table import pilot
+from dbt_zorder.table import equal_bytes
 from dbt_zorder.table.append import append
 from dbt_zorder.table.build import build
 from dbt_zorder.table.files import list_folders
@@ -101,7 +101,7 @@ def test_files_along_any_curve_have_equal_shares_of_the_bytes(spark: SparkSessio
 def test_files_that_many_measured_ones_tell_of_come_out_as_large(
     spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pilot, "_MOST_MEASURED", 7)
+    monkeypatch.setattr(equal_bytes, "_MOST_MEASURED", 7)
     table = TableName("default", unique("sized"))
     query = "SELECT id, a, left(repeat(sha2(string(id), 256), 8), 2 + int(a / 10)) AS t FROM ({})"
     query = query.format("SELECT id, pmod(hash(id), 5000) AS a FROM range(60000)")
