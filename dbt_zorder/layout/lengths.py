@@ -68,9 +68,16 @@ def lengths_of_files(layout: Layout, keys: pa.Table, lengths: npt.NDArray[np.flo
     """
     placing = Placing.by(layout)
     order, files = placing.share_out(placing.cells(keys))
-    rows = np.bincount(files, minlength=layout.files)
-    total = np.bincount(files, weights=lengths[order], minlength=layout.files)
-    return np.where(rows > 0, total / np.maximum(1, rows), np.nan)
+    return means(files, lengths[order], layout.files, np.nan)
+
+
+def means(
+    numbers: npt.NDArray[Any], values: npt.NDArray[np.float64], count: int, otherwise: float
+) -> npt.NDArray[np.float64]:
+    """Return the mean of the values of each number below ``count``, and ``otherwise`` for those without any."""
+    rows = np.bincount(numbers, minlength=count)
+    total = np.bincount(numbers, weights=values, minlength=count)
+    return np.where(rows > 0, total / np.maximum(1, rows), otherwise)
 
 
 def length_sql(schema: t.StructType) -> str:

@@ -32,7 +32,7 @@ from dbt_zorder.layout.sample import Sample, draw, fetch_keys, rows_wanted_of, w
 from dbt_zorder.layout.sizing import (
     SPLIT_ABOVE,
     auto_size,
-    files_for,
+    files_of_parts,
     guessed_row,
     numbers_row,
     parse_size,
@@ -262,4 +262,4 @@ def _wanted_files(
         else:
             row_bytes = probe_row_bytes(df, order_sql(keys), one_file / most, spec.compression)
     target = target or auto_size(rows * row_bytes)
-    return [max(1, min(files_for(int(count), row_bytes, target), int(count))) for count in counts], row_bytes
+    return files_of_parts(counts, row_bytes, target), row_bytes

@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from numbers import Integral
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -95,6 +97,19 @@ def files_for(rows: int, row_bytes: float, target_bytes: int) -> int:
     """Return the number of files for some rows at a target size, at least 1."""
     size = rows * row_bytes
     return 1 if size < SPLIT_ABOVE * target_bytes else max(1, round(size / target_bytes))
+
+
+def files_of_parts(counts: npt.NDArray[np.int64], row_bytes: npt.ArrayLike, target_bytes: int) -> list[int]:
+    """Return the number of files of every partition, never more than it has rows.
+
+    Args:
+        counts: rows of each.
+        row_bytes: that a row takes, in all or in each.
+        target_bytes: of a file.
+    """
+    each = np.broadcast_to(np.asarray(row_bytes, dtype=np.float64), counts.shape).tolist()
+    pairs = zip(counts.tolist(), each, strict=True)
+    return [max(1, min(files_for(count, size, target_bytes), count)) for count, size in pairs]
 
 
 def are_alike(files: pa.Table, target_bytes: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +11,10 @@ import pyarrow as pa
 from dbt_zorder.curve.forest import descend
 from dbt_zorder.layout.curve_plan import sampled_here
 from dbt_zorder.layout.fetched import FetchedKeys
+from dbt_zorder.layout.lengths import means
 from dbt_zorder.layout.plan import Plan, check_most, grown
 from dbt_zorder.layout.sample import draw
-from dbt_zorder.layout.sizing import auto_size, files_for, parse_size
+from dbt_zorder.layout.sizing import auto_size, files_of_parts, parse_size
 
 _LARGE = 4
 """Files of less than such a part of the largest, partitions of their own, may be of any size below it."""
@@ -44,13 +44,12 @@ def telling_files(plan: Plan, lengths: npt.NDArray[np.float64]) -> npt.NDArray[n
 
 def resized(plan: Plan, row_bytes: float) -> Plan:
     """Return a plan over the same sample, by the bytes that a row takes."""
-    drawn = plan.drawn
-    return _grown(plan, drawn.counts * row_bytes)
+    return _grown(plan, row_bytes)
 
 
 def files_at(plan: Plan, row_bytes: float) -> int:
     """Return the number of files that ``resized`` gives."""
-    return sum(_files(plan, plan.drawn.counts * row_bytes))
+    return sum(_files(plan, row_bytes))
 
 
 def redrawn(plan: Plan, row_bytes: float, drawn: FetchedKeys | pa.Table) -> Plan:
@@ -75,12 +74,10 @@ def weighed(plan: Plan, weights: npt.NDArray[np.float64]) -> Plan:
         plan: whose spec asks for a size.
         weights: shape (sampled rows,): bytes that each takes, in the mean of those that it stands for.
     """
-    drawn, parts = plan.drawn, plan.sample.partitions
-    sampled = np.bincount(parts, minlength=len(drawn.counts))
-    total = np.bincount(parts, weights=weights, minlength=len(drawn.counts))
+    parts = plan.sample.partitions
     # a partition without any sampled row is so small that it is one file, whatever its rows take
-    mean = np.where(sampled > 0, total / np.maximum(1, sampled), weights.mean())
-    return _grown(plan, drawn.counts * mean, _by_weight(parts, weights))
+    row_bytes = means(parts, weights, len(plan.drawn.counts), float(weights.mean()))
+    return _grown(plan, row_bytes, _by_weight(parts, weights))
 
 
 def _by_weight(parts: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
@@ -91,16 +88,13 @@ def _by_weight(parts: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -
     return np.repeat(order, np.diff(upto, prepend=0).astype(np.int64))
 
 
-def _grown(plan: Plan, sizes: npt.NDArray[Any], counted: npt.NDArray[np.int64] | None = None) -> Plan:
-    files = _files(plan, sizes)
-    check_most(files, plan.drawn.spec)
-    return grown(plan.drawn, files, sizes, counted)
+def _grown(plan: Plan, row_bytes: npt.ArrayLike, counted: npt.NDArray[np.int64] | None = None) -> Plan:
+    drawn, files = plan.drawn, _files(plan, row_bytes)
+    check_most(files, drawn.spec)
+    return grown(drawn, files, drawn.counts * np.asarray(row_bytes), counted)
 
 
-def _files(plan: Plan, sizes: npt.NDArray[Any]) -> list[int]:
-    target = parse_size(plan.drawn.spec.file_size) or auto_size(float(sizes.sum()))
-    counts = plan.drawn.counts.tolist()
-    return [
-        max(1, min(files_for(count, size / max(1, count), target), count))
-        for count, size in zip(counts, sizes.tolist(), strict=True)
-    ]
+def _files(plan: Plan, row_bytes: npt.ArrayLike) -> list[int]:
+    counts = plan.drawn.counts
+    target = parse_size(plan.drawn.spec.file_size) or auto_size(float((counts * np.asarray(row_bytes)).sum()))
+    return files_of_parts(counts, row_bytes, target)

@@ -163,23 +163,23 @@ class CopiedRows:
 
     def lengths(self, layout: Layout) -> npt.NDArray[np.float64]:
         """Return by file how long a row is in the mean before it is encoded; NaN where no row was seen."""
-        keys, lengths = [], []
+        keys, lengths, seen = [], [], max(TELLING_ROWS, ROWS_OF_FILE * layout.files)
         with in_scratch(self.copied.folder):
-            for piece, some in self._drawn(_SEEN_PIECES, max(TELLING_ROWS, ROWS_OF_FILE * layout.files)):
+            for piece, some in self._drawn(_SEEN_PIECES, seen, ends_too=True):
                 rows = self.copied.read(piece)
                 keys.append(self.copied.keys_in(rows, self.keys).take(pa.array(some)))
                 lengths.append(row_lengths(self._moved.in_order(rows, some)))
         return lengths_of_files(layout, pa.concat_tables(keys), np.concatenate(lengths))
 
-    def sizes(self, layout: Layout, wanted: Sequence[int]) -> Mapping[int, Share]:
+    def sizes(self, layout: Layout, files: Sequence[int]) -> Mapping[int, Share]:
         """Return rows and bytes of some files as they are written, of those that have rows."""
         found: dict[int, Share] = {}
         parts = self._parts(layout)
         if self._is_too_much_for(parts):
             return found
         with _ALONE, Shares(self.most_bytes, self.copied.folder) as shares:
-            self._share_out(parts, shares, only=wanted)
-            files = self._files(shares, parts)
+            self._share_out(parts, shares, only=files)
+            shared_out = self._files(shares, parts)
 
             def size(file: ShareFile) -> Share:
                 total = Share()
@@ -190,8 +190,9 @@ class CopiedRows:
                     total.rows += rows.num_rows
                 return total
 
-            weights = ((file, 2.0 * file.nbytes) for file in files)
-            for file, total in zip(files, in_turn(size, weights, self.most_bytes, self.writer.threads), strict=True):
+            weights = ((file, 2.0 * file.nbytes) for file in shared_out)
+            totals = in_turn(size, weights, self.most_bytes, self.writer.threads)
+            for file, total in zip(shared_out, totals, strict=True):
                 found[file.number] = total
                 tell("sample")
         return found
@@ -221,15 +222,17 @@ class CopiedRows:
             drawn = [self.copied.read_keys(self.keys, piece).take(pa.array(some)) for piece, some in self._drawn()]
         return pa.concat_tables(drawn)
 
-    def _drawn(self, of: int = _TELLING_PIECES, rows: int = TELLING_ROWS) -> Iterator[tuple[Piece, Rows]]:
-        """Give some pieces, and in each some rows."""
+    def _drawn(
+        self, of: int = _TELLING_PIECES, rows: int = TELLING_ROWS, *, ends_too: bool = False
+    ) -> Iterator[tuple[Piece, Rows]]:
+        """Give some pieces, the first and the last of all among them if they are asked for, and in each some rows."""
         pieces = self.copied.pieces
         ends = np.cumsum([piece.rows for piece in pieces])
         # at equal distances by rows: pieces may be as small as a few of them
         middles = (np.arange(of) + 0.5) * ends[-1] / of
         places = np.searchsorted(ends, middles, side="right")
-        # of some, what came last and first is told by others; of more, it counts
-        places = places if of == _TELLING_PIECES else np.concatenate([[0], places, [len(pieces) - 1]])
+        if ends_too:
+            places = np.concatenate([[0], places, [len(pieces) - 1]])
         chosen = [pieces[place] for place in np.unique(places).tolist()]
         random = np.random.default_rng(0)
         for piece in chosen:

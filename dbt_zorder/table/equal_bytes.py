@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dbt_zorder.layout.lengths import means
 from dbt_zorder.layout.plan import Plan
 from dbt_zorder.layout.sample import ROWS_PER_FILE
 from dbt_zorder.layout.shares import Share
@@ -52,8 +53,8 @@ def of_equal_bytes(plan: Plan, row_bytes: float, measuring: Measuring) -> Plan:
     told: list[tuple[float, float]] = []
     for number in range(_ROUNDS):
         files = files_of_sample(plan)
-        of_file, expected = (_means(files, values, plan.layout.files) for values in (lengths, weights))
-        taken = _taken(plan, measuring, of_file, _MOST_CHECKED if number else _MOST_MEASURED)
+        of_file, expected = (_by_file(files, values, plan.layout.files) for values in (lengths, weights))
+        taken = _taken(plan, files, measuring, of_file, _MOST_CHECKED if number else _MOST_MEASURED)
         if not any(_differ(size, expected[file]) for file, size in taken.items()):
             break
         told += [(of_file[file], size) for file, size in taken.items()]
@@ -100,7 +101,7 @@ def _by_files(plan: Plan, weights: npt.NDArray[np.float64], measuring: Measuring
     seen: list[_Seen] = []
     for _ in range(_ROUNDS):
         files = files_of_sample(plan)
-        taken = _taken(plan, measuring, _means(files, weights, plan.layout.files), _MOST_OF_ALL)
+        taken = _taken(plan, files, measuring, _by_file(files, weights, plan.layout.files), _MOST_OF_ALL)
         found = _Seen(files, plan.layout.files_of_trees, taken)
         if not taken or (seen and not _differ(found.ratios(weights)[list(taken)], 1.0).any()):
             break
@@ -133,18 +134,25 @@ class _Seen:
         """
         trees = np.repeat(np.arange(len(self.files_of_trees)), self.files_of_trees)
         seen = np.asarray(list(self.taken))
-        told = _means(self.files, weights, len(trees))
+        told = _by_file(self.files, weights, len(trees))
         ratios = np.interp(np.arange(len(trees)), seen, np.asarray(list(self.taken.values())) / told[seen])
         return np.where(np.isin(trees, trees[seen]), ratios, 1.0)
 
 
-def _taken(plan: Plan, measuring: Measuring, lengths: npt.NDArray[np.float64], most: int) -> dict[int, float]:
-    """Return the bytes that a row takes in so many files, at equal distances."""
-    files = np.unique(files_of_sample(plan))  # of those that share a cell by a hash, the first alone
+def _taken(
+    plan: Plan, files: npt.NDArray[np.int64], measuring: Measuring, lengths: npt.NDArray[np.float64], most: int
+) -> dict[int, float]:
+    """Return the bytes that a row takes in so many of the files of a sample's rows, at equal distances."""
+    files = np.unique(files)  # of those that share a cell by a hash, the first alone
     files = files[telling_files(plan, lengths)[files]]
     places = np.linspace(0, len(files) - 1, min(len(files), most)).astype(int)
     found = measuring.sizes(plan.layout, sorted(set(files[places].tolist())))
     return {file: row_bytes_of(found[file]) for file in sorted(found)}
+
+
+def _by_file(files: npt.NDArray[np.int64], values: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.float64]:
+    """Return the mean of the values of each file's rows, and for files without any the mean of all."""
+    return means(files, values, count, float(values.mean()))
 
 
 def _differ(one: Any, other: Any) -> Any:
@@ -154,10 +162,3 @@ def _differ(one: Any, other: Any) -> Any:
 def row_bytes_of(share: Share) -> float:
     """Return the bytes that a row takes in a file."""
     return share.nbytes / share.rows
-
-
-def _means(numbers: npt.NDArray[np.int64], values: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.float64]:
-    """Return the mean of the values of each number, and for those without any the mean of all."""
-    rows = np.bincount(numbers, minlength=count)
-    total = np.bincount(numbers, weights=values, minlength=count)
-    return np.where(rows > 0, total / np.maximum(1, rows), values.mean())
