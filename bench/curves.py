@@ -8,10 +8,11 @@ over. Row groups and pages are small, so that a small table has as many as a lar
 from __future__ import annotations
 
 import argparse
-import csv
 import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
 from pyspark.sql import DataFrame
@@ -19,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.datasets import DATA, MILLION, bytes_of, fact, kept, narrow, ordered
+from bench.figures import figures_beside, keep_figures
 from bench.kernel_time import FACT_KEYS, NARROW_KEYS, RESULTS
 from bench.measure import SETTINGS, Meter
 from bench.skipping import Blocks, Touched
@@ -34,8 +36,6 @@ from dbt_zorder.layout.spec import LayoutSpec, keys_for
 OUTPUT = DATA / "curves"
 PAGE_ROWS = 1000
 GROUP_BYTES = 1 << 20
-COLUMNS = ["table", "keys", "files", "way", "cpu_seconds", "wall_seconds", "bytes", "query", "column", "files_touched"]
-COLUMNS += ["row_groups", "of_row_groups", "pages", "of_pages"]
 HEADINGS = ("cpu", "wall", "bytes", "files", "groups", "pages", "range: files", "box: files")
 QUERIES = 300
 
@@ -92,7 +92,7 @@ def main() -> None:
     """Print the tables and keep the figures as CSV."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=float, default=4, help="millions of rows")
-    parser.add_argument("--files", type=int, default=16)
+    parser.add_argument("--files", type=int, nargs="*", default=[16])
     parser.add_argument("--keys", type=int, nargs="*", default=[2, 4])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sets", nargs="*", default=["narrow", "fact"])
@@ -102,45 +102,47 @@ def main() -> None:
     meter = Meter(spark)
     rows = int(arguments.rows * MILLION)
     makers = {"narrow": (narrow, NARROW_KEYS), "fact": (fact, FACT_KEYS)}
-    RESULTS.mkdir(exist_ok=True)
-    with (RESULTS / "curves.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for name in arguments.sets:
-            make, columns = makers[name]
-            df = kept(spark, f"{name}_{rows}", partial(make, spark, rows))
-            for count in arguments.keys:
-                by = columns[:count]
-                contenders = {
-                    way: run
-                    for way, run in ways(df, by, arguments.files).items()
-                    if not arguments.ways or way in ("order", *arguments.ways)
-                }
-                costs = meter.in_turn(
-                    {way: partial(write, way, run) for way, run in contenders.items()}, arguments.repeats
-                )
-                table = Table(title=f"{name}, {rows / MILLION:g} M rows, {count} keys, {arguments.files} files")
-                for heading in ("way", *HEADINGS):
-                    table.add_column(heading)
-                base = costs["order"]
-                for way, cost in costs.items():
-                    blocks = Blocks(sorted((OUTPUT / way).glob("*.parquet")), by, PAGE_ROWS)
-                    found = {place: blocks.touched(asked) for place, asked in blocks.kinds(by, QUERIES).items()}
-                    wrote = [f"{cost.cpu:.2f}", f"{cost.wall:.2f}", bytes_of(OUTPUT / way)]
-                    for place, here in found.items():
-                        groups = [f"{here.row_groups:.2f}", here.all_row_groups]
-                        pages = [f"{here.pages:.2f}", here.all_pages]
-                        first = [name, count, arguments.files, way, *wrote, *place, f"{here.files:.2f}"]
-                        writer.writerow([*first, *groups, *pages])
-                    file.flush()
-                    spent = (
-                        cost.cpu / base.cpu,
-                        cost.wall / base.wall,
-                        bytes_of(OUTPUT / way) / bytes_of(OUTPUT / "order"),
-                    )
-                    table.add_row(way, *(f"{value:.3f}" for value in (*spent, *ratios(found, count, arguments.files))))
-                Console(width=140).print(table)
+    figures = RESULTS / "curves.csv"
+    lines: list[dict[str, Any]] = []
+    again: list[tuple[str, ...]] = []
+    for name, keys, files in product(arguments.sets, arguments.keys, arguments.files):
+        make, columns = makers[name]
+        by = columns[:keys]
+        df = kept(spark, f"{name}_{rows}", partial(make, spark, rows))
+        contenders = {
+            way: run
+            for way, run in ways(df, by, files).items()
+            if not arguments.ways or way in ("order", *arguments.ways)
+        }
+        costs = meter.in_turn({way: partial(write, way, run) for way, run in contenders.items()}, arguments.repeats)
+        table = Table("way", *HEADINGS, title=f"{name}, {rows / MILLION:g} M rows, {keys} keys, {files} files")
+        base = costs["order"]
+        for way, cost in costs.items():
+            blocks = Blocks(sorted((OUTPUT / way).glob("*.parquet")), by, PAGE_ROWS)
+            found = {place: blocks.touched(queries) for place, queries in blocks.kinds(by, QUERIES).items()}
+            size = bytes_of(OUTPUT / way)
+            wrote = {"cpu_seconds": f"{cost.cpu:.2f}", "wall_seconds": f"{cost.wall:.2f}", "bytes": size}
+            case = {"table": name, "keys": keys, "files": files, "way": way}
+            lines += [{**case, **wrote, **_line(*place, here)} for place, here in found.items()]
+            again.append((name, str(keys), str(files), way))
+            spent = (cost.cpu / base.cpu, cost.wall / base.wall, size / bytes_of(OUTPUT / "order"))
+            table.add_row(way, *(f"{value:.3f}" for value in (*spent, *ratios(found, keys, files))))
+        # the file has the cases of other runs, too
+        keep_figures([*figures_beside(figures, ("table", "keys", "files", "way"), again), *lines], figures)
+        Console(width=140).print(table)
     shutil.rmtree(OUTPUT, ignore_errors=True)
+
+
+def _line(query: str, column: str, here: Touched) -> dict[str, Any]:
+    return {
+        "query": query,
+        "column": column,
+        "files_touched": f"{here.files:.2f}",
+        "row_groups": f"{here.row_groups:.2f}",
+        "of_row_groups": here.all_row_groups,
+        "pages": f"{here.pages:.2f}",
+        "of_pages": here.all_pages,
+    }
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from dbt_zorder.columns import leaf_names
 from dbt_zorder.curve import hilbert, morton
 from dbt_zorder.curve.quantiles import search_sql
 from dbt_zorder.curve.tables import long_table
@@ -24,6 +25,10 @@ VALUE_BITS = 64
 """Of one column by the encoding ``bits``."""
 
 _MOST_HILBERT_LEVELS = 3  # in one projection: the text doubles with each
+_MOST_USES = 4
+_MOST_USES_WIDE = 32
+_MOST_FIELDS = 100
+"""Of a row of which Spark generates code of whole stages (``spark.sql.codegen.maxFields``)."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +57,17 @@ class CurveKey:
         return "bigint" if self.encoding == "rank" else "binary"
 
 
-def add_curve(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str, most_uses: int) -> DataFrame:
+def add_curve(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str) -> DataFrame:
     """Add a column ``name`` that rows may be sorted and cut by.
 
     Args:
         df: rows with the columns of ``keys``, none whose name begins with ``name``.
-        most_uses: how often an expression may occur within one projection; see ``descent``.
     """
     columns = df.columns
     if curve.curve == "linear":
         return df.withColumn(name, f.expr(linear.tuple_sql(linear.prefix(keys))))
-    if curve.encoding == "rank":
-        steps = _add_rank_key(df, curve, keys, name, most_uses)
-    else:
-        steps = _add_bits_key(df, curve, keys, name)
+    add = _add_rank_key if curve.encoding == "rank" else _add_bits_key
+    steps = add(df, curve, keys, name)
     return steps.select(*map(quote_name, columns), name)
 
 
@@ -74,14 +76,23 @@ def shared(expression: str) -> str:
     return f"({expression}) | ({expression})"
 
 
-def _add_rank_key(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str, most_uses: int) -> DataFrame:
+def most_uses(df: DataFrame, more: int) -> int:
+    """Return how often an expression may occur within one projection, which stands beside ``more`` columns of ours.
+
+    As long as Spark generates code of whole stages, few times, as projections share a method; beyond, where each of
+    them copies the row, often, so that there are few.
+    """
+    return _MOST_USES if len(leaf_names(df.schema)) + more <= _MOST_FIELDS else _MOST_USES_WIDE
+
+
+def _add_rank_key(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str) -> DataFrame:
     indices = [f"{name}_{number}" for number in range(len(keys))]
     steps = df.withColumns(
         {index: f.expr(f"CAST({key.expression} IS NOT NULL AS INT)") for index, key in zip(indices, keys, strict=True)}
     )
     arrays = [key_array(values, key.carrier) for values, key in zip(curve.boundaries, keys, strict=True)]
     depths = [len(values).bit_length() for values in curve.boundaries]
-    at_once = most_uses.bit_length() - 1  # each step uses the one before twice
+    at_once = most_uses(df, len(keys)).bit_length() - 1  # each step uses the one before twice
     for top in range(max(depths), 0, -at_once):
         columns = {}
         for index, key, array, depth in zip(indices, keys, arrays, depths, strict=True):
@@ -96,7 +107,10 @@ def _add_rank_key(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str
         for number, (index, codes) in enumerate(zip(indices, curve.codes, strict=True))
     ]
     steps = steps.withColumn(name, f.expr(" | ".join(parts)))
-    return steps if curve.curve == "zorder" else _hilbert_of_long(steps, name, curve.bits, len(keys), at_once)
+    if curve.curve == "zorder":
+        return steps
+    # the ranks are needed no more
+    return _hilbert_of_long(steps, name, curve.bits, len(keys), most_uses(df, 3).bit_length() - 1)
 
 
 def _hilbert_of_long(df: DataFrame, name: str, bits: int, columns: int, at_once: int) -> DataFrame:
@@ -115,8 +129,10 @@ def _hilbert_of_long(df: DataFrame, name: str, bits: int, columns: int, at_once:
 
 def _add_bits_key(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str) -> DataFrame:
     values = [f"{name}_{number}" for number in range(len(keys))]
-    steps = df.withColumns({value: f.expr(bits_of(key.column)) for value, key in zip(values, keys, strict=True)})
-    words = morton.words_sql(values, curve.bits)
+    steps = df.withColumns(
+        {value: f.expr(shared(bits_of(key.column))) for value, key in zip(values, keys, strict=True)}
+    )
+    words = [*map(shared, morton.words_sql(values, curve.bits))]
     if curve.curve == "hilbert":
         names = [f"{name}_w{number}" for number in range(len(words))]
         folds = [f"{name}_f{number}" for number in range(len(words))]

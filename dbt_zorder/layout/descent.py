@@ -20,10 +20,9 @@ import numpy.typing as npt
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from dbt_zorder.columns import leaf_names
 from dbt_zorder.curve.slots import slots
 from dbt_zorder.curve.tables import int_table
-from dbt_zorder.layout.curve_key import add_curve, shared
+from dbt_zorder.layout.curve_key import add_curve, most_uses, shared
 from dbt_zorder.layout.decisions import apply_decisions, decidable
 from dbt_zorder.layout.hashing import row_hash
 from dbt_zorder.layout.layout import Layout
@@ -31,10 +30,6 @@ from dbt_zorder.layout.linear import order_sql
 from dbt_zorder.layout.literals import key_array
 from dbt_zorder.layout.runs import in_runs
 
-_MOST_USES = 4
-_MOST_USES_WIDE = 32
-"""Of a step within one projection, below and above the number of fields where Spark stops to generate whole stages."""
-_WIDE = 95
 _NODE_BITS = 31
 
 
@@ -89,7 +84,7 @@ def apply_layout(df: DataFrame, layout: Layout, open_files: int = 0) -> DataFram
         order += [f.expr(sql) for sql in order_sql(layout.keys)]
     else:
         if not curve.cuts_files:  # behind the shuffle, which then need not carry it
-            placed = add_curve(placed, curve, layout.keys, names.curve, _most_uses(df))
+            placed = add_curve(placed, curve, layout.keys, names.curve)
         order.append(f.col(names.curve))
     return placed.sortWithinPartitions(*order).drop(*names.all)
 
@@ -108,11 +103,10 @@ def as_they_come(layout: Layout, open_files: int) -> bool:
 
 def add_node(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
     """Add a column with the node of the last level that each row comes to; ``names`` are those beside ``df``."""
-    most_uses = _most_uses(df)
     steps = _to_root(df, layout, names)
     if layout.curve is not None and layout.curve.cuts_files:
-        steps = add_curve(steps, layout.curve, layout.keys, names.curve, most_uses)
-    for chunk in _chunks(layout, most_uses):
+        steps = add_curve(steps, layout.curve, layout.keys, names.curve)
+    for chunk in _chunks(layout, most_uses(df, 1)):
         node = names.node
         for level in chunk:
             node = _step(layout, level, node, names.curve)
@@ -120,22 +114,18 @@ def add_node(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
     return steps
 
 
-def _most_uses(df: DataFrame) -> int:
-    return _MOST_USES if len(leaf_names(df.schema)) < _WIDE else _MOST_USES_WIDE
-
-
-def _chunks(layout: Layout, most_uses: int) -> list[list[int]]:
+def _chunks(layout: Layout, most: int) -> list[list[int]]:
     """Share the steps out over projections; a step is named by its first level.
 
     A step is used once by the next one's multiplication and once by each of its comparisons, so the text of a chunk
-    grows with the product of these numbers, which is kept below ``most_uses``.
+    grows with the product of these numbers, which is kept below ``most``.
     """
     chunks: list[list[int]] = []
     uses = 1
     for level in range(0, len(layout.levels), 2):
         below = len(layout.levels[level + 1]) if level + 1 < len(layout.levels) else 0
         here = 1 + len(layout.levels[level]) + 2 * below
-        if not chunks or uses * here > most_uses:
+        if not chunks or uses * here > most:
             chunks.append([])
             uses = 1
         chunks[-1].append(level)
@@ -169,11 +159,15 @@ def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
     if not layout.partition_columns:
         return steps
     steps = steps.withColumn(names.partition, f.expr(layout.partition_hash))
-    for bit in reversed(range((len(layout.partition_hashes) - 1).bit_length())):
-        # only every 2^bit-th hash is asked for: all steps together name each of them twice
-        hashes = key_array(layout.partition_hashes[:: 1 << bit].tolist(), "bigint")
-        ahead = f"coalesce({names.partition} >= get({hashes}, shiftright({names.node}, {bit}) + 1), false)"
-        steps = steps.withColumn(names.node, f.expr(f"{names.node} + {1 << bit} * CAST({ahead} AS INT)"))
+    at_once = most_uses(df, 2).bit_length() - 1  # each step uses the one before twice
+    for top in range((len(layout.partition_hashes) - 1).bit_length(), 0, -at_once):
+        node = names.node
+        for bit in range(top - 1, max(-1, top - 1 - at_once), -1):
+            # only every 2^bit-th hash is asked for: all steps together name each of them twice
+            hashes = key_array(layout.partition_hashes[:: 1 << bit].tolist(), "bigint")
+            ahead = f"coalesce({names.partition} >= get({hashes}, shiftright({node}, {bit}) + 1), false)"
+            node = f"(({node}) + {1 << bit} * CAST({ahead} AS INT))"
+        steps = steps.withColumn(names.node, f.expr(shared(node)))
     return steps
 
 

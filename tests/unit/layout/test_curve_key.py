@@ -15,16 +15,19 @@ from dbt_zorder.layout.spec import LayoutSpec
 from tests.unit.layout.test_curve_plan import MIXED
 
 
-@pytest.mark.parametrize("most_uses", [4, 32])
+@pytest.mark.parametrize("most_fields", [100, 0])
 @pytest.mark.parametrize("curve", ["zorder", "hilbert"])
 @pytest.mark.parametrize("by", ["d,a", "s,d,t,n", "a,s,d,t,n,b,flag,id"])
-def test_keys_of_ranks(spark: SparkSession, most_uses: int, curve: str, by: str) -> None:
+def test_keys_of_ranks(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, most_fields: int, curve: str, by: str
+) -> None:
+    monkeypatch.setattr("dbt_zorder.layout.curve_key._MOST_FIELDS", most_fields)
     frame = spark.sql(MIXED).coalesce(1)
     keys = [key_of(resolve(name, frame.schema)) for name in by.split(",")]
     sample = make_plan(frame, LayoutSpec(by=by.split(","), files=2)).sample
     complete, tables = grid(CurveKey(curve, "rank", cuts_files=True), sample, keys)
     distinct, numbers = rank_along(complete, tables, sample)
-    found = add_curve(frame, complete, keys, "__k", most_uses)
+    found = add_curve(frame, complete, keys, "__k")
     assert found.columns == [*frame.columns, "__k"]
     assert [row[0] for row in found.select("__k").collect()] == distinct.take(numbers).to_pylist()
     assert complete.bits * len(keys) <= 63
@@ -47,6 +50,6 @@ def test_keys_of_bits(spark: SparkSession, curve: str, by: str) -> None:
     )
     complete, tables = grid(wanted, sample, keys)
     distinct, numbers = rank_along(complete, tables, sample)
-    found = [bytes(row[0]) for row in add_curve(frame, complete, keys, "__k", 4).select("__k").collect()]
+    found = [bytes(row[0]) for row in add_curve(frame, complete, keys, "__k").select("__k").collect()]
     assert found == distinct.take(numbers).to_pylist()
     assert {len(key) for key in found} == {8 * len(keys)}
