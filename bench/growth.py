@@ -1,4 +1,9 @@
-"""How time grows with rows and with files: ``python -m bench.growth``. Slopes are of logarithms: 1 is in proportion."""
+"""How time grows with rows and with files: ``python -m bench.growth``. Slopes are of logarithms: 1 is in proportion.
+
+Tables are laid out by Spark, as on a cluster, and by ``save_table``, as a ``dbt run`` on one machine lays them out.
+ORDER BY and what Spark lays out are written to a folder; ``save_table`` makes a new table of the catalog, and keeps its
+stats, which the others leave out: that is held against it.
+"""
 
 from __future__ import annotations
 
@@ -18,24 +23,27 @@ from bench.figures import keep_figures
 from bench.measure import SETTINGS, Meter
 from bench.plots import keep_plot
 from dbt_zorder.adapter.session import open_session
+from dbt_zorder.catalog import TableName
 from dbt_zorder.layout import cluster
+from dbt_zorder.save import save_table
+from dbt_zorder.table.remove import drop_table
 
 RESULTS = Path(__file__).parent / "results"
 OUTPUT = DATA / "growth"
 KEYS = ["customer_id", "event_ts"]
-WAYS = ("ORDER BY", "dbt-zorder")
+SCHEMA = "growth"
+BY_SPARK, SAVED = "dbt-zorder, by Spark", "dbt-zorder, save_table"
+WAYS = ("ORDER BY", BY_SPARK, SAVED)
 
 
-def laid_out(way: str, df: DataFrame, files: int) -> DataFrame:
-    """Return the rows in order."""
-    if way == "dbt-zorder":
-        return cluster(df, KEYS, files=files)
-    return ordered(df, files, KEYS)
-
-
-def write(way: str, df: DataFrame, files: int) -> None:
-    """Write them."""
-    laid_out(way, df, files).write.mode("overwrite").parquet(str(OUTPUT))
+def write(way: str, df: DataFrame, files: int, made: list[TableName]) -> None:
+    """Write the rows in order; a table that is made for it is noted."""
+    if way == SAVED:
+        made.append(TableName(SCHEMA, f"growth_{len(made)}"))
+        save_table(df, str(made[-1]), KEYS, files=files)
+        return
+    rows = cluster(df, KEYS, files=files) if way == BY_SPARK else ordered(df, files, KEYS)
+    rows.write.mode("overwrite").parquet(str(OUTPUT))
 
 
 def slope(xs: list[float], ys: list[float]) -> float:
@@ -53,7 +61,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     spark = open_session(SETTINGS, str(DATA / "session"))
+    spark.sql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
+    spark.sql(f"CREATE SCHEMA {SCHEMA}")
     meter = Meter(spark)
+    made: list[TableName] = []
     series = {
         "rows, millions": [(millions, millions, 16) for millions in arguments.rows],
         "files": [(float(files), arguments.of, files) for files in arguments.files],
@@ -68,7 +79,10 @@ def main() -> None:
         for value, millions, files in points:
             rows = int(millions * MILLION)
             df = kept(spark, f"narrow_{rows}", partial(narrow, spark, rows))
-            costs = meter.in_turn({way: partial(write, way, df, files) for way in WAYS}, arguments.repeats)
+            costs = meter.in_turn({way: partial(write, way, df, files, made) for way in WAYS}, arguments.repeats)
+            for name in made:
+                drop_table(spark, name)
+            made.clear()
             for way, cost in costs.items():
                 seconds[way].append(cost.wall)
                 processors[way].append(cost.cpu)
