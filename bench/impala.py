@@ -3,6 +3,8 @@
 Impala's own figures, for (l_partkey, l_suppkey) at scale 25 with pages of 64 KiB, some 18,000 of them: lexical 99% and
 25%, its Z-order 99% and 97%. What a layout can skip depends on how many pages there are, so pages here are short enough
 for as many.
+
+Beside it stands what an even split could skip: the same table cut by its keys alike, into as many pages or row groups.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ TWO = ["l_partkey", "l_suppkey"]
 FOUR = [*TWO, "l_shipdate", "l_extendedprice"]
 QUERIES = 300
 COLUMNS = ["keys", "way", "column", "skipped_files", "skipped_row_groups", "skipped_pages", "pages", "even_split"]
+COLUMNS += ["row_groups", "even_split_row_groups"]
 
 
 def ways(rows: DataFrame, keys: list[str], files: int, page_rows: int) -> dict[str, Callable[[], DataFrame]]:
@@ -41,6 +44,12 @@ def ways(rows: DataFrame, keys: list[str], files: int, page_rows: int) -> dict[s
         "dbt-zorder, hilbert": lambda: cluster(rows, keys, files=files, curve="hilbert"),
         "dbt-zorder, bits": lambda: cluster(rows, keys, files=files, encoding="bits"),
     }
+
+
+def even_split(blocks: int, keys: int) -> float:
+    """Return the share that a query on one of some keys skips of as many blocks, if all keys are cut alike."""
+    # of P blocks it touches P^((k-1)/k)
+    return float(1 - blocks ** (-1 / keys))
 
 
 def main() -> None:
@@ -74,15 +83,15 @@ def main() -> None:
                         1 - here.row_groups / here.all_row_groups,
                         1 - here.pages / here.all_pages,
                     )
-                    # of P pages cut by k keys alike, a query on one of them touches P^((k-1)/k)
-                    even_split = 1 - here.all_pages ** (-1 / len(keys))
                     line = [
                         len(keys),
                         way,
                         key,
                         *(f"{share:.4f}" for share in shares),
                         here.all_pages,
-                        f"{even_split:.4f}",
+                        f"{even_split(here.all_pages, len(keys)):.4f}",
+                        here.all_row_groups,
+                        f"{even_split(here.all_row_groups, len(keys)):.4f}",
                     ]
                     writer.writerow(line)
                     table.add_row(*map(str, line))
