@@ -1,12 +1,13 @@
-"""Files that an equality query touches, beside the least that is possible: ``python -m bench.files_touched``.
+"""Files that point, range and box queries touch, on paper: ``python -m bench.files_touched``.
 
 Whole tables of ranks are laid out in numpy by the very code that plans a build: a sample is drawn, the forest is grown
 over it, and every row goes down (``tests/unit/layout/test_descent.py`` holds Spark to the same files, row by row).
 Beside it stand ORDER BY, and plain Z-order and Hilbert curves over global ranks, cut at equal counts of rows.
 
 With k columns and F files no layout can keep the mean over all columns below F^((k-1)/k), if values are uniform and
-independent. Of skewed ones the bound is higher, see ``bound``. Queried are values drawn from the rows, and values drawn
-from the distinct ones.
+independent. Of skewed ones the bound is higher, see ``bound``. Queried are values drawn from the rows, values drawn
+from the distinct ones, ranges of 1% of the rows of each column, and boxes of 10% in each of the first two, as
+``bench.peers`` draws them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
+from bench.skipping import BOX_SHARE, RANGE_SHARE, boxes_of, hits_of, ranges_of
 from dbt_zorder.curve.forest import descend, grow
 from dbt_zorder.curve.ranks import Ranks
 from dbt_zorder.layout.sample import LEAST_ROWS, ROWS_PER_FILE
@@ -28,7 +30,20 @@ from dbt_zorder.layout.sample import LEAST_ROWS, ROWS_PER_FILE
 RESULTS = Path(__file__).parent / "results"
 RANK_BITS = 12  # of the curves over global ranks: 4,096 boundaries a column
 QUERIES = 2_000
+COLUMNS = ["table", "columns", "files", "layout", "queried", "worst", "mean", "fullest_file", "bound"]
+COLUMNS += ["worst_files", "mean_files", "first_files"]
+DRAWN = ("rows", "distinct")
+"""From which values an equality query is drawn."""
+
 Files = npt.NDArray[np.int64]
+Codes = dict[str, npt.NDArray[np.int64]]
+"""By column, in its order of values; -1 for NULL."""
+
+Ranges = dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
+"""By column, the least and the greatest code in each file."""
+
+Queries = dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
+"""By column, the least and the greatest code that each query asks for, one below the other."""
 
 
 def uniform(rows: int, columns: int, rng: np.random.Generator) -> Ranks:
@@ -175,61 +190,107 @@ def bound(table: Ranks, files: int) -> float:
     return float(files * widths.sum(axis=1).mean() / columns / files ** (1 - 1 / columns))
 
 
-def touched(table: Ranks, file: Files, files: int, rng: np.random.Generator, *, distinct: bool) -> list[float]:
-    """Return by column the mean number of files whose least and greatest value let an equality query in."""
-    means = []
-    for column in table.T:
-        present = column > 0
-        least = np.full(files, np.iinfo(np.int32).max)
-        greatest = np.zeros(files, np.int32)
-        np.minimum.at(least, file[present], column[present])
-        np.maximum.at(greatest, file[present], column[present])
-        values = np.unique(column[present]) if distinct else column[present]
-        queried = rng.choice(values, QUERIES)
-        inside = (least[None, :] <= queried[:, None]) & (queried[:, None] <= greatest[None, :])
-        means.append(float(inside.sum(axis=1).mean()))
-    return means
+def by_file(codes: Codes, file: Files) -> Ranges:
+    """Return the ranges of all files that have rows."""
+    order = np.argsort(file, kind="stable")
+    starts = np.flatnonzero(np.diff(file[order], prepend=-1))
+    return {column: ranges_of(found[order], starts) for column, found in codes.items()}
+
+
+def points(codes: Codes, rng: np.random.Generator, *, distinct: bool) -> list[Queries]:
+    """Return equality queries on each column, for values of its rows or for its distinct ones."""
+    queries = []
+    for column, found in codes.items():
+        values = np.unique(found[found >= 0]) if distinct else found[found >= 0]
+        drawn = rng.choice(values, QUERIES)[:, None]
+        queries.append({column: (drawn, drawn)})
+    return queries
+
+
+def ranges_and_boxes(codes: Codes) -> dict[str, list[Queries]]:
+    """Return ranges on each column, and boxes of the first two, the same for all layouts and numbers of files."""
+    first_two = {column: codes[column] for column in list(codes)[:2]}
+    return {
+        "range": [_stacked(boxes_of({column: found}, RANGE_SHARE, QUERIES)) for column, found in codes.items()],
+        "box": [_stacked(boxes_of(first_two, BOX_SHARE, QUERIES))],
+    }
+
+
+def touched(ranges: Ranges, asked: list[Queries]) -> list[float]:
+    """Return of each kind of queries the mean number of files whose least and greatest values let them in."""
+    return [float(hits_of(ranges, queries).sum(axis=1).mean()) for queries in asked]
+
+
+def told(queried: str, means: list[float], least: float) -> tuple[list[str], str]:
+    """Return the figures of some queries for the CSV file, and for a table.
+
+    Files are told of the worst column, of the mean of all, and of the first one, by which ORDER BY is best; points also
+    as ratios to what is the least for them, and for them alone.
+    """
+    counts = [max(means), float(np.mean(means))]
+    in_files = [f"{count:.2f}" for count in counts]
+    if queried == "box":
+        return ["", "", *in_files, ""], f"{means[0]:.1f}"
+    in_files.append(f"{means[0]:.2f}")
+    if queried == "range":
+        return ["", "", *in_files], f"{counts[0]:.1f} ({means[0]:.1f})"
+    worst, mean = (count / least for count in counts)
+    return [f"{worst:.3f}", f"{mean:.3f}", *in_files], f"{worst:.2f} ({mean:.2f})"
+
+
+def _stacked(queries: list[dict[str, tuple[int, int]]]) -> Queries:
+    found = {column: np.array([query[column] for query in queries], np.int64) for column in queries[0]}
+    return {column: (bounds[:, :1], bounds[:, 1:]) for column, bounds in found.items()}
 
 
 def main() -> None:
-    """Print the table and keep it as CSV."""
+    """Print the tables and keep them as CSV."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--files", type=int, nargs="*", default=[16, 60, 500])
     parser.add_argument("--columns", type=int, nargs="*", default=[2, 3, 4])
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
+    parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    RESULTS.mkdir(exist_ok=True)
+    arguments.out.mkdir(parents=True, exist_ok=True)
     table = Table(title="files touched / F^((k-1)/k): worst column (mean), values drawn from the rows | distinct ones")
+    wider = Table(title="files touched: ranges of 1% on the worst column (the first) | boxes of 10% in each of two")
     for heading in ("table", "k", "files", "bound", *LAYOUTS):
         table.add_column(heading)
-    with (RESULTS / "files_touched.csv").open("w", newline="") as out:
+        if heading != "bound":
+            wider.add_column(heading)
+    with (arguments.out / "files_touched.csv").open("w", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["table", "columns", "files", "layout", "queried", "worst", "mean", "fullest_file", "bound"])
+        writer.writerow(COLUMNS)
         for name in arguments.tables:
             for k in arguments.columns:
                 rows = TABLES[name](arguments.rows, k, np.random.default_rng(k))
+                codes = {str(place): column.astype(np.int64) - 1 for place, column in enumerate(rows.T)}
+                wide = ranges_and_boxes(codes)
                 for files in arguments.files:
-                    cells = []
+                    cells, wide_cells = [], []
                     least = f"{bound(rows, files):.3f}" if name in INDEPENDENT else ""
                     for layout, place in LAYOUTS.items():
                         rng = np.random.default_rng(files)
                         file = place(rows, files, rng)
-                        fullest = np.bincount(file, minlength=files).max() * files / len(rows)
-                        text = []
-                        for distinct in (False, True):
-                            means = touched(rows, file, files, rng, distinct=distinct)
-                            worst, mean = (value / files ** ((k - 1) / k) for value in (max(means), np.mean(means)))
-                            queried = "distinct" if distinct else "rows"
-                            figures = [f"{figure:.3f}" for figure in (worst, mean, fullest)]
-                            of_rows = "" if distinct else least
-                            writer.writerow([name, k, files, layout, queried, *figures, of_rows])
-                            text.append(f"{worst:.2f} ({mean:.2f})")
-                        cells.append(" | ".join(text))
+                        fullest = f"{np.bincount(file, minlength=files).max() * files / len(rows):.3f}"
+                        ranges = by_file(codes, file)
+                        asked = {drawn: points(codes, rng, distinct=drawn == "distinct") for drawn in DRAWN} | wide
+                        text = {}
+                        for queried, queries in asked.items():
+                            figures, text[queried] = told(queried, touched(ranges, queries), files ** ((k - 1) / k))
+                            of_rows = least if queried == "rows" else ""
+                            writer.writerow(
+                                [name, k, files, layout, queried, *figures[:2], fullest, of_rows, *figures[2:]]
+                            )
+                        cells.append(" | ".join(text[queried] for queried in DRAWN))
+                        wide_cells.append(" | ".join(text[queried] for queried in wide))
                     table.add_row(name, str(k), str(files), least, *cells)
-                    Console().print(name, k, files, least, *cells, sep="   ")
+                    wider.add_row(name, str(k), str(files), *wide_cells)
+                    Console().print(name, k, files, least, *cells, *wide_cells, sep="   ")
                     out.flush()
-    Console(width=160).print(table)
+    for shown in (table, wider):
+        Console(width=160).print(shown)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,12 @@ IntArray = npt.NDArray[np.int64]
 PAGE_ROWS = 20_000
 """Where Spark, Iceberg and delta-rs end a page unless told otherwise; short values never reach its bytes before."""
 
+RANGE_SHARE = 0.01
+"""Of the rows, in a range query."""
+
+BOX_SHARE = 0.1
+"""Of the rows, in each column of a box."""
+
 
 @dataclass(frozen=True)
 class Touched:
@@ -67,7 +73,8 @@ class Blocks:
                 row += rows
         self.starts = starts
         self.ranges = {
-            level: {column: _ranges(codes, at) for column, codes in self.codes.items()} for level, at in starts.items()
+            level: {column: ranges_of(codes, at) for column, codes in self.codes.items()}
+            for level, at in starts.items()
         }
 
     def touched(self, queries: Sequence[Mapping[str, tuple[int, int]]]) -> Touched:
@@ -79,7 +86,7 @@ class Blocks:
         means: dict[str, float] = {}
         counts: dict[str, int] = {}
         for level, ranges in self.ranges.items():
-            hits = np.array([_hits(ranges, query) for query in queries])
+            hits = np.array([hits_of(ranges, query) for query in queries])
             means[level] = float(hits.sum(axis=1).mean())
             counts[level] = hits.shape[1]
             if level == "files":
@@ -105,23 +112,13 @@ class Blocks:
         self, columns: Sequence[str], share: float, count: int, seed: int = 0
     ) -> list[dict[str, tuple[int, int]]]:
         """Return range queries that hold a share of the rows in each of some columns."""
-        random = np.random.default_rng(seed)
-        ordered = {column: np.sort(codes[codes >= 0]) for column, codes in self.codes.items() if column in columns}
-        queries = []
-        for _ in range(count):
-            query = {}
-            for column, codes in ordered.items():
-                width = max(1, int(len(codes) * share))
-                first = int(random.integers(0, len(codes) - width + 1))
-                query[column] = (int(codes[first]), int(codes[first + width - 1]))
-            queries.append(query)
-        return queries
+        return boxes_of({name: codes for name, codes in self.codes.items() if name in columns}, share, count, seed)
 
     def kinds(self, columns: Sequence[str], count: int) -> dict[tuple[str, str], list[dict[str, tuple[int, int]]]]:
-        """Return queries by kind and column: points and ranges of 1% on each column, boxes of 10% of the first two."""
+        """Return queries by kind and column: points and ranges on each column, and boxes of the first two."""
         found = {("point", column): self.points(column, count) for column in columns}
-        found |= {("range", column): self.boxes([column], 0.01, count) for column in columns}
-        found["box", ""] = self.boxes(columns[:2], 0.1, count)
+        found |= {("range", column): self.boxes([column], RANGE_SHARE, count) for column in columns}
+        found["box", ""] = self.boxes(columns[:2], BOX_SHARE, count)
         return found
 
 
@@ -137,14 +134,33 @@ def codes_of(column: pa.ChunkedArray) -> IntArray:
     return codes
 
 
-def _ranges(codes: IntArray, starts: Sequence[int]) -> tuple[IntArray, IntArray]:
+def boxes_of(
+    codes: Mapping[str, IntArray], share: float, count: int, seed: int = 0
+) -> list[dict[str, tuple[int, int]]]:
+    """Return range queries that hold a share of the rows in each column, without its NULLs (-1), drawn by a seed."""
+    random = np.random.default_rng(seed)
+    ordered = {column: np.sort(found[found >= 0]) for column, found in codes.items()}
+    queries = []
+    for _ in range(count):
+        query = {}
+        for column, found in ordered.items():
+            width = max(1, int(len(found) * share))
+            first = int(random.integers(0, len(found) - width + 1))
+            query[column] = (int(found[first]), int(found[first + width - 1]))
+        queries.append(query)
+    return queries
+
+
+def ranges_of(codes: IntArray, starts: Sequence[int] | IntArray) -> tuple[IntArray, IntArray]:
+    """Return the least and the greatest code of each run of rows, which no query hits if all of them are NULL."""
     low = np.minimum.reduceat(np.where(codes < 0, np.iinfo(np.int64).max, codes), starts)
     return low, np.maximum.reduceat(codes, starts)
 
 
-def _hits(
-    ranges: Mapping[str, tuple[IntArray, IntArray]], query: Mapping[str, tuple[int, int]]
+def hits_of(
+    ranges: Mapping[str, tuple[IntArray, IntArray]], query: Mapping[str, tuple[int | IntArray, int | IntArray]]
 ) -> npt.NDArray[np.bool_]:
+    """Return which runs of rows a query touches; of many queries, whose codes stand one below the other, a row each."""
     held = [(ranges[column][0] <= high) & (ranges[column][1] >= low) for column, (low, high) in query.items()]
     found: npt.NDArray[np.bool_] = np.logical_and.reduce(held)
     return found
