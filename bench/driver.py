@@ -36,8 +36,9 @@ class Driver:
     """The heap of the driver."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._jvm: Any = spark._jvm
-        self._runtime = self._jvm.java.lang.Runtime.getRuntime()
+        jvm: Any = spark._jvm
+        self._jvm = jvm
+        self._runtime = jvm.java.lang.Runtime.getRuntime()
 
     def lives(self) -> int:
         """Return the bytes that are in use after a full garbage collection."""

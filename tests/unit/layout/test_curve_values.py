@@ -26,7 +26,7 @@ def test_keys_are_those_of_spark(spark: SparkSession, curve: str, encoding: str,
     complete, _ = grid(CurveKey(curve, encoding), sample, keys)
     found = fetch(frame, keys, 1 << 26)
     assert found is not None
-    wanted = [row[0] for row in add_curve(frame, complete, keys, "__k", 4).select("__k").collect()]
+    wanted = [row[0] for row in add_curve(frame, complete, keys, "__k").select("__k").collect()]
     columns = [column.combine_chunks() for column in found.keys.columns]
     assert curve_values(complete, curve_cuts(complete, keys), keys, columns).to_pylist() == wanted
 
@@ -38,6 +38,6 @@ def test_of_nothing_but_null_there_are_no_boundaries(spark: SparkSession) -> Non
     complete, _ = grid(CurveKey("hilbert"), make_plan(frame, spec).sample, keys)
     found = fetch(frame, keys, 1 << 20)
     assert found is not None
-    wanted = [row[0] for row in add_curve(frame, complete, keys, "__k", 4).select("__k").collect()]
+    wanted = [row[0] for row in add_curve(frame, complete, keys, "__k").select("__k").collect()]
     columns = [column.combine_chunks() for column in found.keys.columns]
     assert curve_values(complete, curve_cuts(complete, keys), keys, columns).to_pylist() == wanted
