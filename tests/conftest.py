@@ -78,6 +78,7 @@ SHARES = {
     "tests/unit/table/test_pilot.py": 6,
     "tests/unit/table/test_remove.py": 3,
     "tests/unit/table/test_rollback.py": 3,
+    "tests/unit/table/test_same_again.py": 4,
     "tests/unit/table/test_share_writer.py": 3,
     "tests/unit/table/test_snapshot.py": 3,
     "tests/unit/table/test_swap.py": 2,
