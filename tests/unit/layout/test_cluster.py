@@ -171,15 +171,21 @@ def test_odd_data_loses_no_row(spark: SparkSession, query: str, by: str, files: 
     assert same_rows(clustered, frame)
 
 
-@pytest.mark.parametrize(("hitter", "files"), [(0.4, 8), (0.9, 8)])
+@pytest.mark.parametrize("hitter", [0.4, 0.9])
+@pytest.mark.parametrize("files", [2, 8, 16, 60])
+@pytest.mark.parametrize("by", ["a", ["a", "b"], ["b", "a", "c"]])
+@pytest.mark.parametrize("value", ["5000", "0", "NULL"])
 def test_a_value_that_holds_much_makes_no_giant_and_no_empty_file(
-    spark: SparkSession, hitter: float, files: int
+    spark: SparkSession, hitter: float, files: int, by: str | list[str], value: str
 ) -> None:
-    value = f"CASE WHEN id < {int(hitter * 20_000)} THEN 5000 ELSE pmod(hash(id), 10000) END"
-    frame = spark.sql(f"SELECT id, {value} AS a FROM range(20000)")
-    sizes = [row[1] for row in cluster(frame, "a", files=files).groupBy(f.spark_partition_id()).count().collect()]
+    """Found were 0.76 to 1.28 times the mean: what shares such rows out are further columns, or a hash of the row."""
+    heavy = f"CASE WHEN id < {int(hitter * 20_000)} THEN {value} ELSE pmod(hash(id), 10000) END"
+    others = "pmod(hash(id, 7), 10000) AS b, pmod(hash(id, 8), 100) AS c"
+    frame = spark.sql(f"SELECT id, {heavy} AS a, {others} FROM range(20000)")
+    sizes = [row[1] for row in cluster(frame, by, files=files).groupBy(f.spark_partition_id()).count().collect()]
     assert len(sizes) == files
-    assert max(sizes) <= 1.85 * 20_000 / files
+    assert max(sizes) <= 1.4 * 20_000 / files
+    assert min(sizes) >= 0.65 * 20_000 / files
 
 
 def test_a_query_that_is_random_loses_no_row(spark: SparkSession, frame: DataFrame) -> None:
