@@ -12,10 +12,14 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe, schema_location
 from dbt_zorder.errors import ColumnError, ConfigError
+from dbt_zorder.layout.descent import Names, add_node
+from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec
+from dbt_zorder.table import build as table_build
 from dbt_zorder.table.build import BuildReport, build, warn_of_many
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.holding import Holding
+from dbt_zorder.table.request import BuildRequest, readable_partitions
 from dbt_zorder.table.stats_relation import stats_table
 from dbt_zorder.table.version import is_version
 from tests.support import same_rows, settings, unique, versions
@@ -107,6 +111,70 @@ def test_rows_keep_their_order_in_the_files_of_partitions(
     for file in Path(info.location.removeprefix("file:")).glob("p=*/*.parquet"):
         values = pq.read_table(file, partitioning=None)["a"].to_pylist()
         assert values == sorted(values)
+
+
+@pytest.mark.parametrize("open_files", [2, 100])
+@pytest.mark.parametrize(("files", "partitions"), [(3, 3), (1, 9)])
+def test_what_goes_to_disk_keeps_the_order_of_the_tree_in_the_files_of_partitions(
+    spark: SparkSession,
+    table: TableName,
+    open_files: int,
+    files: int,
+    partitions: int,
+    way: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their values do not show the order of a tree, which is that of its cells: a build that needs no disk has it, too.
+
+    Large partitions have a task for each file; nine small ones share tasks, which sort them apart if they must.
+    """
+    part = f"if(id % {partitions} = 0, NULL, concat('p', id % {partitions}))"
+    query = f"SELECT hash(id) AS a, sha1(string(id)) AS s, {part} AS p FROM range(9000)"
+    spec = LayoutSpec(["a", "s"], files, partition_by=["p"])
+    layouts: list[Layout] = []
+    write_data = table_build.write_data
+
+    def noted(holding: Holding, layout: Layout, *more: Any) -> None:
+        layouts.append(layout)
+        write_data(holding, layout, *more)
+
+    monkeypatch.setattr(table_build, "write_data", noted)
+
+    def built(spills: bool) -> list[list[tuple[Any, ...]]]:
+        one = replace(table, identifier=f"{table.identifier}_{spills}")
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(settings(spark, {"spark.sql.maxConcurrentOutputFileWriters": str(open_files)}))
+            spilled = stack.enter_context(spilling(spark, 150)) if spills else lambda: 0
+            assert build(spark, spark.sql(query), BuildRequest(one, spec)).summary.rows == 9000
+            assert (spilled() > 0) == (spills and way == "by Spark")
+        return rows_by_file(spark, one)
+
+    spilt, kept = built(spills=True), built(spills=False)
+    if way != "by Spark":
+        assert spilt == kept
+    # NULL has a tree by the name of its folder
+    frame, one = readable_partitions(spark.sql(query), BuildRequest(table, spec)), layouts[0]
+    names = Names.beside(frame)
+    cells = {(row[0], row[1]): row[2] for row in add_node(frame, one, names).select("a", "s", names.node).collect()}
+    assert len(cells) == 9000, "no two rows have the same keys"
+    # Spark may let rows of one cell swap places where it brings together what lay on disk
+    in_cells = [[[cells[row[1:]] for row in rows] for rows in found] for found in (spilt, kept)]
+    assert in_cells[0] == in_cells[1]
+    assert all(rows == sorted(rows) and len({*rows}) >= 12 for rows in in_cells[0])
+    assert [sorted(rows) for rows in spilt] == [sorted(rows) for rows in kept]
+    assert len(spilt) == files * partitions
+
+
+def rows_by_file(spark: SparkSession, table: TableName) -> list[list[tuple[Any, ...]]]:
+    """Return the rows of each file of a partitioned table in their order, behind the name of its folder.
+
+    Files come by the least of their rows, as those of a tree have no names that would last.
+    """
+    info = describe(spark, table)
+    assert info is not None
+    files = Path(info.location.removeprefix("file:")).glob("p=*/*.parquet")
+    rows = ((file.parent.name, pq.read_table(file, partitioning=None).to_pylist()) for file in files)
+    return sorted(([(folder, *row.values()) for row in found] for folder, found in rows), key=min)
 
 
 def test_a_rebuild_serves_the_new_rows_and_keeps_the_version_before(spark: SparkSession, table: TableName) -> None:
