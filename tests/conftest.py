@@ -75,7 +75,7 @@ SHARES = {
     "tests/unit/table/test_build_queries.py": 3,
     "tests/unit/table/test_holding.py": 4,
     "tests/unit/table/test_incremental.py": 2,
-    "tests/unit/table/test_pilot.py": 6,
+    "tests/unit/table/test_pilot.py": 7,
     "tests/unit/table/test_remove.py": 3,
     "tests/unit/table/test_rollback.py": 3,
     "tests/unit/table/test_same_again.py": 4,

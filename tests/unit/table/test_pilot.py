@@ -172,27 +172,52 @@ def test_moments_that_are_written_less_exactly_are_measured(spark: SparkSession)
         check_sizes(spark, table)
 
 
-def check_sizes(spark: SparkSession, table: TableName) -> dict[str, int]:
+# of so many values, each half as frequent as the one that is half as great
+DISTINCT = (100_000, 1_000, 5_000, 50)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("keys", [2, 4])
+def test_many_files_of_skewed_keys_come_out_at_the_size_that_was_asked_for(
+    spark: SparkSession, way: str, keys: int, seed: int
+) -> None:
+    table, target = TableName("default", unique("sized")), 60_000
+    columns = [
+        f"CAST(floor(exp(rand({10 * seed + number}) * ln({values}))) AS BIGINT) AS k{number}"
+        for number, values in enumerate(DISTINCT[:keys])
+    ]
+    query = f"SELECT id, {', '.join(columns)}, sha1(string(id)) AS t FROM range(0, 150000, 1, 2)"
+    spec = LayoutSpec(by=[f"k{number}" for number in range(keys)], file_size=target)
+    assert build(spark, spark.sql(query), BuildRequest(table, spec)).summary.rows == 150_000
+    assert 100 <= len(check_sizes(spark, table, target)) <= 200
+    assert way
+
+
+def check_sizes(spark: SparkSession, table: TableName, target: int = TARGET, folder: str = "") -> dict[str, int]:
+    """See that files, those of a folder, are as large as was asked for, and return what each has."""
     info = describe(spark, table)
     assert info is not None
     rows = read_stats(spark, info.location).select("file_path", "file_size").collect()
-    found = {row[0]: row[1] for row in rows}
+    found = {row[0]: row[1] for row in rows if folder in row[0]}
     sizes = list(found.values())
     assert len(sizes) >= 3
-    assert median(sizes) == pytest.approx(TARGET, rel=0.15)
-    assert max(sizes) <= 1.5 * TARGET
+    assert median(sizes) == pytest.approx(target, rel=0.15)
+    assert max(sizes) <= 1.5 * target
     assert PILOT_DIRECTORY not in list_folders(spark, info.location)
     return found
 
 
-def test_filters_of_files_that_are_measured_are_as_large_as_those_to_come(spark: SparkSession) -> None:
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("rows", [120_000, 400_000])
+def test_filters_of_files_that_are_measured_are_as_large_as_those_to_come(
+    spark: SparkSession, way: str, rows: int, seed: int
+) -> None:
     table, target = TableName("default", unique("sized")), 150_000
-    wanted = BuildRequest(table, LayoutSpec(by=["a", "id"], file_size=target), bloom=["id"], in_memory=BY_SPARK)
-    build(spark, spark.sql(QUERIES["few texts"]), wanted)
-    info = describe(spark, table)
-    assert info is not None
-    sizes = [row[0] for row in read_stats(spark, info.location).select("file_size").collect()]
-    assert median(sizes) == pytest.approx(target, rel=0.2)
+    query = f"SELECT id, pmod(hash(id, {seed}), 5000) AS a, repeat(sha1(string(id % 200)), 2) AS t FROM range({rows})"
+    spec = LayoutSpec(by=["a", "id"], file_size=target)
+    build(spark, spark.sql(query), BuildRequest(table, spec, bloom=["id"]))
+    check_sizes(spark, table, target)
+    assert way
 
 
 @pytest.mark.parametrize("in_memory", [HERE, BY_SPARK])
@@ -208,17 +233,14 @@ def test_partitions_come_out_at_the_size_that_was_asked_for(spark: SparkSession,
     assert max(sizes) <= 300_000
 
 
-def test_small_partitions_do_not_tell_what_a_row_takes(spark: SparkSession) -> None:
-    table = TableName("default", unique("sized"))
+@pytest.mark.parametrize("seed", [1, 2])
+def test_small_partitions_do_not_tell_what_a_row_takes(spark: SparkSession, way: str, seed: int) -> None:
+    table, target = TableName("default", unique("sized")), 400_000
     parts = "if(id < 2000, id div 10, 999)"
-    query = f"SELECT id, pmod(hash(id), 5000) AS a, sha1(string(id)) AS t, {parts} AS p FROM range(42000)"
-    build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["a"], file_size=400_000, partition_by=["p"])))
-    info = describe(spark, table)
-    assert info is not None
-    stats = read_stats(spark, info.location).where("file_path LIKE '%p=999/%'")
-    sizes = [row[0] for row in stats.select("file_size").collect()]
-    assert len(sizes) >= 3
-    assert median(sizes) == pytest.approx(400_000, rel=0.3)
+    query = f"SELECT id, pmod(hash(id, {seed}), 5000) AS a, sha1(string(id)) AS t, {parts} AS p FROM range(42000)"
+    build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["a"], file_size=target, partition_by=["p"])))
+    check_sizes(spark, table, target, "p=999/")
+    assert way
 
 
 @pytest.mark.parametrize("grow", ["build", "append"])
