@@ -140,15 +140,22 @@ class Hudi(Contender):
     Attributes:
         curve: ``z-order`` or ``hilbert``.
         method: how it makes a curve of the keys: ``direct`` of their bits, ``sample`` of their ranks in a sample.
+        indexed: whether it keeps an index of its columns' bounds in its metadata, by which its reader leaves files out.
     """
 
     curve: str = "z-order"
     method: str = "direct"
+    indexed: bool = False
 
     @property
     def folder(self) -> str:
         """Where it lies."""
-        return str(OUTPUT / f"hudi_{self.curve}_{self.method}")
+        return str(OUTPUT / f"hudi_{self.curve}_{self.method}{'_indexed' if self.indexed else ''}")
+
+    @property
+    def _index(self) -> dict[str, str]:
+        wanted = {"hoodie.metadata.enable": "true", "hoodie.metadata.index.column.stats.enable": "true"}
+        return wanted if self.indexed else {}
 
     def clear(self) -> None:
         """Delete the table."""
@@ -173,6 +180,7 @@ class Hudi(Contender):
             "hoodie.clustering.plan.strategy.small.file.limit": str(1 << 40),
             "hoodie.clustering.plan.strategy.max.bytes.per.group": str(1 << 40),
             "hoodie.parquet.compression.codec": "snappy",
+            **self._index,
         }
         listed = ",".join(f"{key}={value}" for key, value in told.items())
         self.spark.sql(
@@ -194,13 +202,14 @@ class Hudi(Contender):
         return self._table().where(where).count()
 
     def _table(self) -> DataFrame:
-        return self.spark.read.format("hudi").load(self.folder)
+        skips = {**self._index, "hoodie.enable.data.skipping": "true"} if self.indexed else {}
+        return self.spark.read.format("hudi").options(**skips).load(self.folder)
 
     def _insert(self, source: Path, mode: str) -> None:
         made = self.rows(source).write.format("hudi").mode(mode)
         made = made.option("hoodie.table.name", Path(self.folder).name.replace("-", "_"))
         made = made.option("hoodie.parquet.compression.codec", "snappy")  # Spark's own; its default is gzip
-        made.option("hoodie.datasource.write.operation", "bulk_insert").save(self.folder)
+        made.options(**self._index).option("hoodie.datasource.write.operation", "bulk_insert").save(self.folder)
 
 
 class DeltaRs(Contender):

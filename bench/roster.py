@@ -45,6 +45,7 @@ def contenders(session: str, task: Task) -> list[Contender]:
             Hudi(task, "Hudi clustering, z-order, sample", method="sample"),
             Hudi(task, "Hudi clustering, hilbert, direct", curve="hilbert"),
             Hudi(task, "Hudi clustering, hilbert, sample", curve="hilbert", method="sample"),
+            Hudi(task, "Hudi, hilbert, sample, with its index", curve="hilbert", method="sample", indexed=True),
         ],
         "delta-rs": lambda: [DeltaRs(task, "delta-rs z_order")],
     }
