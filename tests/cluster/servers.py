@@ -31,17 +31,21 @@ class Server:
 
 @contextlib.contextmanager
 def standalone(folder: Path) -> Iterator[str]:
-    """Give the address of a master with two workers of one core each."""
+    """Give the address of a master with two workers of one core each, on hosts of two names.
+
+    Spark runs no task a second time on a host where it runs already, whatever the settings of speculation.
+    """
     port, ui = free_port(), free_port()
     master = ["spark-class", "org.apache.spark.deploy.master.Master", "--host", "localhost"]
     master += ["--port", str(port), "--webui-port", str(ui)]
     address = f"spark://localhost:{port}"
-    worker = ["spark-class", "org.apache.spark.deploy.worker.Worker", "-c", "1", "-m", "1g", "--host", "localhost"]
+    worker = ["spark-class", "org.apache.spark.deploy.worker.Worker", "-c", "1", "-m", "1g"]
     with contextlib.ExitStack() as stack:
         stack.enter_context(_process(master, folder, "master"))
         _wait(port, folder / "master.log")
-        for number in range(2):
-            own = ["--webui-port", str(free_port()), "--work-dir", str(folder / f"work{number}"), address]
+        for number, host in enumerate(("localhost", "127.0.0.1")):
+            own = ["--host", host, "--webui-port", str(free_port())]
+            own += ["--work-dir", str(folder / f"work{number}"), address]
             stack.enter_context(_process([*worker, *own], folder, f"worker{number}"))
         _wait_for_text(folder / "master.log", "Registering worker", 2)
         yield address

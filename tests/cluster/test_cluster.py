@@ -81,8 +81,9 @@ SPECULATION = {
     "spark.speculation.multiplier": "1.01",
     "spark.speculation.quantile": "0.1",
     "spark.speculation.minTaskRuntime": "1ms",
+    "spark.speculation.efficiency.enabled": "false",
 }
-"""Under which Spark runs any task twice that is not among the first to end."""
+"""Under which Spark runs any task twice that is not among the first to end, also one that goes through many rows."""
 
 
 @pytest.fixture(scope="module")
