@@ -163,7 +163,7 @@ def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
     for top in range((len(layout.partition_hashes) - 1).bit_length(), 0, -at_once):
         node = names.node
         for bit in range(top - 1, max(-1, top - 1 - at_once), -1):
-            # only every 2^bit-th hash is asked for: all steps together name each of them twice
+            # only every 2^bit-th hash is asked for: each step of a projection names about as many in all
             hashes = key_array(layout.partition_hashes[:: 1 << bit].tolist(), "bigint")
             ahead = f"coalesce({names.partition} >= get({hashes}, shiftright({node}, {bit}) + 1), false)"
             node = f"(({node}) + {1 << bit} * CAST({ahead} AS INT))"
