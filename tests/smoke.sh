@@ -37,7 +37,9 @@ tests=(tests/unit/test_arrow.py tests/unit/test_entry.py tests/unit/test_jvm.py 
     tests/unit/pruning/test_meaning.py::test_tests_of_settings_are_done_before_files_are_listed
     tests/unit/pruning/test_meaning.py::test_a_predicate_is_read_by_the_settings_of_its_own_session)
 if [ "$name" = oldest ]; then
-    tests+=(tests/unit/layout/test_few.py tests/unit/layout/test_fetched.py)
+    tests+=(tests/unit/layout/test_few.py tests/unit/layout/test_fetched.py tests/unit/layout/test_descent.py
+        tests/unit/layout/test_curve_key.py tests/unit/layout/test_curve_plan.py tests/unit/layout/test_cluster.py
+        tests/unit/layout/test_generated_code.py)
 fi
 "$work/venv/bin/python" -m pytest --quiet -m 'not slow' -k 'not job' "${tests[@]}"
 echo "smoke test with the $name versions: passed"

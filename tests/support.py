@@ -6,12 +6,15 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableName, schema_location
 from dbt_zorder.settings import settings
 
-__all__ = ["checksum", "rows_read", "same_rows", "settings", "unique", "versions"]
+__all__ = ["checksum", "needs_spark_4", "rows_read", "same_rows", "settings", "unique", "versions"]
+
+needs_spark_4 = pytest.mark.skipif(not hasattr(DataFrame, "toArrow"), reason="a type of Spark 4")
 
 
 def unique(prefix: str) -> str:
