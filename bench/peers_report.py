@@ -133,7 +133,7 @@ def report(path: Path, given: str, console: Console) -> None:
     figures = load(path)
     if any(session == "hudi" for session, _ in _once(figures)):
         versions += f"; in Hudi's session PySpark 3.5 and {HUDI['spark.jars.packages']}"
-    _write(path, given, f"{versions}; {os.cpu_count()} cores.", console)
+    _write(path, figures, given, f"{versions}; {os.cpu_count()} cores.", console)
     plot(figures, given, path)
 
 
@@ -149,7 +149,7 @@ def again(path: Path, console: Console) -> None:
     if not versions:
         msg = f"{told} does not tell what was run: see bench.peers."
         raise SystemExit(msg)
-    _write(path, lines[0].removeprefix("# "), versions[0], console)
+    _write(path, load(path), lines[0].removeprefix("# "), versions[0], console)
 
 
 def later(path: Path) -> Figures:
@@ -162,9 +162,8 @@ def later(path: Path) -> Figures:
     return load(kept, {name: first[name] for name in ("data", "scale", "files")})
 
 
-def _write(path: Path, given: str, versions: str, console: Console) -> None:
-    figures, newer = load(path), later(path)
-    once = _once(figures)
+def _write(path: Path, figures: Figures, given: str, versions: str, console: Console) -> None:
+    once, newer = _once(figures), later(path)
     markdown = [f"# {given}", ""]
     if newer:
         names = [name for session, name in newer if (session, name) in once and name != ORDER]

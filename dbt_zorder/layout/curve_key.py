@@ -85,6 +85,11 @@ def most_uses(df: DataFrame, more: int) -> int:
     return _MOST_USES if len(leaf_names(df.schema)) + more <= _MOST_FIELDS else _MOST_USES_WIDE
 
 
+def steps_at_once(df: DataFrame, more: int) -> int:
+    """Return how many steps may stand in one projection, beside ``more`` columns, if each uses the one before twice."""
+    return most_uses(df, more).bit_length() - 1
+
+
 def _add_rank_key(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str) -> DataFrame:
     indices = [f"{name}_{number}" for number in range(len(keys))]
     steps = df.withColumns(
@@ -92,7 +97,7 @@ def _add_rank_key(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str
     )
     arrays = [key_array(values, key.carrier) for values, key in zip(curve.boundaries, keys, strict=True)]
     depths = [len(values).bit_length() for values in curve.boundaries]
-    at_once = most_uses(df, len(keys)).bit_length() - 1  # each step uses the one before twice
+    at_once = steps_at_once(df, len(keys))
     for top in range(max(depths), 0, -at_once):
         columns = {}
         for index, key, array, depth in zip(indices, keys, arrays, depths, strict=True):
@@ -110,7 +115,7 @@ def _add_rank_key(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str
     if curve.curve == "zorder":
         return steps
     # the ranks are needed no more
-    return _hilbert_of_long(steps, name, curve.bits, len(keys), most_uses(df, 3).bit_length() - 1)
+    return _hilbert_of_long(steps, name, curve.bits, len(keys), steps_at_once(df, 3))
 
 
 def _hilbert_of_long(df: DataFrame, name: str, bits: int, columns: int, at_once: int) -> DataFrame:

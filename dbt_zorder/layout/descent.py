@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.curve.slots import slots
 from dbt_zorder.curve.tables import int_table
-from dbt_zorder.layout.curve_key import add_curve, most_uses, shared
+from dbt_zorder.layout.curve_key import add_curve, most_uses, shared, steps_at_once
 from dbt_zorder.layout.decisions import apply_decisions, decidable
 from dbt_zorder.layout.hashing import row_hash
 from dbt_zorder.layout.layout import Layout
@@ -159,7 +159,7 @@ def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
     if not layout.partition_columns:
         return steps
     steps = steps.withColumn(names.partition, f.expr(layout.partition_hash))
-    at_once = most_uses(df, 2).bit_length() - 1  # each step uses the one before twice
+    at_once = steps_at_once(df, 2)
     for top in range((len(layout.partition_hashes) - 1).bit_length(), 0, -at_once):
         node = names.node
         for bit in range(top - 1, max(-1, top - 1 - at_once), -1):
