@@ -35,6 +35,7 @@ from dbt_zorder.layout.sizing import arrow_codec, codec_of
 from dbt_zorder.stats.foreign import is_legacy
 from dbt_zorder.stats.local import told_by_spark
 from dbt_zorder.table.arrow_columns import Traits, bloom_filters
+from dbt_zorder.table.encodings import VERSION_OPTION, VERSIONS, Encodings
 from dbt_zorder.table.field_ids import numbered
 
 CODECS: Mapping[str, tuple[int | None, str]] = {
@@ -73,6 +74,7 @@ class ArrowWriter:
         blooms: columns with a bloom filter.
         numbers: of columns and of what is in them, by their path, where a format goes by those.
         whole: files have the columns, too, that part the table, and an empty text is another partition than NULL.
+        encodings: of values that have no dictionary.
         job: what tells these files from those of other writes.
         begun: the paths of files that it has begun to write.
     """
@@ -84,6 +86,7 @@ class ArrowWriter:
     blooms: Collection[str] = ()
     numbers: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     whole: bool = False
+    encodings: Encodings = field(default_factory=Encodings)
     job: str = field(default_factory=lambda: str(uuid.uuid4()))
     begun: list[str] = field(default_factory=list, compare=False)
 
@@ -192,6 +195,7 @@ class ArrowWriter:
             max_rows_per_page=self.page_rows,
             write_batch_size=traits.batch_rows,
             **bloom_filters(schema, self.blooms, traits.group_rows),
+            **self.encodings.told(schema, traits.repeating),
         ) as writer:
             writer.add_key_value_metadata(self.told)
             yield writer
@@ -242,7 +246,6 @@ def arrow_writer(
         return missing
     given = {name.lower(): value for name, value in options.items()}
     codec = codec_of(spark, given.pop("compression", None))
-    page_rows = given.pop(PAGE_ROWS_OPTION, None)
     if codec not in CODECS:
         return f"the codec is {codec}"
     for name, wanted in _wanted_settings(schema).items():
@@ -255,14 +258,16 @@ def arrow_writer(
     place = on_disk(spark, path)
     if place is None or not os.path.isdir(place.path):
         return "it lies elsewhere than on this machine"
-    set_ = _parquet_settings(spark)
-    page_rows = page_rows or set_.pop(PAGE_ROWS_OPTION, None)
-    told = sorted({*given, *set_} - {PAGE_ROWS_OPTION})
+    told = {**_parquet_settings(spark), **given}
+    page_rows, version = told.pop(PAGE_ROWS_OPTION, ""), told.pop(VERSION_OPTION, "v1")
     if told:
-        return f"of Spark's writer alone is {told[0]}"
+        return f"of Spark's writer alone is {min(told)}"
+    if version not in VERSIONS:
+        return f"{VERSION_OPTION} is {version}"
     nullable = t.StructType([t.StructField(one.name, one.dataType, True, one.metadata) for one in schema.fields])
-    rows = page_rows_of(spark, parse_page_rows(page_rows or ""))
-    return ArrowWriter(codec, rows, told_by_spark(spark, nullable), threads_of(spark), blooms)
+    rows, encodings = page_rows_of(spark, parse_page_rows(page_rows)), Encodings(VERSIONS[version])
+    said = told_by_spark(spark, nullable)
+    return ArrowWriter(codec, rows, said, threads_of(spark), blooms, encodings=encodings)
 
 
 def lacks(blooms: Collection[str]) -> str:

@@ -10,6 +10,7 @@ from dbt_zorder.layout.pages import PAGE_ROWS_OPTION, parse_page_rows
 from dbt_zorder.layout.sizing import parse_size
 from dbt_zorder.layout.spec import MOST_COLUMNS, are_weights, is_count
 from dbt_zorder.table.collect import MOST_HOURS, are_hours
+from dbt_zorder.table.encodings import VERSION_OPTION, VERSIONS
 
 _MOST_IN_MEMORY = 512 << 20
 """A column of Arrow's holds four times as much, and what rows weigh is a guess; see ``layout.few``."""
@@ -132,6 +133,10 @@ def options(value: Any) -> dict[str, str]:
     found = texts(value)
     if PAGE_ROWS_OPTION in found and parse_page_rows(found[PAGE_ROWS_OPTION]) is None:
         msg = f"'{PAGE_ROWS_OPTION}' must be a positive whole number."
+        raise ValueError(msg)
+    if found.get(VERSION_OPTION, "v1") not in VERSIONS:
+        hint = did_you_mean(found[VERSION_OPTION], VERSIONS)
+        msg = f"'{VERSION_OPTION}' must be one of {', '.join(map(repr, VERSIONS))}.{hint}"
         raise ValueError(msg)
     return found
 

@@ -25,6 +25,7 @@ from dbt_zorder.stats.collect import row_stats
 from dbt_zorder.stats.footers import footer_stats
 from dbt_zorder.table import arrow_files as module
 from dbt_zorder.table.arrow_files import ArrowWriter, are_old, arrow_writer
+from dbt_zorder.table.encodings import VERSION_OPTION
 from tests.support import same_rows, settings
 from tests.unit.layout.frames import cast_values
 from tests.unit.layout.test_keys import TYPES
@@ -156,7 +157,10 @@ def test_a_filter_that_parquet_is_asked_finds_every_row(
     files = [np.array(some) for size in (1, 2, len(written)) for some in combinations(numbers, size)]
     # but 0.0: in its dictionary parquet-java does not find -0.0, in files that Spark itself writes neither
     files += [np.repeat(number, 9) for number in numbers if values is not FLOATS or number != FLOATS.index("0")]
-    writer_of(spark, frame, tmp_path / "here", {PAGE_ROWS_OPTION: page_rows}).write(fetched(frame), files, place)
+    rows, options = fetched(frame), {PAGE_ROWS_OPTION: page_rows}
+    writer_of(spark, frame, tmp_path / "here", options).write(rows, files, place)
+    second = writer_of(spark, frame, tmp_path / "here", {**options, VERSION_OPTION: "v2"})
+    second.write(rows, [file for file in files if len(file) > 2], place)
     ours = spark.read.parquet(str(tmp_path / "here"))
     asked = [one.format(value) for one in COMPARED for value in written]
     wanted = ours.selectExpr(*(f"count_if({one})" for one in asked)).collect()[0]

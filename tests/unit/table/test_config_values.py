@@ -34,6 +34,7 @@ def test_a_right_value_is_what_the_build_needs(read: Any, given: object, found: 
         (values.properties, {"location": "x"}, "use location_root"),
         (values.hours, float("nan"), "a number of hours, 0 to 1,000,000"),
         (values.options, {"parquet.page.row.count.limit": "0"}, "must be a positive whole number"),
+        (values.options, {"parquet.writer.version": "V2"}, "one of .v1., .PARQUET_1_0., .*Did you mean .v2."),
     ],
 )
 def test_a_wrong_value_says_what_is_allowed(read: Any, given: object, said: str) -> None:

@@ -17,6 +17,7 @@ from dbt_zorder.pruning.statement import query
 from dbt_zorder.table import copied_rows as module
 from dbt_zorder.table.append import append
 from dbt_zorder.table.build import build
+from dbt_zorder.table.encodings import VERSION_OPTION
 from dbt_zorder.table.request import BuildRequest
 from tests.support import same_rows, unique
 from tests.unit.layout.frames import nested
@@ -44,6 +45,7 @@ def test_nested_columns_and_keys_in_them_go_the_same_way(
         monkeypatch.setattr(module, "Shares", lambda _, folder: Shares(30_000, folder))
     table, every = TableName(database, unique("t")), nested(2000)
     few = {PAGE_ROWS_OPTION: "50"}  # so that lists lie across pages that readers pass over
+    few[VERSION_OPTION] = "v2" if in_parts else "v1"
     request = BuildRequest(table, spec, stats_columns=["s.in.f", "s.in.day"], options=few)
     build(spark, spark.sql(every), request)
     assert writers_of(spark, table) == {"parquet-cpp"}
