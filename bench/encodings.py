@@ -66,9 +66,7 @@ def write(df: DataFrame, keys: Sequence[str], files: int, chosen: Chosen) -> Non
     ordered(df, files, list(keys)).write.mode("overwrite").options(**options).saveAsTable(table.sql)
 
 
-def queries(
-    spark: SparkSession, df: DataFrame, keys: Sequence[str]
-) -> Mapping[str, Callable[[DataFrame, int], object]]:
+def queries(df: DataFrame, keys: Sequence[str]) -> Queries:
     """Return by name what is asked of a table in a turn."""
     points = {key: [row[0] for row in df.select(key).sample(0.001, 7).limit(40).collect()] for key in keys}
     greatest = [f"max(`{name}`)" for name in df.columns]
@@ -83,9 +81,7 @@ def queries(
     }
 
 
-def query_seconds(
-    spark: SparkSession, df: DataFrame, keys: Sequence[str], turns: int
-) -> dict[Chosen, dict[str, float]]:
+def query_seconds(spark: SparkSession, df: DataFrame, keys: Sequence[str], turns: int) -> dict[Chosen, Seconds]:
     """Return medians of the seconds of each query, asked of all tables in turn."""
     spent: dict[Chosen, dict[str, list[float]]] = {}
     tables = {chosen: spark.table(table_of(chosen).sql) for chosen in product(WAYS, VERSIONS, CODECS)}
