@@ -47,7 +47,7 @@ bench: $(STAMP) ## Measure dbt-zorder beside Delta, Iceberg, delta-rs and ORDER 
 	$(BIN)/python -m bench.peers
 
 bench-smoke: $(STAMP) ## See that the benchmarks work, on a million rows
-	$(BIN)/python -m bench.peers --scale 0.17 --files 8 --repeats 1 --sessions parquet --out build/bench
+	$(BIN)/python -m bench.peers --scale 0.17 --files 8 --repeats 1 --sessions parquet delta-rs --out build/bench
 
 ##@ Test
 
