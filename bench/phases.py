@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -159,10 +160,11 @@ def main() -> None:
     parser.add_argument("--cases", type=int, nargs="*", default=list(range(len(CASES))), help=f"of {CASES}")
     parser.add_argument("--scale", type=float, default=1.0, help="of the rows")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--out", type=type(RESULTS), default=RESULTS)
+    parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     spark = open_session({"spark.driver.memory": "9g", **SETTINGS}, str(OUTPUT / "session_phases"))
-    spark.sql(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+    spark.sql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
+    spark.sql(f"CREATE SCHEMA {SCHEMA}")
     lines: list[dict[str, Any]] = []
     for number in arguments.cases:
         case = CASES[number]
