@@ -64,6 +64,8 @@ STEPS: Sequence[tuple[Any, str, str]] = (
 )
 """Whose function, its name, and what it does."""
 CASES = [*SETS["large"][2:], *SETS["fact"]]
+NUMBERS = count()
+"""Of tables: a name that was there once may leave its folder."""
 
 
 @dataclass
@@ -114,12 +116,12 @@ def timed_steps() -> Iterator[Steps]:
 def measure(spark: SparkSession, case: Case, repeats: int, scale: float) -> list[dict[str, Any]]:
     """Return the figures of a table, a line for each phase and step, and one for each whole way."""
     df, keys = rows_of(spark, case, scale)
-    meter, numbers = Meter(spark), count()
+    meter = Meter(spark)
     made: list[TableName] = []
     told: dict[str, list[tuple[float, float]]] = defaultdict(list)
 
     def new_table() -> TableName:
-        made.append(TableName(SCHEMA, f"phases_{next(numbers)}"))
+        made.append(TableName(SCHEMA, f"phases_{next(NUMBERS)}"))
         return made[-1]
 
     def rows() -> DataFrame:

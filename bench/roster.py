@@ -19,12 +19,8 @@ HUDI = {
 
 SIZED = {"spark.databricks.delta.optimize.maxFileSize": "{size}"}
 SORTED = {**SIZED, "spark.databricks.io.skipping.mdc.sortWithinFiles": "true"}
-FINE = {
-    **SIZED,
-    "spark.databricks.io.skipping.mdc.rangeId.max": "10000",
-    "spark.databricks.io.skipping.mdc.addNoise": "false",
-}
-"""A key is cut into 1,000 ranges by default, and rows of one cell go to any file."""
+EVEN = {**SIZED, "spark.databricks.io.skipping.mdc.rangeId.max": "1024"}
+"""A key is cut into 1,000 ranges by default; a power of two lets the curve's halves be halves of the rows."""
 
 
 def contenders(session: str, task: Task) -> list[Contender]:
@@ -36,9 +32,9 @@ def contenders(session: str, task: Task) -> list[Contender]:
             Ours(task, "dbt-zorder on Delta", "delta"),
             Lake(task, "Delta OPTIMIZE ZORDER BY", "delta", settings=SIZED),
             Lake(task, "Delta ZORDER BY, sorted within files", "delta", settings=SORTED),
-            Lake(task, "Delta ZORDER BY, sorted, fine", "delta", settings={**SORTED, **FINE}),
+            Lake(task, "Delta ZORDER BY, sorted, 1,024 ranges", "delta", settings={**SORTED, **EVEN}),
             Lake(task, "Delta liquid clustering", "delta", settings=SIZED, liquid=True),
-            Lake(task, "Delta liquid clustering, fine", "delta", settings=FINE, liquid=True),
+            Lake(task, "Delta liquid clustering, 1,024 ranges", "delta", settings=EVEN, liquid=True),
             Lake(task, "Delta OPTIMIZE ZORDER BY, defaults", "delta"),
         ],
         "iceberg": lambda: [
