@@ -51,6 +51,7 @@ STEPS: Sequence[tuple[Any, str, str]] = (
     (copies, "write_rows", "Spark copies the rows"),
     (Copied, "fetch_keys", "keys of all rows are read"),
     (Copied, "read", "pieces are read"),
+    (Copied, "read_compact", "pieces are read"),
     (Placing, "cells", "rows are placed: cells"),
     (Parts, "share_out", "rows are placed: order of files"),
     (CopiedRows, "_share", "rows are moved to their files"),

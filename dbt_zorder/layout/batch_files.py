@@ -11,7 +11,7 @@ import os
 import shutil
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,11 +28,13 @@ from pyspark.sql.types import DataType, DecimalType
 
 from dbt_zorder.arrow import ARROW_TYPES
 from dbt_zorder.jvm import class_named, jvm_of
+from dbt_zorder.layout.compact import can_compact, compact_type, decimal_columns
 from dbt_zorder.layout.copyable import can_come_back
 from dbt_zorder.layout.few import LEAST_WIDTH, MOST_TEXTS, text_length, texts_of, width_of
 from dbt_zorder.layout.row_files import Piece, frame_of
 from dbt_zorder.layout.scratch import OPTIONS, PIECE_BYTES, column_name, files_in, in_scratch, uri_of
 from dbt_zorder.layout.small import estimated_bytes
+from dbt_zorder.layout.unscaled import unscaled
 from dbt_zorder.settings import settings
 from dbt_zorder.spark_message import in_one_line
 
@@ -44,7 +46,7 @@ _MOST_TEXT = 2048
 _MOST_WIDTH = 2048
 """The same of all else."""
 _DECIMALS = 4
-"""Of so many columns one may be a decimal: of these, batches take longer to make than Parquet does."""
+"""Of so many columns one may be a decimal of more than 18 digits: these take longer in batches than in Parquet."""
 _OPTIONS: Mapping[str, str] = {
     **OPTIONS,
     "compression": "uncompressed",  # takes as long to read as all else
@@ -59,6 +61,8 @@ _LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _ASKING = threading.Lock()
 """Threads share the settings of a session."""
+_SPARED = 8
+"""Bytes of a decimal that are not there while it is a whole number."""
 _MOST_KEPT = 256 << 20
 """Bytes of columns that are kept from when all is looked at first."""
 _ADAPTIVE = "AdaptiveSparkPlanExec"
@@ -73,7 +77,7 @@ class BatchFiles:
     Attributes:
         query: that was copied.
         folder: of the copy.
-        schema: of a batch; the last column tells whether a row had more text than it may have here, and has none.
+        schema: of the rows; the last column tells whether a row had more text than it may have here, and has none.
         wanted: names of columns that will be read of all pieces first; they are kept when these are looked at.
     """
 
@@ -105,6 +109,11 @@ class BatchFiles:
                 pq.write_table(rows.cast(schema), folder / f"{number:06d}.parquet", **told)
         return frame_of(self.query, str(folder))
 
+    @cached_property
+    def _numbers(self) -> Mapping[str, pa.DataType]:
+        """Types of the decimals that are whole numbers in a batch."""
+        return {column.name: column.type for column in self.schema if can_compact(column.type)}
+
     @property
     def pieces(self) -> Sequence[Piece]:
         """Some batches each, in the order in which they came."""
@@ -118,11 +127,19 @@ class BatchFiles:
     def read(self, piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows of a piece, or some of their columns, which then keep no others in memory."""
         if columns is None:
-            return self._batches(piece.path, piece.group).select(self._columns.names)
+            return self.read_compact(piece)
         kept = self._looked_at.kept.pop(piece.number, None)
         if kept is not None and {*columns} <= {*kept.column_names}:
             return kept.select(columns)
-        return _apart(self._batches(piece.path, piece.group), columns)
+        return self._in_decimals(_apart(self._batches(piece.path, piece.group), columns))
+
+    def read_compact(self, piece: Piece, names: Collection[str] = ()) -> pa.Table:
+        """Return the rows of a piece, some decimals of them as ``compacted`` makes them."""
+        rows = self._batches(piece.path, piece.group).select(self._columns.names)
+        for name in names:
+            short = rows[name].cast(compact_type(self._numbers[name]))
+            rows = rows.set_column(rows.schema.get_field_index(name), name, short)
+        return self._in_decimals(rows, names)
 
     def discard(self) -> None:
         """Delete them."""
@@ -154,15 +171,23 @@ class BatchFiles:
     def _look_at(self, found: _Found, file: str, group: int) -> tuple[Piece, bool, pa.Table]:
         rows = self._batches(file, group)
         sizes = {column.name: int(rows[column.name].nbytes) for column in self._columns if _is_text(column.type)}
-        nbytes = max(int(rows.select(self._columns.names).nbytes), LEAST_WIDTH * rows.num_rows)
+        nbytes = int(rows.select(self._columns.names).nbytes) + _SPARED * len(self._numbers) * rows.num_rows
+        nbytes = max(nbytes, LEAST_WIDTH * rows.num_rows)
         piece = Piece(file, group, 0, rows.num_rows, nbytes, sizes)
         has_long_text = bool(pc.any(rows.column(rows.num_columns - 1)).as_py())
-        return piece, has_long_text, _apart(rows, self.wanted if found.left > 0 else ())
+        return piece, has_long_text, self._in_decimals(_apart(rows, self.wanted if found.left > 0 else ()))
 
     def _batches(self, file: str, group: int) -> pa.Table:
         with pq.ParquetFile(file) as opened:
             messages = opened.read_row_group(group, use_threads=False).column(0)
-        return pa.Table.from_batches(_read(messages, self.schema), self.schema)
+        kinds = [(one.name, pa.int64() if one.name in self._numbers else one.type) for one in self.schema]
+        schema = pa.schema(kinds)
+        return pa.Table.from_batches(_read(messages, schema), schema)
+
+    def _in_decimals(self, rows: pa.Table, but: Collection[str] = ()) -> pa.Table:
+        """Return rows with the types of the query."""
+        there = {*rows.column_names} - {*but}
+        return decimal_columns(rows, {name: kind for name, kind in self._numbers.items() if name in there})
 
 
 @dataclass
@@ -208,21 +233,25 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
         return None
     if len(texts_of(df.schema)) > MOST_TEXTS:
         return None
-    if _DECIMALS * sum(isinstance(field.dataType, DecimalType) for field in fields) > len(fields):
+    names = [column_name(place) for place in range(len(fields) + 1)]
+    kinds = [*(_arrow_type(field.dataType) for field in fields), pa.bool_()]
+    schema = pa.schema(list(zip(names, kinds, strict=True)))
+    if _DECIMALS * sum(pa.types.is_decimal(kind) and not can_compact(kind) for kind in kinds) > len(fields):
         return None
     if not can_come_back(df):  # Spark's writer asks which calendar old dates and times are meant by
         return None
     size = estimated_bytes(df)
     if size is None or _SPREAD * size > shutil.disk_usage(Path(folder).parent).free:
         return None
-    names = [column_name(place) for place in range(len(fields) + 1)]
     told = _with_long_text(df.toDF(*names[:-1]), names[-1])
+    files = BatchFiles(df, folder, schema, wanted)
     try:
-        plan = told._jdf.queryExecution().executedPlan()
+        query = unscaled(told, files._numbers)
+        plan = query.queryExecution().executedPlan()
         if str(plan.getClass().getSimpleName()) == _ADAPTIVE or not plan.subqueriesAll().isEmpty():
             return None
         with _ASKING, settings(spark, {_ROWS: str(_BATCH_ROWS)}):
-            batches = told._jdf.toArrowBatchRdd(plan)  # reads nothing yet
+            batches = query.toArrowBatchRdd(plan)  # reads nothing yet
         session: Any = spark._jsparkSession
         writer = session.createDataset(batches, class_named(jvm, "org.apache.spark.sql.Encoders").BINARY()).write()
     except Exception as exc:  # another version of Spark has no such call
@@ -231,9 +260,7 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
     for name, value in _OPTIONS.items():
         writer = writer.option(name, value)
     writer.parquet(uri_of(folder))
-    kinds = [*(_arrow_type(field.dataType) for field in fields), pa.bool_()]
-    schema = pa.schema(list(zip(names, kinds, strict=True)))
-    return BatchFiles(df, folder, schema, wanted) if files_in(folder) else None
+    return files if files_in(folder) else None
 
 
 def _arrow_type(data_type: DataType) -> pa.DataType:

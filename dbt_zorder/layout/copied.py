@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,6 +80,10 @@ class Copied:
         a struct one may ask for a leaf: ``c0.id``.
         """
         return self.files.read(piece, columns)
+
+    def read_compact(self, piece: Piece, names: Collection[str]) -> pa.Table:
+        """Return the rows of a piece; some decimals, of those that are ``shortened``, as ``compacted`` has them."""
+        return self.files.read_compact(piece, names)
 
     @cached_property
     def data_columns(self) -> dict[str, str]:

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
+from dbt_zorder.layout.compact import compact_columns
 from dbt_zorder.layout.few import inner_types, texts_of, width_of
 from dbt_zorder.layout.scratch import OPTIONS, PIECE_BYTES, column_name, files_in, place_of, uri_of
 from dbt_zorder.sql import glob_escape
@@ -86,6 +87,10 @@ class RowFiles:
         """Return the rows of a piece, or some of their columns; of a struct one may ask for a leaf: ``c0.id``."""
         with pq.ParquetFile(piece.path) as file:
             return file.read_row_group(piece.group, columns=columns, use_threads=False)
+
+    def read_compact(self, piece: Piece, names: Collection[str] = ()) -> pa.Table:
+        """Return the rows of a piece, some decimals of them as ``compacted`` makes them."""
+        return compact_columns(self.read(piece), names)
 
     def discard(self) -> None:
         """Delete them."""

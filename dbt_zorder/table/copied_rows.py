@@ -254,7 +254,7 @@ class CopiedRows:
         self, parts: Parts, folders: _Folders | None, only: Sequence[int] | None, piece: Piece
     ) -> tuple[pa.Table, dict[int, slice]]:
         """Return rows in order of files and their parts, with what tells their order there, and where parts lie."""
-        found, placing = self.copied.read(piece), parts.placing
+        found, placing = self.copied.read_compact(piece, self._moved.shortened), parts.placing
         keys = self.copied.keys_in(found, self.keys)
         cells = placing.cells(keys)
         order, places = parts.share_out(keys, cells, piece.number, only)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dbt_zorder.arrow import one_chunk
-from dbt_zorder.layout.compact import compacted, decimals
+from dbt_zorder.layout.compact import decimals
 from dbt_zorder.layout.comparing import Rows
 from dbt_zorder.layout.copied import Copied
 from dbt_zorder.layout.keys import Key
@@ -34,7 +34,8 @@ class MovedRows:
     keys: Sequence[Key]
 
     @cached_property
-    def _shortened(self) -> Mapping[str, pa.DataType]:
+    def shortened(self) -> Mapping[str, pa.DataType]:
+        """Types of the decimals that are whole numbers on their way."""
         return self.copied.shortened(self.keys)
 
     def moved(
@@ -43,14 +44,12 @@ class MovedRows:
         """Return what goes into files of some rows of the copy, and what tells their order there.
 
         Args:
-            found: rows, as ``Copied.read`` gives them.
+            found: rows, as ``Copied.read_compact`` gives them.
             cells: of each.
             count: of all cells.
             folders: the number of each row's folder, if the table is parted.
         """
         columns = {name: one_chunk(found[name]) for name in self.copied.data_columns}
-        for name in self._shortened:
-            columns[name] = compacted(columns[name])
         # there are 32,768 cells at most, but for one of each of more files
         columns[_CELL] = pa.array(cells.astype(np.int32) if count < 1 << 31 else cells)
         if folders is not None:
@@ -74,7 +73,7 @@ class MovedRows:
 
         def taken(column: str) -> pa.Array:
             values = one_chunk(rows[column]).take(chosen)
-            kind = self._shortened.get(column)
+            kind = self.shortened.get(column)
             return decimals(values, kind) if kind is not None and values.type != kind else values
 
         names = self.copied.data_columns

@@ -135,7 +135,7 @@ def test_rows_with_long_text_are_copied_as_parquet(spark: SparkSession, text: st
     ("query", "why"),
     [
         (f"SELECT {WIDE}, array(id) AS e FROM range(9)", "nested"),
-        ("SELECT id, CAST(id AS DECIMAL(9, 2)) AS d, 1 AS e FROM range(9)", "a third are decimals"),
+        ("SELECT id, CAST(id AS DECIMAL(19, 2)) AS d, 1 AS e FROM range(9)", "a third are long decimals"),
         (f"SELECT DISTINCT {WIDE} FROM range(9)", "there is a shuffle, which would go by other settings"),
         (f"SELECT {WIDE} FROM range(9) WHERE id > (SELECT min(id) FROM range(3))", "there is another query in it"),
         (f"SELECT {', '.join(f'id + {n} AS c{n}' for n in range(600))} FROM range(9)", "wide rows"),
@@ -148,6 +148,34 @@ def test_others_are_copied_as_parquet(spark: SparkSession, query: str, why: str)
         assert copy is not None
         assert isinstance(copy.files, RowFiles), why
         assert same_rows(copy.rows, frame)
+
+
+def test_decimals_of_up_to_18_digits_are_whole_numbers_on_their_way(spark: SparkSession) -> None:
+    kinds = [(1, 0), (9, 2), (9, 9), (10, 0), (15, 2), (18, 0), (18, 18)]
+    columns = []
+    for place, (digits, scale) in enumerate(kinds):
+        most = f"{'9' * (digits - scale)}.{'9' * scale}".rstrip(".")
+        # of odd columns the type that a product has is another one first
+        value = f"CAST('{most}' AS DECIMAL({digits}, {scale}))" + (" * CAST(1 AS DECIMAL(9, 0))" if place % 2 else "")
+        columns.append(
+            f"CAST(CASE id % 4 WHEN 0 THEN {value} WHEN 1 THEN -{value} WHEN 2 THEN 0 END "
+            f"AS DECIMAL({digits}, {scale})) AS d{place}"
+        )
+    frame = spark.range(0, 9000, 1, 2).selectExpr(*columns)
+    keys = keys_of(frame, "d1", "d4")
+    with copied(frame, keys=keys) as copy, copied(frame) as wanted:
+        copy = in_batches(copy)
+        assert wanted is not None
+        assert all_of(copy).equals(all_of(wanted))
+        assert copy.nbytes == pytest.approx(wanted.nbytes, rel=0.1)
+        assert copy.fetch_keys(keys, 2).keys.equals(wanted.fetch_keys(keys, 2).keys)
+        assert same_rows(copy.rows, frame)
+        short = copy.shortened(keys)
+        assert set(short) == {"c0", "c2", "c3", "c5", "c6"}
+        for ours, theirs in zip(copy.pieces, wanted.pieces, strict=True):
+            found = copy.read_compact(ours, short)
+            assert found.combine_chunks().equals(wanted.read_compact(theirs, short).combine_chunks())
+            assert [*map(str, found.schema.types)][:4] == ["int32", "decimal128(9, 2)", "int32", "int64"]
 
 
 def test_another_query_inside_is_seen_without_adaptive_execution(spark: SparkSession) -> None:

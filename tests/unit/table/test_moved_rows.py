@@ -5,7 +5,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder.layout.batch_files import BatchFiles
 from dbt_zorder.layout.copied import copied
+from dbt_zorder.layout.row_files import RowFiles
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.table.moved_rows import MovedRows
 
@@ -16,15 +18,23 @@ QUERY = """
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_rows_come_back_as_they_were_in_another_order(spark: SparkSession, threads: int) -> None:
+@pytest.mark.parametrize("kind", [RowFiles, BatchFiles])
+def test_rows_come_back_as_they_were_in_another_order(
+    spark: SparkSession, kind: type[RowFiles | BatchFiles], threads: int
+) -> None:
     frame = spark.sql(QUERY)
-    with copied(frame) as copy:
+    if kind is BatchFiles:  # which are of plain types
+        frame = frame.withColumn("l", frame.l[0])
+    keys = keys_for(frame, LayoutSpec(by=["key"]))
+    with copied(frame, keys=keys if kind is BatchFiles else None) as copy:
         assert copy is not None
-        rows = MovedRows(copy, keys_for(frame, LayoutSpec(by=["key"])))
+        assert isinstance(copy.files, kind)
+        rows = MovedRows(copy, keys)
         (piece,) = copy.pieces
         read, cells = copy.read(piece), np.arange(100, dtype=np.int64)
-        moved = rows.moved(read, cells, 1 << 31)
-        short = rows.moved(read, cells, 100, np.full(100, 7, dtype=np.int32))
+        compact = copy.read_compact(piece, rows.shortened)
+        moved = rows.moved(compact, cells, 1 << 31)
+        short = rows.moved(compact, cells, 100, np.full(100, 7, dtype=np.int32))
         assert moved["c1"].type == pa.int32(), "a decimal that places no row is a whole number on its way"
         assert moved["c2"].type == pa.decimal128(12, 1)
         assert (moved["cell"].type, short["cell"].type) == (pa.int64(), pa.int32())
@@ -35,4 +45,4 @@ def test_rows_come_back_as_they_were_in_another_order(spark: SparkSession, threa
             assert found.column_names == ["id", "price", "key", "l"]
             assert found["id"].to_pylist() == list(range(99, -1, -1))
             assert found["price"].to_pylist() == [row.price for row in reversed(frame.collect())]
-            assert found["l"].to_pylist() == [[number] for number in range(99, -1, -1)]
+            assert found["l"].to_pylist() == [row.l for row in reversed(frame.collect())]
