@@ -110,7 +110,7 @@ class BatchFiles:
         return frame_of(self.query, str(folder))
 
     @cached_property
-    def _numbers(self) -> Mapping[str, pa.DataType]:
+    def numbers(self) -> Mapping[str, pa.DataType]:
         """Types of the decimals that are whole numbers in a batch."""
         return {column.name: column.type for column in self.schema if can_compact(column.type)}
 
@@ -137,7 +137,7 @@ class BatchFiles:
         """Return the rows of a piece, some decimals of them as ``compacted`` makes them."""
         rows = self._batches(piece.path, piece.group).select(self._columns.names)
         for name in names:
-            short = rows[name].cast(compact_type(self._numbers[name]))
+            short = rows[name].cast(compact_type(self.numbers[name]))
             rows = rows.set_column(rows.schema.get_field_index(name), name, short)
         return self._in_decimals(rows, names)
 
@@ -171,7 +171,7 @@ class BatchFiles:
     def _look_at(self, found: _Found, file: str, group: int) -> tuple[Piece, bool, pa.Table]:
         rows = self._batches(file, group)
         sizes = {column.name: int(rows[column.name].nbytes) for column in self._columns if _is_text(column.type)}
-        nbytes = int(rows.select(self._columns.names).nbytes) + _SPARED * len(self._numbers) * rows.num_rows
+        nbytes = int(rows.select(self._columns.names).nbytes) + _SPARED * len(self.numbers) * rows.num_rows
         nbytes = max(nbytes, LEAST_WIDTH * rows.num_rows)
         piece = Piece(file, group, 0, rows.num_rows, nbytes, sizes)
         has_long_text = bool(pc.any(rows.column(rows.num_columns - 1)).as_py())
@@ -180,14 +180,14 @@ class BatchFiles:
     def _batches(self, file: str, group: int) -> pa.Table:
         with pq.ParquetFile(file) as opened:
             messages = opened.read_row_group(group, use_threads=False).column(0)
-        kinds = [(one.name, pa.int64() if one.name in self._numbers else one.type) for one in self.schema]
+        kinds = [(one.name, pa.int64() if one.name in self.numbers else one.type) for one in self.schema]
         schema = pa.schema(kinds)
         return pa.Table.from_batches(_read(messages, schema), schema)
 
     def _in_decimals(self, rows: pa.Table, but: Collection[str] = ()) -> pa.Table:
         """Return rows with the types of the query."""
         there = {*rows.column_names} - {*but}
-        return decimal_columns(rows, {name: kind for name, kind in self._numbers.items() if name in there})
+        return decimal_columns(rows, {name: kind for name, kind in self.numbers.items() if name in there})
 
 
 @dataclass
@@ -246,7 +246,7 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
     told = _with_long_text(df.toDF(*names[:-1]), names[-1])
     files = BatchFiles(df, folder, schema, wanted)
     try:
-        query = unscaled(told, files._numbers)
+        query = unscaled(told, files.numbers)
         plan = query.queryExecution().executedPlan()
         if str(plan.getClass().getSimpleName()) == _ADAPTIVE or not plan.subqueriesAll().isEmpty():
             return None

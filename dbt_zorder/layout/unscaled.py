@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame
 from dbt_zorder.jvm import class_named, jvm_of
 
 _CATALYST = "org.apache.spark.sql.catalyst"
-_COLUMN_OF = ("org.apache.spark.sql.classic.ExpressionUtils", "column"), ("org.apache.spark.sql.Column", "")
-"""What makes a column of an expression: since Spark 4, and before."""
+_COLUMNS = "org.apache.spark.sql.classic.ExpressionUtils"
+"""Makes columns of expressions since Spark 4; before, a column's own class did."""
 
 
 def unscaled(df: DataFrame, names: Collection[str]) -> Any:
@@ -42,10 +42,10 @@ def unscaled(df: DataFrame, names: Collection[str]) -> Any:
 
 
 def _column_of(jvm: Any, expression: Any) -> Any:
-    (owner, method), (before, _) = _COLUMN_OF
+    """Return what makes a column of an expression."""
     try:
-        found = getattr(class_named(jvm, owner), method)
+        found = class_named(jvm, _COLUMNS).column
         found(expression)
-    except Exception:  # py4j.protocol.Py4JError, or Python's for a package that is called
-        return class_named(jvm, before)
+    except Exception:  # Py4J's, or Python's TypeError where there is a package of that name at most
+        return class_named(jvm, "org.apache.spark.sql.Column")
     return found
