@@ -20,9 +20,11 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from bench.datasets import DATA, MILLION, bytes_of, fact, kept, ordered
+from bench import in_memory
+from bench.contenders import path_of
+from bench.datasets import DATA, ordered
 from bench.figures import figures_beside, keep_figures
-from bench.kernel_time import FACT_KEYS, RESULTS, sized
+from bench.kernel_time import RESULTS
 from bench.measure import SETTINGS, Meter, in_order_of, seconds
 from bench.sources import source
 from dbt_zorder.adapter.session import open_session
@@ -32,6 +34,7 @@ from dbt_zorder.table.encodings import VERSION_OPTION
 from dbt_zorder.table.remove import drop_table
 
 SCHEMA = "encodings"
+FILES = 16
 WAYS = ("ORDER BY", "dbt-zorder")
 VERSIONS, CODECS = ("v1", "v2"), ("snappy", "zstd")
 Chosen = tuple[str, str, str]
@@ -45,10 +48,7 @@ def rows_of(spark: SparkSession, name: str, size: float) -> tuple[DataFrame, lis
     if name == "lineitem":
         made = source(name, size)
         return spark.read.parquet(str(made.rows)), made.keys
-    rows = int(size * MILLION)
-    if name == "narrow":
-        return sized(spark, rows, 9, 2)
-    return kept(spark, f"fact_{rows}", partial(fact, spark, rows)), FACT_KEYS[:2]
+    return in_memory.rows_of(spark, in_memory.Case(size, 9 if name == "narrow" else 23, 2, FILES), 1.0)
 
 
 def table_of(chosen: Chosen) -> TableName:
@@ -108,15 +108,10 @@ def measure(spark: SparkSession, name: str, size: float, files: int, repeats: in
         line: dict[str, Any] = {"table": name, "size": f"{size:g}"}
         line |= dict(zip(("way", "version", "codec"), chosen, strict=True))
         line |= {"wall_seconds": round(cost.wall, 2), "cpu_seconds": round(cost.cpu, 2)}
-        line |= {"bytes": sum(bytes_of(Path(path)) for path in {str(Path(one).parent) for one in paths(spark, chosen)})}
+        line |= {"bytes": sum(path_of(uri).stat().st_size for uri in spark.table(table_of(chosen).sql).inputFiles())}
         lines.append(line | {f"{query}_seconds": round(found, 4) for query, found in asked[chosen].items()})
         drop_table(spark, table_of(chosen))
     return lines
-
-
-def paths(spark: SparkSession, chosen: Chosen) -> list[str]:
-    """Return the files of a table."""
-    return [uri.removeprefix("file://") for uri in spark.table(table_of(chosen).sql).inputFiles()]
 
 
 def main() -> None:
@@ -124,7 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="*", default=["lineitem", "narrow", "fact"])
     parser.add_argument("--sizes", type=float, nargs="*", default=[1, 3, 4], help="scale of lineitem, millions of rows")
-    parser.add_argument("--files", type=int, default=16)
+    parser.add_argument("--files", type=int, default=FILES)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--turns", type=int, default=9, help="of which the first two are not counted")
     parser.add_argument("--out", type=Path, default=RESULTS)

@@ -151,6 +151,11 @@ class BatchFiles:
         return pa.schema([*self.schema][:-1])
 
     @cached_property
+    def _sent(self) -> pa.Schema:
+        """What Spark sends."""
+        return pa.schema([(one.name, pa.int64() if one.name in self.numbers else one.type) for one in self.schema])
+
+    @cached_property
     def _looked_at(self) -> _Found:
         """Return what is in the files, all of which is read for that, as nothing else tells."""
         groups = [
@@ -180,9 +185,7 @@ class BatchFiles:
     def _batches(self, file: str, group: int) -> pa.Table:
         with pq.ParquetFile(file) as opened:
             messages = opened.read_row_group(group, use_threads=False).column(0)
-        kinds = [(one.name, pa.int64() if one.name in self.numbers else one.type) for one in self.schema]
-        schema = pa.schema(kinds)
-        return pa.Table.from_batches(_read(messages, schema), schema)
+        return pa.Table.from_batches(_read(messages, self._sent), self._sent)
 
     def _in_decimals(self, rows: pa.Table, but: Collection[str] = ()) -> pa.Table:
         """Return rows with the types of the query."""

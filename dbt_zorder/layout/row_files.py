@@ -88,7 +88,7 @@ class RowFiles:
         with pq.ParquetFile(piece.path) as file:
             return file.read_row_group(piece.group, columns=columns, use_threads=False)
 
-    def read_compact(self, piece: Piece, names: Collection[str] = ()) -> pa.Table:
+    def read_compact(self, piece: Piece, names: Collection[str]) -> pa.Table:
         """Return the rows of a piece, some decimals of them as ``compacted`` makes them."""
         return compact_columns(self.read(piece), names)
 

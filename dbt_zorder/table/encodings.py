@@ -8,14 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from dbt_zorder.layout.compact import can_compact
 from dbt_zorder.table.leaves import leaf_types
 
 VERSION_OPTION = "parquet.writer.version"
 """Where the version is set: as an option of the write, or in the session."""
 VERSIONS: Mapping[str, int] = {"v1": 1, "PARQUET_1_0": 1, "v2": 2, "PARQUET_2_0": 2}
 """By each name that parquet-java knows it by, in this very spelling."""
-_LONG_DIGITS = 18
-"""Of decimals that are whole numbers of at most 64 bits in a file."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def _by_differences(kind: pa.DataType) -> str:
     """Return the encoding of a type's values, an empty text for that which its pages have anyway."""
     if pa.types.is_boolean(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
         return ""
-    if _is_text(kind) or (pa.types.is_decimal(kind) and kind.precision > _LONG_DIGITS):
+    if _is_text(kind) or (pa.types.is_decimal(kind) and not can_compact(kind)):
         return "DELTA_BYTE_ARRAY"
     return "DELTA_BINARY_PACKED"
 
