@@ -72,13 +72,13 @@ smoke-newest:
 	$(QUICK) PYTHON=$(call python_of,3.13) tests/smoke.sh newest 'pyspark<5' 'dbt-core<1.12' 'dbt-spark<1.12' 'sqlglot[c]'
 
 soak-pruning: $(STAMP) ## Decide 100,000 random predicates on live Spark, and 5,000 a kind of adversarial stats
-	$(QUICK) SOAK=100000 SOAK_T3=5000 $(BIN)/python -m pytest -s tests/soundness/test_t2_random.py tests/soundness/test_t3_adversarial.py
+	$(QUICK) SOAK=100000 SOAK_T3=5000 $(BIN)/python -m pytest -s tests/soundness/test_random_predicates.py tests/soundness/test_adversarial_stats.py
 
 soak-faults: $(STAMP) ## Strike builds at every point, race them at every step, and read beside 200 swaps
 	$(QUICK) SOAK_FAULTS=1 $(BIN)/python -m pytest -s tests/faults
 
 cluster-test: $(CLUSTER_STAMP) ## Run a project on a standalone cluster, over Spark Connect, and over Thrift, all started here
-	$(QUICK) $(BIN)/python -m pytest tests/cluster tests/unit/adapter/test_remote.py $(CLUSTER)
+	$(QUICK) $(BIN)/python -m pytest tests/cluster tests/unit/adapter/session/test_remote.py $(CLUSTER)
 
 $(CLUSTER_STAMP): $(STAMP)
 	$(BIN)/pip install --quiet --editable '.[connect]' $(CLUSTER_NEEDS)

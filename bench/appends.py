@@ -21,14 +21,14 @@ from rich.table import Table
 from bench.datasets import DATA
 from bench.figures import columns_of, keep_figures
 from bench.plots import keep_plot
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.catalog import TableName
+from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.table.batch import Batch
-from dbt_zorder.table.build import build
-from dbt_zorder.table.incremental import increment
-from dbt_zorder.table.remove import drop_table
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.tables.parquet.batch import Batch
+from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.incremental import increment
+from dbt_zorder.tables.parquet.operations.drop import drop_table
 
 RESULTS = Path(__file__).parent / "results"
 WAYS = {"uniform": True, "by time": True, "uniform, never": False, "by time, never": False}

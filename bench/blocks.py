@@ -25,9 +25,9 @@ from bench.datasets import DATA, MILLION, bytes_of
 from bench.figures import keep_figures
 from bench.kernel_time import RESULTS, sized
 from bench.measure import SETTINGS, Cost, Meter, in_order_of, seconds
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.layout import cluster
-from dbt_zorder.layout.pages import PAGE_ROWS_OPTION
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.cluster import cluster
+from dbt_zorder.layout.page_order import PAGE_ROWS_OPTION
 
 OUTPUT = DATA / "blocks"
 DEFAULT = (128.0, 20_000)

@@ -19,17 +19,17 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.datasets import DATA, fresh, ordered
-from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.formats.build import build_format
-from dbt_zorder.formats.incremental import increment_format
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.pruning import scan
-from dbt_zorder.stats.formats import FORMATS, state_of
-from dbt_zorder.table.batch import Batch
-from dbt_zorder.table.build import build
-from dbt_zorder.table.incremental import increment
-from dbt_zorder.table.remove import drop_table
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.stats.table_state import FORMATS, state_of
+from dbt_zorder.tables.lakehouse.build import build_format
+from dbt_zorder.tables.lakehouse.incremental import increment_format
+from dbt_zorder.tables.parquet.batch import Batch
+from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.incremental import increment
+from dbt_zorder.tables.parquet.operations.drop import drop_table
 
 SCHEMA = "bench"
 OUTPUT = DATA / "peers"

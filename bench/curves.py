@@ -24,12 +24,12 @@ from bench.figures import figures_beside, keep_figures
 from bench.kernel_time import FACT_KEYS, NARROW_KEYS, RESULTS
 from bench.measure import SETTINGS, Meter
 from bench.skipping import Blocks, Touched
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.layout import cluster
-from dbt_zorder.layout.curve_key import CurveKey
-from dbt_zorder.layout.curve_plan import lay_out
-from dbt_zorder.layout.descent import apply_layout
-from dbt_zorder.layout.pages import PAGE_ROWS_OPTION
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.cluster import cluster
+from dbt_zorder.engine.spark.curve_sql import CurveKey
+from dbt_zorder.engine.spark.descent import apply_layout
+from dbt_zorder.layout.curves import lay_out
+from dbt_zorder.layout.page_order import PAGE_ROWS_OPTION
 from dbt_zorder.layout.sample import draw, wanted_rows
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 

@@ -25,8 +25,8 @@ from bench.figures import columns_of, figures_beside, keep_figures
 from bench.kernel_time import NARROW_KEYS, RESULTS
 from bench.measure import SETTINGS
 from bench.scale import INPUT_SPLIT, table_bytes
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.layout import cluster
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.cluster import cluster
 
 BLOCK_BYTES = 1300
 """Of a split's rows for one file, where there are 100,000 files: see ``bench.scale``."""

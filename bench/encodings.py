@@ -27,11 +27,11 @@ from bench.figures import figures_beside, keep_figures
 from bench.kernel_time import RESULTS
 from bench.measure import SETTINGS, Meter, in_order_of, seconds
 from bench.sources import source
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.catalog import TableName
-from dbt_zorder.save import save_table
-from dbt_zorder.table.encodings import VERSION_OPTION
-from dbt_zorder.table.remove import drop_table
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.engine.parquet.encodings import VERSION_OPTION
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.tables.parquet.operations.drop import drop_table
+from dbt_zorder.tables.save import save_table
 
 SCHEMA = "encodings"
 FILES = 16

@@ -1,7 +1,8 @@
 """Files that point, range and box queries touch, on paper: ``python -m bench.files_touched``.
 
 Whole tables of ranks are laid out in numpy by the very code that plans a build: a sample is drawn, the forest is grown
-over it, and every row goes down (``tests/unit/layout/test_descent.py`` holds Spark to the same files, row by row).
+over it, and every row goes down. ``tests/unit/engine/spark/test_descent.py`` compares Spark's files with these, row by
+row.
 Beside it stand ORDER BY, and plain Z-order and Hilbert curves over global ranks, cut at equal counts of rows.
 
 With k columns and F files no layout can keep the mean over all columns below F^((k-1)/k), if values are uniform and
@@ -23,8 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.skipping import BOX_SHARE, RANGE_SHARE, boxes_of, hits_of, ranges_of
-from dbt_zorder.curve.forest import descend, grow
 from dbt_zorder.curve.ranks import Ranks
+from dbt_zorder.curve.tree import descend, grow
 from dbt_zorder.layout.sample import LEAST_ROWS, ROWS_PER_FILE
 
 RESULTS = Path(__file__).parent / "results"

@@ -22,11 +22,11 @@ from bench.datasets import DATA, MILLION, kept, narrow, ordered
 from bench.figures import keep_figures
 from bench.measure import SETTINGS, Meter
 from bench.plots import keep_plot
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.catalog import TableName
-from dbt_zorder.layout import cluster
-from dbt_zorder.save import save_table
-from dbt_zorder.table.remove import drop_table
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.cluster import cluster
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.tables.parquet.operations.drop import drop_table
+from dbt_zorder.tables.save import save_table
 
 RESULTS = Path(__file__).parent / "results"
 OUTPUT = DATA / "growth"

@@ -22,9 +22,9 @@ from rich.table import Table
 from bench.datasets import DATA, ordered
 from bench.skipping import Blocks
 from bench.sources import source
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.layout import cluster
-from dbt_zorder.layout.pages import PAGE_ROWS_OPTION
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.cluster import cluster
+from dbt_zorder.layout.page_order import PAGE_ROWS_OPTION
 
 RESULTS = Path(__file__).parent / "results"
 OUTPUT = DATA / "impala"

@@ -24,10 +24,10 @@ from bench.datasets import MILLION, events, fact, fresh, kept, ordered
 from bench.figures import figures_beside, keep_figures
 from bench.kernel_time import FACT_KEYS, RESULTS, sized
 from bench.measure import SETTINGS, Meter
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.catalog import TableName
-from dbt_zorder.save import save_table
-from dbt_zorder.table.remove import drop_table
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.tables.parquet.operations.drop import drop_table
+from dbt_zorder.tables.save import save_table
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from rich.table import Table
 from bench.datasets import DATA, MILLION, bytes_of, fact, fresh, kept, narrow, ordered, wide
 from bench.figures import figures_beside, keep_figures
 from bench.measure import SETTINGS, Cost, Meter
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.layout import cluster
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.cluster import cluster
 
 RESULTS = Path(__file__).parent / "results"
 OUTPUT = DATA / "output"

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from bench.contenders import OUTPUT, Contender, count_by_delta_rs, live_files, path_of, table_of, without_spark
 from bench.datasets import ordered
-from dbt_zorder.catalog import TableName
+from dbt_zorder.spark.catalog import TableName
 
 _LIKE_SPARK = WriterProperties(compression="SNAPPY")
 """delta-rs's default is zstd: with Spark's own codec bytes tell of the layout alone."""

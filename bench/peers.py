@@ -33,9 +33,9 @@ from bench.peers_report import report
 from bench.roster import HUDI, SESSIONS, contenders
 from bench.skipping import Blocks
 from bench.sources import KEYS, Source, source
-from dbt_zorder.adapter.format_settings import format_settings
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.stats.formats import FORMATS
+from dbt_zorder.adapter.session.format_packages import format_settings
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.stats.table_state import FORMATS
 
 RESULTS = Path(__file__).parent / "results"
 QUERIES = 300

@@ -32,18 +32,18 @@ from bench.figures import figures_beside, keep_figures
 from bench.in_memory import SETS, Case, rows_of
 from bench.kernel_time import RESULTS
 from bench.measure import SETTINGS, Meter
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.catalog import TableName
-from dbt_zorder.layout import copied as copies
-from dbt_zorder.layout.copied import Copied
-from dbt_zorder.layout.parts import Parts
-from dbt_zorder.layout.placing import Placing
-from dbt_zorder.layout.shares import Shares
-from dbt_zorder.save import save_table
-from dbt_zorder.table.arrow_columns import Traits
-from dbt_zorder.table.copied_rows import CopiedRows
-from dbt_zorder.table.moved_rows import MovedRows
-from dbt_zorder.table.remove import drop_table
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.engine.local import spool as copies
+from dbt_zorder.engine.local.large_table import CopiedRows
+from dbt_zorder.engine.local.moved_rows import MovedRows
+from dbt_zorder.engine.local.place import Placing
+from dbt_zorder.engine.local.row_groups import Parts
+from dbt_zorder.engine.local.shuffle import Shares
+from dbt_zorder.engine.local.spool import Copied
+from dbt_zorder.engine.parquet.column_options import Traits
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.tables.parquet.operations.drop import drop_table
+from dbt_zorder.tables.save import save_table
 
 SCHEMA = "phases"
 STEPS: Sequence[tuple[Any, str, str]] = (

@@ -1,9 +1,9 @@
 """The two ways by which rows find their place, beside ORDER BY: ``python -m bench.placing``.
 
-The same tree written as decisions (``layout/decisions.py``) or as a descent (``layout/descent.py``), whatever
-``boundaries_allowed`` says of the table: its rule was chosen by these figures (docs/decisions/010). Each build draws
-another sample and has its columns in another order, so that none finds its code compiled by the one before: in a
-``dbt run`` each model is built once.
+The same tree written as decisions (``engine/spark/decisions.py``) or as a descent (``engine/spark/descent.py``),
+whatever ``boundaries_allowed`` says of the table: its rule was chosen by these figures (docs/decisions/010). Each
+build draws another sample and has its columns in another order, so that none finds its code compiled by the one
+before: in a ``dbt run`` each model is built once.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from bench.datasets import DATA, MILLION, fresh, ordered
 from bench.figures import keep_figures
 from bench.kernel_time import RESULTS, sized
 from bench.measure import SETTINGS, Meter
-from dbt_zorder.adapter.session import open_session
+from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.curve.grid import BOUNDARIES
+from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.layout import plan
-from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import LayoutSpec
 

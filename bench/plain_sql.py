@@ -21,12 +21,12 @@ from bench.datasets import MILLION, ordered
 from bench.figures import keep_figures
 from bench.kernel_time import RESULTS, sized
 from bench.measure import SETTINGS, in_order_of, seconds
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.catalog import TableName
+from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.pruning import prune_statement, query, scan_sql
-from dbt_zorder.table.build import build
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.tables.parquet.build import build
 
 CASES = ((2, 16), (2, 500), (10, 64))
 """Million rows and files, of nine columns by two keys."""

@@ -28,10 +28,11 @@ from bench.figures import keep_figures
 from bench.growth import RESULTS, slope
 from bench.measure import seconds
 from bench.plots import keep_plot
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.pruning import exclusion, scan
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.pruning import scan
+from dbt_zorder.pruning.files import exclusion
 from dbt_zorder.pruning.plan import make_plan
-from dbt_zorder.stats import held
+from dbt_zorder.stats import cache as held
 
 HELD = held.FILE_BYTES
 HELD_FILES = 20_000

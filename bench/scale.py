@@ -19,15 +19,15 @@ from pyspark.sql import types as t
 from rich.console import Console
 from rich.table import Table
 
-from dbt_zorder.columns import ResolvedColumn
-from dbt_zorder.curve.forest import descend, grow
-from dbt_zorder.curve.slots import slots
-from dbt_zorder.curve.tables import int_table
+from dbt_zorder.curve.tree import descend, grow
+from dbt_zorder.engine.spark.hash_slots import slots
+from dbt_zorder.engine.spark.lookup_tables import int_table
+from dbt_zorder.layout.file_count import auto_size
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.pages import order_levels
+from dbt_zorder.layout.page_order import order_levels
 from dbt_zorder.layout.sample import Sample, wanted_rows
-from dbt_zorder.layout.sizing import auto_size
+from dbt_zorder.spark.columns import ResolvedColumn
 
 RESULTS = Path(__file__).parent / "results"
 INPUT_SPLIT = 128 << 20  # spark.sql.files.maxPartitionBytes

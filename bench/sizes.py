@@ -22,12 +22,12 @@ from bench.datasets import MILLION, kept
 from bench.figures import keep_figures
 from bench.kernel_time import RESULTS
 from bench.measure import SETTINGS
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.layout.sizing import parse_size
-from dbt_zorder.save import save_table
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.layout.file_count import parse_size
+from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.stats.store import known_sizes
-from dbt_zorder.table.remove import drop_table
+from dbt_zorder.tables.parquet.operations.drop import drop_table
+from dbt_zorder.tables.save import save_table
 
 SCHEMA = "sizes"
 KEYS = ["a", "b"]

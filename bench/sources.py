@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.datasets import DATA, MILLION, narrow
-from dbt_zorder.adapter.session import open_session
+from dbt_zorder.adapter.session.open import open_session
 
 BATCH = "pmod(xxhash64(*), 10) = 0"
 """Which rows come once more, as an append of a tenth."""

@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 
 from bench.datasets import DATA, MILLION, fact, kept, narrow
 from bench.measure import SETTINGS, Meter
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.columns import resolve_all
-from dbt_zorder.layout import cluster
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.cluster import cluster
+from dbt_zorder.spark.columns import resolve_all
 from dbt_zorder.stats.collect import row_stats
 from dbt_zorder.stats.footers import footer_stats
 from dbt_zorder.stats.store import write_stats

@@ -29,17 +29,17 @@ cd "$work/project"
 cd "$here"
 "$work/venv/bin/pip" install --quiet pytest hypothesis dbt-tests-adapter
 # and that a pruned read leaves files out: pruning that fails reads them all, and is right
-tests=(tests/unit/test_arrow.py tests/unit/test_entry.py tests/unit/test_jvm.py tests/unit/table/test_holding.py tests/unit/table/test_copied_rows.py
-    tests/unit/table/test_nested_rows.py tests/unit/layout/test_curve_values.py tests/unit/layout/test_batch_files.py
-    tests/unit/stats/test_held.py tests/unit/stats/test_footers.py tests/unit/stats/test_local.py
-    tests/unit/stats/test_listing.py tests/unit/pruning/test_functions.py tests/unit/pruning/test_catalyst.py
-    tests/unit/pruning/test_statement.py::test_the_rows_that_a_statement_keeps
-    tests/unit/pruning/test_meaning.py::test_tests_of_settings_are_done_before_files_are_listed
-    tests/unit/pruning/test_meaning.py::test_a_predicate_is_read_by_the_settings_of_its_own_session)
+tests=(tests/unit/spark/test_arrow.py tests/unit/spark/test_catalog_entry.py tests/unit/spark/test_jvm.py tests/unit/engine/test_choose.py tests/unit/engine/local/test_large_table.py
+    tests/unit/engine/local/test_nested_rows.py tests/unit/engine/local/test_curve_keys.py tests/unit/engine/local/test_spool_arrow.py
+    tests/unit/stats/test_cache.py tests/unit/stats/test_footers.py tests/unit/stats/test_arrow_store.py
+    tests/unit/stats/test_listing.py tests/unit/pruning/predicate/test_functions.py tests/unit/pruning/plain_sql/test_catalyst.py
+    tests/unit/pruning/plain_sql/test_statement.py::test_the_rows_that_a_statement_keeps
+    tests/unit/pruning/files/test_session_settings.py::test_tests_of_settings_are_done_before_files_are_listed
+    tests/unit/pruning/files/test_session_settings.py::test_a_predicate_is_read_by_the_settings_of_its_own_session)
 if [ "$name" = oldest ]; then
-    tests+=(tests/unit/layout/test_few.py tests/unit/layout/test_fetched.py tests/unit/layout/test_descent.py
-        tests/unit/layout/test_curve_key.py tests/unit/layout/test_curve_plan.py tests/unit/layout/test_cluster.py
-        tests/unit/layout/test_generated_code.py)
+    tests+=(tests/unit/engine/local/test_row_estimate.py tests/unit/engine/local/test_fetched_keys.py tests/unit/engine/spark/test_descent.py
+        tests/unit/engine/spark/test_curve_sql.py tests/unit/layout/test_curves.py tests/unit/test_cluster.py
+        tests/unit/engine/spark/test_generated_code.py)
 fi
 "$work/venv/bin/python" -m pytest --quiet -m 'not slow' -k 'not job' "${tests[@]}"
 echo "smoke test with the $name versions: passed"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.catalog import TableName, schema_location
-from dbt_zorder.settings import settings
+from dbt_zorder.spark.catalog import TableName, schema_location
+from dbt_zorder.spark.conf import settings
 
 __all__ = ["checksum", "needs_spark_4", "rows_read", "same_rows", "settings", "unique", "versions"]
 

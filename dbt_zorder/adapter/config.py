@@ -12,12 +12,12 @@ from typing import Any
 
 from dbt.adapters.spark.impl import SparkConfig
 
+from dbt_zorder import option_parsers as values
 from dbt_zorder.errors import ConfigError, did_you_mean
-from dbt_zorder.formats.optimize import NATIVE
-from dbt_zorder.layout.curve_plan import CURVES, ENCODINGS, idle_setting
-from dbt_zorder.stats.formats import FORMATS
-from dbt_zorder.table import config_values as values
-from dbt_zorder.table.request import IN_MEMORY
+from dbt_zorder.layout.curves import CURVES, ENCODINGS, idle_setting
+from dbt_zorder.request import IN_MEMORY
+from dbt_zorder.stats.table_state import FORMATS
+from dbt_zorder.tables.lakehouse.rewrite import NATIVE
 
 
 @dataclass

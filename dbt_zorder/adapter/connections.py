@@ -17,16 +17,16 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.adapter.credentials import ZorderCredentials
-from dbt_zorder.adapter.logs import forward_logs
-from dbt_zorder.adapter.spark_errors import told
+from dbt_zorder.adapter.messages.logs import forward_logs
+from dbt_zorder.adapter.messages.spark_errors import told
 from dbt_zorder.errors import ZorderError
-from dbt_zorder.sql import BLANK
+from dbt_zorder.spark.sql import BLANK
 
 _QUERY = re.compile(rf"\A{BLANK}(?:\({BLANK})*(?:select|with|values|from)\b", re.IGNORECASE)
 
 
 class ZorderConnectionManager(SparkConnectionManager):
-    """Opens sessions by ``dbt_zorder.adapter.session``, once a process."""
+    """Opens sessions by ``dbt_zorder.adapter.session.open``, once a process."""
 
     TYPE = "spark_zorder"
 
@@ -96,7 +96,7 @@ class ZorderConnectionManager(SparkConnectionManager):
         super().cancel(connection)
         remote = getattr(connection.credentials, "spark_remote", None)
         if remote is not None and getattr(connection.handle, "session", None) is None:
-            from dbt_zorder.adapter.session import opened
+            from dbt_zorder.adapter.session.open import opened
 
             beside = opened(remote)
             if beside is not None:
@@ -110,7 +110,7 @@ class ZorderConnectionManager(SparkConnectionManager):
 
 
 def _open_session(credentials: Any) -> SparkSession:
-    from dbt_zorder.adapter.session import open_session
+    from dbt_zorder.adapter.session.open import open_session
 
     try:
         return open_session(

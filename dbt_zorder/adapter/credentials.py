@@ -13,10 +13,10 @@ import pyspark
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 from dbt_common.exceptions import DbtConfigError
 
-from dbt_zorder.adapter.environment import configured
-from dbt_zorder.adapter.format_settings import format_settings
-from dbt_zorder.adapter.remote import shown
-from dbt_zorder.adapter.session import SESSION_DIRECTORY
+from dbt_zorder.adapter.session.environment import configured
+from dbt_zorder.adapter.session.format_packages import format_settings
+from dbt_zorder.adapter.session.open import SESSION_DIRECTORY
+from dbt_zorder.adapter.session.remote import shown
 from dbt_zorder.errors import ConfigError
 
 _OURS = ("session_dir", "spark_remote", "zorder_formats", "zorder_prune")

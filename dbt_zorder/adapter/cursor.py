@@ -10,10 +10,10 @@ from dbt.adapters.spark.session import Connection, Cursor, SessionConnectionWrap
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from dbt_zorder.adapter.scope import SCOPES
-from dbt_zorder.adapter.spark_errors import told
-from dbt_zorder.jvm import has_jvm
+from dbt_zorder.adapter.messages.spark_errors import told
+from dbt_zorder.adapter.models.session_scope import SCOPES
 from dbt_zorder.pruning import prune_statement
+from dbt_zorder.spark.jvm import has_jvm
 
 
 class SessionHandle(SessionConnectionWrapper):

@@ -16,28 +16,28 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder import __version__, pruning
 from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
-from dbt_zorder.adapter.grants import check_grants
+from dbt_zorder.adapter.messages.progress import progress
+from dbt_zorder.adapter.messages.response import ZorderResponse
+from dbt_zorder.adapter.models.grants import check_grants
+from dbt_zorder.adapter.models.session_scope import Scope
+from dbt_zorder.adapter.models.timezone import warn_of_zone
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.operations import OperationsAdapter, told_of_zorder
-from dbt_zorder.adapter.progress import progress
 from dbt_zorder.adapter.requests import build_request, snapshot_settings
-from dbt_zorder.adapter.response import ZorderResponse
-from dbt_zorder.adapter.scope import Scope
-from dbt_zorder.adapter.zone import warn_of_zone
 from dbt_zorder.errors import SchemaChangeError, ZorderError
-from dbt_zorder.formats.build import build_format
-from dbt_zorder.formats.incremental import increment_format, merge_format
-from dbt_zorder.stats.formats import FORMATS
-from dbt_zorder.table.batch import Batch
-from dbt_zorder.table.build import build
-from dbt_zorder.table.checks import check_absent
-from dbt_zorder.table.clock import listening
-from dbt_zorder.table.incremental import begin, increment
-from dbt_zorder.table.optimize import recover
-from dbt_zorder.table.outcome import Outcome
-from dbt_zorder.table.remove import drop_table, rename_stats
-from dbt_zorder.table.request import BuildRequest
-from dbt_zorder.table.snapshot import SnapshotColumns, take_snapshot
+from dbt_zorder.progress import listening
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.stats.table_state import FORMATS
+from dbt_zorder.tables.lakehouse.build import build_format
+from dbt_zorder.tables.lakehouse.incremental import increment_format, merge_format
+from dbt_zorder.tables.parquet.batch import Batch
+from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.conflicts import check_absent
+from dbt_zorder.tables.parquet.incremental import begin, increment
+from dbt_zorder.tables.parquet.operations.drop import drop_table, rename_stats
+from dbt_zorder.tables.parquet.rewrite import recover
+from dbt_zorder.tables.parquet.snapshot import SnapshotColumns, take_snapshot
+from dbt_zorder.tables.report import Outcome
 
 
 class ZorderAdapter(OperationsAdapter):

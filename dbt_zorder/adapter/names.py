@@ -7,8 +7,8 @@ from typing import Any
 
 from dbt.adapters.base import BaseRelation
 
-from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.spark.catalog import TableName
 
 
 def table_name(relation: BaseRelation) -> TableName:

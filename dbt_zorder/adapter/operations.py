@@ -13,21 +13,21 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder import pruning
 from dbt_zorder.adapter.config import ModelSettings
-from dbt_zorder.adapter.documented import DocumentedAdapter
-from dbt_zorder.adapter.hooks import check_hooks
+from dbt_zorder.adapter.messages.progress import progress
+from dbt_zorder.adapter.models.hooks import check_hooks
 from dbt_zorder.adapter.names import model_name, table_name
-from dbt_zorder.adapter.progress import progress
+from dbt_zorder.adapter.relations import DocumentedAdapter
 from dbt_zorder.adapter.requests import build_request, kept_settings
-from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.errors import ConfigError, ZorderError, did_you_mean
-from dbt_zorder.formats.optimize import optimize_format
-from dbt_zorder.stats.formats import FORMATS
-from dbt_zorder.table.optimize import optimize, request_from_marker
-from dbt_zorder.table.restat import rebuild_stats
-from dbt_zorder.table.rollback import rollback
-from dbt_zorder.table.summary import absent, current_summary
-from dbt_zorder.table.vacuum import vacuum
-from dbt_zorder.table.verify import verify_table
+from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.stats.summary import absent, current_summary
+from dbt_zorder.stats.table_state import FORMATS
+from dbt_zorder.tables.lakehouse.rewrite import optimize_format
+from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
+from dbt_zorder.tables.parquet.operations.rollback import rollback
+from dbt_zorder.tables.parquet.operations.vacuum import vacuum
+from dbt_zorder.tables.parquet.operations.verify import verify_table
+from dbt_zorder.tables.parquet.rewrite import optimize, request_from_marker
 
 _LOG = AdapterLogger("Zorder")
 

@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame
 from dbt_zorder.adapter.config import ModelSettings
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.sql import quote_name
-from dbt_zorder.table.request import BuildRequest
-from dbt_zorder.table.snapshot import default_columns
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.tables.parquet.snapshot import default_columns
 
 _KEPT = ("zorder_keep_versions", "zorder_grace_hours", "location_root")
 _AS_SNAPSHOT = {"zorder_skip": None, "zorder_weights": None}

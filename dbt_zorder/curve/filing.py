@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dbt_zorder.curve.file_cuts import FileCell, Splitter
 from dbt_zorder.curve.ranks import Mass, Ranks
-from dbt_zorder.curve.split import FileCell, Splitter
 
 _FAVOURS = (1.1, 1.2, 1.35)
 """So many times as much as the others may one column count in a further tree."""

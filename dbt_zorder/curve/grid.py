@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dbt_zorder.curve.forest import Forest, descend
 from dbt_zorder.curve.morton import LONG_BITS, spread
 from dbt_zorder.curve.ranks import Mass, Ranks, cumulative_mass
+from dbt_zorder.curve.tree import Forest, descend
 
 BOUNDARIES = (14, 30, 62, 126, 254)
 """Of all columns together: as few as serve."""

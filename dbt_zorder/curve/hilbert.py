@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from dbt_zorder.curve.morton import Digits, deinterleave
-from dbt_zorder.curve.tables import int_table
+from dbt_zorder.engine.spark.lookup_tables import int_table
 
 _PLACE_BITS = 8
 """Low bits of a table's entry that hold the place; the change of the state stands above them."""

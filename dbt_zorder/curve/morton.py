@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dbt_zorder.curve.tables import long_table
+from dbt_zorder.engine.spark.lookup_tables import long_table
 
 LONG_BITS = 63
 """Bits of a key that is one BIGINT and not negative."""

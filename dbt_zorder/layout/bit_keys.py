@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as t
 
-from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.curve.bits import bits_sql, float_integers, high_part, ordered_bits
-from dbt_zorder.layout.compact import can_compact, compacted
-from dbt_zorder.layout.comparing import integers
-from dbt_zorder.sql import quote_name
+from dbt_zorder.engine.local.compare import integers
+from dbt_zorder.engine.local.decimals import can_compact, compacted
+from dbt_zorder.spark.columns import ResolvedColumn
+from dbt_zorder.spark.sql import quote_name
 
 
 def bits_of(column: ResolvedColumn) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dbt_zorder.engine.spark.literals import key_literal
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.literals import key_literal
 
 
 def box_sql(layout: Layout, file: int) -> str | None:

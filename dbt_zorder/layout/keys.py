@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import types as t
 
-from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.errors import ColumnError
-from dbt_zorder.sql import quote_name
+from dbt_zorder.spark.columns import ResolvedColumn
+from dbt_zorder.spark.sql import quote_name
 
 TEXT = ("string", "binary")
 """Carriers of values that may be of any length."""

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dbt_zorder.curve.forest import Forest
 from dbt_zorder.curve.grid import Grid
-from dbt_zorder.layout import linear
-from dbt_zorder.layout.curve_key import CurveKey
-from dbt_zorder.layout.hashing import partition_hash
+from dbt_zorder.curve.tree import Forest
+from dbt_zorder.engine.spark import linear
+from dbt_zorder.engine.spark.curve_sql import CurveKey
+from dbt_zorder.engine.spark.hashing import partition_hash
+from dbt_zorder.engine.spark.literals import KeyValue, key_array
+from dbt_zorder.engine.spark.runs import Run
 from dbt_zorder.layout.keys import Key
-from dbt_zorder.layout.literals import KeyValue, key_array
-from dbt_zorder.layout.runs import Run
 from dbt_zorder.layout.sample import Sample
 
 LevelCuts = Mapping[int, Sequence[KeyValue | None]]

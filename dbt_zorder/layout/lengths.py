@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as t
 
-from dbt_zorder.arrow import one_chunk
-from dbt_zorder.layout.few import inner_types
+from dbt_zorder.engine.local.place import Placing
+from dbt_zorder.engine.local.row_estimate import inner_types
 from dbt_zorder.layout.keys import TEXT
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.placing import Placing
-from dbt_zorder.sql import quote_name
+from dbt_zorder.spark.arrow import one_chunk
+from dbt_zorder.spark.sql import quote_name
 
 _FIXED = 8
 """Bytes that a number is taken for in SQL, and an element of a list."""

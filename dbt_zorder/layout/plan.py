@@ -12,24 +12,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from dbt_zorder.columns import case_sensitive, resolve
-from dbt_zorder.curve.forest import Forest, grow
 from dbt_zorder.curve.grid import Grid, fit_grid
 from dbt_zorder.curve.ranks import Ranks
+from dbt_zorder.curve.tree import Forest, grow
+from dbt_zorder.engine.local.fetched_keys import DrawnKeys, FetchedKeys, Known, count_of
+from dbt_zorder.engine.spark.curve_sql import CurveKey
+from dbt_zorder.engine.spark.decisions import boundaries_allowed
+from dbt_zorder.engine.spark.hashing import partition_hash
+from dbt_zorder.engine.spark.linear import order_sql
+from dbt_zorder.engine.spark.runs import runs_of
 from dbt_zorder.errors import ConfigError
-from dbt_zorder.layout.bundles import bundles
-from dbt_zorder.layout.curve_key import CurveKey
-from dbt_zorder.layout.curve_plan import curve_of, lay_out, sampled_here, sampled_keys
-from dbt_zorder.layout.decisions import boundaries_allowed
-from dbt_zorder.layout.fetched import DrawnKeys, FetchedKeys, Known, count_of
-from dbt_zorder.layout.hashing import partition_hash
-from dbt_zorder.layout.keys import Key
-from dbt_zorder.layout.layout import Layout, OrderGrid
-from dbt_zorder.layout.linear import order_sql
-from dbt_zorder.layout.pages import order_levels, page_rows_of
-from dbt_zorder.layout.runs import runs_of
-from dbt_zorder.layout.sample import Sample, draw, fetch_keys, rows_wanted_of, wanted_rows
-from dbt_zorder.layout.sizing import (
+from dbt_zorder.layout.curves import curve_of, lay_out, sampled_here, sampled_keys
+from dbt_zorder.layout.file_count import (
     SPLIT_ABOVE,
     auto_size,
     files_of_parts,
@@ -39,8 +33,14 @@ from dbt_zorder.layout.sizing import (
     probe_row_bytes,
     widest_row,
 )
-from dbt_zorder.layout.small import greatest_bytes
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.layout import Layout, OrderGrid
+from dbt_zorder.layout.page_order import order_levels, page_rows_of
+from dbt_zorder.layout.sample import Sample, draw, fetch_keys, rows_wanted_of, wanted_rows
+from dbt_zorder.layout.small_partitions import bundles
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
+from dbt_zorder.spark.columns import case_sensitive, resolve
+from dbt_zorder.spark.small_queries import greatest_bytes
 
 MOST_FILES = 1_000_000
 """Of one layout: as many as a petabyte takes of 1 GB. Beyond, a driver runs out of memory without a word."""

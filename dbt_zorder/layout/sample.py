@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from dbt_zorder.arrow import collect_arrow, one_chunk
 from dbt_zorder.curve.ranks import Ranks
+from dbt_zorder.engine.spark.literals import KeyValue, shortest_separator
 from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key
-from dbt_zorder.layout.literals import KeyValue, shortest_separator
-from dbt_zorder.layout.small import SMALL_BYTES, estimated_bytes, fetch_few
+from dbt_zorder.spark.arrow import collect_arrow, one_chunk
+from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes, fetch_few
 
 ROWS_PER_FILE = 300
 """With m sampled rows a file its share of rows has a relative error of 1/sqrt(m): 6%, and the fullest of 1,000 files

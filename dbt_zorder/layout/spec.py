@@ -9,11 +9,11 @@ from numbers import Integral
 
 from pyspark.sql import DataFrame
 
-from dbt_zorder.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.errors import ColumnError, ConfigError
-from dbt_zorder.layout.curve_plan import check_curve
+from dbt_zorder.layout.curves import check_curve
+from dbt_zorder.layout.file_count import parse_size
 from dbt_zorder.layout.keys import Key, key_of
-from dbt_zorder.layout.sizing import parse_size
+from dbt_zorder.spark.columns import case_sensitive, resolve, resolve_all
 
 MOST_COLUMNS = 8
 _MOST_COUNT = (1 << 31) - 1

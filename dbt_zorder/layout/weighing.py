@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dbt_zorder.curve.forest import descend
-from dbt_zorder.layout.curve_plan import sampled_here
-from dbt_zorder.layout.fetched import FetchedKeys
+from dbt_zorder.curve.tree import descend
+from dbt_zorder.engine.local.fetched_keys import FetchedKeys
+from dbt_zorder.layout.curves import sampled_here
+from dbt_zorder.layout.file_count import auto_size, files_of_parts, parse_size
 from dbt_zorder.layout.lengths import means
 from dbt_zorder.layout.plan import Plan, check_most, grown
 from dbt_zorder.layout.sample import draw
-from dbt_zorder.layout.sizing import auto_size, files_of_parts, parse_size
 
 _LARGE = 4
 """Files of less than such a part of the largest, partitions of their own, may be of any size below it."""

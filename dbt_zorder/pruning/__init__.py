@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dbt_zorder.pruning.explain import Explanation, explain
+from dbt_zorder.pruning.plain_sql.statement import Pruned, TableRead, prune_statement, query
 from dbt_zorder.pruning.scan import scan, scan_sql
-from dbt_zorder.pruning.sound import Mismatch, make_predicates, sound
-from dbt_zorder.pruning.statement import Pruned, TableRead, prune_statement, query
+from dbt_zorder.pruning.selfcheck import Mismatch, make_predicates, sound
 
 __all__ = [
     "Explanation",

@@ -12,8 +12,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from dbt_zorder.figures import counted, size_text
-from dbt_zorder.pruning.condition import Atom, Unknown, leaves
+from dbt_zorder.humanize import counted, size_text
+from dbt_zorder.pruning.condition.condition import Atom, Unknown, leaves
 from dbt_zorder.pruning.plan import Plan, make_plan
 
 

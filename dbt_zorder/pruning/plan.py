@@ -9,29 +9,29 @@ from functools import lru_cache
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.columns import case_sensitive
 from dbt_zorder.errors import ZorderError
-from dbt_zorder.jvm import active
-from dbt_zorder.pruning.agree import agrees, analysed, filtered, types_of
-from dbt_zorder.pruning.condition import All, Any, Atom, Unknown, can_exclude, leaves
-from dbt_zorder.pruning.constants import REPEATABLE
-from dbt_zorder.pruning.decide import Decision, decide, sql_of, stats_names
-from dbt_zorder.pruning.exclusion import exclude, worthwhile
-from dbt_zorder.pruning.functions import called, hidden, of_chance, own_calls
-from dbt_zorder.pruning.meaning import PROBES, ZONE_SQL, Settings, pinned, settings_of, was_on
-from dbt_zorder.pruning.moments import of_zone
-from dbt_zorder.pruning.names import Names, has_default
-from dbt_zorder.pruning.parse import comment_continues, holds_query, parse
-from dbt_zorder.pruning.read import read
-from dbt_zorder.pruning.stats_source import read_stats
-from dbt_zorder.pruning.table_facts import TableFacts, facts_of, quoted
-from dbt_zorder.pruning.translate import Translator
-from dbt_zorder.pruning.tree import Column, Node
-from dbt_zorder.pruning.types import Rules
-from dbt_zorder.settings import DATETIME_TO_STRING, ESCAPED_LITERALS, is_on
-from dbt_zorder.spark_message import first_line
-from dbt_zorder.stats.foreign import FIELD_IDS, goes_by_ids, is_moved
-from dbt_zorder.stats.formats import FORMATS
+from dbt_zorder.pruning.condition.condition import All, Any, Atom, Unknown, can_exclude, leaves
+from dbt_zorder.pruning.condition.constants import REPEATABLE
+from dbt_zorder.pruning.condition.times import of_zone
+from dbt_zorder.pruning.condition.translate import Translator
+from dbt_zorder.pruning.condition.types import Rules
+from dbt_zorder.pruning.files.evaluate import Decision, decide, sql_of, stats_names
+from dbt_zorder.pruning.files.exclusion import exclude, worthwhile
+from dbt_zorder.pruning.files.session_settings import PROBES, ZONE_SQL, Settings, pinned, settings_of, was_on
+from dbt_zorder.pruning.files.stats_source import read_stats
+from dbt_zorder.pruning.files.table_facts import TableFacts, facts_of, quoted
+from dbt_zorder.pruning.predicate.confirm import agrees, analysed, filtered, types_of
+from dbt_zorder.pruning.predicate.functions import called, hidden, of_chance, own_calls
+from dbt_zorder.pruning.predicate.names import Names, has_default
+from dbt_zorder.pruning.predicate.parse import comment_continues, holds_query, parse
+from dbt_zorder.pruning.predicate.read import read
+from dbt_zorder.pruning.predicate.tree import Column, Node
+from dbt_zorder.spark.columns import case_sensitive
+from dbt_zorder.spark.conf import DATETIME_TO_STRING, ESCAPED_LITERALS, is_on
+from dbt_zorder.spark.jvm import active
+from dbt_zorder.spark.messages import first_line
+from dbt_zorder.stats.portability import FIELD_IDS, goes_by_ids, is_moved
+from dbt_zorder.stats.table_state import FORMATS
 
 log = logging.getLogger("dbt_zorder")
 _METADATA = "_metadata"

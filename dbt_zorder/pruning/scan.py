@@ -7,11 +7,11 @@ import logging
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.errors import UnresolvedError
-from dbt_zorder.pruning.parse import has_double_quotes, without_trailing_comment
+from dbt_zorder.pruning.files.table_facts import quoted
 from dbt_zorder.pruning.plan import SUBSTITUTED, VARIABLE, make_plan
-from dbt_zorder.pruning.table_facts import quoted
-from dbt_zorder.settings import ANSI, is_on
-from dbt_zorder.sql import quote_name
+from dbt_zorder.pruning.predicate.parse import has_double_quotes, without_trailing_comment
+from dbt_zorder.spark.conf import ANSI, is_on
+from dbt_zorder.spark.sql import quote_name
 
 _LOG = logging.getLogger("dbt_zorder")
 

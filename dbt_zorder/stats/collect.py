@@ -12,14 +12,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
-from dbt_zorder.columns import ResolvedColumn, case_sensitive, resolve_all
 from dbt_zorder.errors import ColumnError, ZorderError
-from dbt_zorder.ordering import is_ordered
-from dbt_zorder.settings import is_on
-from dbt_zorder.sql import glob_escape
+from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive, resolve_all
+from dbt_zorder.spark.conf import is_on
+from dbt_zorder.spark.ordering import is_ordered
+from dbt_zorder.spark.sql import glob_escape
+from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.footers import footer_stats
-from dbt_zorder.stats.foreign import FIELD_IDS, goes_by_ids, without_moved
-from dbt_zorder.stats.local import LocalStats
+from dbt_zorder.stats.portability import FIELD_IDS, goes_by_ids, without_moved
 
 _IGNORE_CORRUPT = "spark.sql.files.ignoreCorruptFiles"
 

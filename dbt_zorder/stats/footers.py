@@ -22,12 +22,12 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
-from dbt_zorder.arrow import ARROW_TYPES, takes_arrow
-from dbt_zorder.columns import ResolvedColumn
-from dbt_zorder.disk import on_disk
-from dbt_zorder.jvm import has_jvm
+from dbt_zorder.spark.arrow import ARROW_TYPES, takes_arrow
+from dbt_zorder.spark.columns import ResolvedColumn
+from dbt_zorder.spark.jvm import has_jvm
+from dbt_zorder.spark.local_disk import on_disk
+from dbt_zorder.stats.arrow_store import ARROW, VERSION_KEY, LocalStats
 from dbt_zorder.stats.listing import data_files, local_file
-from dbt_zorder.stats.local import ARROW, VERSION_KEY, LocalStats
 from dbt_zorder.stats.schema import stats_schema
 from dbt_zorder.stats.values import MOST_VALUES, Bounds, value_bounds
 

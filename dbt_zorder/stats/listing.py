@@ -9,8 +9,8 @@ from urllib.parse import quote, unquote, urlsplit
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.disk import Place, on_disk
-from dbt_zorder.sql import glob_escape
+from dbt_zorder.spark.local_disk import Place, on_disk
+from dbt_zorder.spark.sql import glob_escape
 
 _PLAIN = "/;:@&=+$,!*'()"
 """What ``java.net.URI`` leaves as it is in a path, besides what no encoding changes."""

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
-from dbt_zorder.sql import quote_name, quote_string
+from dbt_zorder.spark.sql import quote_name, quote_string
 
 STATS_DIRECTORY = "_zorder_stats"
 """Folder inside a version's own directory; Spark reads no data from names that begin with an underscore."""

@@ -8,13 +8,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, TimestampType
 
-from dbt_zorder.arrow import collect_arrow
-from dbt_zorder.hadoop import open_path
-from dbt_zorder.jvm import class_named, has_jvm
-from dbt_zorder.spark_message import in_one_line
-from dbt_zorder.sql import glob_escape
-from dbt_zorder.stats.foreign import is_legacy, without_old
-from dbt_zorder.stats.local import ENDING, LocalStats, read_local, write_local
+from dbt_zorder.spark.arrow import collect_arrow
+from dbt_zorder.spark.hadoop import open_path
+from dbt_zorder.spark.jvm import class_named, has_jvm
+from dbt_zorder.spark.messages import in_one_line
+from dbt_zorder.spark.sql import glob_escape
+from dbt_zorder.stats.arrow_store import ENDING, LocalStats, read_local, write_local
+from dbt_zorder.stats.portability import is_legacy, without_old
 from dbt_zorder.stats.schema import STATS_DIRECTORY, with_bounds
 
 _LOG = logging.getLogger("dbt_zorder")

@@ -173,8 +173,8 @@ from dbt_zorder.adapter.session import open_session
 from dbt_zorder.adapter.spark_errors import short_message
 from dbt_zorder.catalog import TableName
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.table.build import build
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.request import BuildRequest
 ntz = {"spark.sql.timestampType": "TIMESTAMP_NTZ"}  # Hive refuses what Spark then writes for a TIMESTAMP
 def run():
     spark = open_session(ntz, ".", sys.argv[1])

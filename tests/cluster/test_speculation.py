@@ -28,8 +28,8 @@ from pathlib import Path
 from dbt_zorder.adapter.session import open_session
 from dbt_zorder.catalog import TableName, describe
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.table.build import build
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.request import BuildRequest
 from tests.support import checksum
 
 settings, tasks, till_it_ends, parts = json.loads(sys.argv[1])

@@ -15,13 +15,13 @@ from unittest.mock import patch
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.entry import move_entry
-from dbt_zorder.stats.local import LocalStats
+from dbt_zorder.spark.catalog_entry import move_entry
+from dbt_zorder.spark.files import delete_path
+from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.store import write_stats
-from dbt_zorder.table import build as build_module
-from dbt_zorder.table import collect as collect_module
-from dbt_zorder.table import swap as swap_module
-from dbt_zorder.table.files import delete_path
+from dbt_zorder.tables.parquet import build as build_module
+from dbt_zorder.tables.parquet import retention as collect_module
+from dbt_zorder.tables.parquet import swap as swap_module
 
 STEPS = (
     "make_plan", "write_marker", "write_data", "write_stats", "verify", "check_version", "check_base", "publish",

@@ -12,8 +12,8 @@ import signal
 import sys
 from typing import Any
 
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.catalog import TableName
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.spark.catalog import TableName
 from tests.faults.points import POINTS, Strike, armed
 from tests.faults.victim import KINDS, Victim
 

@@ -16,15 +16,15 @@ from unittest.mock import patch
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.table import append, journal
-from dbt_zorder.table.batch import Batch
-from dbt_zorder.table.build import build
-from dbt_zorder.table.incremental import begin, increment
-from dbt_zorder.table.request import BuildRequest
-from dbt_zorder.table.verify import verify_table
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.tables.parquet import append, journal
+from dbt_zorder.tables.parquet.batch import Batch
+from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.incremental import begin, increment
+from dbt_zorder.tables.parquet.operations.verify import verify_table
 from tests.faults.struck import SETTINGS, tell
 from tests.support import checksum
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.catalog import TableName
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.spark.catalog import TableName
 from tests.faults.victim import KINDS, Victim
 from tests.support import checksum
 

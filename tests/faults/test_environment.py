@@ -16,12 +16,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder import pruning
-from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import BuildError
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.spark.files import delete_path
 from dbt_zorder.stats.store import stats_path, write_stats
-from dbt_zorder.table import build as build_module
-from dbt_zorder.table import checks, metastore, swap
-from dbt_zorder.table.files import delete_path
+from dbt_zorder.tables.parquet import build as build_module
+from dbt_zorder.tables.parquet import conflicts as checks
+from dbt_zorder.tables.parquet import metastore, swap
 from tests.faults.points import Injected
 from tests.faults.victim import KINDS, Victim
 from tests.support import unique
@@ -105,7 +106,7 @@ def test_old_versions_that_may_not_be_deleted_fail_no_build(
         refused.append(path)
         raise PermissionError(path)
 
-    monkeypatch.setattr("dbt_zorder.table.collect.delete_path", refuse)
+    monkeypatch.setattr("dbt_zorder.tables.parquet.retention.delete_path", refuse)
     victim.build(ROWS + 2)
     assert refused
     assert "zorder_vacuum tries again" in caplog.text

@@ -11,7 +11,7 @@ import os
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName
+from dbt_zorder.spark.catalog import TableName
 from tests.faults.points import POINTS, Injected, Strike, armed, raise_injected
 from tests.faults.victim import KINDS, Victim
 from tests.support import unique

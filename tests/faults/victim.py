@@ -7,12 +7,12 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.catalog import TableName, location_of, schema_location
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.table.build import BuildReport, build
-from dbt_zorder.table.request import BuildRequest
-from dbt_zorder.table.vacuum import vacuum
-from dbt_zorder.table.version import version_of
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog import TableName, location_of, schema_location
+from dbt_zorder.tables.parquet.build import BuildReport, build
+from dbt_zorder.tables.parquet.operations.vacuum import vacuum
+from dbt_zorder.tables.parquet.version import version_of
 from tests.support import checksum
 
 KINDS = ("plain", "parted")

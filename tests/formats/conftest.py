@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName
+from dbt_zorder.spark.catalog import TableName
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import BY_SPARK, HERE
 from tests.support import unique

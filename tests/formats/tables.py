@@ -8,9 +8,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.catalog import TableName
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog import TableName
 from tests.support import same_rows
 
 HERE, BY_SPARK = "written here", "by Spark"

@@ -11,21 +11,21 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder import catalog
-from dbt_zorder.catalog import FORMAT_SUFFIX, TableName, describe, properties, schema_location
-from dbt_zorder.columns import resolve_all
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError
-from dbt_zorder.formats.build import build_format
-from dbt_zorder.formats.history import last_whole, version_of
-from dbt_zorder.formats.optimize import rewrite_format
 from dbt_zorder.pruning import explain, scan
-from dbt_zorder.scan_metrics import scan_metrics
-from dbt_zorder.sql import quote_name
-from dbt_zorder.stats import delta_log
-from dbt_zorder.stats.delta_log import delta_state
-from dbt_zorder.stats.formats import state_of
-from dbt_zorder.table.build import build
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark import catalog
+from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableName, describe, properties, schema_location
+from dbt_zorder.spark.columns import resolve_all
+from dbt_zorder.spark.scan_metrics import scan_metrics
+from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.stats.delta import log as delta_log
+from dbt_zorder.stats.delta.log import delta_state
+from dbt_zorder.stats.table_state import state_of
+from dbt_zorder.tables.lakehouse.build import build_format
+from dbt_zorder.tables.lakehouse.history import last_whole, version_of
+from dbt_zorder.tables.lakehouse.rewrite import rewrite_format
+from dbt_zorder.tables.parquet.build import build
 from tests.formats.tables import failing, request, rows
 from tests.support import same_rows, settings
 

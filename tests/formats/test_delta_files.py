@@ -14,21 +14,21 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.catalog import FORMAT_SUFFIX, TableName, describe, properties, schema_location
+from dbt_zorder.engine.parquet.writer import ArrowWriter
 from dbt_zorder.errors import BuildError
-from dbt_zorder.formats import delta_transaction
-from dbt_zorder.formats.build import build_format
-from dbt_zorder.formats.delta_files import DeltaFiles
-from dbt_zorder.formats.history import last_whole, version_of
-from dbt_zorder.formats.incremental import increment_format
-from dbt_zorder.stats.formats import state_of
-from dbt_zorder.table.arrow_files import ArrowWriter
-from dbt_zorder.table.batch import Batch
+from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableName, describe, properties, schema_location
+from dbt_zorder.stats.table_state import state_of
+from dbt_zorder.tables.delta import transaction as delta_transaction
+from dbt_zorder.tables.delta.sink import DeltaFiles
+from dbt_zorder.tables.lakehouse.build import build_format
+from dbt_zorder.tables.lakehouse.history import last_whole, version_of
+from dbt_zorder.tables.lakehouse.incremental import increment_format
+from dbt_zorder.tables.parquet.batch import Batch
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import BY_SPARK, HERE, failing, request, rows, same
 from tests.support import same_rows, settings
-from tests.unit.table.test_arrow_files import needs_page_limit
-from tests.unit.table.test_copied_rows import write_in_parts
+from tests.unit.engine.local.test_large_table import write_in_parts
+from tests.unit.engine.parquet.test_writer import needs_page_limit
 
 pytestmark = [
     needs_page_limit,
@@ -241,7 +241,7 @@ def test_a_value_that_is_too_long_for_a_bound_does_not_hide_its_row_group(
     spark: SparkSession, table: TableName, file_format: str, way: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_in_parts(monkeypatch, 40_000)
-    monkeypatch.setattr("dbt_zorder.table.holding.SMALL_BYTES", -1)
+    monkeypatch.setattr("dbt_zorder.engine.choose.SMALL_BYTES", -1)
     text = "concat(lpad(id, 6, '0'), IF(id >= 3000, repeat('x', 5000), ''))"
     df = spark.range(4000).selectExpr("id", f"{text} AS t", "id % 7 AS a")
     build_format(spark, df, request(table, file_format, by=("id",), files=1))
@@ -367,7 +367,7 @@ def test_what_fails_leaves_the_table_as_it_was(
         ("own_files.os.path.getsize", RuntimeError("no such luck")),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(f"dbt_zorder.formats.{where}", failing(error))
+            patch.setattr(f"dbt_zorder.tables.{where}", failing(error))
             assert build_fails(RuntimeError, "no such luck") == set()
     with monkeypatch.context() as patch:
         patch.setattr(ArrowWriter, "files", lambda self: files(self)[1:])

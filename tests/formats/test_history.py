@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName
-from dbt_zorder.formats import history
-from dbt_zorder.formats.build import build_format
-from dbt_zorder.formats.history import last_whole, version_of
-from dbt_zorder.stats import delta_log
-from dbt_zorder.stats.delta_log import delta_state
-from dbt_zorder.stats.formats import state_of
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.stats.delta import log as delta_log
+from dbt_zorder.stats.delta.log import delta_state
+from dbt_zorder.stats.table_state import state_of
+from dbt_zorder.tables.lakehouse import history
+from dbt_zorder.tables.lakehouse.build import build_format
+from dbt_zorder.tables.lakehouse.history import last_whole, version_of
 from tests.formats.tables import request, rows
 
 

@@ -17,23 +17,23 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.catalog import TableName, describe, properties
+from dbt_zorder.engine.local.small_table import HeldRows
+from dbt_zorder.engine.parquet.writer import ArrowWriter
 from dbt_zorder.errors import BuildError
-from dbt_zorder.formats import standing
-from dbt_zorder.formats.build import build_format
-from dbt_zorder.formats.iceberg_files import IcebergFiles
-from dbt_zorder.formats.incremental import increment_format
-from dbt_zorder.formats.own_files import put_files
-from dbt_zorder.table.arrow_files import ArrowWriter
-from dbt_zorder.table.batch import Batch
-from dbt_zorder.table.held_rows import HeldRows
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog import TableName, describe, properties
+from dbt_zorder.tables.iceberg.sink import IcebergFiles
+from dbt_zorder.tables.lakehouse import state as standing
+from dbt_zorder.tables.lakehouse.build import build_format
+from dbt_zorder.tables.lakehouse.incremental import increment_format
+from dbt_zorder.tables.lakehouse.sink import put_files
+from dbt_zorder.tables.parquet.batch import Batch
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import BY_SPARK, HERE, failing, request, rows, same
 from tests.support import same_rows, settings
-from tests.unit.table.test_arrow_columns import needs_bloom_filters
-from tests.unit.table.test_arrow_files import needs_page_limit
-from tests.unit.table.test_copied_rows import write_in_parts
+from tests.unit.engine.local.test_large_table import write_in_parts
+from tests.unit.engine.parquet.test_column_options import needs_bloom_filters
+from tests.unit.engine.parquet.test_writer import needs_page_limit
 
 pytestmark = [
     needs_page_limit,
@@ -142,7 +142,7 @@ def test_columns_are_found_by_their_numbers(
     spark: SparkSession, table: TableName, file_format: str, way: Any, copied: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if copied:
-        monkeypatch.setattr("dbt_zorder.table.holding.SMALL_BYTES", -1)
+        monkeypatch.setattr("dbt_zorder.engine.choose.SMALL_BYTES", -1)
     df, wanted = rows(spark, 0, 2000), request(table, file_format, files=4)
     build_format(spark, df, wanted)
     assert way(table) == HERE
@@ -210,7 +210,7 @@ def test_a_file_may_have_many_row_groups(
     spark: SparkSession, table: TableName, file_format: str, way: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_in_parts(monkeypatch, 40_000)
-    monkeypatch.setattr("dbt_zorder.table.holding.SMALL_BYTES", -1)
+    monkeypatch.setattr("dbt_zorder.engine.choose.SMALL_BYTES", -1)
     df = all_types(spark, 3000)
     build_format(spark, df, request(table, file_format, files=1))
     assert way(table) == HERE
@@ -227,7 +227,7 @@ def test_a_value_that_is_too_long_for_a_bound_does_not_hide_its_row_group(
     spark: SparkSession, table: TableName, file_format: str, way: Any, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     write_in_parts(monkeypatch, 40_000)
-    monkeypatch.setattr("dbt_zorder.table.holding.SMALL_BYTES", -1)
+    monkeypatch.setattr("dbt_zorder.engine.choose.SMALL_BYTES", -1)
     text = "concat(lpad(id, 6, '0'), IF(id >= 3000, repeat('x', 5000), ''))"
     df = spark.range(4000).selectExpr("id", f"CAST({text} AS {kind}) AS t", "id % 7 AS a")
     build_format(spark, df, request(table, file_format, by=("id",), files=1))
@@ -341,10 +341,10 @@ def test_what_fails_leaves_the_table_as_it_was(
         assert len(build_that_fails(spark, wanted, RuntimeError, "nobody knows")) == 4
     for what in ("iceberg_metrics.pq.read_metadata", "own_files.os.path.getsize"):
         with monkeypatch.context() as patch:
-            patch.setattr(f"dbt_zorder.formats.{what}", failing(RuntimeError("no such luck")))
+            patch.setattr(f"dbt_zorder.tables.{what}", failing(RuntimeError("no such luck")))
             assert build_that_fails(spark, wanted, RuntimeError, "no such luck") == set()
     with monkeypatch.context() as patch:
-        patch.setattr("dbt_zorder.table.arrow_files.os.chmod", failing(OSError(28, "no space")))
+        patch.setattr("dbt_zorder.engine.parquet.writer.os.chmod", failing(OSError(28, "no space")))
         assert build_that_fails(spark, wanted, BuildError, "no space") == set()
 
 
@@ -405,7 +405,7 @@ def test_columns_that_come_meanwhile_leave_the_batch_to_spark(
         spark.sql(f"ALTER TABLE {table.sql} ADD COLUMN more DOUBLE")
         return put_files(*args)
 
-    monkeypatch.setattr("dbt_zorder.formats.incremental.put_files", put)
+    monkeypatch.setattr("dbt_zorder.tables.lakehouse.incremental.put_files", put)
     # PySpark 3.5 says that the batch lacks the column, 4 takes it for NULL
     with contextlib.suppress(AnalysisException):
         increment_format(spark, partial(rows, spark, 300, 400), wanted, Batch(may_rewrite=False), "never")
@@ -450,7 +450,7 @@ def test_a_folder_that_was_made_for_nothing_goes(
 def test_a_build_that_is_left_to_spark_asks_no_catalog(
     spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbt_zorder.formats.own_files.staged_files", failing(AssertionError("was asked")))
+    monkeypatch.setattr("dbt_zorder.tables.lakehouse.sink.staged_files", failing(AssertionError("was asked")))
     wanted = request(table, file_format, files=2)
     build_format(spark, rows(spark, 0, 100), replace(wanted, in_memory=0))
     assert spark.table(table.sql).count() == 100

@@ -7,14 +7,14 @@ from functools import partial
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import BuildError, ConfigError, SchemaChangeError, ZorderError
-from dbt_zorder.formats import incremental
-from dbt_zorder.formats.build import build_format
-from dbt_zorder.formats.incremental import increment_format, merge_format
-from dbt_zorder.formats.optimize import optimize_format, rewrite_format
-from dbt_zorder.formats.standing import FormatStanding, read_format
-from dbt_zorder.table.batch import Batch
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.tables.lakehouse import incremental
+from dbt_zorder.tables.lakehouse.build import build_format
+from dbt_zorder.tables.lakehouse.incremental import increment_format, merge_format
+from dbt_zorder.tables.lakehouse.rewrite import optimize_format, rewrite_format
+from dbt_zorder.tables.lakehouse.state import FormatStanding, read_format
+from dbt_zorder.tables.parquet.batch import Batch
 from tests.formats.tables import request, rows
 from tests.support import same_rows
 

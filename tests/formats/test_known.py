@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.catalog import TableName
-from dbt_zorder.columns import resolve_all
-from dbt_zorder.stats.formats import state_of
-from dbt_zorder.stats.local import LocalStats
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.spark.columns import resolve_all
+from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.store import sizes_of
+from dbt_zorder.stats.table_state import state_of
 from tests.support import same_rows, settings
 
 VALUES = {
@@ -122,7 +122,7 @@ def test_what_is_not_known_here_is_left_to_spark(
     assert sorted(found.select("row_count", "columns.a.max_value").collect()) == [(1, 1), (1, 2)]
     told(spark, file_format, table, ["a"])
     values = (
-        "dbt_zorder.stats.iceberg_values._value" if file_format == "iceberg" else "dbt_zorder.stats.delta_values._value"
+        "dbt_zorder.stats.iceberg.values._value" if file_format == "iceberg" else "dbt_zorder.stats.delta.values._value"
     )
     monkeypatch.setattr(values, lambda *_: 2**40)
     found = state_of(spark, file_format, table).known(resolve_all(["a"], schema))

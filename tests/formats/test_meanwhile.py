@@ -14,19 +14,22 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import BuildError, LostRowsError
-from dbt_zorder.formats import incremental, optimize, table_write, writer
-from dbt_zorder.formats.build import build_format
-from dbt_zorder.formats.iceberg_files import IcebergFiles
-from dbt_zorder.formats.incremental import increment_format
-from dbt_zorder.formats.optimize import rewrite_format
 from dbt_zorder.layout.spec import keys_for
-from dbt_zorder.table.batch import Batch
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.tables.iceberg.sink import IcebergFiles
+from dbt_zorder.tables.lakehouse import incremental
+from dbt_zorder.tables.lakehouse import rewrite as optimize
+from dbt_zorder.tables.lakehouse import spark_writer as writer
+from dbt_zorder.tables.lakehouse import write_table as table_write
+from dbt_zorder.tables.lakehouse.build import build_format
+from dbt_zorder.tables.lakehouse.incremental import increment_format
+from dbt_zorder.tables.lakehouse.rewrite import rewrite_format
+from dbt_zorder.tables.parquet.batch import Batch
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import request, rows
 from tests.support import same_rows, unique
-from tests.unit.table.test_arrow_files import needs_page_limit
+from tests.unit.engine.parquet.test_writer import needs_page_limit
 
 
 @pytest.mark.parametrize("where", ["here", "by Spark"])

@@ -9,7 +9,7 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName, describe, properties
+from dbt_zorder.spark.catalog import TableName, describe, properties
 from tests.support import same_rows
 
 QUERY = "select id, pmod(hash(id), 1000) as a, concat('k', id % 77) as s from range({{ var('end', 4000) }})"

@@ -11,8 +11,8 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName, describe, properties
-from dbt_zorder.formats.build import build_format
+from dbt_zorder.spark.catalog import TableName, describe, properties
+from dbt_zorder.tables.lakehouse.build import build_format
 from tests.formats.tables import request, rows
 
 VALUE = 77

@@ -14,19 +14,19 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.catalog import TableName, describe, properties
-from dbt_zorder.formats.build import build_format
-from dbt_zorder.formats.delta_files import DeltaFiles
-from dbt_zorder.formats.iceberg_files import IcebergFiles
-from dbt_zorder.formats.incremental import increment_format
-from dbt_zorder.formats.optimize import rewrite_format
-from dbt_zorder.formats.writer import added_files
-from dbt_zorder.sql import quote_name
-from dbt_zorder.table.batch import Batch
-from dbt_zorder.table.holding import hold_rows
+from dbt_zorder.engine.choose import hold_rows
+from dbt_zorder.spark.catalog import TableName, describe, properties
+from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.tables.delta.sink import DeltaFiles
+from dbt_zorder.tables.iceberg.sink import IcebergFiles
+from dbt_zorder.tables.lakehouse.build import build_format
+from dbt_zorder.tables.lakehouse.incremental import increment_format
+from dbt_zorder.tables.lakehouse.rewrite import rewrite_format
+from dbt_zorder.tables.lakehouse.spark_writer import added_files
+from dbt_zorder.tables.parquet.batch import Batch
 from tests.formats.tables import BY_SPARK, HERE, failing, request, rows
 from tests.support import same_rows, settings
-from tests.unit.table.test_arrow_files import needs_page_limit
+from tests.unit.engine.parquet.test_writer import needs_page_limit
 
 pytestmark = needs_page_limit
 
@@ -107,7 +107,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if copied:
-        monkeypatch.setattr("dbt_zorder.table.holding.SMALL_BYTES", -1)
+        monkeypatch.setattr("dbt_zorder.engine.choose.SMALL_BYTES", -1)
     df, told = parted_rows(spark), {}
     for name, in_memory, who in (("here", 1 << 28, HERE), ("spark", 0, BY_SPARK)):
         of = TableName(table.schema, f"{table.identifier}_{name}")
@@ -168,7 +168,7 @@ def test_a_text_that_stands_for_null_is_no_null_where_the_format_has_it_so(
     spark: SparkSession, table: TableName, file_format: str, way: Any, copied: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if copied:
-        monkeypatch.setattr("dbt_zorder.table.holding.SMALL_BYTES", -1)
+        monkeypatch.setattr("dbt_zorder.engine.choose.SMALL_BYTES", -1)
     text = "array('__HIVE_DEFAULT_PARTITION__', 'x', '', NULL)[CAST(id % 4 AS INT)]"
     df = rows(spark, 0, 300).selectExpr("id", "a", "s", f"{text} AS part")
     told = []
@@ -234,7 +234,7 @@ def test_rows_that_come_in_while_partitions_are_replaced_are_not_lost_unheard(
             others.writeTo(table.sql).append()
             yield holding
 
-    monkeypatch.setattr("dbt_zorder.formats.incremental.hold_rows", meanwhile)
+    monkeypatch.setattr("dbt_zorder.tables.lakehouse.incremental.hold_rows", meanwhile)
     batch = rows(spark, 600, 700).where("p = 1")
 
     def replace_partition() -> None:

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import FORMAT_SUFFIX, TableName, describe
 from dbt_zorder.errors import BuildError
-from dbt_zorder.formats.table_write import TableWrite
-from dbt_zorder.save import save_table
-from dbt_zorder.table.clock import listening
+from dbt_zorder.progress import listening
+from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableName, describe
+from dbt_zorder.tables.lakehouse.write_table import TableWrite
+from dbt_zorder.tables.save import save_table
 from tests.support import same_rows
 
 QUERY = "SELECT id, pmod(hash(id), 100) AS a FROM range({})"

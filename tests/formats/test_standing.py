@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import ColumnError
-from dbt_zorder.formats.build import build_format
-from dbt_zorder.formats.history import version_of
-from dbt_zorder.formats.standing import behind_append, known_format, read_format
-from dbt_zorder.stats.delta_log import delta_state
-from dbt_zorder.stats.formats import FormatState, state_of
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.stats.delta.log import delta_state
+from dbt_zorder.stats.table_state import FormatState, state_of
+from dbt_zorder.tables.lakehouse.build import build_format
+from dbt_zorder.tables.lakehouse.history import version_of
+from dbt_zorder.tables.lakehouse.state import behind_append, known_format, read_format
 from tests.formats.tables import request, rows
 
 

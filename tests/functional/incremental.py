@@ -10,7 +10,7 @@ from dbt.tests.util import run_dbt
 from pyspark.sql import SparkSession
 
 from dbt_zorder import pruning
-from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.spark.catalog import TableName, describe
 from tests.support import same_rows
 
 ROWS = "select id, pmod(hash(id), 100) as a, concat('k', id % 7) as s, cast(id % 3 as int) as p from range({}, {})"

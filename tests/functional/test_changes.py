@@ -9,7 +9,7 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.spark.catalog import TableName, describe
 from tests.support import checksum
 
 TABLE = "select id, pmod(hash(id), 100) as a, cast(id % 3 as int) as p from range(300)"

@@ -10,8 +10,8 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.impl import ZorderAdapter
-from dbt_zorder.table import journal
-from dbt_zorder.table.files import move
+from dbt_zorder.spark.files import move
+from dbt_zorder.tables.parquet import journal
 from tests.functional.incremental import QUERY, ROWS, VARS, Incremental, config
 from tests.support import checksum
 

@@ -8,7 +8,7 @@ import pytest
 from dbt.tests.util import run_dbt
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.spark.catalog import TableName, describe
 
 SOURCE = "{{ config(materialized='table') }} select * from values {{ var('rows') }} as t(id, name, seen)"
 

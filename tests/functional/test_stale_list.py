@@ -9,9 +9,9 @@ from dbt.adapters.spark import SparkAdapter
 from dbt.tests.util import run_dbt
 from pyspark.sql import SparkSession
 
-from dbt_zorder.adapter import documented
+from dbt_zorder.adapter import relations as documented
 from dbt_zorder.adapter.impl import ZorderAdapter
-from dbt_zorder.catalog import PREVIOUS_SUFFIX
+from dbt_zorder.spark.catalog import PREVIOUS_SUFFIX
 
 QUERY = "select id, id % 5 as k, timestamp'2024-01-02' as at from range({{ var('first', 0) }}, {{ var('end', 10) }})"
 APPEND = "{{ config(materialized='incremental', zorder_by='k') }} " + QUERY

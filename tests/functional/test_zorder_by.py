@@ -10,8 +10,8 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.table.tree import read_tree
+from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.tables.parquet.saved_layout import read_tree
 from tests.support import same_rows
 
 QUERY = "select id, pmod(hash(id), 100) as a, concat('k', id % 20) as s, cast(id % 3 as int) as p from range(600)"

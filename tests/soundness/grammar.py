@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from dbt_zorder.sql import quote_string
+from dbt_zorder.spark.sql import quote_string
 from tests.soundness.world import COLUMNS, LEAVES
 
 _NUMBERS = ["tinyint", "smallint", "int", "bigint", "float", "double", "decimal"]

@@ -85,18 +85,20 @@ def _truth(world: World, predicates: list[str]) -> list[Asked]:
 
 def understand(spark: SparkSession, world: World, asked: Sequence[Asked], *, sensitive: bool = False) -> None:
     """Give every predicate its tree, where Spark confirms it."""
-    names = module("names").Names(world.rows.schema, sensitive)
-    read = module("read")
+    names = module("predicate.names").Names(world.rows.schema, sensitive)
+    read = module("predicate.read")
     for item in asked:
-        tree = module("parse").parse(item.text)
+        tree = module("predicate.parse").parse(item.text)
         item.tree = None if tree is None else read.read(tree, names)
-    to_sql = module("tree").to_sql
+    to_sql = module("predicate.tree").to_sql
     for start in range(0, len(asked), BATCH):
         _confirm(world.rows, [item for item in asked[start : start + BATCH] if item.tree is not None], to_sql)
     for start in range(0, len(asked), BATCH):
         group = [item for item in asked[start : start + BATCH] if item.tree is not None]
         if group:
-            types = module("agree").types_of(spark, module("tree").And(tuple(item.tree for item in group)))
+            types = module("predicate.confirm").types_of(
+                spark, module("predicate.tree").And(tuple(item.tree for item in group))
+            )
             for item in group:
                 item.types = types
 
@@ -114,7 +116,7 @@ def _confirm(rows: DataFrame, group: list[Asked], to_sql: Any) -> None:
         return
     if len(group) == 1:
         accepted = rows.where(group[0].text)
-        if not module("agree").agrees(rows, accepted, group[0].tree):
+        if not module("predicate.confirm").agrees(rows, accepted, group[0].tree):
             group[0].tree = None
         return
     middle = len(group) // 2
@@ -133,19 +135,19 @@ def judge(spark: SparkSession, world: World, asked: Sequence[Asked], stats: Data
 
 
 def _judge(world: World, group: Sequence[Asked], stats: DataFrame, verdict: Verdict) -> None:
-    source = module("stats_source").check_shape(stats)
+    source = module("files.stats_source").check_shape(stats)
     covered: dict[Any, None] = {}
     known = [item for item in group if item.tree is not None]
     for item in known:
         covered |= dict.fromkeys(source.covered(item.tree))
-    names = module("decide").stats_names(list(covered))
-    make = module("translate").Translator
+    names = module("files.evaluate").stats_names(list(covered))
+    make = module("condition.translate").Translator
     conditions = []
     for item in known:
         condition = make(names, item.types).translate(item.tree)
-        conditions.append(module("translate").keep_sql(condition, names))
-        verdict.understood += module("condition").can_exclude(condition)
-    kept = _keep(module("decide").with_names(stats, names), conditions, world.files)
+        conditions.append(module("condition.translate").keep_sql(condition, names))
+        verdict.understood += module("condition.condition").can_exclude(condition)
+    kept = _keep(module("files.evaluate").with_names(stats, names), conditions, world.files)
     for item, keep in zip(known, kept, strict=True):
         _compare(world, item, keep, verdict)
     for item in group:
@@ -201,7 +203,7 @@ def describe(world: World, item: Asked, number: int) -> str:
 
 def shrink(spark: SparkSession, world: World, text: str) -> str:
     """Return the smallest part of a predicate that is unsound by itself."""
-    to_sql = module("tree").to_sql
+    to_sql = module("predicate.tree").to_sql
     best = text
     while True:
         whole = ask(spark, world, [best])

@@ -24,16 +24,16 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.soundness.mutants import MUTANTS
 
 ORDER = [
-    "types",
-    "like",
-    "operand",
-    "condition",
-    "moments",
-    "constants",
-    "atoms",
-    "translate",
-    "decide",
-    "exclusion",
+    "condition.types",
+    "condition.like",
+    "condition.operand",
+    "condition.condition",
+    "condition.times",
+    "condition.constants",
+    "condition.atoms",
+    "condition.translate",
+    "files.evaluate",
+    "files.exclusion",
     "plan",
 ]
 """Modules in the order of their imports: those behind a changed one are loaded again."""
@@ -83,7 +83,7 @@ def apply(name: str, old: str, new: str) -> None:
 
 def snapshot() -> dict[str, dict[str, Any]]:
     """Return what every module holds, so that its very classes can be put back: other modules refer to them."""
-    return {name: dict(load(name).__dict__) for name in ["names", *ORDER]}
+    return {name: dict(load(name).__dict__) for name in ["predicate.names", *ORDER]}
 
 
 def restore(saved: dict[str, dict[str, Any]]) -> None:
@@ -99,8 +99,8 @@ class Suite:
     def __init__(self, spark: SparkSession) -> None:
         from tests.soundness.grammar import Grammar
         from tests.soundness.judge import AS_WRITTEN, FAST, ask
-        from tests.soundness.test_t1_exhaustive import Model
-        from tests.soundness.test_t3_adversarial import _kinds
+        from tests.soundness.test_adversarial_stats import _kinds
+        from tests.soundness.test_all_small_tables import Model
         from tests.soundness.world import make_world
         from tests.support import settings
 
@@ -153,12 +153,12 @@ class Suite:
     def _decision(self) -> list[str]:
         """Files with two rows of statistics are never excluded."""
         item = next(item for item in self.asked if item.tree is not None and item.text == "i8 <=> 'x'")
-        source = load("stats_source").check_shape(self.doubled)
-        names = load("decide").stats_names(source.covered(item.tree))
-        condition = load("translate").Translator(names, item.types).translate(item.tree)
+        source = load("files.stats_source").check_shape(self.doubled)
+        names = load("files.evaluate").stats_names(source.covered(item.tree))
+        condition = load("condition.translate").Translator(names, item.types).translate(item.tree)
         found = []
         for is_local in (False, True):
-            decision = load("decide").decide(replace(source, is_local=is_local), condition, names)
+            decision = load("files.evaluate").decide(replace(source, is_local=is_local), condition, names)
             found += [f"{path} has two rows of statistics" for path, size in decision.excluded if size % 2 == 0]
         return found
 
@@ -180,7 +180,7 @@ class Suite:
         )
         wrong: list[str] = []
         for excluded in (known[::2], known[:7]):
-            sql = load("exclusion").exclude(excluded).sql
+            sql = load("files.exclusion").exclude(excluded).sql
             kept = {(row[0], row[1]) for row in files.where(sql).select("_metadata.*").collect()}
             wrong += [f"{key} is lost" for key in set(known + foreign) - set(excluded) - kept]
         return wrong
@@ -212,7 +212,7 @@ def run(spark: SparkSession, numbers: list[int]) -> list[int]:
 
 
 def main() -> int:
-    from dbt_zorder.adapter.session import open_session
+    from dbt_zorder.adapter.session.open import open_session
 
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     zone = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "America/St_Johns"}

@@ -18,12 +18,12 @@ from pyspark.sql import functions as f
 from sqlglot import exp
 
 from dbt_zorder.adapter.impl import ZorderAdapter
-from dbt_zorder.catalog import TableName, describe
-from dbt_zorder.sql import quote_name
-from dbt_zorder.stats.formats import FORMATS
-from dbt_zorder.table.build import build
-from dbt_zorder.table.optimize import request_from_marker
-from dbt_zorder.table.version import version_of
+from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.stats.table_state import FORMATS
+from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.rewrite import request_from_marker
+from dbt_zorder.tables.parquet.version import version_of
 from tests.support import settings
 
 _TYPES = [

@@ -12,10 +12,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from dbt_zorder.adapter.config import ModelSettings
 from dbt_zorder.adapter.impl import ZorderAdapter
-from dbt_zorder.columns import ResolvedColumn
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.keys import key_of
-from dbt_zorder.sql import quote_name
+from dbt_zorder.spark.columns import ResolvedColumn
+from dbt_zorder.spark.sql import quote_name
 
 FILES = 2
 MATERIALIZATIONS = ("table", "incremental", "seed", "snapshot")

@@ -28,7 +28,7 @@ from dbt.tests.util import copy_file, run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
 from dbt_zorder import pruning
-from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.spark.catalog import TableName, describe
 from tests.support import same_rows, settings
 
 

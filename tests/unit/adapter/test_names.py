@@ -6,8 +6,8 @@ import pytest
 from dbt.adapters.spark.relation import SparkRelation
 
 from dbt_zorder.adapter.names import table_name
-from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.spark.catalog import TableName
 
 
 def test_a_relation_is_a_table_by_schema_and_identifier() -> None:

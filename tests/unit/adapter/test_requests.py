@@ -7,9 +7,9 @@ from dbt.adapters.spark.relation import SparkRelation
 
 from dbt_zorder.adapter.config import ModelSettings
 from dbt_zorder.adapter.requests import build_request, kept_settings
-from dbt_zorder.catalog import TableName
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog import TableName
 
 
 def model(kind: str, **config: Any) -> dict[str, Any]:

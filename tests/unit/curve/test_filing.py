@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dbt_zorder.curve import filing
+from dbt_zorder.curve.file_cuts import FileCell
 from dbt_zorder.curve.filing import Filing, file_rows
-from dbt_zorder.curve.forest import grow
 from dbt_zorder.curve.ranks import Ranks, cumulative_mass
-from dbt_zorder.curve.split import FileCell
+from dbt_zorder.curve.tree import grow
 
 ROWS = 60_000
 

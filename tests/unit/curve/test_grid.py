@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dbt_zorder.curve import grid as module
-from dbt_zorder.curve.forest import Forest, grow
 from dbt_zorder.curve.grid import BOUNDARIES, Grid, fit_grid
 from dbt_zorder.curve.morton import interleave
 from dbt_zorder.curve.ranks import Ranks
+from dbt_zorder.curve.tree import Forest, grow
 
 ROWS = 1 << 15
 

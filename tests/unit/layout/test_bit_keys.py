@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.columns import resolve
+from dbt_zorder.engine.local.fetched_keys import fetch
+from dbt_zorder.engine.local.row_estimate import width_of
 from dbt_zorder.layout.bit_keys import bits_here, bits_of
-from dbt_zorder.layout.fetched import fetch
-from dbt_zorder.layout.few import width_of
 from dbt_zorder.layout.keys import key_of
+from dbt_zorder.spark.columns import resolve
 from tests.support import settings
 from tests.unit.layout.frames import cast_values
 from tests.unit.layout.test_keys import TYPES

@@ -4,8 +4,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.layout.box import box_sql
-from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec
 
@@ -29,7 +29,7 @@ QUERY = """
 def test_a_box_holds_the_rows_of_its_file_and_no_others(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, spec: LayoutSpec
 ) -> None:
-    monkeypatch.setattr("dbt_zorder.layout.bundles._BYTES", 0)
+    monkeypatch.setattr("dbt_zorder.layout.small_partitions._BYTES", 0)
     frame = spark.sql(QUERY).coalesce(1)
     layout = plan_layout(frame, spec)
     assert (layout.file_count == 1).all(), "a hash is at work"

@@ -6,10 +6,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
-from dbt_zorder.columns import resolve
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.layout.bit_keys import bits_of
 from dbt_zorder.layout.keys import SAMPLE_BYTES, key_of
+from dbt_zorder.spark.columns import resolve
 from tests.support import settings
 from tests.unit.layout.frames import cast_values
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.layout.fetched import FetchedKeys, fetch
+from dbt_zorder.engine.local.fetched_keys import FetchedKeys, fetch
 from dbt_zorder.layout.lengths import length_sql, lengths_of_files, row_lengths
 from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec, keys_for

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
+from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout import plan as module
-from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.arrow import collect_arrow
-from dbt_zorder.columns import resolve
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.sample import LEAST_ROWS, MOST_BYTES, Sample, _rank, draw, rows_wanted_of, shares_of, wanted_rows
+from dbt_zorder.spark.arrow import collect_arrow
+from dbt_zorder.spark.columns import resolve
 
 ONE = np.zeros(1, dtype=np.int64)
 

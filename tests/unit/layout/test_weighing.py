@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout import plan as planning
-from dbt_zorder.layout.descent import apply_layout
 from dbt_zorder.layout.plan import Plan, make_plan
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.layout.weighing import files_at, files_of_sample, resized, rows_by_file, weighed

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.stats import collect, held
+from dbt_zorder.stats import cache as held
+from dbt_zorder.stats import collect
 from dbt_zorder.stats.store import write_stats
 from tests.unit.pruning.helpers import COLUMNS, DATA, location
 

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName
 from dbt_zorder.errors import ColumnError, PredicateError, UnresolvedError
-from dbt_zorder.pruning import exclusion, explain, scan, scan_sql
-from dbt_zorder.table.restat import rebuild_stats
+from dbt_zorder.pruning import explain, scan, scan_sql
+from dbt_zorder.pruning.files import exclusion
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
 from tests.unit.pruning.helpers import files_read, location
 
 # predicate, files that it must read at most

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.columns import resolve_all
 from dbt_zorder.errors import ColumnError, ZorderError
+from dbt_zorder.spark.columns import resolve_all
 from dbt_zorder.stats import collect, stats_schema
+from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.collect import collect_path
-from dbt_zorder.stats.local import LocalStats
 from tests.support import settings
 
 DATA = """

@@ -10,8 +10,8 @@ import pyarrow.parquet.encryption as pe
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from dbt_zorder.columns import ResolvedColumn, resolve_all
-from dbt_zorder.sql import glob_escape
+from dbt_zorder.spark.columns import ResolvedColumn, resolve_all
+from dbt_zorder.spark.sql import glob_escape
 from dbt_zorder.stats import footers
 from dbt_zorder.stats.collect import collect_path, row_stats
 from dbt_zorder.stats.footers import footer_stats

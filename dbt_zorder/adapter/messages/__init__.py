@@ -1,0 +1,1 @@
+"""Formats responses, progress, logs and errors for people."""

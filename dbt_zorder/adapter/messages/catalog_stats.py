@@ -1,0 +1,58 @@
+"""What ``dbt docs generate`` shows of a z-ordered table, in the form that dbt's catalog wants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.spark.catalog import TableInfo, TableName
+from dbt_zorder.spark.columns import split_name
+from dbt_zorder.stats.summary import Summary, current_summary
+from dbt_zorder.tables.parquet.version import read_marker, version_of
+
+
+def table_stats(spark: SparkSession, table: TableName, info: TableInfo) -> dict[str, Any]:
+    """Return the statistics of a table as its stats tell them now; nothing of a table that is none of ours.
+
+    Raises:
+        ZorderError: its stats cannot be read.
+    """
+    version = version_of(info.location)
+    if not version:
+        return {}
+    marker = read_marker(spark, info.location)
+    by = [".".join(split_name(name)) for name in marker.zorder_by] if marker else []
+    return catalog_stats(version, by, current_summary(spark, table))
+
+
+def catalog_stats(version: str, by: Sequence[str], summary: Summary) -> dict[str, Any]:
+    """Return the statistics of a table as columns of dbt's catalog: label, value, description and include of each.
+
+    Args:
+        version: name of the version that is served.
+        by: the clustering columns, as their model spells them, without backticks.
+        summary: its figures, over all columns with stats.
+    """
+    folded = {name.lower() for name in by}
+    reads = "; ".join(
+        f"{column} {mean:.1f}".removesuffix(".0") + f" of {summary.files}"
+        for column, mean in summary.point_query_files.items()
+        if column.lower() in folded
+    )
+    facts = [
+        ("zorder_by", "Z-order columns", ", ".join(by), "Columns by which rows are laid out in files"),
+        ("zorder_files", "Files", summary.files, "Data files of the version that is served"),
+        ("zorder_point_query", "Files per point query", reads, "Mean number of files that an equality query reads"),
+        ("zorder_version", "Version", version, "Folder of the version that is served"),
+        ("rows", "# Rows", summary.rows, "Rows in the table, counted when it was built"),
+        ("bytes", "Approximate Size", summary.bytes, "Bytes of the data files"),
+    ]
+    found: dict[str, Any] = {}
+    for name, label, value, description in facts:
+        found[f"stats:{name}:label"] = label
+        found[f"stats:{name}:value"] = value
+        found[f"stats:{name}:description"] = description
+        found[f"stats:{name}:include"] = True
+    return found

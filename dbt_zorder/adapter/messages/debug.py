@@ -1,0 +1,83 @@
+"""What ``dbt debug`` finds out: whether a table can be written here, and read with fewer files than it has."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import time
+from collections.abc import Callable
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from dbt_zorder import pruning
+from dbt_zorder.adapter.session.java import find_java, parse_java_version
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.layout.spec import LayoutSpec
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog import TableName, schema_location
+from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.operations.drop import drop_table
+
+FILES = 4
+ROWS = 4_000
+
+
+def check_up(spark: SparkSession, schema: str, tell: Callable[[str], None]) -> None:
+    """Tell what this session is, and try a small table in it, which is gone afterwards.
+
+    Args:
+        spark: the session.
+        schema: of the profile; made for the while if it does not exist.
+        tell: called with each line of what was found.
+
+    Raises:
+        ZorderError: pruned and full read differ, or nothing was pruned.
+        Exception: whatever Spark raises where it cannot write there.
+    """
+    tell(f"java: {_java()}")
+    tell(
+        f"spark: {spark.version} at {spark.conf.get('spark.master', 'a remote master')}, pyspark {pyspark.__version__}"
+    )
+    tell(f"warehouse: {spark.conf.get('spark.sql.warehouse.dir', 'unknown')}")
+    is_new = not spark.catalog.databaseExists(quote_name(schema))
+    spark.sql(f"CREATE SCHEMA IF NOT EXISTS {quote_name(schema)}")
+    try:
+        tell(f"schema {schema}: {schema_location(spark, schema)}{' (made for this check)' if is_new else ''}")
+        tell(f"write and prune: {_try_table(spark, TableName(schema, f'zorder_debug_{secrets.token_hex(4)}'))}")
+    finally:
+        if is_new:
+            spark.sql(f"DROP SCHEMA IF EXISTS {quote_name(schema)}")
+
+
+def _try_table(spark: SparkSession, table: TableName) -> str:
+    started = time.monotonic()
+    rows = spark.range(ROWS).selectExpr("id", "pmod(hash(id), 1000) AS place")
+    try:
+        report = build(spark, rows, BuildRequest(table, LayoutSpec(by=("id", "place"), files=FILES)))
+        predicate = f"id = {ROWS // 2}"
+        found = pruning.explain(spark, table.sql, predicate)
+        pruned = pruning.scan(spark, table.sql, predicate).count()
+        full = spark.table(table.sql).where(predicate).count()
+    finally:
+        drop_table(spark, table)
+    if pruned != full or found.files_read is None or found.files_read >= report.summary.files:
+        msg = (
+            f"A table of {report.summary.files} files was written, but a read of {predicate} gave {pruned} rows from "
+            f"{found.files_read} files with pruning and {full} without. {found.reason}"
+        )
+        raise ZorderError(msg)
+    seconds = time.monotonic() - started
+    return f"{report.summary.files} files written, {found.files_read} read for one id, in {seconds:.1f} s"
+
+
+def _java() -> str:
+    java = find_java()
+    if java is None:
+        return "none in this process, so Spark runs elsewhere"
+    try:
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return f"{java}, which did not answer"
+    return f"{parse_java_version(done.stderr + done.stdout) or 'of unknown version'} ({java})"

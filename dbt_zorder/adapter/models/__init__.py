@@ -1,0 +1,1 @@
+"""Runs models, seeds and snapshots in the session of dbt's own process."""

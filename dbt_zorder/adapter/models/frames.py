@@ -1,0 +1,90 @@
+"""Tables that Python holds in memory, as Spark DataFrames."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructField, StructType, TimestampNTZType
+
+from dbt_zorder.spark.sql import quote_name
+
+_PLAIN = {
+    "string_view": pa.string(),
+    "binary_view": pa.binary(),
+    "uint8": pa.int16(),
+    "uint16": pa.int32(),
+    "uint32": pa.int64(),
+    "uint64": pa.decimal128(20),
+    "halffloat": pa.float32(),
+}
+
+
+def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """Return an Arrow table as a DataFrame; timestamps without a zone are in that of the session.
+
+    It is Spark that brings them there, also those that a change of clocks has twice or leaves out: PySpark would refuse
+    these, and zones that only Spark knows.
+    """
+    takes_arrow = int(pyspark.__version__.split(".")[0]) >= 4
+    naive = [field.name for field in table.schema if pa.types.is_timestamp(field.type) and field.type.tz is None]
+    # those inside others, too, where PySpark itself would take the zone of this process for that of the session
+    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=not takes_arrow)
+    fields = [StructField(field.name, TimestampNTZType()) if field.name in naive else field for field in schema.fields]
+    if takes_arrow:
+        df = spark.createDataFrame(table, StructType(fields))
+    else:
+        # PySpark 3.5 takes no Arrow table, and pandas, which it does take, need not be installed
+        rows = list(zip(*map(_values, table.columns), strict=True))
+        df = spark.createDataFrame(rows, StructType(fields), verifySchema=False)
+    casts = {name: f.col(quote_name(name)).cast("timestamp") for name in naive}
+    return df.withColumns(casts) if casts else df
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column as PySpark takes them: a map as a dictionary, not as pairs."""
+    values: list[Any] = column.to_pylist()
+    if pa.types.is_map(column.type):
+        return [None if pairs is None else dict(pairs) for pairs in values]
+    return values
+
+
+def spark_frame(spark: SparkSession, result: Any) -> DataFrame | None:
+    """Return as a DataFrame what a Python model returned; None if it is nothing like a table.
+
+    Taken are DataFrames of PySpark, pandas and pandas on Spark, and whatever gives itself as an Arrow stream: tables of
+    PyArrow, data frames of Polars, ... A missing value of pandas is NULL, and its index is left out.
+    """
+    if callable(getattr(result, "to_spark", None)):
+        return result.to_spark()  # type: ignore[no-any-return]
+    if callable(getattr(result, "createGlobalTempView", None)):
+        return result  # type: ignore[no-any-return]
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(result, pandas.DataFrame):
+        return arrow_frame(spark, _plain(pa.Table.from_pandas(result, preserve_index=False).replace_schema_metadata()))
+    if hasattr(result, "__arrow_c_stream__"):
+        return arrow_frame(spark, _plain(pa.table(result)))
+    return None
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Return a table without types that PySpark does not take: views, as Polars gives them, and unsigned numbers."""
+    return table.cast(pa.schema([field.with_type(_taken(field.type)) for field in table.schema]))
+
+
+def _taken(kind: pa.DataType) -> pa.DataType:
+    """Return the type that PySpark takes for values of a type, also inside lists, structs and maps."""
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_taken(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_taken(kind.key_type), _taken(kind.item_type))
+    if pa.types.is_dictionary(kind):
+        return _taken(kind.value_type)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(_taken(kind.value_type)))
+    return _PLAIN.get(str(kind), kind)

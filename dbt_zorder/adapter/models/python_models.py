@@ -1,0 +1,87 @@
+"""Python models, run in dbt's own process: the session that runs SQL models runs them too."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import uuid
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.adapter.messages.spark_errors import short_message
+from dbt_zorder.adapter.models.frames import spark_frame
+from dbt_zorder.errors import ZorderError
+
+
+class PythonModelError(ZorderError):
+    """A Python model raised, or returned what is not a table."""
+
+
+def run_python(
+    spark: SparkSession, model: Mapping[str, Any], code: str, at_end: Callable[[Callable[[], None]], Any]
+) -> DataFrame:
+    """Run the code of a Python model, and return the DataFrame that its function ``model`` returns.
+
+    Args:
+        spark: what the model gets as ``session``, and as the global ``spark``.
+        model: dbt's node; its name and file are told in messages.
+        code: the model's file with what dbt appends to it.
+        at_end: takes what is to be called when the result has been written: a query may be run, and its functions sent
+            to the workers, only then.
+
+    Raises:
+        PythonModelError: with the lines of the model's file that led to the error.
+    """
+    path = str(model.get("original_file_path"))
+    module = _module(at_end)
+    module.__dict__["spark"] = spark  # models written for other platforms know the session by this name
+    try:
+        exec(compile(code, path, "exec", dont_inherit=True), module.__dict__)
+        result = module.__dict__["model"](module.__dict__["dbtObj"](spark.table), spark)
+    except (Exception, SystemExit) as exc:
+        raise PythonModelError(_explained(exc, module.__name__, path, code)) from exc
+    try:
+        df = spark_frame(spark, result)
+    except Exception as exc:
+        msg = f"What model() returned cannot become a table: {short_message(exc)}"
+        raise PythonModelError(msg) from exc
+    if df is None:
+        kind = type(result)
+        msg = (
+            f"model() returned {kind.__module__}.{kind.__qualname__}, and a table is made only of a DataFrame of "
+            "PySpark, pandas or pandas on Spark, an Arrow table, or what gives an Arrow stream, as Polars does."
+        )
+        raise PythonModelError(msg)
+    return df
+
+
+def _module(at_end: Callable[[Callable[[], None]], Any]) -> ModuleType:
+    """Return an empty module that can be looked up by a name which no other has, as dataclasses and pickle do.
+
+    Its functions are sent to Spark's workers by value: the workers cannot import it.
+    """
+    module = ModuleType(f"dbt_python_model_{uuid.uuid4().hex}")
+    sys.modules[module.__name__] = module
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+    def forget() -> None:
+        cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
+        sys.modules.pop(module.__name__, None)
+
+    at_end(forget)
+    return module
+
+
+def _explained(exc: BaseException, module: str, path: str, code: str) -> str:
+    """Return an error as Python tells it, with the frames of the model's own file alone."""
+    lines = code.splitlines()
+    told = []
+    for frame, number in traceback.walk_tb(exc.__traceback__):
+        if frame.f_globals.get("__name__") == module:
+            text = lines[number - 1].strip() if number <= len(lines) else ""
+            told.append(f'  File "{path}", line {number}, in {frame.f_code.co_name}\n    {text}')
+    return "\n".join([*told, f"{type(exc).__name__}: {short_message(exc)}"])

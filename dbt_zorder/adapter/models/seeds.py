@@ -1,0 +1,76 @@
+"""A seed as one DataFrame, of the types that dbt-spark's statements would give it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.adapter.models.frames import arrow_frame
+from dbt_zorder.spark.sql import checked_cast, quote_name, quote_string
+
+if TYPE_CHECKING:
+    import agate
+
+_LENGTH = re.compile(r"\s*(?:var)?char\s*\(\s*(\d+)\s*\)\s*", re.IGNORECASE)
+_ARROW = {
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "string": pa.string(),
+}
+
+
+def seed_frame(spark: SparkSession, table: agate.Table, types: Sequence[str]) -> tuple[DataFrame, bool]:
+    """Return a seed's rows, and whether Spark has to cast some of them, which can fail.
+
+    Args:
+        spark: the session.
+        table: the seed as dbt read it; columns with a type of the user's choice are text.
+        types: of the columns in SQL, those that are inferred and those that the user chose.
+    """
+    columns = [column_of(column.values(), kind) for column, kind in zip(table.columns, types, strict=True)]
+    # by number until the end: names may differ by case alone, or be twice
+    numbered = arrow_frame(spark, pa.table({str(place): column for place, column in enumerate(columns)}))
+    chosen, casts = [], False
+    for place, (name, kind, column) in enumerate(zip(table.column_names, types, columns, strict=True)):
+        cast = _ARROW.get(kind.lower()) != column.type
+        casts = casts or cast
+        text = quote_name(str(place))
+        chosen.append(f.expr(_cast(text, kind, name) if cast else text).alias(name))
+    return numbered.select(*chosen), casts
+
+
+def column_of(values: Sequence[Any], kind: str) -> pa.Array:
+    """Return a column's values, as Arrow's type for ``kind`` if they are of it, else as text that Spark has to cast."""
+    wanted = _ARROW.get(kind.lower(), pa.string())
+    if wanted == pa.int64():
+        values = [value if value is None or isinstance(value, str) else int(value) for value in values]
+    elif wanted == pa.float64():
+        values = [value if value is None or isinstance(value, str) else float(value) for value in values]
+    try:
+        if wanted == pa.timestamp("us") and any(value is not None and value.tzinfo for value in values):
+            return _text(values)  # some with an offset: Arrow would take the others for UTC, Spark knows better
+        return pa.array(values, wanted)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError, OverflowError):
+        return _text(values)
+
+
+def _cast(text: str, kind: str, name: str) -> str:
+    """Return SQL that makes a value of a column's type of its text, or fails: before any table is touched."""
+    complaint = f"A value of the seed's column {name} does not fit into {kind}: "
+    length = _LENGTH.fullmatch(kind)
+    if length is None:
+        return checked_cast(text, kind, complaint)
+    too_long = f"raise_error(concat({quote_string(complaint)}, {text}))"
+    return f"CAST(CASE WHEN char_length({text}) > {length[1]} THEN {too_long} ELSE {text} END AS {kind})"
+
+
+def _text(values: Sequence[Any]) -> pa.Array:
+    return pa.array([None if value is None else str(value) for value in values], pa.string())

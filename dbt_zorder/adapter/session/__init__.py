@@ -1,0 +1,1 @@
+"""Opens the Spark session, in this process or over Spark Connect."""

@@ -1,0 +1,273 @@
+"""Cuts a sample into files: the levels of a tree that choose the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dbt_zorder.curve import cut_plans as packing
+from dbt_zorder.curve.cut_choice import AS_GOOD, Ways, best_pair, unevenness
+from dbt_zorder.curve.ranks import Mass, Ranks
+
+_BALANCED = 0.15  # a cut whose sides have up to 15% more rows a file than their share counts as balanced
+_LAST_FILES = 3
+_BALANCED_LAST = 0.3  # no more than this for a plan's last cuts, whose unevenness no further cut adds to
+_TOO_UNEVEN = 0.4  # above this, a hash that fills files evenly serves better than any cut
+_HARDLY_UNEVEN = 0.02  # a cell that is too full already is cut no better by a hash than by so even a cut
+_FEW_ROWS = 8  # a file: a hash spreads so few less evenly than any cut, and leaves files empty
+_AS_PLANNED = 0.1  # bounds that differ by less from those that a plan expects are as expected
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a cell is to be cut down to its files, made where it still was a part of a larger one.
+
+    Attributes:
+        way: a place among ``packing.ways`` of the cell's number of files.
+        shares: by column the chance that an equality query's value lies within the cell's bounds, if the columns are
+            independent; for others the plan is void.
+    """
+
+    way: int
+    shares: npt.NDArray[np.float64]
+
+
+@dataclass
+class FileCell:
+    """Rows of the sample in one node, and the number of files that are to hold them.
+
+    Attributes:
+        node: its number in its level.
+        rows: their places in the sample.
+        files: how many.
+        exhausted: whether nothing can part the rows.
+        plan: how to cut it, if that is known.
+        fill: its rows a file, as a ratio to those of the whole tree.
+    """
+
+    node: int
+    rows: npt.NDArray[np.int64]
+    files: int
+    exhausted: bool = False
+    plan: _Plan | None = None
+    fill: float = 1.0
+
+    @property
+    def cuttable(self) -> bool:
+        """Whether the cell is to become more than one file, and some column may part its rows."""
+        return self.files > 1 and not self.exhausted
+
+    def child(self, right: int, inside: npt.NDArray[np.bool_], files: int, plan: _Plan | None) -> FileCell:
+        """Return the left or right child, which has some of the rows and some of the files."""
+        rows = self.rows[inside]
+        fill = self.fill * len(rows) / len(self.rows) * self.files / files
+        return FileCell(2 * self.node + right, rows, files, plan=plan, fill=fill)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Where a column of a cell can be cut.
+
+    Attributes:
+        column: its number.
+        ranks: distinct ranks that can begin the right half, ascending.
+        left_rows: how many of the cell's rows are left of each.
+        rows: how many there are.
+    """
+
+    column: int
+    ranks: npt.NDArray[np.int32]
+    left_rows: npt.NDArray[np.int64]
+    rows: int
+
+    @classmethod
+    def of(cls, values: npt.NDArray[np.int32], column: int) -> _Axis:
+        distinct, counts = np.unique(values, return_counts=True)
+        return cls(column, distinct[1:], np.cumsum(counts)[:-1], len(values))
+
+
+@dataclass(frozen=True)
+class _Cut:
+    column: int
+    rank: int
+    left_files: int
+    imbalance: float
+    plans: tuple[_Plan, _Plan] | None = None
+
+
+class Splitter:
+    """Cuts cells so that the sum over columns of the files that an equality filter touches stays smallest.
+
+    The share of rows whose value lies between a cell's least and greatest is the chance that such a filter touches the
+    cell. Cutting a column leaves its own sum as it is and nearly doubles every other, so the column with the widest
+    share is cut; for columns that go together the true shares of both halves are counted.
+    """
+
+    def __init__(self, ranks: Ranks, mass: Sequence[Mass], weights: npt.NDArray[np.float64]) -> None:
+        self._ranks = ranks
+        self._mass = mass
+        self._weights = weights
+
+    def cut_level(
+        self, cells: Sequence[FileCell], nodes: int, levels: int
+    ) -> tuple[npt.NDArray[np.int32], list[FileCell]]:
+        """Cut every cell once; return the level's cuts, and the children that are to hold files.
+
+        Args:
+            cells: all that are cuttable, in the order of their nodes.
+            nodes: of the level.
+            levels: how many there may be, this one and those that follow.
+        """
+        level = np.zeros((self._ranks.shape[1], nodes), dtype=np.int32)
+        children: list[FileCell] = []
+        touched = np.zeros(self._ranks.shape[1])
+        for cell in cells:
+            cut = self._best_cut(cell, touched, 1 << levels - 1)
+            if cut is None:
+                # what no column can cut stays one cell; its right child exists only so that nodes count in twos
+                children.append(replace(cell, node=2 * cell.node, exhausted=True))
+                continue
+            level[cut.column, cell.node] = cut.rank
+            right = self._ranks[cell.rows, cut.column] >= cut.rank
+            one, other = cut.plans or (None, None)
+            children.append(cell.child(0, ~right, cut.left_files, one))
+            children.append(cell.child(1, right, cell.files - cut.left_files, other))
+        return level, children
+
+    def _best_cut(self, cell: FileCell, touched: npt.NDArray[np.float64], most: int) -> _Cut | None:
+        """Return the cut after which fewest files are touched, and add what it touches to ``touched``.
+
+        Args:
+            most: files of a half that the levels left can part, which is kept to where a cut allows it.
+        """
+
+        def fits(cut: _Cut) -> bool:
+            return max(cut.left_files, cell.files - cut.left_files) <= most
+
+        here = self._ranks[cell.rows]
+        axes = [_Axis.of(here[:, column], column) for column in range(here.shape[1])]
+        found = [cut for axis in axes if (cut := _cut_at(axis, cell))]
+        evenest = min((cut.imbalance for cut in found), default=np.inf)
+        few = cell.files <= len(here) < _FEW_ROWS * cell.files
+        if evenest >= (np.inf if few else _TOO_UNEVEN):
+            return None
+        tolerance = max(_BALANCED, evenest)
+        found = [cut for cut in found if cut.imbalance <= tolerance]
+        found = [cut for cut in found if fits(cut)] or found
+        planned, follow = self._planned_cuts(here, axes, cell)
+        last = tolerance if cell.files > _LAST_FILES else max(tolerance, _BALANCED_LAST)
+        planned = [cut for cut in planned if cut.imbalance <= last and fits(cut)]
+        found = planned if planned and follow else found + planned
+        scored = [self._followed_up(here, cut, cell.files, touched) for cut in found]
+        enough = min(float(shares.sum()) for shares, _ in scored) * (1 + AS_GOOD)
+        equals = [(shares, cut) for shares, cut in scored if shares.sum() <= enough]
+        # the last level may not reach around all columns: share it out, so that no column is left behind
+        shares, best = min(equals, key=lambda scored: float(unevenness(touched + scored[0])))
+        touched += shares
+        return best
+
+    def _planned_cuts(self, here: Ranks, axes: Sequence[_Axis], cell: FileCell) -> tuple[list[_Cut], bool]:
+        """Return the first cuts of good ways to cut a few files, which need not be halves.
+
+        If a way was planned for the cell, and its bounds are as they were expected, its first cut alone; the second
+        value tells so.
+        """
+        files = cell.files
+        if files < 2 or not packing.known(here.shape[1], files):
+            return [], False
+        ways = packing.ways(here.shape[1], files)
+        shares = self._shares(here)
+        plan = cell.plan
+        if plan is not None and not (np.abs(shares - plan.shares) <= _AS_PLANNED * shares).all():
+            plan = None
+        begun = _unplanned(ways, shares, files) if plan is None else _as_planned(ways, plan.way, shares, files)
+        return [
+            replace(cut, plans=plans)
+            for column, left, plans in begun
+            if (cut := _cut_at(axes[column], cell, left)) is not None
+        ], plan is not None
+
+    def _followed_up(
+        self, here: Ranks, cut: _Cut, files: int, touched: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], _Cut]:
+        """Return by column what both halves add to the files that an equality query touches, and the cut with plans.
+
+        Where good ways to cut the halves further are known, one is planned for each and counted; else a cell
+        counts as one file, which is as good to compare halves.
+        """
+        behind = here[:, cut.column] >= cut.rank
+        shares = (self._shares(here[~behind]), self._shares(here[behind]))
+        if not packing.known(len(self._mass), files):
+            return shares[0] + shares[1], cut
+        left, right = (packing.ways(len(self._mass), count) for count in (cut.left_files, files - cut.left_files))
+        if cut.plans is None:
+            one, other = map(_Plan, best_pair((left, right), shares, touched), shares)
+            cut = replace(cut, plans=(one, other))
+        else:
+            one, other = cut.plans
+        return left.touched[one.way] * shares[0] + right.touched[other.way] * shares[1], cut
+
+    def _shares(self, half: Ranks) -> npt.NDArray[np.float64]:
+        """Return by column the weighted chance that an equality query's value lies within a cell's bounds."""
+        shares = np.zeros(len(self._mass))
+        for column, mass in enumerate(self._mass):
+            values = half[:, column]
+            values = values[values > 0]
+            if len(values):
+                shares[column] = self._weights[column] * float(mass[values.max()] - mass[values.min() - 1])
+        return shares
+
+
+_Begun = tuple[int, int, tuple[_Plan, _Plan] | None]
+"""The column of a cut, the files left of it, and plans for both halves, if there are any."""
+
+
+def _as_planned(ways: Ways, way: int, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
+    """Return the first cut of a planned way, and the same mirrored."""
+    column, left = int(ways.column[way]), int(ways.left_files[way])
+    halves = []
+    for count, further in ((left, ways.left_way[way]), (files - left, ways.right_way[way])):
+        expected = shares.copy()
+        expected[column] *= count / files
+        halves.append(_Plan(int(further), expected))
+    return [(column, left, (halves[0], halves[1])), (column, files - left, (halves[1], halves[0]))]
+
+
+def _unplanned(ways: Ways, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
+    """Return the first cuts of good ways, and the same mirrored."""
+    return [
+        (column, count, None)
+        for column, left in ways.first_cuts(shares)
+        for count in dict.fromkeys((left, files - left))
+    ]
+
+
+def _cut_at(axis: _Axis, cell: FileCell, left_files: int | None = None) -> _Cut | None:
+    """Return the most even cut with ``left_files`` files left of it; with any number near half of them if None.
+
+    None if there is but one value. Of a cut that leaves a half with fewer rows than files, where it could have as many,
+    the imbalance is infinite.
+    """
+    if not len(axis.left_rows):
+        return None
+    files = cell.files
+    left_share = axis.left_rows / axis.rows
+    left = np.clip(np.rint(left_share * files), 1, files - 1) if left_files is None else np.full(1, float(left_files))
+    left_fill = left_share / left * files
+    right_fill = (1 - left_share) / (files - left) * files
+    fuller = np.maximum(left_fill, right_fill)
+    # a file that is too small counts like one that is too large by the same factor
+    imbalance = np.maximum(fuller, 1 / np.minimum(left_fill, right_fill)) - 1
+    # what is uneven level by level adds up
+    in_all = cell.fill * fuller - 1
+    imbalance = np.where(
+        (in_all > _TOO_UNEVEN) & (fuller > 1 + _HARDLY_UNEVEN), np.maximum(imbalance, in_all), imbalance
+    )
+    if axis.rows >= files:
+        imbalance[(axis.left_rows < left) | (axis.rows - axis.left_rows < files - left)] = np.inf
+    best = int(np.argmin(imbalance + (np.abs(left / files - 0.5) if left_files is None else 0)))
+    left_files = int(np.broadcast_to(left, imbalance.shape)[best])
+    return _Cut(axis.column, int(axis.ranks[best]), left_files, float(imbalance[best]))

@@ -1,0 +1,166 @@
+"""A k-d tree that first cuts a table into files and then goes on to order the rows inside each.
+
+Going down the tree, a row takes one bit a level: is its value on the level's column at or above the cut? The bits read
+together are a Morton key of conditional ranks: Z-order whose grid follows the data (Bentley 1975 for the tree,
+Hudi RFC-28 for boundaries in place of raw bits). The first levels choose the file, the rest the place inside it.
+
+There is one tree a table partition, so the trees are a forest; an unpartitioned table is a forest of one. Level l of a
+forest of T trees has T * 2^l nodes, and node n has the children 2n and 2n + 1. A node without a cut sends all to 2n.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dbt_zorder.curve.cell_cuts import order_cells
+from dbt_zorder.curve.file_cuts import FileCell
+from dbt_zorder.curve.filing import file_rows
+from dbt_zorder.curve.ranks import Ranks, cumulative_mass
+
+_LOG = logging.getLogger("dbt_zorder")
+
+_EXTRA_DEPTH = 4  # a tree may be this much deeper than a balanced one before the rest is left to a hash
+
+_MOST_TEXT = 16 << 20
+_CELL_TEXT = 10
+"""Characters of the cuts as SQL text that trees may have, and those that a cell takes for each column and once for its
+file: where no row comes to it, it is written ``null,`` all the same, on every level above it. A cut itself may be
+longer, 344 characters of text, but there are no more of them than files and the cells inside them. All trees are as
+deep as the deepest one, so that where one partition is much larger than many others its files are left to a hash in
+part, and there is little or no order inside files.
+"""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """The cuts of all trees, and which files the cells of the last file level are.
+
+    Attributes:
+        trees: number of trees.
+        cuts: one int32 array a level, of shape (columns, trees * 2^level): a row of rank >= cut goes right, 0 is no
+            cut.
+        file_levels: the levels before this one choose the file.
+        first_file: shape (trees * 2^file_levels,): number of the first file of each cell.
+        file_count: the same shape: over how many files a hash spreads the rows of a cell; 1 unless no column could
+            cut it.
+        files: number of files in all.
+    """
+
+    trees: int
+    cuts: tuple[npt.NDArray[np.int32], ...]
+    file_levels: int
+    first_file: npt.NDArray[np.int32]
+    file_count: npt.NDArray[np.int32]
+    files: int
+
+    @cached_property
+    def steps(self) -> list[tuple[int | npt.NDArray[np.int64], npt.NDArray[np.int32]]]:
+        """By level the column that cuts each node, a number where it is the same of all, and its cut there.
+
+        No rank reaches the cut of a node that is not cut.
+        """
+        steps: list[tuple[int | npt.NDArray[np.int64], npt.NDArray[np.int32]]] = []
+        for level in self.cuts:
+            column, cut = level.argmax(axis=0), level.max(axis=0)  # one column at most cuts a node
+            cutting = np.unique(column[cut > 0])
+            cut[cut == 0] = np.iinfo(np.int32).max
+            steps.append((int(cutting[0]) if len(cutting) == 1 else column, cut))
+        return steps
+
+
+def grow(
+    ranks: Ranks,
+    tree_of_row: npt.NDArray[np.int32],
+    files_of_tree: Sequence[int],
+    order_levels: int,
+    weights: Sequence[float] | None = None,
+    *,
+    counted: npt.NDArray[np.int64] | None = None,
+    best: bool = True,
+) -> Forest:
+    """Grow one tree a partition over a sample.
+
+    Args:
+        ranks: the sampled rows, see ``Ranks``.
+        tree_of_row: shape (rows,): the tree that each row belongs to.
+        files_of_tree: number of files that each tree is cut into, at least 1.
+        order_levels: levels below the file, or fewer where the trees are many and deep.
+        weights: one a column, how much its filters count; all equal by default.
+        counted: numbers of the rows by whose shares files are cut, some of them more than once; by default all once.
+        best: of a skewed table, grow further trees, and take the best.
+    """
+    trees = len(files_of_tree)
+    mass = [cumulative_mass(ranks[:, column]) for column in range(ranks.shape[1])]
+    scale = np.asarray(weights or [1.0] * ranks.shape[1], dtype=np.float64)
+    scale /= scale.max()  # only their ratio counts, and a power of very large or small ones is infinite or 0
+    most = max(files_of_tree)
+    most_cells = _MOST_TEXT // (_CELL_TEXT * (ranks.shape[1] + 1))
+    depth = (most - 1).bit_length() + (_EXTRA_DEPTH if most > 1 else 0)
+    allowed = min(depth, levels_within(most_cells, trees))
+    of_trees = _group(tree_of_row if counted is None else tree_of_row[counted], trees)
+    if counted is not None:
+        of_trees = [counted[rows] for rows in of_trees]
+    grouped = zip(of_trees, files_of_tree, strict=True)
+    roots = [FileCell(tree, rows, files) for tree, (rows, files) in enumerate(grouped)]
+    filing = file_rows(ranks, mass, roots, allowed, scale, best=best)
+    cuts, file_levels = filing.cuts, len(filing.cuts)
+    if filing.left and file_levels == allowed < depth:
+        _warn_of_hash(trees, most, filing.files_left)
+    # down from where it was last cut, a cell goes left
+    places = ((cell.node << file_levels - level, cell) for level, cell in filing.cells)
+    placed = sorted(places, key=lambda place: place[0])
+    nodes = np.asarray([node for node, _ in placed], dtype=np.int64)
+    counts = np.zeros(trees << file_levels, dtype=np.int32)
+    counts[nodes] = [cell.files for _, cell in placed]
+    first = (np.cumsum(counts) - counts).astype(np.int32)
+    rows = np.concatenate([cell.rows for _, cell in placed])
+    cell_of_row = np.repeat(nodes, [len(cell.rows) for _, cell in placed])
+    order_levels = min(order_levels, levels_within(most_cells, len(counts)))
+    order = order_cells(ranks[rows], cell_of_row, len(counts), order_levels, mass, scale)
+    return Forest(trees, (*cuts, *order), file_levels, first, np.maximum(counts, 1), int(counts.sum()))
+
+
+def _warn_of_hash(trees: int, most: int, files: int) -> None:
+    _LOG.warning(
+        "%d of the files are filled by a hash and overlap: one of %d partitions has %d files, and cuts as deep as its "
+        "own for all of them would be too many for a query. Larger files or fewer partitions avoid it.",
+        files,
+        trees,
+        most,
+    )
+
+
+def levels_within(cells: int, nodes: int) -> int:
+    """Return how many levels may follow one of so many nodes: the last of them has at most so many cells."""
+    return max(0, (cells // nodes).bit_length() - 1)
+
+
+def descend(forest: Forest, ranks: Ranks, tree_of_row: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Return the cell of every row at the last level: for rows that are here, and the reference of Spark's descent."""
+    node = tree_of_row.astype(np.int64)
+    by_column = np.ascontiguousarray(ranks.T)
+    flat, row = by_column.reshape(-1), np.arange(len(ranks), dtype=np.int64)
+    for column, cut in forest.steps:
+        if isinstance(column, int):
+            here = by_column[column]
+        else:
+            place = column.take(node)
+            place *= len(ranks)
+            place += row
+            here = flat.take(place)
+        right = here >= cut.take(node)
+        node <<= 1
+        node += right
+    return node
+
+
+def _group(tree_of_row: npt.NDArray[np.int32], trees: int) -> list[npt.NDArray[np.int64]]:
+    order = np.argsort(tree_of_row, kind="stable")
+    edges = np.searchsorted(tree_of_row[order], np.arange(trees + 1))
+    return [order[edges[tree] : edges[tree + 1]] for tree in range(trees)]

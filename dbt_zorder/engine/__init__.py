@@ -1,0 +1,1 @@
+"""Sends every row to its file. Knows no table."""

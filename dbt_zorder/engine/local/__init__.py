@@ -1,0 +1,1 @@
+"""Places rows in this process, with NumPy and Arrow."""

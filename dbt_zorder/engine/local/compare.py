@@ -1,0 +1,115 @@
+"""Keys beside each other, by NumPy and Arrow, in the order that Spark has: NULL first, and NaN above all numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt_zorder.curve.bits import decimal_digits, float_integers
+from dbt_zorder.engine.local.buckets import Buckets, in_buckets
+from dbt_zorder.engine.local.decimals import can_compact, compacted
+from dbt_zorder.engine.local.search import by_halves, once_each
+from dbt_zorder.engine.local.text_search import TextCuts, text_cuts
+from dbt_zorder.engine.spark.literals import KeyValue
+from dbt_zorder.layout.keys import TEXT
+
+Rows = npt.NDArray[np.int64]
+"""Numbers of rows."""
+
+_DIGIT = 16
+"""Bits."""
+
+
+def in_order(numbers: npt.NDArray[np.int64]) -> Rows:
+    """Return the rows in order of numbers from 0, equal ones as they came.
+
+    By 16 bits at a time, the lowest first, as NumPy counts numbers of 16 bits where it compares longer ones: of 3 M
+    numbers of 20 bits in 0.07 s in place of 0.35, of 40 bits in 0.16 in place of 0.28.
+    """
+    order = np.argsort(numbers.astype(np.uint16), kind="stable")
+    for shift in range(_DIGIT, int(numbers.max(initial=0)).bit_length(), _DIGIT):
+        digits = (numbers >> shift).astype(np.uint16)
+        order = order[np.argsort(digits[order], kind="stable")]
+    return order
+
+
+def cuts_of(values: Sequence[KeyValue], carrier: str) -> tuple[Any, dict[str, int]]:
+    """Return distinct cuts in order, in the form that ``at_or_below`` takes, and the place of each by its ``repr``."""
+    # by what they are written as: NaN is not equal to itself, and as the greatest number it stands behind all others
+    distinct = sorted({repr(value): value for value in values}.values(), key=lambda value: (value != value, value))
+    places = {repr(value): place for place, value in enumerate(distinct)}
+    return as_cuts(pa.array(distinct, _type_of(carrier))), places
+
+
+def as_cuts(values: pa.Array) -> Any:
+    """Return keys in order, without NULL, in the form that ``at_or_below`` takes."""
+    if pa.types.is_binary(values.type):
+        return text_cuts(values)
+    if pa.types.is_decimal(values.type) and not can_compact(values.type):
+        return values
+    return in_buckets(_numbers(values))
+
+
+def at_or_below(values: pa.Array, cuts: Any) -> npt.NDArray[np.int32]:
+    """Return for each value how many of the ordered cuts are at or below it; none are of NULL.
+
+    Args:
+        values: of the type that the cuts are of, decimals of their scale, too.
+        cuts: as ``cuts_of`` or ``as_cuts`` gives them.
+    """
+    if isinstance(cuts, TextCuts):
+        found = once_each(cuts.shortened(values), cuts.at_or_below)
+    elif isinstance(cuts, pa.Array):
+        found = once_each(values, lambda some: by_halves(pc.fill_null(some, cuts[0]), cuts))
+    elif isinstance(cuts, Buckets):
+        found = cuts.at_or_below(_numbers(values))
+    else:
+        found = np.searchsorted(cuts, _numbers(values), side="right").astype(np.int32)
+    if values.null_count:
+        found[values.is_null().to_numpy(zero_copy_only=False)] = 0
+    return found
+
+
+def order_by(values: pa.Array) -> Rows:
+    """Return the rows in order of a key, NULL first and NaN last, as Spark sorts."""
+    if pa.types.is_floating(values.type):
+        valid = values.is_valid().to_numpy(zero_copy_only=False)
+        return np.lexsort((_floats(values), valid))
+    order = np.asarray(pc.sort_indices(values).to_numpy(), dtype=np.int64)
+    return np.roll(order, values.null_count)
+
+
+def binaries(rows: npt.NDArray[np.uint8]) -> pa.Array:
+    """Return as many bytes a row as an array has columns."""
+    width, data = rows.shape[1], pa.py_buffer(np.ascontiguousarray(rows))
+    return pa.Array.from_buffers(pa.binary(width), len(rows), [None, data]).cast(pa.binary())
+
+
+def _type_of(carrier: str) -> pa.DataType:
+    """Return the type in Arrow of the cuts of a key, of which times are whole numbers."""
+    if carrier in TEXT:
+        return pa.binary()
+    if carrier.startswith("decimal"):
+        return pa.decimal128(*decimal_digits(carrier))
+    return pa.float64() if carrier == "double" else pa.int64()
+
+
+def _numbers(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Return whole numbers in the order of numbers of any kind but for long decimals, anything for NULL."""
+    if pa.types.is_floating(values.type):
+        return float_integers(_floats(values), "double")
+    return integers(compacted(values) if can_compact(values.type) else values)
+
+
+def integers(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Return whole numbers for NumPy, 0 where there is none."""
+    return np.asarray(pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _floats(values: pa.Array) -> npt.NDArray[np.float64]:
+    return np.asarray(pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False), dtype=np.float64) + 0.0

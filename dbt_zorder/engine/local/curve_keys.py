@@ -1,0 +1,68 @@
+"""Keys of rows on a curve, by NumPy and Arrow: what ``curve_key`` is in Spark, over keys as of ``FetchedKeys``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dbt_zorder.curve.hilbert import hilbert_digits
+from dbt_zorder.curve.morton import digits, interleave_bytes, pack_bytes, pack_long
+from dbt_zorder.engine.local.compare import at_or_below, binaries, cuts_of
+from dbt_zorder.engine.spark.curve_sql import CurveKey
+from dbt_zorder.engine.spark.linear import tuples_here
+from dbt_zorder.layout.bit_keys import bits_here
+from dbt_zorder.layout.keys import Key
+
+
+def curve_cuts(curve: CurveKey, keys: Sequence[Key]) -> list[Any]:
+    """Return the boundaries of a curve as ``at_or_below`` takes them, a list a column; none where it has none."""
+    # a curve of bits has no boundaries at all
+    return [cuts_of(values, key.carrier)[0] for values, key in zip(curve.boundaries, keys, strict=False)]
+
+
+def curve_values(curve: CurveKey, cuts: Sequence[Any], keys: Sequence[Key], columns: Sequence[pa.Array]) -> pa.Array:
+    """Return what rows may be sorted and cut by along several columns: whole numbers or binaries.
+
+    Args:
+        curve: complete, with its boundaries if it has any.
+        cuts: of ``curve_cuts``.
+        keys: of the columns.
+        columns: one a key, as ``key_here`` gives it.
+    """
+    if curve.curve == "linear":
+        return tuples_here(columns)
+    if curve.encoding == "rank":
+        values = [_ranks(*one) for one in zip(columns, cuts, curve.codes, strict=True)]
+    else:
+        values = [bits_here(one, key.column).view(np.uint64) for one, key in zip(columns, keys, strict=True)]
+    found = packed(curve, np.stack(values, axis=1))
+    return pa.array(found) if curve.carrier == "bigint" else binaries(found)
+
+
+def packed(curve: CurveKey, values: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+    """Return the keys of points on a curve: shape (rows,) of BIGINT, or (rows, bytes) of BINARY.
+
+    Args:
+        curve: ``zorder`` or ``hilbert``.
+        values: shape (rows, columns), of the curve's bits.
+    """
+    columns = values.shape[1]
+    if (curve.curve, curve.carrier) == ("zorder", "binary"):
+        return interleave_bytes(values)
+    levels = digits(values, curve.bits)
+    if curve.curve == "hilbert":
+        levels = hilbert_digits(levels, columns)
+    return pack_long(levels, columns) if curve.carrier == "bigint" else pack_bytes(levels, columns)
+
+
+def _ranks(values: pa.Array, cuts: Any, codes: Sequence[int]) -> npt.NDArray[np.uint64]:
+    slots = np.ones(len(values), dtype=np.int32)
+    if len(cuts):
+        slots += at_or_below(values, cuts)
+    if values.null_count:
+        slots[values.is_null().to_numpy(zero_copy_only=False)] = 0
+    return np.asarray(codes, dtype=np.uint64)[slots]

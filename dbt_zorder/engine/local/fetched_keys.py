@@ -1,0 +1,244 @@
+"""All rows of a small query, fetched to be laid out here: a shuffle in Spark takes longer than all that is left to do.
+
+Figures are in docs/decisions/012.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql.types import DecimalType
+
+from dbt_zorder.engine.local.row_estimate import SLACK, text_length, texts_of, width_of
+from dbt_zorder.engine.spark.hashing import partition_hash
+from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key
+from dbt_zorder.layout.partitions import folder_names
+from dbt_zorder.spark.arrow import collect_arrow, one_chunk
+from dbt_zorder.spark.columns import ResolvedColumn
+from dbt_zorder.spark.messages import in_one_line
+from dbt_zorder.spark.small_queries import first_numbered, partitions_of
+from dbt_zorder.spark.sql import quote_name
+
+_LOG = logging.getLogger("dbt_zorder")
+
+_MOST_FOLDERS = 20_000
+"""Each is named by a call into the JVM."""
+
+
+@dataclass(frozen=True)
+class FetchedKeys:
+    """What rows are placed by, of all rows of a query.
+
+    Attributes:
+        keys: one column a key, as ``Key.expression`` gives it, text as bytes; behind them ``p``, the hash of each row's
+            partition, if the table has any.
+    """
+
+    keys: pa.Table
+
+    @property
+    def sampled(self) -> pa.Table:
+        """The keys as ``Key.sampled`` gives them: text is cut, so that no cut between two files is long."""
+        return with_cut_text(self.keys)
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return int(self.keys.num_rows)
+
+
+@dataclass(frozen=True)
+class DrawnKeys:
+    """The same of so many rows of a query as are asked for, where those of all would take too much of memory.
+
+    Attributes:
+        count: number of all rows.
+        text_bytes: that a key of text takes in the mean.
+        draw: gives the keys of so many rows, one more or less, or of all there are, drawn by a seed, in the order in
+            which rows came: as of ``FetchedKeys``, but that text is cut as in its ``sampled``.
+    """
+
+    count: int
+    text_bytes: int
+    draw: Callable[[int, int], FetchedKeys]
+
+
+Known: TypeAlias = "FetchedKeys | DrawnKeys | int | None"
+"""What is known of the rows of a query: what they are placed by, or how many they are."""
+
+
+@dataclass(frozen=True)
+class Fetched(FetchedKeys):
+    """The rows of a query.
+
+    Attributes:
+        rows: with the columns that files have, every one of them nullable, in one chunk: all of the query's, or those
+            that do not part the table.
+        folders: of the partitions, as Spark names them: ``day=2024-01-01/shop=7``; an empty name if there are none.
+        folder_of: shape (rows,): the number of each row's folder.
+    """
+
+    rows: pa.Table
+    folders: Sequence[str]
+    folder_of: npt.NDArray[np.int32]
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return int(self.rows.num_rows)
+
+
+def with_cut_text(keys: pa.Table) -> pa.Table:
+    """Return keys whose text is cut to ``SAMPLE_BYTES``."""
+    for place, column in enumerate(keys.columns):
+        if pa.types.is_binary(column.type) and (pc.max(pc.binary_length(column)).as_py() or 0) > SAMPLE_BYTES:
+            keys = keys.set_column(place, keys.field(place), pc.binary_slice(column, 0, SAMPLE_BYTES))
+    return keys
+
+
+def count_of(known: Known) -> int | None:
+    """Return how many rows a query has, if that is known."""
+    return known.count if isinstance(known, (FetchedKeys, DrawnKeys)) else known
+
+
+def fetch(
+    df: DataFrame,
+    keys: Sequence[Key],
+    most_bytes: int,
+    rows: int | None = None,
+    partition_by: Sequence[ResolvedColumn] = (),
+    *,
+    whole: bool = False,
+) -> Fetched | None:
+    """Return all rows of a query that is taken to be small; None if they are too many or too long after all.
+
+    None also if partitions are too many, or the name of one is no UTF-8.
+
+    Where nobody has counted them, no Spark partition sends more than its share of rows. Nor does it send long text
+    without end: the farther down a row stands, the less text it may have, so that rows of equal length weigh no more
+    than some times what is allowed.
+
+    Args:
+        df: the query, of types that ``width_of`` knows.
+        keys: what rows are placed by.
+        most_bytes: that rows may weigh here.
+        rows: their number, if they were measured.
+        partition_by: columns that part the table, each a whole one.
+        whole: files have these, too, and an empty text is another partition than NULL.
+    """
+    width = width_of(df.schema)
+    assert width
+    quoted = {name: quote_name(name) for name in df.columns}
+    wanted, behind, asked = [*quoted.values()], partition_sql(partition_by), df
+    if rows is None:
+        partitions = max(1, partitions_of(df))
+        share, budget = most_bytes // width // partitions, SLACK * most_bytes // partitions
+        if not share:
+            return None
+        number, too_long = _free_names(df)
+        asked = first_numbered(df, share, number)
+        overflow = f"{number} = {share - 1}L"
+        texts = texts_of(df.schema)
+        if texts:
+            # a column, so that it is reckoned once a row, however many columns of text ask for it
+            asked = asked.selectExpr("*", f"({text_length(df)}) * ({number} + 1L) > {budget}L AS {too_long}")
+            wanted = [f"IF({too_long}, NULL, {sql})" if name in texts else sql for name, sql in quoted.items()]
+            overflow += f" OR {too_long}"
+        behind.append(overflow)
+    # each select is analysed, some milliseconds
+    found = collect_arrow(asked.selectExpr(*(f"{sql} AS c{place}" for place, sql in enumerate([*wanted, *behind]))))
+    extras = found.columns[len(found.columns) - len(behind) :]
+    if rows is None and pc.any(extras[-1]).as_py():
+        _LOG.debug("rows were fetched in vain: they are more, or longer, than %d bytes allow", most_bytes)
+        return None
+    by_name = {name: one_chunk(_plain_text(column)) for name, column in zip(df.columns, found.columns, strict=False)}
+    placed_by = {f"k{n}": key_here(by_name[key.column.name], key) for n, key in enumerate(keys)}
+    folders, folder_of = [""], np.zeros(found.num_rows, dtype=np.int32)
+    if partition_by:
+        texts, placed_by["p"] = extras[: len(partition_by)], one_chunk(extras[len(partition_by)])
+        try:
+            distinct, folder_of = distinct_partitions(texts, _MOST_FOLDERS)
+            folders = folder_names(df.sparkSession, [column.name for column in partition_by], distinct, whole=whole)
+        except Exception as exc:  # names that cannot be, bytes that are no text, or another version of Spark
+            _LOG.debug("Spark names the folders of partitions: %s", in_one_line(exc))
+            return None
+        if not folders and found.num_rows:
+            _LOG.debug("there are more than %d partitions", _MOST_FOLDERS)
+            return None
+    parts = set() if whole else {part.name for part in partition_by}
+    data = {name: column for name, column in by_name.items() if name not in parts}
+    return Fetched(pa.table(placed_by), pa.table(data), folders, folder_of)
+
+
+def partition_sql(partition_by: Sequence[ResolvedColumn]) -> list[str]:
+    """Return SQL text of what tells a row's partition: its values as text, and a hash of them."""
+    texts = [f"CAST({part.sql} AS STRING)" for part in partition_by]
+    return [*texts, partition_hash([part.sql for part in partition_by])] if partition_by else []
+
+
+def distinct_partitions(
+    texts: Sequence[pa.ChunkedArray], most: int
+) -> tuple[list[tuple[str | None, ...]], npt.NDArray[np.int32]]:
+    """Return the values of some partitions, and the number of each row's: by their values, of which no two are one.
+
+    None at all where they are more than ``most``.
+    """
+    distinct: list[list[str | None]] = []
+    of_column: list[npt.NDArray[np.int32]] = []
+    together = np.zeros(len(texts[0]), dtype=np.int64)
+    for column in texts:
+        coded = one_chunk(column).dictionary_encode()
+        distinct.append([*coded.dictionary.to_pylist(), None])
+        codes = pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)
+        # numbered anew after each column, so that they stay below the number of rows
+        together = np.unique(together * len(distinct[-1]) + codes, return_inverse=True)[1].reshape(-1)
+        if len(together) and together.max() >= most:
+            return [], np.zeros(0, dtype=np.int32)
+        of_column.append(codes)
+    _, first = np.unique(together, return_index=True)
+    found = [
+        tuple(values[codes[row]] for values, codes in zip(distinct, of_column, strict=True)) for row in first.tolist()
+    ]
+    return found, together.astype(np.int32)
+
+
+def key_here(values: pa.Array, key: Key) -> pa.Array:
+    """Return what ``key.expression`` is in Spark, text as bytes, of a column of a type that ``width_of`` knows."""
+    if key.carrier in TEXT:
+        return values.cast(pa.binary())
+    if key.carrier == "double":
+        return values.cast(pa.float64())
+    if key.carrier != "bigint":
+        return values
+    return (values.cast(pa.int32()) if pa.types.is_date(values.type) else values).cast(pa.int64())
+
+
+def key_type(key: Key) -> pa.DataType:
+    """Return the type in Arrow of what ``key_here`` gives."""
+    if key.carrier in TEXT:
+        return pa.binary()
+    if isinstance(key.column.data_type, DecimalType):
+        return pa.decimal128(key.column.data_type.precision, key.column.data_type.scale)
+    return {"double": pa.float64(), "timestamp_ntz": pa.timestamp("us")}.get(key.carrier, pa.int64())
+
+
+def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return text as files and keys have it, where a session has long offsets for it."""
+    plain = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(column.type)
+    return column if plain is None else column.cast(plain)
+
+
+def _free_names(df: DataFrame) -> tuple[str, str]:
+    """Return two names that no column of ``df`` has."""
+    name = "_zorder_row"
+    while any(column.lower().startswith(name) for column in df.columns):
+        name += "_"
+    return f"{name}_number", f"{name}_long"

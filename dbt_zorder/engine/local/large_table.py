@@ -1,0 +1,290 @@
+"""Rows of a large query that lie on this machine's disk: placed piece by piece, and written file by file."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from dbt_zorder.engine.local.compare import Rows
+from dbt_zorder.engine.local.fetched_keys import DrawnKeys, FetchedKeys, distinct_partitions
+from dbt_zorder.engine.local.file_writer import ShareWriter
+from dbt_zorder.engine.local.moved_rows import MovedRows
+from dbt_zorder.engine.local.output_files import ShareFile, files_of
+from dbt_zorder.engine.local.pipeline import in_turn
+from dbt_zorder.engine.local.place import Placing
+from dbt_zorder.engine.local.row_groups import Parts
+from dbt_zorder.engine.local.shuffle import Share, Shares
+from dbt_zorder.engine.local.small_table import TELLING_ROWS
+from dbt_zorder.engine.local.spool import Copied
+from dbt_zorder.engine.local.spool_folder import in_scratch
+from dbt_zorder.engine.local.spool_parquet import Piece
+from dbt_zorder.engine.parquet.writer import GROUP_BYTES, ArrowWriter, writing_to
+from dbt_zorder.engine.row_bytes import by_some_rows
+from dbt_zorder.engine.spark.pilot import ROWS_OF_FILE
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.lengths import lengths_of_files, row_lengths
+from dbt_zorder.layout.partitions import NamelessError, folder_names
+from dbt_zorder.layout.plan import Plan
+from dbt_zorder.layout.sample import drawn_rows, shares_of
+from dbt_zorder.layout.spec import LayoutSpec
+from dbt_zorder.progress import tell
+from dbt_zorder.spark.memory import memory_here
+
+_LOG = logging.getLogger("dbt_zorder")
+
+_SHARE_OF_MEMORY = 16
+"""A part of the machine's memory that rows may take on their way, where that is more than ``zorder_in_memory``."""
+_MOST_FILE = (1 << 31) - 1
+"""Bytes of a file's rows that are in memory at a time: offsets of text have 32 bits."""
+_MOST_KEYS = 512 << 20
+"""Bytes of what all rows are placed by, to plan by them: beyond, a sample serves as well."""
+_TELLING_PIECES = 8
+_SEEN_PIECES = 24
+"""For lengths by file: what came last may be longer than all else."""
+_ALONE = threading.Lock()
+"""Who places and writes rows takes all processors, and the memory that there is for it."""
+
+
+@dataclass(frozen=True)
+class CopiedRows:
+    """All rows of a query, and how they are written.
+
+    Attributes:
+        copied: the rows.
+        writer: of their files.
+        keys: what rows are placed by.
+        in_memory: bytes that they may take here at least.
+    """
+
+    copied: Copied
+    writer: ArrowWriter
+    keys: Sequence[Key]
+    in_memory: int
+
+    @cached_property
+    def most_bytes(self) -> int:
+        """Bytes that rows may take here on their way."""
+        return max(self.in_memory, (memory_here() or 0) // _SHARE_OF_MEMORY)
+
+    @cached_property
+    def _moved(self) -> MovedRows:
+        return MovedRows(self.copied, self.keys)
+
+    @property
+    def key_bytes(self) -> int | None:
+        """Bytes of what all rows are placed by, None where they are too many to plan by them."""
+        size = self.copied.key_bytes(self.keys)
+        return size if size <= min(_MOST_KEYS, self.most_bytes) else None
+
+    def fetch_keys(self) -> FetchedKeys:
+        """Return what all rows are placed by."""
+        with in_scratch(self.copied.folder):
+            return self.copied.fetch_keys(self.keys, self.writer.threads)
+
+    @property
+    def drawn_keys(self) -> DrawnKeys:
+        """What as many rows are placed by as a plan asks for."""
+        return DrawnKeys(self.copied.count, self.copied.text_bytes(self.keys), self._draw_keys)
+
+    def _draw_keys(self, rows: int, seed: int) -> FetchedKeys:
+        with in_scratch(self.copied.folder):
+            return self.copied.draw_keys(self.keys, rows, seed, self.writer.threads)
+
+    def write(self, spark: SparkSession, layout: Layout, path: str) -> bool:
+        """Write the rows to a folder, one file each of the layout's that gets any.
+
+        Returns:
+            Whether they are written; if not, nothing is, and Spark is to write them.
+
+        Raises:
+            BuildError: the disk refused, or the folder lies elsewhere by now.
+        """
+        place = self.writer.place_of(spark, path)
+        parts = self._parts(layout)
+        if self._is_too_much_for(parts):
+            return self._left_to_spark()
+        most = self.most_bytes
+        with _ALONE, Shares(most, self.copied.folder) as shares:
+            folders = _Folders(spark, [part.name for part in self.copied.partition_by], whole=self.copied.whole)
+            try:
+                self._share_out(parts, shares, folders)
+            except UnicodeDecodeError:
+                return self._left_to_spark("the name of a partition is no UTF-8")
+            except NamelessError as exc:
+                return self._left_to_spark(str(exc))
+            files = self._files(shares, parts)
+            # a tree's parts are not all of one size
+            if max(file.nbytes for file in files) > min(2 * most, _MOST_FILE):
+                return self._left_to_spark()
+            self.copied.discard()
+            with writing_to(place):
+                self.writer.make_folders(place, folders.names)
+                threads = max(1, self.writer.threads // len(files))
+                to_files = ShareWriter(
+                    self.writer, self._moved, parts.placing, shares, place, folders.names, most, threads
+                )
+                for _ in in_turn(to_files.write, to_files.weighed(files), most, self.writer.threads):
+                    tell("write")
+        return True
+
+    def _parts(self, layout: Layout) -> Parts:
+        """Return how files are parted, if they are so large that they are written part by part."""
+        placing, file_bytes = Placing.by(layout), self.copied.nbytes / layout.files
+        if file_bytes <= self._group_bytes:
+            return Parts(placing)
+        return Parts.of(placing, file_bytes, self._some_keys)
+
+    def _files(self, shares: Shares, parts: Parts) -> list[ShareFile]:
+        return files_of(shares.sizes(), parts, self._group_bytes)
+
+    @property
+    def _group_bytes(self) -> int:
+        """Bytes of rows that are sorted and written at a time, where a file has more."""
+        return min(GROUP_BYTES, self.most_bytes)
+
+    def _is_too_much_for(self, parts: Parts) -> bool:
+        """Tell whether a piece or a part of a file, which are in memory twice for a moment, takes more than it may."""
+        largest = max(piece.nbytes for piece in self.copied.pieces)
+        return max(2 * largest, self.copied.nbytes / parts.placing.layout.files / parts.of_file) > self.most_bytes
+
+    def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
+        """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
+        return by_some_rows(spec, self.copied.count, self.copied.nbytes, self._few, self.writer)
+
+    def lengths(self, layout: Layout) -> npt.NDArray[np.float64]:
+        """Return by file how long a row is in the mean before it is encoded; NaN where no row was seen."""
+        keys, lengths, seen = [], [], max(TELLING_ROWS, ROWS_OF_FILE * layout.files)
+        with in_scratch(self.copied.folder):
+            for piece, some in self._drawn(_SEEN_PIECES, seen, ends_too=True):
+                rows = self.copied.read(piece)
+                keys.append(self.copied.keys_in(rows, self.keys).take(pa.array(some)))
+                lengths.append(row_lengths(self._moved.in_order(rows, some)))
+        return lengths_of_files(layout, pa.concat_tables(keys), np.concatenate(lengths))
+
+    def sizes(self, layout: Layout, files: Sequence[int]) -> Mapping[int, Share]:
+        """Return rows and bytes of some files as they are written, of those that have rows."""
+        found: dict[int, Share] = {}
+        parts = self._parts(layout)
+        if self._is_too_much_for(parts):
+            return found
+        with _ALONE, Shares(self.most_bytes, self.copied.folder) as shares:
+            self._share_out(parts, shares, only=files)
+            shared_out = self._files(shares, parts)
+
+            def size(file: ShareFile) -> Share:
+                total = Share()
+                for group in file.groups:
+                    rows = shares.take(group)
+                    order = self._moved.order(parts.placing, rows)
+                    total.nbytes += self.writer.size_of(self._moved.in_order(rows, order))
+                    total.rows += rows.num_rows
+                return total
+
+            weights = ((file, 2.0 * file.nbytes) for file in shared_out)
+            totals = in_turn(size, weights, self.most_bytes, self.writer.threads)
+            for file, total in zip(shared_out, totals, strict=True):
+                found[file.number] = total
+                tell("sample")
+        return found
+
+    def drawn(self, plan: Plan, rows: int) -> tuple[FetchedKeys, npt.NDArray[np.float64]]:
+        """Return what about so many rows are placed by, drawn from all, and how long each is."""
+        seed, columns = plan.drawn.spec.seed, list(self.copied.data_columns)
+        shares = shares_of([piece.rows for piece in self.copied.pieces], rows, seed)
+
+        def some(piece: Piece, share: int) -> tuple[pa.Table, npt.NDArray[np.float64]]:
+            chosen = drawn_rows(piece.rows, share, seed + piece.number)
+            rows = self.copied.read(piece).take(pa.array(chosen))
+            return self.copied.keys_in(rows, self.keys), row_lengths(rows.select(columns))
+
+        with in_scratch(self.copied.folder), ThreadPoolExecutor(self.writer.threads) as pool:
+            keys, lengths = zip(*pool.map(some, self.copied.pieces, shares), strict=True)
+        return FetchedKeys(pa.concat_tables(keys)), np.concatenate(lengths)
+
+    def _few(self) -> pa.Table:
+        """Return some rows, drawn from pieces all over."""
+        with in_scratch(self.copied.folder):
+            return pa.concat_tables([self._moved.in_order(self.copied.read(one), some) for one, some in self._drawn()])
+
+    def _some_keys(self) -> pa.Table:
+        """Return what some rows are placed by."""
+        with in_scratch(self.copied.folder):
+            drawn = [self.copied.read_keys(self.keys, piece).take(pa.array(some)) for piece, some in self._drawn()]
+        return pa.concat_tables(drawn)
+
+    def _drawn(
+        self, of: int = _TELLING_PIECES, rows: int = TELLING_ROWS, *, ends_too: bool = False
+    ) -> Iterator[tuple[Piece, Rows]]:
+        """Give some pieces, the first and the last of all among them if they are asked for, and in each some rows."""
+        pieces = self.copied.pieces
+        ends = np.cumsum([piece.rows for piece in pieces])
+        # at equal distances by rows: pieces may be as small as a few of them
+        middles = (np.arange(of) + 0.5) * ends[-1] / of
+        places = np.searchsorted(ends, middles, side="right")
+        if ends_too:
+            places = np.concatenate([[0], places, [len(pieces) - 1]])
+        chosen = [pieces[place] for place in np.unique(places).tolist()]
+        random = np.random.default_rng(0)
+        for piece in chosen:
+            # not each third one, of which id % 6 would have two values
+            yield piece, np.sort(random.choice(piece.rows, min(rows // len(chosen), piece.rows), replace=False))
+
+    def _share_out(
+        self, parts: Parts, shares: Shares, folders: _Folders | None = None, only: Sequence[int] | None = None
+    ) -> None:
+        """Send rows through a layout to their files, all or those of some files, for good or to measure them."""
+        share = partial(self._share, parts, folders, only)
+        pieces = ((piece, 2.0 * piece.nbytes) for piece in self.copied.pieces)
+        with in_scratch(self.copied.folder):
+            for rows, places in in_turn(share, pieces, self.most_bytes, self.writer.threads):
+                shares.add(rows, places)
+                tell("write" if only is None else "sample")
+
+    def _share(
+        self, parts: Parts, folders: _Folders | None, only: Sequence[int] | None, piece: Piece
+    ) -> tuple[pa.Table, dict[int, slice]]:
+        """Return rows in order of files and their parts, with what tells their order there, and where parts lie."""
+        found, placing = self.copied.read_compact(piece, self._moved.shortened), parts.placing
+        keys = self.copied.keys_in(found, self.keys)
+        cells = placing.cells(keys)
+        order, places = parts.share_out(keys, cells, piece.number, only)
+        numbers = None
+        if folders is not None and self.copied.partition_by:
+            numbers = folders.of(self.copied.partitions_in(found))
+        return self._moved.moved(found, cells, placing.count, numbers).take(pa.array(order)), places
+
+    def _left_to_spark(self, why: str = "a part of a file, or of the rows, takes too much of memory") -> bool:
+        _LOG.debug("the rows are placed and written by Spark after all: %s", why)
+        return False
+
+
+class _Folders:
+    """Folders of partitions as they come, by number."""
+
+    def __init__(self, spark: SparkSession, columns: Sequence[str], *, whole: bool = False) -> None:
+        self.names: list[str] = []
+        self._spark = spark
+        self._columns = columns
+        self._whole = whole
+        self._numbers: dict[tuple[str | None, ...], int] = {}
+        self._lock = threading.Lock()
+
+    def of(self, texts: Sequence[pa.ChunkedArray]) -> npt.NDArray[np.int32]:
+        """Return the number of each row's folder, by the values of its partition as text."""
+        distinct, of_row = distinct_partitions(texts, len(texts[0]) + 1)
+        with self._lock:
+            new = [one for one in distinct if one not in self._numbers]
+            self._numbers.update({one: len(self.names) + number for number, one in enumerate(new)})
+            self.names += folder_names(self._spark, self._columns, new, whole=self._whole)
+            numbers = np.asarray([self._numbers[one] for one in distinct], dtype=np.int32)
+        return numbers[of_row]

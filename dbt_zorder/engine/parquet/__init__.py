@@ -1,0 +1,1 @@
+"""Writes Parquet files by Arrow as Spark would write them."""

@@ -1,0 +1,1 @@
+"""Places rows by a shuffle in Spark."""

@@ -1,0 +1,150 @@
+"""The key of a row on a curve over a grid, as SQL that Spark compiles: no UDF, no Python worker.
+
+The default order needs none of this: there the path down the tree is the key (see ``descent``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from dbt_zorder.curve import hilbert, morton
+from dbt_zorder.curve.rank_bits import search_sql
+from dbt_zorder.engine.spark import linear
+from dbt_zorder.engine.spark.literals import KeyValue, key_array
+from dbt_zorder.engine.spark.lookup_tables import long_table
+from dbt_zorder.layout.bit_keys import bits_of
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.spark.columns import leaf_names
+from dbt_zorder.spark.sql import quote_name
+
+VALUE_BITS = 64
+"""Of one column by the encoding ``bits``."""
+
+_MOST_HILBERT_LEVELS = 3  # in one projection: the text doubles with each
+_MOST_USES = 4
+_MOST_USES_WIDE = 32
+_MOST_FIELDS = 100
+"""Of a row of which Spark generates code of whole stages (``spark.sql.codegen.maxFields``)."""
+
+
+@dataclass(frozen=True)
+class CurveKey:
+    """A curve other than the default's, complete in itself.
+
+    Attributes:
+        curve: ``zorder``, ``hilbert`` or ``linear``.
+        encoding: ``rank`` or ``bits``; means nothing to ``linear``.
+        cuts_files: whether files are ranges of this order; else a tree over the columns cuts them.
+        bits: of one column's value.
+        boundaries: of the encoding ``rank``: ascending keys, a list a column.
+        codes: the rank of NULL, of what is below the first boundary, and from each boundary on, a list a column.
+    """
+
+    curve: str
+    encoding: str = "rank"
+    cuts_files: bool = False
+    bits: int = VALUE_BITS
+    boundaries: Sequence[Sequence[KeyValue]] = ()
+    codes: Sequence[Sequence[int]] = ()
+
+    @property
+    def carrier(self) -> str:
+        """SQL type of the key."""
+        return "bigint" if self.encoding == "rank" else "binary"
+
+
+def add_curve(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str) -> DataFrame:
+    """Add a column ``name`` that rows may be sorted and cut by.
+
+    Args:
+        df: rows with the columns of ``keys``, none whose name begins with ``name``.
+    """
+    columns = df.columns
+    if curve.curve == "linear":
+        return df.withColumn(name, f.expr(linear.tuple_sql(linear.prefix(keys))))
+    add = _add_rank_key if curve.encoding == "rank" else _add_bits_key
+    steps = add(df, curve, keys, name)
+    return steps.select(*map(quote_name, columns), name)
+
+
+def shared(expression: str) -> str:
+    """Write an integer expression twice, so that it counts as common and gets a Java method of its own."""
+    return f"({expression}) | ({expression})"
+
+
+def most_uses(df: DataFrame, more: int) -> int:
+    """Return how often an expression may occur within one projection, which stands beside ``more`` columns of ours.
+
+    As long as Spark generates code of whole stages, few times, as projections share a method; beyond, where each of
+    them copies the row, often, so that there are few.
+    """
+    return _MOST_USES if len(leaf_names(df.schema)) + more <= _MOST_FIELDS else _MOST_USES_WIDE
+
+
+def steps_at_once(df: DataFrame, more: int) -> int:
+    """Return how many steps may stand in one projection, beside ``more`` columns, if each uses the one before twice."""
+    return most_uses(df, more).bit_length() - 1
+
+
+def _add_rank_key(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str) -> DataFrame:
+    indices = [f"{name}_{number}" for number in range(len(keys))]
+    steps = df.withColumns(
+        {index: f.expr(f"CAST({key.expression} IS NOT NULL AS INT)") for index, key in zip(indices, keys, strict=True)}
+    )
+    arrays = [key_array(values, key.carrier) for values, key in zip(curve.boundaries, keys, strict=True)]
+    depths = [len(values).bit_length() for values in curve.boundaries]
+    at_once = steps_at_once(df, len(keys))
+    for top in range(max(depths), 0, -at_once):
+        columns = {}
+        for index, key, array, depth in zip(indices, keys, arrays, depths, strict=True):
+            found = index
+            for place in range(min(top, depth), max(0, top - at_once), -1):
+                found = search_sql(key.expression, found, array, 1 << place - 1)
+            if found != index:
+                columns[index] = f.expr(shared(found))
+        steps = steps.withColumns(columns)
+    parts = [
+        f"get({long_table([morton.spread(code, number, len(keys)) for code in codes])}, {index})"
+        for number, (index, codes) in enumerate(zip(indices, curve.codes, strict=True))
+    ]
+    steps = steps.withColumn(name, f.expr(" | ".join(parts)))
+    if curve.curve == "zorder":
+        return steps
+    # the ranks are needed no more
+    return _hilbert_of_long(steps, name, curve.bits, len(keys), steps_at_once(df, 3))
+
+
+def _hilbert_of_long(df: DataFrame, name: str, bits: int, columns: int, at_once: int) -> DataFrame:
+    """Turn the Morton key ``name``, a BIGINT, into the Hilbert index."""
+    carried, index = f"{name}_z", f"{name}_h"
+    steps = df.withColumns({carried: f.lit(0), index: f.expr("0L")})
+    at_once = min(at_once, _MOST_HILBERT_LEVELS)
+    for top in range(bits, 0, -at_once):
+        state, places = carried, index
+        for level in range(top - 1, max(-1, top - 1 - at_once), -1):
+            places = hilbert.append_sql(places, state, columns)
+            state = hilbert.step_sql(state, hilbert.digit_sql(name, columns, level), columns)
+        steps = steps.withColumns({carried: f.expr(shared(state)), index: f.expr(shared(places))})
+    return steps.withColumn(name, f.expr(hilbert.append_sql(index, carried, columns)))
+
+
+def _add_bits_key(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str) -> DataFrame:
+    values = [f"{name}_{number}" for number in range(len(keys))]
+    steps = df.withColumns(
+        {value: f.expr(shared(bits_of(key.column))) for value, key in zip(values, keys, strict=True)}
+    )
+    words = [*map(shared, morton.words_sql(values, curve.bits))]
+    if curve.curve == "hilbert":
+        names = [f"{name}_w{number}" for number in range(len(words))]
+        folds = [f"{name}_f{number}" for number in range(len(words))]
+        steps = steps.withColumns({word: f.expr(sql) for word, sql in zip(names, words, strict=True)})
+        carried = "0"
+        for word, fold in zip(names, folds, strict=True):
+            steps = steps.withColumn(fold, f.expr(hilbert.fold_sql(word, carried, len(keys))))
+            carried = f"{fold}.z"
+        words = [hilbert.append_sql(f"{fold}.h", f"{fold}.z", len(keys)) for fold in folds]
+    return steps.withColumn(name, f.expr(morton.bytes_sql(words, len(keys))))

@@ -1,0 +1,41 @@
+"""Hashes of rows: of whole ones, which part what no column can, and of the values of partition columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pyspark.sql import types as t
+
+from dbt_zorder.spark.sql import quote_name
+
+
+def row_hash(schema: t.StructType, count: int | str) -> str:
+    """Return SQL text of an INT that is the same for equal rows, from 0 to below ``count``, a number or SQL text."""
+    hashed = ", ".join(_hashable(schema, ())) or "0"
+    return f"CAST(pmod(xxhash64({hashed}), {count}) AS INT)"
+
+
+def partition_hash(columns: Sequence[str]) -> str:
+    """Return SQL text of the 64-bit hash of some partition columns, SQL text themselves."""
+    # Spark's hash passes NULL over, so that of two columns it would not tell which one is NULL
+    parts = columns if len(columns) == 1 else [part for name in columns for part in (name, f"{name} IS NULL")]
+    return f"xxhash64({', '.join(parts)})"
+
+
+def _hashable(schema: t.StructType, path: tuple[str, ...]) -> Iterable[str]:
+    """Return SQL text of the columns that Spark can hash; of a struct that it cannot, of those leaves that it can."""
+    for field in schema.fields:
+        here = (*path, field.name)
+        if _can_hash(field.dataType):
+            yield quote_name(*here)
+        elif isinstance(field.dataType, t.StructType):
+            yield from _hashable(field.dataType, here)
+
+
+def _can_hash(data_type: t.DataType) -> bool:
+    """Tell whether Spark can hash a type: all but maps, variants, and what holds one."""
+    if isinstance(data_type, t.StructType):
+        return all(_can_hash(field.dataType) for field in data_type.fields)
+    if isinstance(data_type, t.ArrayType):
+        return _can_hash(data_type.elementType)
+    return not isinstance(data_type, t.MapType) and data_type.typeName() != "variant"

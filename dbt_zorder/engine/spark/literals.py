@@ -1,0 +1,83 @@
+"""Keys as SQL text: one literal array of cuts, which Spark folds into one constant, or each by itself.
+
+The text of an array is a single string that is parsed once while the query is optimized, so that a plan with 100,000
+cuts stays one node. Nothing in it depends on the session's time zone or on ANSI mode.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from dbt_zorder.layout.keys import TEXT
+from dbt_zorder.spark.sql import constant_array
+
+_LEAST_MICROS = -(2**63) + 1
+_SHORT_YEAR = re.compile(r"^-(\d{3})-")
+"""Of numpy; Spark reads a year of four digits at least."""
+
+KeyValue = int | float | bytes | object
+"""A key on the driver: int, float, Decimal, bytes, or int64 microseconds for ``timestamp_ntz``."""
+
+
+def key_array(values: Sequence[KeyValue | None], carrier: str) -> str:
+    """Return a constant SQL array of keys of the SQL type ``carrier``; None becomes NULL."""
+    items = [json_text(value, carrier) for value in values]
+    if carrier == "binary":
+        return constant_array(items, carrier)
+    if carrier == "string":
+        # by way of its bytes, which need not be UTF-8, and of which nothing is escaped
+        return f"CAST({constant_array(items, 'binary')} AS ARRAY<STRING>)"
+    # NULL is parsed as such: the cast of a text that is no number costs Spark an exception, twenty times all the rest
+    return f"try_cast({constant_array(items, 'string')} AS ARRAY<{carrier}>)"
+
+
+def key_literal(value: KeyValue, carrier: str) -> str:
+    """Return one key as SQL text of the SQL type ``carrier``."""
+    if isinstance(value, bytes):
+        return f"CAST(X'{value.hex()}' AS {carrier})"
+    if carrier == "bigint" and isinstance(value, int) and abs(value) < 1 << 62:  # the lowest of all is no literal
+        return f"{value}L"
+    return f"try_cast('{_number(value, carrier)}' AS {carrier})"
+
+
+def json_text(value: KeyValue | None, carrier: str) -> str | None:
+    """Return one key as JSON holds it: a number as text, which is cast and not read; text and binary as base64."""
+    if value is None:
+        return None
+    return _base64(value) if carrier in TEXT else _number(value, carrier)
+
+
+def shortest_separator(below: bytes, above: bytes, *, text: bool) -> bytes:
+    """Return the shortest prefix of ``above`` that is greater than ``below``.
+
+    With ``text``, the prefix ends between two UTF-8 characters (unless ``above`` itself was cut inside its last one).
+    """
+    length = 0
+    while length < min(len(below), len(above)) and below[length] == above[length]:
+        length += 1
+    end = length + 1
+    while text and end < len(above) and above[end] & 0xC0 == 0x80:
+        end += 1
+    return above[:end]
+
+
+def _base64(value: KeyValue) -> str:
+    assert isinstance(value, bytes)
+    return base64.b64encode(value).decode("ascii")
+
+
+def _number(value: KeyValue, carrier: str) -> str:
+    """Return one key that is neither text nor binary as text that Spark casts to ``carrier``."""
+    if carrier == "timestamp_ntz":
+        assert isinstance(value, int)
+        # the least of all is numpy's NaT, and beside it nothing is lost: a cut may merge neighbours
+        text = str(np.datetime64(max(value, _LEAST_MICROS), "us"))
+        return _SHORT_YEAR.sub(r"-0\1-", text)
+    if carrier == "double":
+        assert isinstance(value, float)
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), repr(value))
+    return str(value)

@@ -1,0 +1,206 @@
+"""Layouts by a curve other than the default's: which one, what it needs of the sample, and where it is cut."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dbt_zorder.curve.morton import LONG_BITS
+from dbt_zorder.curve.rank_bits import rank_slots
+from dbt_zorder.curve.ranks import Ranks
+from dbt_zorder.curve.tree import Forest, grow
+from dbt_zorder.engine.local.curve_keys import packed
+from dbt_zorder.engine.local.fetched_keys import FetchedKeys
+from dbt_zorder.engine.spark import linear
+from dbt_zorder.engine.spark.curve_sql import CurveKey
+from dbt_zorder.engine.spark.literals import KeyValue
+from dbt_zorder.errors import ConfigError, did_you_mean
+from dbt_zorder.layout.bit_keys import bits_here, bits_of
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.layout import Layout, LevelCuts
+from dbt_zorder.layout.sample import Sample
+from dbt_zorder.spark.arrow import one_chunk
+
+CURVES = ("zorder", "hilbert", "linear")
+ENCODINGS = ("rank", "bits")
+
+_MOST_RANK_BITS = 10
+
+
+def check_curve(curve: str, encoding: str, *, weighted: bool, columns: int) -> None:
+    """Find out whether there are such a curve and such an encoding, and whether all that was given has an effect.
+
+    Raises:
+        ConfigError: naming what is allowed and the nearest right name.
+    """
+    for what, given, allowed in (("curve", curve, CURVES), ("encoding", encoding, ENCODINGS)):
+        if given not in allowed:
+            names = ", ".join(repr(name) for name in allowed)
+            msg = f"There is no {what} {given!r}; only {names} is allowed.{did_you_mean(str(given), allowed)}"
+            raise ConfigError(msg)
+    idle = idle_setting(curve, encoding, weighted=weighted, columns=columns)
+    if idle is not None:
+        msg = f"'{idle}' has no effect with the curve {curve!r}: leave out one of the two."
+        raise ConfigError(msg)
+
+
+def idle_setting(curve: str, encoding: str, *, weighted: bool, columns: int) -> str | None:
+    """Return which setting, ``weights`` or ``encoding``, would have no effect along a curve; None if none."""
+    if weighted and curve != CURVES[0] and columns > 1:
+        return "weights"
+    return "encoding" if encoding == "bits" and curve == "linear" else None
+
+
+def curve_of(curve: str, encoding: str, columns: int) -> CurveKey | None:
+    """Return the curve that a user asked for, without its boundaries; None for the default, which has no key.
+
+    One column alone needs no curve: in order is as good as it gets, and its tree cuts ranges of it.
+    """
+    if columns == 1:
+        return CurveKey("linear")
+    if (curve, encoding) == ("zorder", "rank"):
+        return None
+    if curve == "linear":
+        return CurveKey("linear", cuts_files=True)
+    return CurveKey(curve, encoding, cuts_files=curve == "hilbert")
+
+
+def sampled_keys(curve: CurveKey | None, keys: Sequence[Key]) -> Sequence[Key]:
+    """Return what to sample: the keys, but for a curve of bits that cuts files, the bits."""
+    if _cuts_bits(curve):
+        return [Key(key.column, bits_of(key.column), "bigint") for key in keys]
+    return keys
+
+
+def sampled_here(curve: CurveKey | None, keys: Sequence[Key], fetched: FetchedKeys) -> pa.Table:
+    """Return the same of rows whose keys are here."""
+    found = fetched.sampled
+    if _cuts_bits(curve):
+        for number, key in enumerate(keys):
+            bits = bits_here(one_chunk(fetched.keys.column(number)), key.column)
+            found = found.set_column(number, found.field(number).name, pa.array(bits))
+    return found
+
+
+def _cuts_bits(curve: CurveKey | None) -> bool:
+    return curve is not None and curve.cuts_files and curve.encoding == "bits"
+
+
+def lay_out(
+    curve: CurveKey,
+    sample: Sample,
+    keys: Sequence[Key],
+    files: Sequence[int],
+    weights: Sequence[float] | None,
+    partition_columns: Sequence[str],
+    partition_hashes: npt.NDArray[np.int64],
+    rows: int,
+    counted: npt.NDArray[np.int64] | None = None,
+) -> tuple[Forest, Layout, Ranks | None]:
+    """Cut a sample into files by a curve; arguments as for ``grow`` and ``Layout.of``.
+
+    Args:
+        curve: as ``curve_of`` gives it.
+        sample: of ``sampled_keys``.
+        weights: count where a tree over the columns cuts files, not where a curve does.
+
+    Returns:
+        Forest and layout, and where a curve cuts files the places on it of the sample's rows, as ranks of one column.
+    """
+    if curve.curve == "linear" and curve.cuts_files:
+        first = linear.prefix(keys)
+        tuples, numbers = np.unique(sample.ranks[:, : len(first)], axis=0, return_inverse=True)
+        along = _along(numbers)
+        forest = grow(along, sample.partitions, files, 0, counted=counted)
+        levels = [_tuples(cuts[0], tuples, sample, first) if cuts.any() else {} for cuts in forest.cuts]
+    else:
+        curve, tables = (curve, []) if curve.curve == "linear" else grid(curve, sample, keys)
+        if not curve.cuts_files:
+            forest = grow(sample.ranks, sample.partitions, files, 0, weights, counted=counted)
+            layout = Layout.of(forest, sample, keys, partition_columns, partition_hashes, rows)
+            return forest, replace(layout, curve=curve), None
+        distinct, numbers = rank_along(curve, tables, sample)
+        along = _along(numbers)
+        forest = grow(along, sample.partitions, files, 0, counted=counted)
+        of_curve = Sample(along, sample.partitions, [distinct])
+        levels = [_cuts(cuts[0], of_curve, curve.carrier) if cuts.any() else {} for cuts in forest.cuts]
+    base = Layout.of(replace(forest, cuts=()), sample, keys, partition_columns, partition_hashes, rows)
+    return forest, replace(base, levels=levels, curve=curve), along
+
+
+def grid(curve: CurveKey, sample: Sample, keys: Sequence[Key]) -> tuple[CurveKey, list[npt.NDArray[np.uint64]]]:
+    """Complete a curve by the boundaries of a sample, as many as keep its key in one BIGINT.
+
+    Returns:
+        The curve, and for each column the value by rank in the sample, shape (distinct + 1,).
+    """
+    if curve.encoding == "bits":
+        return curve, [_unsigned(distinct) for distinct in sample.distinct] if curve.cuts_files else []
+    bits = min(_MOST_RANK_BITS, LONG_BITS // len(keys))
+    boundaries: list[list[KeyValue]] = []
+    codes: list[list[int]] = []
+    tables = []
+    for column, key in enumerate(keys):
+        distinct = sample.distinct[column]
+        has_nan = key.carrier == "double"
+        nan_rank = len(distinct) if has_nan and len(distinct) and math.isnan(distinct[-1].as_py()) else 0
+        slots = rank_slots(sample.ranks[:, column], bits, has_nan=has_nan, nan_rank=nan_rank)
+        boundaries.append([sample.cut_value(column, cut, key.carrier) for cut in slots.cuts])
+        if has_nan:
+            boundaries[-1].append(math.nan)
+        codes.append(slots.codes)
+        ranks = np.arange(len(distinct) + 1)
+        slot_of_rank = np.searchsorted(slots.cuts, ranks, side="right") + (ranks > 0)
+        if nan_rank:
+            slot_of_rank[nan_rank] = len(slots.codes) - 1
+        tables.append(np.asarray(slots.codes, dtype=np.uint64)[slot_of_rank])
+    return replace(curve, bits=bits, boundaries=boundaries, codes=codes), tables
+
+
+def rank_along(
+    curve: CurveKey, tables: Sequence[npt.NDArray[np.uint64]], sample: Sample
+) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """Return the distinct keys of a sample in the curve's order, and the place there of each row's key.
+
+    On the driver this is what ``add_curve`` is in Spark.
+    """
+    values = np.stack([table[sample.ranks[:, column]] for column, table in enumerate(tables)], axis=1)
+    keys = packed(curve, values)
+    if curve.carrier == "bigint":
+        found, numbers = np.unique(keys, return_inverse=True)
+        return pa.array(found), numbers
+    # numpy orders opaque bytes as Spark does: unsigned, from the first on
+    opaque, numbers = np.unique(keys.view(f"V{keys.shape[1]}").reshape(-1), return_inverse=True)
+    return pa.array([value.tobytes() for value in opaque], type=pa.binary()), numbers
+
+
+def _unsigned(bits: pa.Array) -> npt.NDArray[np.uint64]:
+    """Return sampled bits by rank; there is no NULL among them, so that rank 0 means nothing."""
+    numbers = np.asarray(bits.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return np.concatenate([np.zeros(1, dtype=np.int64), numbers]).view(np.uint64)
+
+
+def _along(numbers: npt.NDArray[np.int64]) -> Ranks:
+    return (numbers.reshape(-1, 1) + 1).astype(np.int32)
+
+
+def _cuts(cuts: npt.NDArray[np.int32], along: Sample, carrier: str) -> LevelCuts:
+    return {0: [None if cut == 0 else along.cut_value(0, cut, carrier) for cut in cuts.tolist()]}
+
+
+def _tuples(
+    cuts: npt.NDArray[np.int32], tuples: npt.NDArray[np.int32], sample: Sample, keys: Sequence[Key]
+) -> LevelCuts:
+    """Return the keys of each cut, column by column; all of them None where there is no cut."""
+    return {
+        column: [
+            None if cut == 0 else sample.value(column, int(tuples[cut - 1, column]), key.carrier)
+            for cut in cuts.tolist()
+        ]
+        for column, key in enumerate(keys)
+    }

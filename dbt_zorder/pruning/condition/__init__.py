@@ -1,0 +1,1 @@
+"""Translates a predicate to a condition on statistics."""

@@ -1,0 +1,137 @@
+"""Expressions without columns, and expressions that always give the same for the same input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbt_zorder.pruning.condition.times import changing_text, of_moments
+from dbt_zorder.pruning.predicate.tree import (
+    Arithmetic,
+    Between,
+    Call,
+    Cast,
+    Column,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Negative,
+    Node,
+    Not,
+    Opaque,
+    Row,
+    to_sql,
+)
+
+CLOCK = {"now", "current_timestamp", "current_date", "curdate", "localtimestamp", "unix_timestamp", "current_time"}
+"""Functions of the moment at which the query runs, which is later than the moment at which files are excluded."""
+
+CHANCE = {"rand", "random", "randn", "uuid", "shuffle", "randstr", "uniform"}
+"""Functions that give another value at each call, and with a seed at each row of a task."""
+
+PLACES = {
+    "monotonically_increasing_id", "spark_partition_id", "input_file_name", "input_file_block_start",
+    "input_file_block_length",
+}  # fmt: skip
+"""Functions of the task or the block that a row is read in."""
+
+# fmt: off
+REPEATABLE = frozenset(
+    {
+        "abs", "add_months", "bigint", "binary", "boolean", "bround", "ceil", "ceiling", "char_length",
+        "character_length", "coalesce", "concat", "concat_ws", "contains", "date", "date_add",
+        "date_from_unix_date", "date_sub", "date_trunc", "dateadd", "day", "dayofmonth", "dayofweek", "dayofyear",
+        "decimal", "double", "endswith", "float", "floor", "greatest", "hex", "hour", "if", "ifnull", "initcap",
+        "instr", "int", "isnan", "isnotnull", "isnull", "last_day", "lcase", "least", "left", "length", "locate",
+        "lower", "lpad", "ltrim", "make_date", "minute", "month", "months_between", "negative", "nullif", "nvl",
+        "nvl2", "pmod", "positive", "quarter", "replace", "reverse", "right", "round", "rpad", "rtrim", "second",
+        "sign", "signum", "smallint", "split_part", "startswith", "string", "substr", "substring", "timestamp",
+        "timestamp_micros", "timestamp_millis", "timestamp_seconds", "tinyint", "to_date", "to_timestamp",
+        "to_timestamp_ntz", "translate", "trim", "trunc", "ucase", "unix_date", "upper", "weekday", "weekofyear",
+        "year",
+    }
+)
+# fmt: on
+"""Functions whose result depends on their arguments and the session's settings alone."""
+
+
+def is_constant(node: Node) -> bool:
+    """Tell whether ``node`` is one value for the whole query, whenever it runs."""
+    return is_repeatable(node) and not node.columns()
+
+
+def is_repeatable(node: Node) -> bool:
+    """Tell whether ``node`` is known through and through, and gives the same for the same column values."""
+    known = all(
+        not isinstance(inner, Opaque) and (not isinstance(inner, Call) or inner.name.lower() in REPEATABLE)
+        for inner in node.walk()
+    )
+    return known and not _may_follow_the_clock(node)
+
+
+def _may_follow_the_clock(node: Node) -> bool:
+    """Tell whether Spark may read a text in ``node``, such as ``'today'``, as a date or a time."""
+    return of_moments(node) and changing_text(node) is not None
+
+
+def is_null(node: Node) -> bool:
+    """Tell whether ``node`` is the literal NULL."""
+    return isinstance(node, Literal) and node.sql == "NULL"
+
+
+def compared_constants(node: Node) -> Iterator[Node]:
+    """Yield every constant of which the type must be known to compare it with a column, and none twice in a row."""
+    for inner in node.walk():
+        sides: tuple[Node, ...] = ()
+        if isinstance(inner, Compare):
+            sides = (inner.left, inner.right)
+        elif isinstance(inner, Between):
+            sides = (inner.child, inner.low, inner.high)
+        elif isinstance(inner, In):
+            sides = (inner.child, *inner.values)
+        elif isinstance(inner, Like):
+            sides = (inner.pattern,)
+        for side in sides:
+            for item in side.items if isinstance(side, Row) else (side,):
+                if is_constant(item):
+                    yield item
+
+
+def cast_types(node: Node) -> set[str]:
+    """Return the text of every type that something is cast to."""
+    return {inner.type_sql for inner in node.walk() if isinstance(inner, Cast)}
+
+
+def why_unknown(node: Node) -> str:
+    """Return the reason for which the first part of ``node`` that is not known keeps every file."""
+    for inner in node.walk():
+        if isinstance(inner, Opaque):
+            name = inner.sql.lower().removesuffix("()").strip()
+            if name in CLOCK:
+                return "it depends on the moment at which the query runs"
+            return inner.reason
+        if isinstance(inner, Call):
+            if inner.name.lower() in CLOCK:
+                return "it depends on the moment at which the query runs"
+            if inner.name.lower() not in REPEATABLE:
+                return f"nothing is known of the function {inner.name}()"
+    text = changing_text(node) if of_moments(node) else None
+    if text is not None:
+        return f"as a date or a time, {to_sql(text)} may depend on the moment at which the query runs, as 'today' does"
+    for inner in node.walk():
+        if isinstance(inner, Column) and not inner.plain:
+            return f"column '{inner.name}' is CHAR or has a collation: its order is not that of its bytes"
+    if any(isinstance(inner, Arithmetic | Negative) for inner in node.walk()):
+        return "arithmetic on a column does not keep its order"
+    calls = [inner.name for inner in node.walk() if isinstance(inner, Call)]
+    if calls:
+        return f"{calls[0]}() of a column does not keep its order"
+    if any(isinstance(inner, Cast) for inner in node.walk()):
+        return "the cast does not keep the order of the column"
+    columns = node.columns()
+    if isinstance(node, Compare | Between | In) and columns:
+        return f"comparing {columns[0].data_type.simpleString()} with this type does not keep the order of the column"
+    if isinstance(node, Like | IsNull | Not):
+        return "bounds do not decide this"
+    return "this form of expression is not analysed"

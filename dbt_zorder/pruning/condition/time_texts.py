@@ -1,0 +1,74 @@
+"""Texts that mean another moment each day, as 'now' and '09:00', wherever in a query they stand.
+
+Spark makes a date or a time of them while it optimizes. They may stand in no text of a statement: behind escapes, in
+the SQL of functions, in views that are DataFrames, or be computed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.pruning.plain_sql.catalyst import nodes
+from dbt_zorder.spark.jvm import class_named, items, jvm_of
+
+PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
+"""By which an expression tells what is in it without being walked through."""
+
+_MOMENT = r"\s*(?:(?:now|today|tomorrow|yesterday)\b|T?\d{1,2}:)"
+_VALUE = re.compile(_MOMENT, re.IGNORECASE)
+_QUOTED = re.compile(rf"""['"]{_MOMENT}""", re.IGNORECASE)
+_OF_TIME = frozenset({"date", "timestamp", "timestamp_ntz"})
+_OF_TEXT = ("string", "char", "varchar")
+
+
+def has_moment(spark: SparkSession, analyzed: Any, sql: str) -> bool:
+    """Tell whether a text in a query may be a moment, by the query's plan and by its own text.
+
+    Of a typed literal, as ``DATE 'today'``, the plan has but the value, so the SQL of views and functions is looked at.
+    """
+    texts = [sql]
+    patterns = class_named(jvm_of(spark), PATTERNS)
+    literal, cast = patterns.LITERAL(), patterns.CAST()
+    waiting: list[Any] = []
+    for node, _ in nodes(analyzed):
+        kind = node.getClass().getSimpleName()
+        if kind == "View" and node.desc().viewText().isDefined():
+            texts.append(str(node.desc().viewText().get()))
+        elif kind == "SQLFunctionNode":
+            texts += _bodies(node.function())
+        waiting += items(node.expressions())
+    while waiting:
+        part = waiting.pop()
+        if not part.containsPattern(literal) and not part.containsPattern(cast):
+            continue
+        kind = part.getClass().getSimpleName()
+        if kind == "SQLScalarFunction":
+            texts += _bodies(part.function())
+        if (kind == "Literal" and _is_moment(part)) or (kind == "Cast" and _is_computed(part)):
+            return True
+        waiting += items(part.children())
+    return any(map(_QUOTED.search, texts))
+
+
+def _bodies(function: Any) -> Iterator[str]:
+    return (str(text.get()) for text in (function.exprText(), function.queryText()) if text.isDefined())
+
+
+def _is_moment(literal: Any) -> bool:
+    return _is_text(literal) and literal.value() is not None and bool(_VALUE.match(str(literal.value().toString())))
+
+
+def _is_computed(cast: Any) -> bool:
+    """Tell whether a text becomes a date or a time that is neither a literal nor of a column: nobody knows which."""
+    child = cast.child()
+    if not _is_text(child) or str(cast.dataType().typeName()) not in _OF_TIME:
+        return False
+    return child.getClass().getSimpleName() != "Literal" and bool(child.references().isEmpty())
+
+
+def _is_text(part: Any) -> bool:
+    return str(part.dataType().typeName()).startswith(_OF_TEXT)

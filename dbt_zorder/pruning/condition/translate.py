@@ -1,0 +1,245 @@
+"""From the tree of a predicate to the condition on a file's statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql.types import BooleanType, DataType
+
+from dbt_zorder.pruning.condition import atoms
+from dbt_zorder.pruning.condition.condition import All, Any, Atom, Unknown
+from dbt_zorder.pruning.condition.constants import is_constant, is_null, is_repeatable, why_unknown
+from dbt_zorder.pruning.condition.like import split_pattern
+from dbt_zorder.pruning.condition.operand import Operand, StatsNames, read_operand
+from dbt_zorder.pruning.condition.types import Family, Rules, comparable, comparable_in_list, family, sorts_alike
+from dbt_zorder.pruning.predicate.tree import (
+    And,
+    Between,
+    Call,
+    Column,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Or,
+    Row,
+    Text,
+    to_sql,
+)
+
+_TRUE = Literal("TRUE")
+NO_LEGACY = Rules()
+
+
+@dataclass(frozen=True)
+class Translator:
+    """Turns trees into conditions.
+
+    Attributes:
+        stats: names of the columns in the stats query.
+        types: Spark's type of every constant by its SQL, and of every cast's target by its text.
+        rules: settings of the session on which coercion depends.
+        single_values: ask Spark about anything else for files that hold one value.
+        set_aside: columns of which there are statistics that prove nothing, and why.
+    """
+
+    stats: StatsNames
+    types: Mapping[str, DataType]
+    rules: Rules = NO_LEGACY
+    single_values: bool = True
+    set_aside: Mapping[Column, str] = field(default_factory=dict)
+
+    def translate(self, node: Node, *, negated: bool = False) -> Atom | Unknown | All | Any:
+        """Return the condition under which a file may hold a row for which ``node`` (or ``NOT node``) is TRUE."""
+        match node:
+            case Not(child=child):
+                return self.translate(child, negated=not negated)
+            case And(terms=terms):
+                parts = tuple(self.translate(term, negated=negated) for term in terms)
+                return Any(parts) if negated else All(parts)
+            case Or(terms=terms):
+                parts = tuple(self.translate(term, negated=negated) for term in terms)
+                return All(parts) if negated else Any(parts)
+            case Between(child=child, low=low, high=high):
+                pair = And((Compare(">=", child, low), Compare("<=", child, high)))
+                return self.translate(pair, negated=negated)
+        # rows are compared column by column, and each pair is looked at by itself
+        by_pairs = isinstance(node, In) and isinstance(node.child, Row)
+        found = self._atom(node, negated) if by_pairs or is_repeatable(node) else None
+        if found is None:
+            found = self._constant(node, negated) or (self._single_value(node, negated) if self.single_values else None)
+        return found or Unknown(_text(node, negated), self._why(node))
+
+    def _atom(self, node: Node, negated: bool) -> Atom | All | Any | None:
+        match node:
+            case Column(data_type=BooleanType()):
+                return self._compare(Compare("=", node, _TRUE), negated, node)
+            case Compare():
+                return self._compare(node, negated, node)
+            case IsNull(child=child):
+                return self._is_null(child, negated != node.negated, negated, node)
+            case In(child=Row()):
+                return None if negated else self._in_rows(node)
+            case In():
+                return self._in(node, negated)
+            case Like():
+                return self._like(node, negated)
+            case Call(name=name, args=(child, Text(value=prefix))) if name.lower() == "startswith":
+                operand = self._operand(child)
+                if operand is None or family(operand.data_type) is not Family.STRING:
+                    return None
+                rule = atoms.not_starts_with if negated else atoms.starts_with
+                return self._make(node, negated, rule(operand, prefix), operand)
+        return None
+
+    def _compare(self, node: Compare, negated: bool, shown: Node) -> Atom | None:
+        left, right = self._operand(node.left), self._operand(node.right)
+        if left is not None and right is not None:
+            return self._compare_columns(node.op, left, right, negated, shown)
+        op, operand, value = node.op, left, node.right
+        if operand is None:
+            op, operand, value = atoms.FLIP[node.op], right, node.left
+        if operand is None or not self._comparable(operand, value):
+            return None
+        text = to_sql(value)
+        if op == "<=>":
+            if is_null(value):
+                rule = atoms.is_not_null if negated else atoms.is_null
+                return self._make(shown, negated, rule(operand, self.stats), operand)
+            safe = atoms.not_null_safe_equal if negated else atoms.null_safe_equal
+            return self._make(shown, negated, safe(operand, text, self.stats), operand)
+        return self._make(
+            shown, negated, atoms.compare(atoms.COMPLEMENT[op] if negated else op, operand, text), operand
+        )
+
+    def _compare_columns(self, op: str, left: Operand, right: Operand, negated: bool, shown: Node) -> Atom | None:
+        if op == "<=>" or left.data_type != right.data_type:
+            return None
+        sql = atoms.compare_columns(atoms.COMPLEMENT[op] if negated else op, left, right)
+        return self._make(shown, negated, sql, left, right)
+
+    def _is_null(self, child: Node, not_null: bool, negated: bool, shown: Node) -> Atom | None:
+        operand = self._operand(child)
+        if operand is None and isinstance(child, Column) and child in self.stats.aliases:
+            # NULL is NULL in every type and collation; the bounds are not looked at.
+            operand = Operand(child, "", "", child.data_type)
+        if operand is None:
+            return None
+        rule = atoms.is_not_null if not_null else atoms.is_null
+        return self._make(shown, negated, rule(operand, self.stats), operand)
+
+    def _in(self, node: In, negated: bool) -> Atom | None:
+        operand = self._operand(node.child)
+        if operand is None or not all(is_constant(value) for value in node.values):
+            return None
+        kinds = [self.types.get(to_sql(value)) for value in node.values]
+        known = [kind for kind in kinds if kind is not None]
+        if len(known) < len(kinds) or not comparable_in_list(operand.data_type, known, self.rules):
+            return None
+        if negated:
+            sql = atoms.not_in_list(operand, [to_sql(value) for value in node.values])
+        else:
+            values = [to_sql(value) for value in node.values if not is_null(value)]
+            found = atoms.in_list(operand, values, sortable=sorts_alike(operand.data_type, known))
+            if found is None:
+                return None
+            sql = found
+        return self._make(node, negated, sql, operand)
+
+    def _in_rows(self, node: In) -> Any | None:
+        """``(a, b) IN ((1, 2), ...)``: Spark compares rows as structs, in which NULL equals NULL."""
+        assert isinstance(node.child, Row)
+        width = len(node.child.items)
+        rows = [value.items for value in node.values if isinstance(value, Row) and len(value.items) == width]
+        if len(rows) < len(node.values) or not rows:
+            return None
+        for position, item in enumerate(node.child.items):
+            operand = self._operand(item)
+            kinds = [self.types.get(to_sql(row[position])) for row in rows]
+            known = [kind for kind in kinds if kind is not None]
+            if operand is None or len(known) < len(kinds) or not all(is_constant(row[position]) for row in rows):
+                return None
+            if not comparable_in_list(operand.data_type, known, self.rules):
+                return None
+        return Any(
+            tuple(
+                All(tuple(self.translate(Compare("<=>", *pair)) for pair in zip(node.child.items, row, strict=True)))
+                for row in rows
+            )
+        )
+
+    def _like(self, node: Like, negated: bool) -> Atom | None:
+        operand = self._operand(node.child)
+        if operand is None or family(operand.data_type) is not Family.STRING or not isinstance(node.pattern, Text):
+            return None
+        kind = self.types.get(to_sql(node.pattern))
+        pattern = split_pattern(node.pattern.value, node.escape)
+        if kind is None or family(kind) is not Family.STRING or pattern is None:
+            return None
+        sql = atoms.like(operand, pattern, negated=negated)
+        return None if sql is None else self._make(node, negated, sql, operand)
+
+    def _constant(self, node: Node, negated: bool) -> Atom | None:
+        """``1 = 0`` and the like: Spark works it out."""
+        if not is_constant(node):
+            return None
+        return Atom(_text(node, negated), to_sql(Not(node) if negated else node), ())
+
+    def _single_value(self, node: Node, negated: bool) -> Atom | None:
+        """Anything repeatable, in files where its columns hold one value each: Spark works it out for that value.
+
+        Bounds that are equal hold one value, except that 0.0 equals -0.0, which functions tell apart.
+        """
+        columns = tuple(node.columns())
+        if not columns or not is_repeatable(node) or isinstance(node, Row):
+            return None
+        for column in columns:
+            kind = family(column.data_type) if column.plain else None
+            if column not in self.stats.aliases or kind is None or kind is Family.BINARY_FLOAT:
+                return None
+        one = " AND ".join(
+            f"{self.stats.min_value(c)} = {self.stats.max_value(c)} AND {self.stats.null_count(c)} = 0" for c in columns
+        )
+        value = to_sql(Not(node) if negated else node, column=self.stats.min_value)
+        sql = f"if(coalesce({one}, false), coalesce({value}, false), true)"
+        return Atom(f"{_text(node, negated)}  [files of one value]", sql, columns)
+
+    def _operand(self, node: Node) -> Operand | None:
+        columns = node.columns()
+        known = columns and all(column in self.stats.aliases for column in columns)
+        return read_operand(node, self.stats, self.types) if known else None
+
+    def _comparable(self, operand: Operand, value: Node) -> bool:
+        kind = self.types.get(to_sql(value)) if is_constant(value) else None
+        return kind is not None and comparable(operand.data_type, kind, self.rules)
+
+    def _why(self, node: Node) -> str:
+        missing = [column for column in node.columns() if column not in self.stats.aliases]
+        if not missing:
+            return why_unknown(node)
+        return self.set_aside.get(missing[0]) or f"there are no statistics of column '{missing[0].name}'"
+
+    @staticmethod
+    def _make(node: Node, negated: bool, sql: str, *operands: Operand) -> Atom:
+        return Atom(_text(node, negated), sql, tuple(dict.fromkeys(operand.column for operand in operands)))
+
+
+def _text(node: Node, negated: bool) -> str:
+    return to_sql(Not(node) if negated else node, top=True)
+
+
+def keep_sql(condition: Atom | Unknown | All | Any, stats: StatsNames) -> str:
+    """Return a condition as SQL that is TRUE or FALSE, never NULL, for every row of the stats table."""
+    match condition:
+        case Atom():
+            sound = " AND ".join(stats.sound(column) for column in condition.columns) or "true"
+            return f"(coalesce({condition.may_match}, false) OR NOT ({sound}))"
+        case All():
+            return "(" + " AND ".join(keep_sql(term, stats) for term in condition.terms) + ")"
+        case Any():
+            return "(" + " OR ".join(keep_sql(term, stats) for term in condition.terms) + ")"
+    return "true"

@@ -1,0 +1,129 @@
+"""What Spark says of a table: where its files lie, and what wrote them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.spark.catalog import described, partition_columns
+from dbt_zorder.spark.columns import split_name
+from dbt_zorder.spark.jvm import class_named
+from dbt_zorder.spark.sql import quote_name
+
+NOT_DESCRIBED = "NOT DESCRIBED"
+"""Kind of what Spark reads, and the catalog does not tell of."""
+
+_ENTRIES_AT_MOST = 256
+
+_entries: dict[tuple[Any, str], tuple[Any, TableFacts]] = {}
+"""By JVM and quoted name: the catalog's entry of a relation that was looked at, and what it said."""
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """A table as Spark's catalog has it; an empty string stands for what it does not say.
+
+    Attributes:
+        sql: the quoted name.
+        location: folder of the data files, as Spark writes it.
+        provider: format, such as ``parquet``.
+        kind: ``MANAGED``, ``EXTERNAL``, ``VIEW`` or ``NOT_DESCRIBED``.
+        qualifiers: what may stand before a column of it.
+        partition_columns: names, as the catalog spells them.
+    """
+
+    sql: str
+    location: str = ""
+    provider: str = ""
+    kind: str = ""
+    qualifiers: tuple[tuple[str, ...], ...] = ()
+    partition_columns: tuple[str, ...] = ()
+
+    def is_partition(self, path: tuple[str, ...]) -> bool:
+        """Tell whether a column's values belong to folders, by the word of the catalog, and not to files.
+
+        Another value can be given to the very same files (``ALTER TABLE ... PARTITION ... RENAME``, ``SET LOCATION``),
+        and a moment in the name of a folder is of each reader's time zone: statistics of files prove nothing of it.
+        """
+        return len(path) == 1 and path[0].lower() in {name.lower() for name in self.partition_columns}
+
+
+def quoted(table: str) -> str:
+    """Return ``db.t``, ```db`.`t``` or ``t`` with every part quoted."""
+    return quote_name(*split_name(table.strip()))
+
+
+def facts_of(spark: SparkSession, table: str, frame: DataFrame) -> TableFacts:
+    """Return the facts of the table or view that ``frame`` was made of by its name.
+
+    They are those of the relation that Spark will read, so they stay true where the catalog has moved on. Where this
+    process cannot look at it (over Spark Connect), or it is no plain relation (a view), the catalog is asked.
+    """
+    sql = quoted(table)
+    try:
+        facts = _known(sql, spark._jvm, frame._jdf) or _of_relation(sql, spark._jvm, frame._jdf)
+    except Exception:  # another version of Spark, or none in this process
+        facts = None
+    if facts is not None:
+        return facts
+    try:
+        return describe(spark, table)
+    except Exception:  # a path that was read as a table, or no right to describe it: nothing is known, and all is read
+        return TableFacts(sql, kind=NOT_DESCRIBED)
+
+
+def _known(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
+    """Return what was found for the same entry of the catalog before: one question in place of twenty."""
+    held = _entries.get((jvm, sql))
+    if held is None:
+        return None
+    try:
+        same = held[0].equals(jdf.queryExecution().analyzed().child().catalogTable())
+    except Exception:  # it is no plain relation any more
+        return None
+    return held[1] if same else None
+
+
+def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
+    alias = jdf.queryExecution().analyzed()
+    relation = alias.child() if alias.nodeName() == "SubqueryAlias" else alias
+    if relation.getClass().getSimpleName() != "LogicalRelation" or relation.catalogTable().isEmpty():
+        return None
+    found = relation.catalogTable().get()
+    identifier = found.identifier()
+    if identifier.database().isEmpty() or identifier.catalog().isEmpty() or found.provider().isEmpty():
+        return None
+    location = class_named(jvm, "org.apache.spark.sql.catalyst.catalog.CatalogUtils").URIToString(found.location())
+    names = (identifier.catalog().get(), identifier.database().get(), identifier.table())
+    parts = found.partitionColumnNames()
+    partitions = tuple(str(parts.apply(number)) for number in range(parts.size()))
+    facts = TableFacts(
+        sql, location, found.provider().get().lower(), found.tableType().name(), _ends(names), partitions
+    )
+    if len(_entries) >= _ENTRIES_AT_MOST:
+        _entries.clear()
+    _entries[jvm, sql] = (relation.catalogTable(), facts)
+    return facts
+
+
+def _ends(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    return tuple(names[start:] for start in range(len(names)))
+
+
+def describe(spark: SparkSession, table: str) -> TableFacts:
+    """Return the facts of a table or view; Spark's own error where there is none."""
+    sql = quoted(table)
+    head, details = described(spark, sql)
+    parts = split_name(table.strip())
+    full = tuple(part for part in (details.get("Catalog"), details.get("Database"), details.get("Table")) if part)
+    names = full if len(full) == 3 and "Location" in details else tuple(parts)
+    return TableFacts(
+        sql,
+        details.get("Location", ""),
+        details.get("Provider", "").lower(),
+        details.get("Type", "").upper(),
+        _ends(names),
+        tuple(partition_columns([row[0] for row in head])),
+    )

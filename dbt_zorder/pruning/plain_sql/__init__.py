@@ -1,0 +1,1 @@
+"""Prunes statements of plain SQL before Spark runs them."""

@@ -1,0 +1,1 @@
+"""Parses a predicate and resolves its columns."""

@@ -1,0 +1,98 @@
+"""The text of a predicate as sqlglot's tree of it, by the Spark dialect."""
+
+from __future__ import annotations
+
+import logging
+import re
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined,unused-ignore]
+
+from dbt_zorder.errors import PredicateError
+from dbt_zorder.pruning.predicate.dialect import SparkAsWritten, parse_tokens
+from dbt_zorder.pruning.predicate.tokens import exact_literals, in_parentheses
+
+_LOG = logging.getLogger("dbt_zorder")
+
+Expr = Any
+"""A node of sqlglot's tree; the class it derives from has changed its name between versions."""
+
+
+def parse(predicate: str) -> Expr | None:
+    """Return sqlglot's tree of exactly one boolean expression; None if sqlglot's grammar does not have it.
+
+    Then Spark decides whether it is valid, and all files are read. It is parsed between parentheses, in which a name
+    such as ``comment`` or ``show`` begins no statement.
+
+    Raises:
+        PredicateError: the text is empty, or holds a second statement, an alias or, outside subqueries, a window
+            function.
+    """
+    if not isinstance(predicate, str) or not predicate.strip():
+        given = "none" if type(predicate).__name__ == "Undefined" else repr(predicate)
+        msg = f"A predicate is one boolean SQL expression, such as \"a = 1 AND b > 'x'\". Given: {given}."
+        raise PredicateError(msg)
+    try:
+        tokens = exact_literals(list(SparkAsWritten().tokenize(predicate)), predicate)
+        if not tokens or any(token.token_type == TokenType.SEMICOLON for token in tokens):
+            msg = f"A predicate is one expression, without ';'. Given: {predicate!r}."
+            raise PredicateError(msg)
+        statements = parse_tokens(in_parentheses(tokens, predicate), predicate)
+    except PredicateError:
+        raise
+    except (SqlglotError, RecursionError, ValueError, OverflowError):  # the last two of a code point that there is not
+        return None
+    except Exception as exc:  # its parsers are no fixed interface
+        _warn_of_sqlglot(f"{type(exc).__name__}: {exc}")
+        return None
+    tree: Expr = statements[0] if len(statements) == 1 else None
+    if not isinstance(tree, exp.Condition | exp.Paren | exp.Tuple | exp.Query):
+        return None
+    has_window = any(window.find_ancestor(exp.Query) is None for window in tree.find_all(exp.Window))
+    for found, what in ((has_window, "a window function"), (isinstance(tree.this, exp.Alias), "an alias (AS)")):
+        if found:
+            msg = f"A predicate cannot hold {what}: it is tested against one row of one table. Given: {predicate!r}."
+            raise PredicateError(msg)
+    return tree
+
+
+@lru_cache
+def _warn_of_sqlglot(reason: str) -> None:
+    _LOG.warning("sqlglot %s cannot be used to read predicates, so no file is skipped: %s", version("sqlglot"), reason)
+
+
+def holds_query(tree: Expr) -> bool:
+    """Tell whether a subquery is in what ``parse`` gave."""
+    return tree.find(exp.Query) is not None
+
+
+def comment_continues(predicate: str) -> bool:
+    r"""Tell whether a ``--`` comment may go on behind its line, as Spark lets it do after a ``\``."""
+    return "--" in predicate and re.search(r"\\[\r\n]", predicate) is not None
+
+
+def has_double_quotes(predicate: str) -> bool:
+    """Tell whether a text in double quotes is in the predicate: under ANSI a setting makes it the name of a column."""
+    try:
+        tokens = SparkAsWritten().tokenize(predicate)
+    except (SqlglotError, RecursionError):
+        return '"' in predicate
+    return any(token.token_type == TokenType.STRING and predicate[token.start] == '"' for token in tokens)
+
+
+def without_trailing_comment(predicate: str) -> str:
+    """Return the text up to the end of its last token, so that nothing behind it falls into a comment.
+
+    Raises:
+        PredicateError: the text has no end that is known, so it cannot be put into a query.
+    """
+    try:
+        tokens = SparkAsWritten().tokenize(predicate)
+    except (SqlglotError, RecursionError) as exc:
+        msg = f"The predicate cannot be read: {str(exc).splitlines()[0]}. Given: {predicate!r}."
+        raise PredicateError(msg) from exc
+    return predicate[: tokens[-1].end + 1]

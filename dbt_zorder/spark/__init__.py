@@ -1,0 +1,1 @@
+"""Wraps Spark's sessions, catalog, files and Arrow. Knows nothing of layouts."""

@@ -1,0 +1,92 @@
+"""Small stats held in the session's memory, so that a pruned read asks them without a Spark job.
+
+Held rows are a local relation: Spark's optimizer itself works out what is selected from one. They are those of exactly
+the files that lie in the stats' folder, which every call lists: a name with a UUID in it is never used twice.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.spark.arrow import collect_arrow, frame_of
+from dbt_zorder.spark.hadoop import open_path
+from dbt_zorder.stats.arrow_store import LocalStats
+from dbt_zorder.stats.store import known_stats, stats_path
+
+FILE_BYTES = 1 << 20
+"""Of stats on disk, the most that is looked at: what is larger is worth the start of a job."""
+
+TABLE_BYTES = 8 << 20
+"""Of one table's stats in memory."""
+
+ALL_BYTES = 64 << 20
+"""Of all stats in memory; those that were not asked for longest go first."""
+
+_Files = frozenset[tuple[str, int, int]]
+_Held = tuple[_Files, DataFrame | None, int]
+"""The files that rows were read from; the rows, None if they cannot be held; their bytes."""
+
+_LOCK = threading.Lock()
+_held: OrderedDict[tuple[SparkSession, str], _Held] = OrderedDict()
+
+
+def held_stats(spark: SparkSession, location: str) -> DataFrame | None:
+    """Return the stats of the version at ``location`` as a local relation; None if they are to be read as they lie.
+
+    None where they are large, where this session has no client of the file system or cannot make such a relation, and
+    where a type does not come back as it was.
+
+    Raises:
+        AnalysisException: there are no stats.
+    """
+    files = _files(spark, stats_path(location))
+    if not files or sum(size for _, size, _ in files) > FILE_BYTES:
+        return None
+    key = (spark, location)
+    with _LOCK:
+        known = _held.get(key)
+        if known is not None and known[0] == files:
+            _held.move_to_end(key)
+            return known[1]
+    frame, size = _local(spark, known_stats(spark, location))
+    with _LOCK:
+        _held[key] = (files, frame, size)
+        _let_go(spark)
+    return frame
+
+
+def _files(spark: SparkSession, folder: str) -> _Files:
+    """Return name, size and time of every file in a folder; none where this session cannot list it."""
+    try:
+        system, path = open_path(spark, folder)
+        return frozenset(
+            (str(one.getPath().getName()), int(one.getLen()), int(one.getModificationTime()))
+            for one in system.listStatus(path)
+            if one.isFile()
+        )
+    except Exception:  # no folder, or over Spark Connect no JVM: the stats are read as they lie, if there are any
+        return frozenset()
+
+
+def _local(spark: SparkSession, stats: DataFrame | LocalStats) -> tuple[DataFrame | None, int]:
+    try:
+        table = stats.rows if isinstance(stats, LocalStats) else collect_arrow(stats)
+        if table.nbytes > TABLE_BYTES:
+            return None, 0
+        frame = frame_of(spark, table, stats.schema)
+        # Spark's own word on the types: the frame itself only repeats what it was told
+        return (frame, table.nbytes) if frame.select("*").schema == stats.schema else (None, 0)
+    except Exception:  # a type that Arrow does not carry
+        return None, 0
+
+
+def _let_go(spark: SparkSession) -> None:
+    """Forget sessions that were stopped, and what is beyond the bound."""
+    for session, location in list(_held):
+        if session is not spark and session.sparkContext._jsc is None:
+            del _held[session, location]
+    while len(_held) > 1 and sum(size for _, _, size in _held.values()) > ALL_BYTES:
+        _held.popitem(last=False)

@@ -1,0 +1,116 @@
+"""The statistics of an Iceberg table: metrics of each file in its manifests, through the metadata table ``files``."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
+
+from dbt_zorder.spark.catalog import TableInfo, TableName, column_facts
+from dbt_zorder.spark.columns import ResolvedColumn
+from dbt_zorder.spark.ddl import type_ddl
+from dbt_zorder.spark.jvm import class_named, items, jvm_of
+from dbt_zorder.spark.messages import in_one_line
+from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.stats.arrow_store import LocalStats
+from dbt_zorder.stats.bounds_json import UnknownValueError, local_stats
+from dbt_zorder.stats.iceberg.values import iceberg_values
+from dbt_zorder.stats.schema import columns_struct
+
+_LOG = logging.getLogger("dbt_zorder")
+
+
+@dataclass(frozen=True)
+class IcebergState:
+    """An Iceberg table as its metadata have it at one moment; see ``formats.FormatState``.
+
+    Attributes:
+        spark: the session.
+        table: its name.
+        kept: of Iceberg's own library, which the session's catalog holds, too: it may come to know later ones.
+        snapshot: the current one, likewise; None if the table has none.
+    """
+
+    spark: SparkSession
+    table: TableName
+    kept: Any
+    snapshot: Any | None
+
+    @cached_property
+    def version(self) -> str:
+        """The id of the snapshot, an empty string if there is none."""
+        return "" if self.snapshot is None else str(self.snapshot.snapshotId())
+
+    def info(self) -> TableInfo | None:
+        """Return what ``describe`` would say of its columns and partitions; None if these are no plain columns."""
+        fields, schema = [*items(self.kept.spec().fields())], self.kept.schema()
+        if not all(field.transform().isIdentity() for field in fields):
+            return None
+        parts = [str(schema.findColumnName(field.sourceId())) for field in fields]
+        columns = class_named(jvm_of(self.spark), "org.apache.iceberg.spark.SparkSchemaUtil").convert(schema)
+        facts = column_facts(StructType.fromJson(json.loads(columns.json())))
+        return TableInfo("", "iceberg", str(self.kept.location()), parts, facts, "")
+
+    def stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame:
+        """Return the data files of the table as a query of Spark's, those of a later snapshot if there is one."""
+        files = self.spark.table(f"{self.table.sql}.files").where("content = 0")
+        # the metadata table has metrics of columns that some file has metrics of; all their names are a long way
+        kept: Any = files._jdf.schema().apply("readable_metrics").dataType()
+        bounds = [
+            f.expr(_bounds(column, kept.getFieldIndex(column.name).isDefined())).alias(column.name)
+            for column in columns
+        ]
+        return files.select(
+            "file_path",
+            f.col("file_size_in_bytes").alias("file_size"),
+            f.col("record_count").alias("row_count"),
+            f.lit(self.version).alias("version"),
+            *columns_struct(bounds),
+        )
+
+    def known(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
+        """Return the same of this snapshot, from memory where it has few files."""
+        try:
+            jvm = jvm_of(self.spark)
+            files = [] if self.snapshot is None else iceberg_values(jvm, self.kept, self.snapshot, columns)
+            return local_stats(self.spark, files, columns, self.version)
+        except UnknownValueError as exc:
+            _LOG.debug("the metrics of %s are read by Spark: %s", self.table, exc)
+        except Exception as exc:  # another version of Iceberg
+            _LOG.debug("the metrics of %s are not told by Iceberg's library: %s", self.table, in_one_line(exc))
+        self.kept.refresh()  # the query goes by it, and what this snapshot is made of may be gone by now
+        return self.stats(columns, token)
+
+
+def iceberg_state(spark: SparkSession, table: TableName) -> IcebergState:
+    """Return a table as its newest metadata have it."""
+    kept = iceberg_table(spark, table)
+    return IcebergState(spark, table, kept, kept.currentSnapshot())
+
+
+def iceberg_table(spark: SparkSession, table: TableName) -> Any:
+    """Return a table as Iceberg's own library has it, by its newest metadata.
+
+    What it says costs a call, where a query of the metadata tables costs a job.
+    """
+    library = class_named(jvm_of(spark), "org.apache.iceberg.spark.Spark3Util")
+    found = library.loadIcebergTable(spark._jsparkSession, table.sql)
+    found.refresh()
+    return found
+
+
+def _bounds(column: ResolvedColumn, is_kept: bool) -> str:
+    kind = type_ddl(column.data_type)
+    metrics = f"readable_metrics.{quote_name(column.name)}"
+    low, high, nulls = (
+        f"CAST({metrics}.{side} AS {as_type})" if is_kept else f"CAST(NULL AS {as_type})"
+        for side, as_type in (("lower_bound", kind), ("upper_bound", kind), ("null_value_count", "bigint"))
+    )
+    return f"named_struct('min_value', {low}, 'max_value', {high}, 'null_count', {nulls})"

@@ -1,0 +1,159 @@
+"""The figures of a version, read from its stats."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
+
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key, key_of
+from dbt_zorder.spark.arrow import collect_arrow
+from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.spark.columns import ResolvedColumn
+from dbt_zorder.spark.ordering import is_ordered
+from dbt_zorder.stats.arrow_store import LocalStats
+from dbt_zorder.stats.point_query import point_query_files
+from dbt_zorder.stats.schema import columns_type
+from dbt_zorder.stats.store import known_stats
+from dbt_zorder.stats.table_state import FORMATS, state_of
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Figures of one version.
+
+    Attributes:
+        files, rows, bytes: of the data.
+        point_query_files: by clustering column, the mean number of files that an equality query on it reads; not of a
+            column without an order, which has no bounds.
+    """
+
+    files: int
+    rows: int
+    bytes: int
+    point_query_files: Mapping[str, float]
+
+
+def summarize(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> Summary:
+    """Read a version's stats, one row a file, and sum them up."""
+    return add_up(gather(stats, keys), keys)
+
+
+def gather(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> pa.Table:
+    """Read what counts of some stats into memory: a row a file with its path, size, rows and bounds by key."""
+    if isinstance(stats, LocalStats):
+        return _gathered(stats.rows, keys)
+    bounds = []
+    for number, key in enumerate(keys):
+        for side in ("min_value", "max_value"):
+            column = replace(key.column, path=("columns", key.column.name, side))
+            bounds.append(f.expr(key_of(column).sampled).alias(f"{side}{number}"))
+    return collect_arrow(stats.select("file_path", "file_size", "row_count", *bounds))
+
+
+def _gathered(rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
+    """Return the same of what is in memory already; keys are what ``Key.sampled`` makes of values that footers tell."""
+    found = rows.select(["file_path", "file_size", "row_count"])
+    for number, key in enumerate(keys):
+        told = pc.struct_field(rows["columns"], [key.column.name])
+        for side in ("min_value", "max_value"):
+            values = pc.struct_field(told, [side])
+            if key.carrier in TEXT:
+                values = pc.binary_slice(values.cast(pa.binary()), 0, SAMPLE_BYTES)
+            elif key.carrier == "bigint":
+                values = (values.cast(pa.int32()) if pa.types.is_date(values.type) else values).cast(pa.int64())
+            found = found.append_column(f"{side}{number}", values)
+    return found
+
+
+def add_up(table: pa.Table, keys: Sequence[Key]) -> Summary:
+    """Sum up what ``gather`` gave for the same keys."""
+    rows = [count or 0 for count in table.column("row_count").to_pylist()]  # a format need not have counted them
+    touched = {
+        key.column.name: round(
+            point_query_files(
+                table.column(f"min_value{number}").combine_chunks(),
+                table.column(f"max_value{number}").combine_chunks(),
+                rows,
+            ),
+            2,
+        )
+        for number, key in enumerate(keys)
+        if is_ordered(key.column.data_type)
+    }
+    return Summary(table.num_rows, sum(rows), sum(table.column("file_size").to_pylist()), touched)
+
+
+def total_of(table: pa.Table) -> tuple[int, int]:
+    """Return bytes and rows of all files of what ``gather`` gave."""
+    size, rows = (pc.sum(table.column(name)).as_py() or 0 for name in ("file_size", "row_count"))
+    return size, rows
+
+
+def rows_by_folder(table: pa.Table) -> list[int]:
+    """Return the rows of every folder of what ``gather`` gave: those of each partition of the table."""
+    folders = pc.replace_substring_regex(table.column("file_path"), "/[^/]*$", "")
+    by_folder = table.select(["row_count"]).append_column("folder", folders).group_by("folder")
+    return [int(rows or 0) for rows in by_folder.aggregate([("row_count", "sum")])["row_count_sum"].to_pylist()]
+
+
+def summarize_format(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> Summary:
+    """Read the statistics that a format keeps, and sum them up."""
+    return add_up_format(gather(stats, keys), keys)
+
+
+def add_up_format(table: pa.Table, keys: Sequence[Key]) -> Summary:
+    """Sum up what a format keeps: a column without bounds there has no mean, for each file is read."""
+    found = add_up(table, keys)
+    return replace(found, point_query_files={name: mean for name, mean in found.point_query_files.items() if mean})
+
+
+def current_summary(spark: SparkSession, table: TableName) -> Summary:
+    """Return the figures of a table as its stats tell them, over every column that has stats and an order.
+
+    Of a table in Delta Lake or Iceberg these are the format's own, over every top-level column.
+
+    Raises:
+        ZorderError: the table does not exist or has no stats.
+    """
+    info = describe(spark, table)
+    stats: DataFrame | LocalStats
+    try:
+        if info is not None and info.provider in FORMATS:
+            stats = state_of(spark, info.provider, table).known([key.column for key in _ordered(spark, table)])
+        else:
+            stats = known_stats(spark, info.location if info else "")
+    except Exception as exc:
+        msg = f"{table} has no stats: give its model a zorder_by, or the post-hook zorder_stats."
+        raise ZorderError(msg if info is not None else absent(table)) from exc
+    keys = []
+    for column in columns_type(stats.schema).fields:
+        bounds = column.dataType
+        assert isinstance(bounds, StructType)
+        keys.append(key_of(ResolvedColumn((column.name,), bounds["min_value"].dataType)))
+    sum_up = summarize_format if info is not None and info.provider in FORMATS else summarize
+    return sum_up(stats, keys)
+
+
+def absent(table: TableName) -> str:
+    """Say that a table is not there."""
+    return (
+        f"{table} does not exist. Build it first: dbt run --select {table.identifier}. (Or by the name of its "
+        "model, if that has an alias.)"
+    )
+
+
+def _ordered(spark: SparkSession, table: TableName) -> list[Key]:
+    """Return the keys of those top-level columns of a table that have an order."""
+    keys = []
+    for column in spark.table(table.sql).schema.fields:
+        with contextlib.suppress(ZorderError):
+            keys.append(key_of(ResolvedColumn((column.name,), column.dataType)))
+    return keys

@@ -1,0 +1,1 @@
+"""Builds tables of any format and adds batches to them."""

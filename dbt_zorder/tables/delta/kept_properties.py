@@ -1,0 +1,92 @@
+"""What a Delta table keeps when an incremental run replaces all of its rows: others may have altered it meanwhile."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog import TableInfo, TableName, properties
+from dbt_zorder.spark.conf import REDACTED
+from dbt_zorder.spark.sql import quote_string
+from dbt_zorder.tables.parquet.batch import same_partitions
+from dbt_zorder.tables.parquet.comments import set_comments
+from dbt_zorder.tables.schema_change import keeps
+
+_LOG = logging.getLogger("dbt_zorder")
+_CHECK = "delta.constraints."
+_ITS_OWN = ("delta.min", "delta.feature.", "delta.columnMapping.", "delta.rowTracking.", "delta.dataSkipping")
+"""Prefixes of what Delta or the writer says of a table itself."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What the rows' replacement leaves.
+
+    Attributes:
+        in_place: the table stays as it is, and only its rows are replaced.
+        properties: CHECK constraints among them, that the table is made with again where it does not.
+    """
+
+    in_place: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+NOTHING = Carried()
+
+
+def carried(spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest) -> Carried:
+    """Return what an incremental run that replaces all rows of a table by those of ``df`` keeps of it.
+
+    Iceberg keeps the properties of a table that is replaced, and has no constraints.
+    """
+    if info.provider != "delta" or request.file_format != "delta":
+        return NOTHING
+    existing = spark.table(request.table.sql).schema
+    same = len(existing) == len(df.schema) and keeps(existing, df.schema)
+    if same and same_partitions(spark, info, request, df.schema):
+        return Carried(in_place=True)
+    return Carried(properties=_properties(spark, df, request.table))
+
+
+def set_properties(spark: SparkSession, table: TableName, wanted: Mapping[str, str]) -> None:
+    """Give a table the properties that its model has by now, where it has others."""
+    has = properties(spark, table)
+    changed = {name: value for name, value in wanted.items() if has.get(name) != value}
+    if "comment" in changed:
+        set_comments(spark, table, changed.pop("comment"), {})
+    if changed:
+        listed = ", ".join(f"{quote_string(name)} = {quote_string(value)}" for name, value in changed.items())
+        spark.sql(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ({listed})")
+
+
+def _properties(spark: SparkSession, df: DataFrame, table: TableName) -> dict[str, str]:
+    found = {}
+    for name, value in _revealed(spark, table).items():
+        if name.startswith(_ITS_OWN):
+            continue
+        if REDACTED in value:
+            _LOG.warning("%s loses the property %s, whose value Spark hides from this session", table, name)
+            continue
+        if name.startswith(_CHECK):
+            try:
+                df.select(f.expr(value))
+            except AnalysisException:
+                _LOG.warning("%s loses the constraint %s: CHECK (%s), for want of its columns", table, name, value)
+                continue
+        found[name] = value
+    return found
+
+
+def _revealed(spark: SparkSession, table: TableName) -> dict[str, str]:
+    """Return the properties of a table, with those that Spark hides in a list as Delta itself tells them."""
+    has = dict(properties(spark, table))
+    if any(REDACTED in value for value in has.values()):
+        told = spark.sql(f"DESCRIBE DETAIL {table.sql}").select("properties").first()
+        has.update((told[0] if told is not None else None) or {})
+    return has

@@ -1,0 +1,92 @@
+"""A Delta table that is not there yet: what it is likely to be, and how it is made without rows, to be filled then.
+
+What creates a table in Delta's catalog takes a query, or nothing, but no files (decision 015).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import types as t
+
+from dbt_zorder.spark.catalog import TableName, managed_location
+from dbt_zorder.spark.files import delete_path, exists
+from dbt_zorder.spark.jvm import class_named, jvm_of, nullable_type
+from dbt_zorder.stats.delta.log import delta_state
+from dbt_zorder.tables.delta.metadata import columns_kept, metadata_of
+from dbt_zorder.tables.delta.sink import COMMENT, LOCATION, NOT_KEPT, NOTE, PLAIN_WRITER, DeltaFiles
+from dbt_zorder.tables.delta.transaction import Replaces
+
+
+def new_delta(
+    spark: SparkSession,
+    table: TableName,
+    schema: t.StructType,
+    parts: Sequence[str],
+    properties: Mapping[str, str],
+    told: Mapping[str, str],
+) -> DeltaFiles | str:
+    """Return what a table is likely to be that is not there yet; its files are not put there, but into what is made.
+
+    Args:
+        spark: the session.
+        table: its name.
+        schema: of its rows.
+        parts: names of the columns that it is to be parted by.
+        properties: of the table, its comment and place among them.
+        told: options of the writer.
+    """
+    if {*told} - {NOTE}:
+        return "there are options for Delta's own writer"
+    place = properties.get(LOCATION) or managed_location(spark, table)
+    if exists(spark, place):
+        return f"there is something in {place} already"
+    wanted = {name: value for name, value in properties.items() if name not in NOT_KEPT}
+    metadata = {"schemaString": columns_kept(schema), "partitionColumns": [*parts], "configuration": wanted}
+    return DeltaFiles(
+        spark,
+        table,
+        place.rpartition("/")[0],
+        metadata,
+        {"minWriterVersion": PLAIN_WRITER},
+        parts,
+        told.get(NOTE, ""),
+        Replaces.NOTHING,
+    )
+
+
+def make_delta(
+    spark: SparkSession, table: TableName, schema: t.StructType, parts: Sequence[str], properties: Mapping[str, str]
+) -> str:
+    """Make a table without rows or files, by Delta's own API for that, and return its id.
+
+    Args:
+        spark: the session.
+        table: its name, which is only ours, and which nothing has.
+        schema: of its rows; all of it may be NULL.
+        parts: names of the columns that it is to be parted by.
+        properties: of the table, its comment and place among them.
+    """
+    if LOCATION not in properties and exists(spark, managed_location(spark, table)):
+        delete_path(spark, managed_location(spark, table))  # of a run that was killed while it dropped the table
+    jvm: Any = jvm_of(spark)
+    made = class_named(jvm, "io.delta.tables.DeltaTable").createOrReplace(spark._jsparkSession).tableName(table.sql)
+    made = made.addColumns(nullable_type(jvm, schema))
+    if parts:
+        made = made.partitionedBy(jvm.org.apache.spark.api.python.PythonUtils.toSeq(list(parts)))
+    for name, value in properties.items():
+        if name == COMMENT:
+            made = made.comment(value)
+        elif name == LOCATION:
+            made = made.location(value)
+        else:
+            made = made.property(name, value)
+    made.execute()
+    return delta_id(spark, table)
+
+
+def delta_id(spark: SparkSession, table: TableName) -> str:
+    """Return by what a table is told from another one that had or will have its name."""
+    return str(metadata_of(delta_state(spark, table).snapshot)["id"])

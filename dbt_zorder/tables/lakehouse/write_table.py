@@ -1,0 +1,167 @@
+"""The write of a table of Delta Lake or Iceberg: under its own name, or beside what has that and cannot be replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.engine.choose import Holding
+from dbt_zorder.engine.spark.descent import apply_layout
+from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableInfo, TableName, describe, managed_location
+from dbt_zorder.spark.files import exists
+from dbt_zorder.stats.footers import stats_of_files
+from dbt_zorder.stats.summary import Summary, summarize_format
+from dbt_zorder.tables.delta.kept_properties import Carried
+from dbt_zorder.tables.delta.new_table import delta_id
+from dbt_zorder.tables.lakehouse.properties import has_whole_bounds
+from dbt_zorder.tables.lakehouse.sink import Find, FormatFiles, put_files
+from dbt_zorder.tables.lakehouse.spark_writer import check_made, create, filled_files, make_empty
+from dbt_zorder.tables.parquet.operations.drop import drop_table
+
+
+@dataclass
+class TableWrite:
+    """Writes a table under a name, from this process if it can, else by Spark.
+
+    Attributes:
+        df, request, keys, holding, layout: what is written, and how.
+        target: finds what takes files of this process under a name.
+        wanted: tells the properties of a table of that name.
+        token: by which the commit is found again.
+        kept: of the table that is replaced.
+        guard: called before the table gets the rows.
+        beside: the table is made without rows first, under another name.
+        summary: its figures, if this process wrote its files.
+        made: by what it is told from one that another run makes, if it is made without rows first.
+    """
+
+    df: DataFrame
+    request: BuildRequest
+    keys: list[Key]
+    holding: Holding
+    layout: Layout
+    target: Callable[[TableName], FormatFiles | str]
+    wanted: Callable[[TableName], Mapping[str, str]]
+    token: str
+    kept: Carried
+    guard: Callable[[], None] | None = None
+    beside: bool = False
+    summary: Summary | None = None
+    made: str = ""
+
+    def __call__(self, to: TableName) -> None:
+        """Write the table."""
+        spark, request = self.df.sparkSession, self.request
+        find: Find = partial(self.target, to)
+        if self.beside:
+            self.made = make_empty(self.df, to, request, self.wanted(to))
+            find = partial(filled_files, self.df, to, request, self.token, self.made)
+        sizes = put_files(spark, self.holding, self.layout, find, self.df.schema, self.check_free)
+        if sizes is not None:
+            self.summary = _told_by_footers(spark, request, self.keys, sizes)
+            return
+        self.check_free()
+        clustered = apply_layout(self.holding.for_spark, self.layout)
+        create(clustered, to, request, self.wanted(to), token=self.token, kept=self.kept)
+        self.made = delta_id(spark, to) if self.beside else ""
+
+    def check_free(self) -> None:
+        """Find out whether the build is to go on.
+
+        Raises:
+            Exception: as ``guard`` does.
+        """
+        if self.guard is not None:
+            self.guard()
+
+    def check_ours(self, to: TableName) -> None:
+        """Find out whether what has the name is still what this run wrote.
+
+        Raises:
+            BuildError: another run has made a table in its place.
+        """
+        if self.beside:
+            check_made(self.df.sparkSession, to, self.request.table, self.made)
+
+
+def put_table(spark: SparkSession, request: BuildRequest, info: TableInfo | None, write: TableWrite) -> None:
+    """Let a table be written: beside what has its name if that cannot be replaced by it, or if it is to be so.
+
+    Args:
+        spark: the session.
+        request: of the model.
+        info: of what has the name; None if nothing has.
+        write: writes the table.
+    """
+    table, following = request.table, _following(request.table)
+    if not write.beside and name_of(request, info) == table:
+        # of a run that was killed between drop and rename
+        if (info is None or request.file_format == "delta") and describe(spark, following) is not None:
+            spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+        write(table)
+        return
+    if info is not None:
+        _check_place(spark, request, info)
+    spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+    try:
+        write(following)
+        write.check_ours(following)
+        write.check_free()
+    except BaseException:
+        spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+        raise
+    if info is not None and not drop_table(spark, table):
+        spark.sql(f"DROP {info.keyword} IF EXISTS {table.sql}")
+    try:
+        spark.sql(f"ALTER TABLE {following.sql} RENAME TO {table.sql}")
+    except Exception:
+        if info is None:  # nothing was dropped, and another run was faster
+            spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+        raise
+
+
+def name_of(request: BuildRequest, info: TableInfo | None) -> TableName:
+    """Return under which name a table is written: its own, unless what has that cannot be replaced by it."""
+    is_free = info is None or info.provider == request.file_format
+    return request.table if is_free else _following(request.table)
+
+
+def _following(table: TableName) -> TableName:
+    return TableName(table.schema, table.identifier + FORMAT_SUFFIX)
+
+
+def _check_place(spark: SparkSession, request: BuildRequest, info: TableInfo) -> None:
+    """Find out whether Spark will rename the new table: a managed one of Delta not to where a folder is already.
+
+    Raises:
+        BuildError: it will not, which it would say once the old table is gone.
+    """
+    table = request.table
+    if request.file_format != "delta" or request.location_root:
+        return
+    place = managed_location(spark, table)
+    goes_along = info.kind == "MANAGED" and info.location.rstrip("/").rsplit("/", 1)[-1] == table.identifier.lower()
+    if not goes_along and exists(spark, place):
+        msg = (
+            f"The folder {place} is in the way of {table}, which is to become a {request.file_format} table; nothing "
+            "was changed. Move the folder elsewhere, or give the model a location_root."
+        )
+        raise BuildError(msg)
+
+
+def _told_by_footers(
+    spark: SparkSession, request: BuildRequest, keys: list[Key], sizes: Mapping[str, int]
+) -> Summary | None:
+    """Return the same figures of files that this process has just written; None where the format is to tell them."""
+    columns = [key.column for key in keys]
+    if not has_whole_bounds(request, columns):
+        return None
+    stats = stats_of_files(spark, sizes, columns, "")
+    return None if stats is None else summarize_format(stats, keys)

@@ -1,0 +1,255 @@
+"""A batch of rows added to a version in place, clustered by the version's own tree, through the journal."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from dbt_zorder.engine.choose import as_spark_writes, hold_rows
+from dbt_zorder.engine.keep_result import staged
+from dbt_zorder.engine.local.fetched_keys import DrawnKeys
+from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.spec import keys_for
+from dbt_zorder.progress import Clock, tell
+from dbt_zorder.request import BuildRequest, readable_partitions, stats_columns
+from dbt_zorder.spark.catalog import TableInfo, describe, location_of
+from dbt_zorder.spark.columns import ResolvedColumn, as_written, case_sensitive, resolve
+from dbt_zorder.spark.files import delete_path, list_files
+from dbt_zorder.spark.messages import in_one_line
+from dbt_zorder.stats.arrow_store import read_local
+from dbt_zorder.stats.collect import collect_path
+from dbt_zorder.stats.store import read_stats, stats_path, write_stats
+from dbt_zorder.stats.summary import add_up, gather
+from dbt_zorder.tables.parquet import journal
+from dbt_zorder.tables.parquet.analyze import analyzed, measure_again
+from dbt_zorder.tables.parquet.build import write_data
+from dbt_zorder.tables.parquet.conflicts import check_base, verify
+from dbt_zorder.tables.parquet.listing import below_uri, check_same_files, list_data
+from dbt_zorder.tables.parquet.plan_batch import place
+from dbt_zorder.tables.parquet.state import Standing, known_standing
+from dbt_zorder.tables.parquet.stats_view import refresh_stats
+from dbt_zorder.tables.parquet.version import version_of
+
+_LOG = logging.getLogger("dbt_zorder")
+
+_MOST_STATS_FILES = 16
+"""Every batch adds a stats file; beyond this many, the next batch writes them all as one."""
+
+
+@dataclass(frozen=True)
+class AppendReport:
+    """What a batch did to a version.
+
+    Attributes:
+        rows, files, bytes: of the batch; a MERGE does not say how many rows it had.
+        removed: number of files that it replaced.
+        seconds: of each phase: query, sample, write, stats, swap.
+        standing: of the version after it; None where a format keeps its own.
+    """
+
+    rows: int | None
+    files: int
+    bytes: int
+    removed: int
+    seconds: Mapping[str, float]
+    standing: Standing | None = None
+
+
+def append(
+    spark: SparkSession,
+    df: DataFrame,
+    request: BuildRequest,
+    *,
+    overwrite: bool = False,
+    before: Mapping[str, int] | None = None,
+    info: TableInfo | None = None,
+    standing: Standing | None = None,
+) -> AppendReport:
+    """Add a batch to the version that a table is served from.
+
+    A failure before the journal entry is ready leaves the table as it was; after it, the batch is in the table's
+    journal and the next run completes it. The journal must have been recovered before ``df`` was analysed.
+
+    Args:
+        spark: the session.
+        df: rows of exactly the table's columns and types.
+        request: its spec's partition columns are the table's.
+        overwrite: replace every partition that the batch has rows of.
+        before: the table's files when ``df`` was analysed, which may read them; by default those of now.
+        info: what the catalog says of the table, where that was just asked.
+        standing: of the version, where it was just read.
+
+    Raises:
+        BuildError: rows went missing on the way, or somebody else changed the table meanwhile.
+    """
+    info = info or describe(spark, request.table)
+    assert info is not None
+    statistics = analyzed(spark, request.table, info)
+    clock = Clock()
+    with staged(readable_partitions(df, request)) as query, contextlib.ExitStack() as until_written:
+        with clock.phase("sample"):
+            before = list_data(spark, info.location) if before is None else before
+            standing = standing or known_standing(spark, info.location, df.schema, request.spec)
+            # what makes whole partitions is laid out by itself, by what the model says
+            tree = standing.tree.layout if standing.tree is not None and not overwrite else None
+            keys = keys_for(df, request.spec) if tree is None else tree.keys
+        with clock.phase("query"):
+            holding = until_written.enter_context(
+                hold_rows(query, request, keys, as_spark_writes(spark, request, info.location))
+            )
+            known = query.count_kept() if holding.known is None else holding.known
+        with clock.phase("sample"):
+            layout = None
+            if known != 0:
+                # of keys that are too many to be here, place has Spark count rows
+                source = holding.for_spark if isinstance(known, DrawnKeys) else holding.source
+                layout = place(source, request, standing, fresh=overwrite, known=known)
+                del source
+            holding.known = known = None  # the keys of all rows
+        if layout is None or layout.rows == 0:
+            return AppendReport(0, 0, 0, 0, clock.seconds, standing)
+        entry = journal.open_entry(spark, info.location)
+        try:
+            with clock.phase("write"):
+                write_data(holding, layout, request, entry.data)
+                counted = query if holding.rows is None else None
+                del holding
+                until_written.close()
+            tell("write")  # a run that was cancelled while it wrote here ends here
+            with clock.phase("stats"):
+                files = _stage_stats(spark, entry, df, _columns(df, layout, request, standing), standing)
+                summary = add_up(files, [])
+                verify(counted, layout.rows, summary)
+                adds = sorted(below_uri(entry.version_path, path) for path in files.column("file_path").to_pylist())
+                plan = _plan(spark, entry, adds, before, overwrite=overwrite)
+            with clock.phase("swap"):
+                check_base(spark, request.table, info)
+                check_same_files(spark, info.location, before, str(request.table))
+                journal.make_ready(spark, entry, plan)
+        except BaseException:
+            with contextlib.suppress(Exception):  # what is left of it, the next run deletes
+                journal.close_entry(spark, entry)
+            journal.leave_entry(entry)
+            raise
+    with clock.phase("swap"):
+        complete(spark, request, info, entry, plan)
+        measure_again(spark, request.table, statistics, df.columns, partitioned=bool(info.partition_columns))
+    standing = standing.after(files, set(plan.removes))
+    return AppendReport(summary.rows, summary.files, summary.bytes, len(plan.removes), clock.seconds, standing)
+
+
+def complete(
+    spark: SparkSession, request: BuildRequest, info: TableInfo, entry: journal.Entry, plan: journal.Plan
+) -> None:
+    """Carry out an entry that is ready, and let the session see it.
+
+    Raises:
+        BuildError: it could not be carried out whole, which the next run does; or the table has a new version.
+    """
+    try:
+        journal.carry_out(spark, entry, plan)
+    except Exception as exc:
+        msg = (
+            f"The batch for {request.table} is written and safe in its journal, but could not be moved into place: "
+            f"{exc}. Readers may see a part of it; the next run of the model completes it first."
+        )
+        raise BuildError(msg) from exc
+    finally:
+        journal.leave_entry(entry)
+        try:
+            spark.catalog.refreshTable(request.table.sql)
+        except Exception as exc:
+            _LOG.warning(
+                "the session could not be told that %s has other files by now: %s", request.table, in_one_line(exc)
+            )
+    # the batch is in: a run that fails because a catalog does not answer would be run again, and add it twice
+    location = info.location
+    try:
+        location = location_of(spark, request.table)
+    except Exception as exc:
+        _LOG.warning(
+            "the batch is in %s, but where that is served from could not be asked: %s", request.table, in_one_line(exc)
+        )
+    if location != info.location:
+        msg = (
+            f"Another run gave {request.table} a new version while this batch was moved into the one before: its rows "
+            "are not in the table. Run the model again."
+        )
+        raise BuildError(msg)
+    try:
+        refresh_stats(spark, request.table, info.location)
+    except Exception as exc:
+        _LOG.warning("the stats relation of %s could not be registered anew: %s", request.table, in_one_line(exc))
+
+
+def _stage_stats(
+    spark: SparkSession, entry: journal.Entry, df: DataFrame, columns: Sequence[ResolvedColumn], standing: Standing
+) -> pa.Table:
+    """Write the stats of the staged files, under the paths that they will have; return them as ``gather`` does."""
+    version = version_of(entry.version_path)
+    written = write_stats(collect_path(spark, entry.data, df.schema, columns, version, entry.hidden_part), entry.path)
+    return gather(written, [key for key in standing.keys if key.column in columns])
+
+
+def _columns(df: DataFrame, layout: Layout, request: BuildRequest, standing: Standing) -> Sequence[ResolvedColumn]:
+    """Return the columns that the version has stats of: all its stats files are of one shape."""
+    if standing.files is not None:
+        with contextlib.suppress(Exception):  # of other columns
+            sensitive = case_sensitive(df.sparkSession)
+            return [resolve(as_written(name, df.schema), df.schema, sensitive=sensitive) for name in standing.columns]
+    return stats_columns(df, layout, request)  # which are right for the batch's own files
+
+
+def _plan(
+    spark: SparkSession, entry: journal.Entry, adds: Sequence[str], before: Mapping[str, int], *, overwrite: bool
+) -> journal.Plan:
+    touched = {path.rpartition("/")[0] for path in adds}
+    removes = sorted(path for path in before if path.rpartition("/")[0] in touched) if overwrite else []
+    old_stats = _stats_files(spark, entry.version_path)
+    replaced = _merge_stats(spark, entry, set(removes)) if removes or len(old_stats) >= _MOST_STATS_FILES else False
+    return journal.Plan(adds, removes, _stats_files(spark, entry.path), old_stats if replaced else [])
+
+
+def _stats_files(spark: SparkSession, location: str) -> list[str]:
+    return [name for name in list_files(spark, stats_path(location)) if name[0] not in "._"]
+
+
+def _merge_stats(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:
+    """Write the entry's stats anew, with those of all files that stay; False if there are none that can be read."""
+    if _merge_here(spark, entry, removes):
+        return True
+    try:
+        old = read_stats(spark, entry.version_path)
+        new = read_stats(spark, entry.path).to(old.schema)
+        paths = [row[0] for row in old.select("file_path").collect()]
+    except Exception:  # files without stats are read; the next build makes them anew
+        return False
+    gone = [path for path in paths if below_uri(entry.version_path, path) in removes]
+    staying = old.where(~f.col("file_path").isin(gone)) if gone else old
+    # through memory, because the entry's own stats are replaced by what is made of them
+    merged = staying.unionByName(new).cache()
+    try:
+        merged.count()
+        write_stats(merged, entry.path)
+    finally:
+        merged.unpersist()
+    return True
+
+
+def _merge_here(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:
+    """Do the same where this process can read all of them by itself; False where Spark is to do it."""
+    old, new = (read_local(spark, stats_path(path)) for path in (entry.version_path, entry.path))
+    if old is None or new is None or old.schema != new.schema:
+        return False
+    stays = [below_uri(entry.version_path, path) not in removes for path in old.rows["file_path"].to_pylist()]
+    rows = pa.concat_tables([old.rows.filter(pa.array(stays, pa.bool_())), new.rows])
+    delete_path(spark, stats_path(entry.path))
+    write_stats(replace(new, rows=rows), entry.path)
+    return True

@@ -1,0 +1,284 @@
+"""One build of a z-ordered table, step by step; until the last but one nothing that a reader sees has changed."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.engine.choose import Holding, as_spark_writes, hold_rows
+from dbt_zorder.engine.file_size import sized_layout
+from dbt_zorder.engine.keep_result import staged
+from dbt_zorder.engine.row_bytes import by_version_before
+from dbt_zorder.engine.spark.descent import apply_layout, as_they_come
+from dbt_zorder.errors import ConfigError
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.plan import make_plan
+from dbt_zorder.layout.spec import keys_for
+from dbt_zorder.progress import Clock, tell
+from dbt_zorder.request import (
+    BuildRequest,
+    bloom_options,
+    bloom_sizes,
+    check,
+    definition_of,
+    partition_columns,
+    readable_partitions,
+    stats_columns,
+)
+from dbt_zorder.spark.catalog import TableInfo, TableName, describe
+from dbt_zorder.spark.conf import OPEN_FILES, open_files, settings
+from dbt_zorder.spark.files import delete_empty, delete_path, has_client
+from dbt_zorder.spark.location import is_same_place, is_within
+from dbt_zorder.spark.messages import in_one_line
+from dbt_zorder.stats.collect import collect_path
+from dbt_zorder.stats.store import known_sizes, write_stats
+from dbt_zorder.stats.summary import Summary, add_up, gather
+from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
+from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_base, check_served, check_version, verify
+from dbt_zorder.tables.parquet.listing import watch
+from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
+from dbt_zorder.tables.parquet.replacements import forget_replaced, note_replaced
+from dbt_zorder.tables.parquet.retention import collect_old, delete_unserved
+from dbt_zorder.tables.parquet.saved_layout import write_tree
+from dbt_zorder.tables.parquet.stats_view import publish_stats
+from dbt_zorder.tables.parquet.swap import Definition, publish
+from dbt_zorder.tables.parquet.two_step_swap import bring_back, following_of
+from dbt_zorder.tables.parquet.version import (
+    Marker,
+    new_version,
+    read_marker,
+    root_of,
+    roots_of,
+    version_of,
+    write_marker,
+)
+
+_LOG = logging.getLogger("dbt_zorder")
+
+_MANY_FILES = 10_000
+"""Beyond so many, a shuffle has a hundred million blocks."""
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """What was built.
+
+    Attributes:
+        version: name of the version that is served now.
+        summary: files, rows and bytes, and how many files a point query reads.
+        seconds: of each phase: query, sample, write, stats, swap; a query that is not kept runs in later ones, too.
+        collected: names of old versions that were deleted.
+    """
+
+    version: str
+    summary: Summary
+    seconds: Mapping[str, float]
+    collected: Sequence[str]
+
+
+def build(
+    spark: SparkSession, df: DataFrame, request: BuildRequest, guard: Callable[[], None] | None = None
+) -> BuildReport:
+    """Run a query into a new version of a table and swap it in.
+
+    A failure before the swap leaves the table as it was; a failure after it leaves the new version served.
+
+    Args:
+        spark: the session.
+        df: the query.
+        request: what to build of it.
+        guard: called just before the swap; what it raises abandons the build. By default it finds out whether another
+            run has added rows to the version that is replaced; callers that know its files from before give their own.
+
+    Raises:
+        ColumnError, ConfigError: the request does not fit the query, or its root lies in a folder that goes with the
+            table before; nothing was read or written.
+        BuildError: rows or files went missing on the way, somebody else changed the table meanwhile, or the catalog
+            refused.
+    """
+    check(df, request)
+    if request.spec.partition_by:
+        let_folders_tell(spark)
+    bring_back(spark, request.table)
+    base = describe(spark, request.table)
+    statistics = analyzed(spark, request.table, base)
+    definition = definition_of(df, request)
+    root = root_of(spark, request.table, request.location_root)
+    _check_root(root, base, request)
+    guard = guard or watch(spark, request.table, base)
+    version = new_version()
+    path = f"{root}/{version}"
+    clock = Clock()
+    try:
+        with staged(readable_partitions(df, request)) as query, contextlib.ExitStack() as until_written:
+            spec = request.spec
+            with clock.phase("query"):
+                write_marker(spark, path, _marker(spark, request, definition, root, version, base))
+                holding = until_written.enter_context(
+                    hold_rows(query, request, keys_for(df, spec), as_spark_writes(spark, request, path))
+                )
+            with clock.phase("sample"):
+                source = holding.source
+                if base is not None and version_of(base.location):
+                    location = base.location
+                    spec = by_version_before(spec, df, base, lambda: known_sizes(spark, location))
+                told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
+                plan = make_plan(source, told, holding.known)
+                layout = sized_layout(holding, plan, spec, path, request, partial(write_rows, request))
+                del plan
+                if holding.rows is None:
+                    warn_of_many(layout, request.table)
+                holding.known = None  # the keys of all rows
+            with beside_vacuum(spark, request.table, path), clock.phase("write"):
+                write_data(holding, layout, request, path)
+                counted = query if holding.rows is None else None
+                del holding, source
+                until_written.close()
+            tell("write")  # a run that was cancelled while it wrote here ends here
+            with beside_vacuum(spark, request.table, path), clock.phase("stats"):
+                columns = stats_columns(df, layout, request)
+                stats = write_stats(collect_path(spark, path, df.schema, columns, version), path)
+                told = gather(stats, layout.keys)
+                summary = add_up(told, layout.keys)
+                verify(counted, layout.rows, summary)
+                write_tree(spark, path, layout, summary)
+        with clock.phase("swap"):
+            check_version(spark, path, told)
+            guard()
+            forget_replaced(spark, path)
+            # nothing between the last look and the swap
+            publish(spark, request.table, definition, path, check_base(spark, request.table, base))
+            check_served(spark, request.table, base, path)
+    except BaseException:
+        _discard(spark, request.table, path)
+        raise
+    with clock.phase("swap"):
+        if base is not None and version_of(base.location):
+            note_replaced(spark, base.location, version)
+        try:
+            publish_stats(spark, request.table, path, stats.schema)
+        except Exception as exc:
+            # the version is served: a run that fails now would be run again, and add a batch twice
+            _LOG.warning(
+                "%s is built, but its stats relation could not be registered: %s", request.table, in_one_line(exc)
+            )
+        names, partitioned = definition.schema.names, bool(definition.partition_by)
+        analyze_again(spark, request.table, statistics, names, partitioned=partitioned)
+        collected = _collect(spark, base, request, root, version)
+    return BuildReport(version, summary, clock.seconds, collected)
+
+
+def warn_of_many(layout: Layout, table: TableName) -> None:
+    """Warn of more tasks than a shuffle takes well: each has a block of every task that reads the query."""
+    if layout.tasks > _MANY_FILES:
+        _LOG.warning(
+            "%s is to be %s files, written by %s tasks of one shuffle: above %s that is slow, and may exhaust the "
+            "driver. A larger zorder_file_size, or a smaller zorder_files, makes fewer.",
+            table,
+            f"{layout.files:,}",
+            f"{layout.tasks:,}",
+            f"{_MANY_FILES:,}",
+        )
+
+
+def write_data(holding: Holding, layout: Layout, request: BuildRequest, path: str) -> None:
+    """Write the clustered rows to ``path``: from here those that are held here, else one file a Spark partition."""
+    spark = holding.source.sparkSession
+    if holding.rows is None or not holding.rows.write(spark, layout, path):
+        write_rows(request, layout, holding.for_spark, path)
+
+
+def write_rows(request: BuildRequest, layout: Layout, rows: DataFrame, path: str) -> None:
+    """Let Spark place, sort and write rows, those of a layout or of some of its files."""
+    spark = rows.sparkSession
+    opened, asked = open_files(spark), {}
+    clustered = apply_layout(rows, layout, opened)
+    writer = clustered.write.mode("append")
+    # a limit on the rows of a file, if the session has one, would cut files apart again
+    blooms = bloom_sizes(clustered, request, layout), bloom_options(clustered, request)
+    writer = writer.option("maxRecordsPerFile", 0).options(**{**blooms[0], **request.options, **blooms[1]})
+    if request.spec.partition_by:
+        # by the names that the query has: Spark would name the folders as they are spelled here
+        columns = partition_columns(spark, clustered.schema, request)
+        writer = writer.partitionBy(*(column.name for column in columns))
+        if opened and not as_they_come(layout, opened):
+            asked[OPEN_FILES] = "0"  # it finds the rows sorted, and does not sort them again
+    with settings(spark, asked):
+        writer.parquet(path)
+
+
+def _marker(
+    spark: SparkSession,
+    request: BuildRequest,
+    definition: Definition,
+    root: str,
+    version: str,
+    base: TableInfo | None,
+) -> Marker:
+    roots: list[str] = []
+    if base is not None and version_of(base.location):
+        roots = roots_of(base.location, read_marker(spark, base.location))
+    return Marker(
+        version=version,
+        table=str(request.table),
+        base=version_of(base.location) if base else "",
+        created_at=datetime.now(timezone.utc).isoformat(),
+        zorder_by=list(request.spec.by),
+        former_roots=[one for one in dict.fromkeys(roots) if not is_same_place(one, root)],
+        schema=definition.schema.json(),
+        partition_by=list(definition.partition_by),
+    )
+
+
+def _check_root(root: str, base: TableInfo | None, request: BuildRequest) -> None:
+    """Find out whether versions would lie in the folder of a managed table, which is deleted with that table.
+
+    Raises:
+        ConfigError: they would.
+    """
+    if base is not None and base.kind == "MANAGED" and is_within(root, base.location):
+        msg = (
+            f"{request.table}: location_root is '{request.location_root}', which lies in the folder of the table as it "
+            f"is now, {base.location}. That folder goes when the new table takes its place, so name another one."
+        )
+        raise ConfigError(msg)
+
+
+def _discard(spark: SparkSession, table: TableName, path: str) -> None:
+    """Delete what a failed build wrote, unless the table leads there after all, or is to: a swap was cut short."""
+    with contextlib.suppress(Exception):
+        now = describe(spark, table) or describe(spark, following_of(table))
+        if has_client(spark) and version_of(path) != version_of(now.location if now else ""):
+            delete_unserved(spark, path)
+            if now is None:
+                delete_empty(spark, path.rsplit("/", 1)[0])  # fails where a version of another run is there
+
+
+def _collect(
+    spark: SparkSession, base: TableInfo | None, request: BuildRequest, root: str, version: str
+) -> Sequence[str]:
+    """Delete what the swap has made superfluous; that it cannot be deleted is a warning: the new version is served."""
+    try:
+        _drop_replaced(spark, base, request.table, root)
+        return collect_old(spark, root, version, request.keep_versions, request.grace_hours)
+    except Exception as exc:
+        _LOG.warning(
+            "%s is built, but not all of its old versions could be deleted; zorder_vacuum tries again: %s",
+            request.table,
+            in_one_line(exc),
+        )
+        return []
+
+
+def _drop_replaced(spark: SparkSession, base: TableInfo | None, table: TableName, root: str) -> None:
+    """Delete the folder of a managed table that a version of ours has replaced, as dropping that table would have."""
+    if base is None or base.kind != "MANAGED" or not has_client(spark) or is_within(root, base.location):
+        return
+    if base.location.rstrip("/").rsplit("/", 1)[-1] == table.identifier.lower():
+        delete_path(spark, base.location)

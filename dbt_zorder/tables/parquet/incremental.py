@@ -1,0 +1,187 @@
+"""One run of an incremental model over a table that is there: added in place where possible, else a new version."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.request import BuildRequest, check
+from dbt_zorder.spark.catalog import TableInfo, TableName
+from dbt_zorder.spark.catalog_entry import change_entry, look_anew
+from dbt_zorder.spark.columns import case_sensitive, resolve, resolve_all
+from dbt_zorder.spark.files import has_client
+from dbt_zorder.stats.table_state import FORMATS
+from dbt_zorder.tables.parquet.append import AppendReport, append
+from dbt_zorder.tables.parquet.batch import (
+    Batch,
+    IncrementReport,
+    after_batch,
+    check_parts,
+    naming_left_out,
+    rows_after,
+    same_partitions,
+    schemas,
+    table_of,
+)
+from dbt_zorder.tables.parquet.build import BuildReport, build
+from dbt_zorder.tables.parquet.listing import check_unchanged, list_data
+from dbt_zorder.tables.parquet.rewrite import recover, rewrite
+from dbt_zorder.tables.parquet.state import Standing, known_standing
+from dbt_zorder.tables.parquet.version import Marker, is_anothers, read_marker, version_of, write_marker
+from dbt_zorder.tables.rewrite_policy import Overlap, measure, measure_standing
+from dbt_zorder.tables.schema_change import add_columns_sql, conform, keeps
+
+_LOG = logging.getLogger("dbt_zorder")
+
+
+def begin(spark: SparkSession, table: TableName) -> Mapping[str, int] | None:
+    """Complete what a failed run has left, and return the table's files; None if it is no Parquet table.
+
+    To be called before the query of a batch is analysed: it may read the table, and must see all of it. One that is
+    none of ours yet is listed too: with rows that somebody adds while it is taken over, its folder would go.
+    """
+    info = recover(spark, table)
+    found = list_data(spark, info.location) if info is not None and info.provider == "parquet" else None
+    if info is not None and not info.is_view:
+        # the session keeps the listing of a table that it has read, which may be older than this one
+        look_anew(spark, table.schema, table.identifier)
+    return found
+
+
+def increment(
+    spark: SparkSession,
+    df: DataFrame,
+    request: BuildRequest,
+    batch: Batch,
+    before: Mapping[str, int] | None = None,
+) -> IncrementReport:
+    """Add a query's rows to a table, as an incremental model does.
+
+    In place, through the journal, where the table is one of ours and keeps its columns and partitions. Otherwise a new
+    version is built of the rows that are there and those of the batch, and swapped in by one catalog call.
+
+    Args:
+        spark: the session.
+        df: the query.
+        request: the model's settings.
+        batch: how its rows go in.
+        before: what ``begin`` returned.
+
+    Raises:
+        ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
+        SchemaChangeError: ``on_schema_change`` does not allow the columns that the query has.
+        BuildError: as ``build`` and ``append``; also if the table is not there any more.
+    """
+    info = table_of(spark, request.table)
+    partitioned = bool(request.spec.partition_by)
+    if batch.overwrite and not partitioned:
+        return IncrementReport.of_build(build(spark, conform(df, schemas(spark, df, request, batch)[1]), request))
+    if info.provider != "parquet":
+        keep = f"set file_format: {info.provider} to keep it, or " if info.provider in FORMATS else ""
+        msg = (
+            f"{request.table} is in {info.provider}, and the model's file_format is 'parquet', the default: {keep}"
+            "run the model with --full-refresh to replace it."
+        )
+        raise ZorderError(msg)
+    existing, schema = schemas(spark, df, request, batch)
+    in_place = bool(version_of(info.location)) and has_client(spark) and keeps(existing, schema)
+    rows = conform(df, schema)
+    marker = read_marker(spark, info.location) if in_place else None
+    with naming_left_out(df, schema, request, batch):
+        check_parts(spark, info, request, schema, batch)
+        # what is moved into the version of another table would be in that one as well
+        if (
+            not in_place
+            or not same_partitions(spark, info, request, schema)
+            or is_anothers(spark, request.table, info.location, marker)
+        ):
+            return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before))
+        standing = known_standing(spark, info.location, schema, request.spec)
+        if standing.files is not None and not standing.files.num_rows:
+            # there is no order to go by in a table without rows: dbt run --empty, or a source that had none yet
+            return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before))
+        # the weights are those of the model's columns, which need not be the table's any more
+        spec = replace(request.spec, by=_by(spark, standing, request, schema), weights=None)
+        check(rows, replace(request, spec=spec))
+    _say_of_stats(spark, standing, request, schema)
+    added = schema.fields[len(existing.fields) :]
+    if added:
+        comments = {column.name.lower(): request.comment_of(column.name) for column in added}
+        statement = add_columns_sql(request.table.sql, added, comments)
+        change_entry(spark, request.table.schema, request.table.identifier, statement)
+        rows = conform(df, spark.table(request.table.sql).schema)
+    _renew_marker(spark, info, marker, spark.table(request.table.sql).schema if added else existing)
+    report = append(spark, rows, request, overwrite=batch.overwrite, before=before, info=info, standing=standing)
+    return after_batch(
+        report,
+        request.table,
+        version_of(info.location),  # else the append has failed
+        lambda: _measured(spark, info, request, report),
+        (lambda: rewrite(spark, request)) if batch.may_rewrite else None,
+    )
+
+
+def _build_with(
+    spark: SparkSession,
+    rows: DataFrame,
+    schema: StructType,
+    request: BuildRequest,
+    batch: Batch,
+    before: Mapping[str, int] | None,
+) -> BuildReport:
+    """Build a new version of the rows that are there and those of a batch."""
+    with rows_after(spark, rows, schema, request, batch) as state:
+        known = None if before is None else lambda: check_unchanged(spark, request.table, before)
+        return build(spark, state, request, known)
+
+
+def _renew_marker(spark: SparkSession, info: TableInfo, marker: Marker | None, schema: StructType) -> None:
+    """Let a version's marker know columns that were added, also by a run that died then: a rollback restores them."""
+    if (
+        marker is not None
+        and marker.schema
+        and len(StructType.fromJson(json.loads(marker.schema)).fields) != len(schema)
+    ):
+        write_marker(spark, info.location, replace(marker, schema=schema.json()), renew=True)
+
+
+def _measured(spark: SparkSession, info: TableInfo, request: BuildRequest, report: AppendReport) -> Overlap:
+    """Measure a table after a batch by what is known of its files, or else by its stats."""
+    if report.standing is not None and report.standing.files is not None:
+        return measure_standing(report.standing, request.spec)
+    return measure(spark, request.table, info, request.spec)
+
+
+def _say_of_stats(spark: SparkSession, standing: Standing, request: BuildRequest, schema: StructType) -> None:
+    """Say so if the model names columns that the version has no stats of: all its stats files are of one shape."""
+    sensitive = case_sensitive(spark)
+    wanted = [resolve(name, schema, sensitive=sensitive).name for name in request.stats_columns]
+    unknown = [name for name in wanted if name not in standing.columns]
+    if standing.files is not None and unknown:
+        _LOG.warning(
+            "zorder_stats_columns of %s names %s, which the table has no stats of: they come when it is built anew "
+            "(--full-refresh, zorder_optimize, or by itself when that is due)",
+            request.table, ", ".join(unknown),
+        )  # fmt: skip
+
+
+def _by(spark: SparkSession, standing: Standing, request: BuildRequest, schema: StructType) -> list[str]:
+    """Return the columns that a version is clustered by, and say so if the model names others by now."""
+    wanted = list(request.spec.by)
+    tree = standing.tree
+    if tree is None or tree.layout is None:
+        return wanted
+    keys = [key.column for key in tree.layout.keys]
+    if resolve_all(wanted, schema, sensitive=case_sensitive(spark)) != keys:
+        _LOG.warning(
+            "zorder_by of %s changed from %s to %s: what is appended stays clustered as the table is; the change takes "
+            "effect when the table is built anew (--full-refresh, zorder_optimize, or by itself when that is due)",
+            request.table, ", ".join(tree.by), ", ".join(wanted),
+        )  # fmt: skip
+    return [key.sql for key in keys]

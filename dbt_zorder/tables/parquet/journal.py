@@ -1,0 +1,244 @@
+"""Batches on their way into a version: written beside its data, then moved in by steps that can be repeated.
+
+An entry is a folder inside the version's own, hidden from readers by its name:
+
+    <version>/_zorder_journal/<entry>/
+        owner.json                who is at work on it
+        data-<entry>/             the batch's files, partition folders and all
+        _zorder_stats/            their stats, under the paths that they will have
+        plan.json                 what is to be moved where; written last, in one piece: with it the entry is ready
+        old/                      files that the batch replaces, moved out of the way
+
+Before the plan is there nothing that a reader sees has changed, and the entry can be deleted. From then on it is
+carried out, by this run or by the next: every step is the renaming of one file, and doing it twice does nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import re
+import secrets
+import socket
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta, timezone
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.spark.files import (
+    delete_empty,
+    delete_path,
+    exists,
+    has_client,
+    list_folders,
+    move,
+    read_text,
+    write_text,
+)
+from dbt_zorder.stats.schema import STATS_DIRECTORY
+
+_LOG = logging.getLogger("dbt_zorder")
+
+JOURNAL_DIRECTORY = "_zorder_journal"
+_FORMAT = 1
+_NAME = re.compile(r"^b(\d{8}T\d{9})-[0-9a-f]{8}$")
+_ABANDONED = timedelta(hours=24)
+"""After this, an entry that is not ready belongs to no run: how long one on another machine is waited for."""
+
+_OPENING = timedelta(minutes=10)
+"""The same for one that does not even say whose it is, because it was just begun, or its run died right then."""
+
+_open_here: set[str] = set()
+"""Entries that a thread of this process is at work on."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A journal entry of the version at ``version_path``."""
+
+    version_path: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        """The entry's folder."""
+        return f"{self.version_path.rstrip('/')}/{JOURNAL_DIRECTORY}/{self.name}"
+
+    @property
+    def data(self) -> str:
+        """Where the batch's files are written to."""
+        return f"{self.path}/data-{self.name}"
+
+    @property
+    def hidden_part(self) -> str:
+        """What stands in the path of a staged file between the version's folder and the file's place below it."""
+        return f"/{JOURNAL_DIRECTORY}/{self.name}/data-{self.name}/"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done for a batch. Paths of data count from the version's folder.
+
+    Attributes:
+        adds: files to be moved in.
+        removes: files that they replace.
+        stats_adds: names of stats files to be moved in.
+        stats_removes: names of stats files that these replace.
+        format: of this plan.
+    """
+
+    adds: Sequence[str]
+    removes: Sequence[str]
+    stats_adds: Sequence[str]
+    stats_removes: Sequence[str]
+    format: int = _FORMAT
+
+
+def open_entry(spark: SparkSession, version_path: str) -> Entry:
+    """Begin an entry, under a name that no other has."""
+    now = datetime.now(timezone.utc)
+    name = f"b{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}-{secrets.token_hex(4)}"
+    entry = Entry(version_path, name)
+    _open_here.add(name)
+    write_text(spark, f"{entry.path}/owner.json", json.dumps({"host": _here(), "pid": os.getpid()}))
+    return entry
+
+
+def make_ready(spark: SparkSession, entry: Entry, plan: Plan) -> None:
+    """Write the plan: from now on the batch belongs to the table, and whoever comes next completes it."""
+    write_text(spark, f"{entry.path}/plan.json", json.dumps(asdict(plan)))
+
+
+def carry_out(spark: SparkSession, entry: Entry, plan: Plan) -> None:
+    """Move the files of an entry to their places, folder by folder, then their stats, and delete the entry.
+
+    In each folder the files that are replaced are moved out first: a reader that lists it in between finds it without
+    either, one that listed it before gets an error, and none finds rows twice.
+
+    Raises:
+        OSError: files of the batch are gone, or could not be renamed.
+    """
+    root = entry.version_path.rstrip("/")
+    lost = [
+        path for path in plan.adds if not exists(spark, f"{entry.data}/{path}") and not exists(spark, f"{root}/{path}")
+    ]
+    if lost:
+        # nothing has been moved out for these; what was moved in by an earlier try is there
+        msg = f"{len(lost)} files of the batch are neither in the journal nor in their places, {lost[0]} first."
+        raise OSError(msg)
+    for folder in sorted({_folder(path) for path in [*plan.adds, *plan.removes]}):
+        for path in (path for path in plan.removes if _folder(path) == folder):
+            # by another ending: some engines take each *.parquet below the folder for a part of the table
+            move(spark, f"{root}/{path}", f"{entry.path}/old/{path}.old")
+        for path in (path for path in plan.adds if _folder(path) == folder):
+            move(spark, f"{entry.data}/{path}", f"{root}/{path}")
+    for name in plan.stats_adds:
+        move(spark, f"{entry.path}/{STATS_DIRECTORY}/{name}", f"{root}/{STATS_DIRECTORY}/{name}")
+    for name in plan.stats_removes:
+        delete_path(spark, f"{root}/{STATS_DIRECTORY}/{name}")
+    close_entry(spark, entry)
+
+
+def close_entry(spark: SparkSession, entry: Entry) -> None:
+    """Delete an entry: its plan first, without which the rest of it can only be deleted."""
+    delete_path(spark, f"{entry.path}/plan.json")
+    delete_path(spark, entry.path)
+    journal = f"{entry.version_path.rstrip('/')}/{JOURNAL_DIRECTORY}"
+    with contextlib.suppress(Exception):  # another run may open an entry just now
+        delete_empty(spark, journal)
+    _open_here.discard(entry.name)
+
+
+def leave_entry(entry: Entry) -> None:
+    """Stop work on an entry that failed half-way; the next run takes it up."""
+    _open_here.discard(entry.name)
+
+
+def recover_journal(spark: SparkSession, version_path: str) -> tuple[int, int]:
+    """Complete the entries of a version that are ready, oldest first, and delete those that never will be.
+
+    An entry that is not ready is left alone while the process that began it lives, and for 24 hours if that is on
+    another machine. Folders that are not named like entries are never touched.
+
+    Returns:
+        The numbers of entries completed and deleted.
+    """
+    journal = f"{version_path.rstrip('/')}/{JOURNAL_DIRECTORY}"
+    completed = deleted = 0
+    for name in list_folders(spark, journal):
+        if _NAME.match(name) is None or name in _open_here:
+            continue
+        entry = Entry(version_path, name)
+        if exists(spark, f"{entry.path}/plan.json"):
+            carry_out(spark, entry, read_plan(spark, entry))
+            completed += 1
+        elif not _is_alive(spark, entry):
+            close_entry(spark, entry)
+            deleted += 1
+    if completed or deleted:
+        _LOG.info("journal of %s: %d batches completed, %d unfinished ones deleted", version_path, completed, deleted)
+    return completed, deleted
+
+
+def ready_entries(spark: SparkSession, version_path: str) -> list[Entry]:
+    """Return the entries of a version whose batches belong to the table, but are not all moved in.
+
+    None over Spark Connect, where nobody can rename a file, and so nobody keeps a journal.
+    """
+    if not has_client(spark):
+        return []
+    journal = f"{version_path.rstrip('/')}/{JOURNAL_DIRECTORY}"
+    entries = [Entry(version_path, name) for name in list_folders(spark, journal) if _NAME.match(name)]
+    return [entry for entry in entries if exists(spark, f"{entry.path}/plan.json")]
+
+
+def read_plan(spark: SparkSession, entry: Entry) -> Plan:
+    """Return the plan of an entry that is ready.
+
+    Raises:
+        ValueError: it was written by another release of this package.
+    """
+    found = json.loads(read_text(spark, f"{entry.path}/plan.json"))
+    if found.get("format") != _FORMAT:
+        msg = (
+            f"The journal entry {entry.path} is of format {found.get('format')}, and this release of dbt-zorder knows "
+            f"{_FORMAT}: complete it with the release that wrote it, or run the model with --full-refresh."
+        )
+        raise ValueError(msg)
+    return Plan(**found)
+
+
+def _here() -> str:
+    """Return what tells apart the places where process numbers count: machines, and containers on one machine."""
+    space = ""
+    with contextlib.suppress(OSError):
+        space = os.readlink("/proc/self/ns/pid")
+    return f"{socket.gethostname()} {space}".strip()
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _is_alive(spark: SparkSession, entry: Entry) -> bool:
+    """Tell whether a run may still be at work on an entry."""
+    match = _NAME.match(entry.name)
+    assert match is not None
+    began = datetime.strptime(match[1] + "000", "%Y%m%dT%H%M%S%f").replace(tzinfo=timezone.utc)
+    owner = {}
+    with contextlib.suppress(Exception):
+        owner = json.loads(read_text(spark, f"{entry.path}/owner.json"))
+    if owner.get("host") != _here():  # or it is just being opened, and has no owner yet
+        return datetime.now(timezone.utc) - began <= (_ABANDONED if owner else _OPENING)
+    if owner["pid"] == os.getpid():
+        return False  # of this process, and no thread is at work on it
+    try:
+        os.kill(owner["pid"], 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,84 @@
+"""Stats for a Parquet table that something else wrote, or anew for one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.spark.columns import as_written, case_sensitive, resolve_all
+from dbt_zorder.stats.collect import collect
+from dbt_zorder.stats.column_case import without_misspelled
+from dbt_zorder.stats.portability import widened
+from dbt_zorder.stats.schema import columns_type
+from dbt_zorder.stats.store import known_stats, write_stats
+from dbt_zorder.tables.parquet.journal import ready_entries
+from dbt_zorder.tables.parquet.rewrite import recover
+from dbt_zorder.tables.parquet.stats_view import publish_stats
+from dbt_zorder.tables.parquet.version import version_of
+
+
+def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] = ()) -> int:
+    """Collect the stats of a table's files as they are now, keep them beside the files, and register the relation.
+
+    While they are written, and if that fails, the table has no stats and is read in full. Files that are added later
+    are unknown to the stats and always read.
+
+    Args:
+        spark: the session.
+        table: any Parquet table that has a folder of its own.
+        columns: columns to keep stats of; those of the stats that are there, if none are named.
+
+    Returns:
+        The number of files.
+
+    Raises:
+        ZorderError: there is no such table, it is not Parquet, no columns are named and none are known, or the session
+            passes over what it cannot read.
+        ColumnError: a column is unknown, ambiguous or named twice.
+    """
+    info = describe(spark, table)
+    if info is None or info.provider != "parquet" or not info.location:
+        kind = "does not exist" if info is None else f"is {info.provider or info.kind.lower()}"
+        msg = f"Stats are kept of Parquet tables only, and {table} {kind}."
+        raise ZorderError(msg)
+    recover(spark, table)
+    if version_of(info.location) and ready_entries(spark, info.location):
+        msg = f"Another run is moving a batch into {table}; its stats come with it. Run this again after it."
+        raise ZorderError(msg)
+    spark.catalog.refreshTable(table.sql)  # the session may know older files
+    if not columns:
+        columns = _known_columns(spark, table, info.location)
+    version = version_of(info.location)
+    stats = collect(spark, table.sql, columns, version)
+    # also in a version of ours another engine may have put files
+    schema = spark.table(table.sql).schema
+    named = resolve_all(columns, schema, sensitive=case_sensitive(spark))
+    stats = without_misspelled(widened(stats), table.sql, named)
+    # through memory, because the stats that are there may be read by nobody while they are replaced; in one partition,
+    # because what is kept has as many as a shuffle makes, 200 by default: a task each takes longer than a small table
+    rows = stats.coalesce(1).cache()
+    try:
+        files = rows.count()
+        write_stats(rows, info.location)
+    finally:
+        rows.unpersist()
+    now = describe(spark, table)
+    if now is None or now.location != info.location:
+        msg = f"Another run changed {table} while its stats were collected; that run's stats are kept."
+        raise ZorderError(msg)
+    publish_stats(spark, table, info.location)
+    return files
+
+
+def _known_columns(spark: SparkSession, table: TableName, location: str) -> list[str]:
+    try:
+        names = columns_type(known_stats(spark, location).schema).names
+    except Exception as exc:
+        msg = f"{table} has no stats yet: name the columns to keep them of."
+        raise ZorderError(msg) from exc
+    schema = spark.table(table.sql).schema
+    # what is no column any more, or more than one, is for the caller to say
+    return [as_written(name, schema) for name in names]

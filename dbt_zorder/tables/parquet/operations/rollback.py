@@ -1,0 +1,83 @@
+"""Serving an earlier version again, by the same one call that a build ends with."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.errors import ZorderError, did_you_mean
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.spark.files import has_client
+from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
+from dbt_zorder.tables.parquet.conflicts import check_base, check_served, check_version
+from dbt_zorder.tables.parquet.journal import recover_journal
+from dbt_zorder.tables.parquet.properties import own_properties
+from dbt_zorder.tables.parquet.replacements import forget_replaced, note_replaced
+from dbt_zorder.tables.parquet.rewrite import own_table
+from dbt_zorder.tables.parquet.stats_view import publish_stats
+from dbt_zorder.tables.parquet.swap import definition_of, publish
+from dbt_zorder.tables.parquet.two_step_swap import bring_back
+from dbt_zorder.tables.parquet.version import Marker, read_marker, roots_of, version_of, versions_of
+
+
+def rollback(spark: SparkSession, table: TableName, version: str | None = None) -> tuple[str, str]:
+    """Serve an earlier version of a table: its rows, columns, partitioning and stats.
+
+    The version that was served till now stays, and is collected later as any other; so a rollback can be taken back.
+
+    Args:
+        version: its name; by default the one upon which the current version was built.
+
+    Returns:
+        The names of the version that was served till now and of the one that is served from now on.
+
+    Raises:
+        ZorderError: there is no such version, it is not whole, or the table is not served from one of ours.
+        BuildError: another run changed the table meanwhile, or the catalog refused.
+    """
+    bring_back(spark, table)
+    info = own_table(spark, table, "rolled back")
+    current = version_of(info.location)
+    folders = _versions(spark, table, info.location.rstrip("/"))
+    target = _target(table, current, version, folders)
+    path, marker = folders[target]
+    definition = definition_of(marker, info.comment, own_properties(spark, table))
+    for location in (info.location, path):
+        recover_journal(spark, location)  # what a run that died has left half-done, here or there
+    check_version(spark, path)
+    statistics = analyzed(spark, table, info)
+    forget_replaced(spark, path)
+    publish(spark, table, definition, path, check_base(spark, table, info))
+    check_served(spark, table, info, path)
+    note_replaced(spark, info.location, target)
+    publish_stats(spark, table, path)
+    names, partitioned = definition.schema.names, bool(definition.partition_by)
+    analyze_again(spark, table, statistics, names, partitioned=partitioned)
+    return current, target
+
+
+def _versions(spark: SparkSession, table: TableName, location: str) -> dict[str, tuple[str, Marker]]:
+    """Return path and marker of the versions of a table, by name."""
+    if not has_client(spark):
+        msg = (
+            "zorder_rollback lists folders by the session's own Hadoop client, which Spark Connect has not: run it "
+            "with a target in dbt's own process."
+        )
+        raise ZorderError(msg)
+    roots = roots_of(location, read_marker(spark, location))
+    found = [one for root in roots for one in versions_of(spark, root, table)]
+    return {marker.version: (path, marker) for path, marker in found if marker.version == version_of(path)}
+
+
+def _target(table: TableName, current: str, version: str | None, folders: dict[str, tuple[str, Marker]]) -> str:
+    others = sorted(set(folders) - {current}, reverse=True)
+    if version == current:
+        msg = f"{table} is served from {version} already."
+        raise ZorderError(msg)
+    if version is None and current in folders:
+        version = folders[current][1].base
+    if version is None or version not in others:
+        wanted = f"no version {version}" if version else "no version before the one that is served"
+        msg = f"{table} has {wanted}: {'there are ' + ', '.join(others) if others else 'no other one is kept'}."
+        msg += did_you_mean(version or "", others)
+        raise ZorderError(msg)
+    return version

@@ -1,0 +1,92 @@
+"""Deleting old versions by hand, with a dry run that says of every folder why it goes or stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.errors import ConfigError, ZorderError
+from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.spark.files import folder_bytes, has_client
+from dbt_zorder.tables.parquet.retention import MOST_HOURS, Judged, are_hours, delete_judged, judge
+from dbt_zorder.tables.parquet.two_step_swap import bring_back
+from dbt_zorder.tables.parquet.version import read_marker, root_of, roots_of, version_of
+
+
+@dataclass(frozen=True)
+class Vacuumed:
+    """What a vacuum found, or would delete if it is a dry run.
+
+    Attributes:
+        table: whose versions.
+        versions: each folder with its size in bytes, the newest first.
+        dry_run: nothing was deleted.
+        deleted: names of the versions that are gone now.
+    """
+
+    table: TableName
+    versions: Sequence[tuple[Judged, int]]
+    dry_run: bool = True
+    deleted: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        lines = [str(self.table)]
+        does, done = ("delete", "to delete") if self.dry_run else ("deleted", "deleted")
+        going = []
+        for one, size in self.versions:
+            goes = one.delete and (self.dry_run or one.version in self.deleted)
+            why = one.why if goes or not one.delete else "it is served again"
+            lines.append(f"  {does if goes else 'keep':<7} {one.version}  {size:>15,} bytes  {why}")
+            going += [size] if goes else []
+        lines.append(f"  {len(going)} of {len(self.versions)} versions {done}, {sum(going):,} bytes")
+        return "\n".join(lines)
+
+
+def vacuum(
+    spark: SparkSession,
+    table: TableName,
+    keep: int = 2,
+    grace_hours: float = 24.0,
+    location_root: str | None = None,
+    *,
+    dry_run: bool = True,
+) -> Vacuumed:
+    """Delete the versions of a table that are beyond both bounds, and what failed builds left behind.
+
+    It may be interrupted and run again. With a grace period of 0 hours no build of this table should run beside it: the
+    build's folder would go, and the build would be abandoned.
+
+    Args:
+        table: a table that is, or is to be, built with ``zorder_by``.
+        keep: number of old versions that stay whatever their age.
+        grace_hours: hours that a version stays at least after it was replaced.
+        location_root: the model's; by default the schema's own folder.
+        dry_run: only say what would be deleted.
+
+    Raises:
+        ConfigError: the bounds are out of range.
+        ZorderError: this session cannot list folders.
+    """
+    if not has_client(spark):
+        msg = (
+            "zorder_vacuum lists and deletes folders by the session's own Hadoop client, which Spark Connect has not: "
+            "run it with a target in dbt's own process."
+        )
+        raise ZorderError(msg)
+    if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:
+        msg = f"{table}: keep_versions is {keep!r}, but it must be a whole number, 0 or more."
+        raise ConfigError(msg)
+    if not are_hours(grace_hours):
+        msg = f"{table}: grace_hours is {grace_hours!r}, but it must be a number of hours, 0 to {MOST_HOURS:,}."
+        raise ConfigError(msg)
+    bring_back(spark, table)
+    info = describe(spark, table)
+    current = info.location.rstrip("/") if info and version_of(info.location) else ""
+    roots = [root_of(spark, table, location_root)]
+    if current:
+        roots += roots_of(current, read_marker(spark, current))
+    judged = judge(spark, table, roots, current, keep, grace_hours, note=not dry_run)
+    sizes = [(one, folder_bytes(spark, one.path)) for one in judged]
+    return Vacuumed(table, sizes, dry_run, [] if dry_run else delete_judged(spark, table, judged))

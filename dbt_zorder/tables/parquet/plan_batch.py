@@ -1,0 +1,85 @@
+"""Where the rows of a batch go: through the tree of the version that they are added to, if that can tell them apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from dbt_zorder.engine.local.fetched_keys import FetchedKeys, Known, count_of
+from dbt_zorder.layout.batches import count_cells, count_held, in_one_file, regroup
+from dbt_zorder.layout.file_count import SPLIT_ABOVE, measured_row, parse_size
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.page_order import batch_levels, page_levels, page_rows_of
+from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes
+from dbt_zorder.tables.parquet.saved_layout import files_of_batch, target_bytes
+from dbt_zorder.tables.parquet.state import Standing
+
+
+def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, known: Known = None) -> Layout:
+    """Return where the rows of a batch go: through the version's tree if that can tell them apart.
+
+    Args:
+        df: the batch.
+        request: of the model.
+        standing: of the version.
+        fresh: the batch makes whole partitions, which are best laid out by themselves.
+        known: what the batch's rows, or some of them, are placed by, with the keys of the tree, or how many they are,
+            if that is known.
+    """
+    fetched = known if isinstance(known, FetchedKeys) else None
+    rows = count_of(known)
+    tree = standing.tree
+    table_bytes, table_rows = standing.size
+    if fresh:
+        row_bytes = measured_row(standing.files, parse_size(request.spec.file_size))
+        return plan_layout(df, replace(request.spec, row_bytes=row_bytes), known)
+    partitioned = tree is not None and tree.layout is not None and bool(tree.layout.partition_columns)
+    if request.spec.files is not None and tree is not None:
+        count = df.count() if rows is None else rows
+        files = files_of_batch(request.spec, tree.built, table_rows, count, partitioned=partitioned)
+        if files is not None:
+            by = request.spec.by if tree.layout is None else [key.column.sql for key in tree.layout.keys]
+            apart = replace(request.spec, by=by, weights=None, files=files)
+            return plan_layout(df, apart, count if known is None else known)
+    target = target_bytes(request.spec, tree, table_bytes)
+    row_bytes = measured_row(standing.files, target)
+    spec = replace(request.spec, row_bytes=row_bytes)
+    if tree is not None and tree.layout is not None:
+        # small files tell too much of a row, never too little: what is one file by them, is one
+        most_bytes = row_bytes or (table_bytes / table_rows if table_rows else 0.0)
+        # what Spark takes for more than a file is likely cut, and its cells tell its rows as well
+        cut = rows is None and SPLIT_ABOVE * target < (estimated_bytes(df) or 0) <= SMALL_BYTES
+        alone = False
+        if most_bytes and not cut and not partitioned:
+            # most batches are smaller than a file, and their count is often but metadata
+            rows = df.count() if rows is None else rows
+            alone = rows * most_bytes <= SPLIT_ABOVE * target
+            whole = _whole(df, tree.layout, rows, request) if alone else None
+            if whole is not None:
+                return whole
+        counts = None
+        if most_bytes and not alone and fetched is not None:
+            counts = count_held(fetched.keys, tree.layout)
+        elif most_bytes and not alone:
+            counts = count_cells(df, tree.layout, rows, small=cut)
+        if counts is not None and (row_bytes or counts.sum() * most_bytes <= SPLIT_ABOVE * target):
+            layout = regroup(tree.layout, counts, target / most_bytes)
+            if layout is not None:
+                return layout
+        # clustered by what the version is clustered by, also if the model says otherwise by now
+        spec = replace(spec, by=[key.column.sql for key in tree.layout.keys], weights=None)
+    return plan_layout(df, replace(spec, files=None, file_size=target), known)
+
+
+def _whole(df: DataFrame, layout: Layout, rows: int, request: BuildRequest) -> Layout | None:
+    """Return the layout of a batch that is one file by its table's order; None if that has too few levels for it.
+
+    The tree of a table that was small once may lack them.
+    """
+    page_rows = page_rows_of(df.sparkSession, request.spec.page_rows)
+    if layout.curve is None and page_levels(rows, page_rows) > len(layout.levels) + 1:
+        return None
+    return in_one_file(layout, rows, batch_levels(rows, page_rows, len(layout.keys)))

@@ -1,0 +1,97 @@
+"""Which of a table's properties its model set: what it sets no longer must go, and nothing else must."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.spark.catalog import TableName, properties
+from dbt_zorder.spark.conf import REDACTED
+from dbt_zorder.spark.jvm import has_jvm
+
+_RECORD = "dbt_zorder.tblproperties"
+"""Property that tells those of the model: names in hex, each with a digest of name and value.
+
+Spark hides the value of every property in whose name or value it sees an address or a secret, and would hide this one
+for what it names.
+"""
+
+_HIDDEN = f"*********{REDACTED}"
+
+
+def with_record(own: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties that a model sets, and the one that records them."""
+    record = {name.encode().hex(): _digest(name, own[name]) for name in sorted(own)}
+    return {**own, _RECORD: json.dumps(record)} if own else {}
+
+
+def own_properties(spark: SparkSession, table: TableName) -> dict[str, str]:
+    """Return the properties of a table that its model set.
+
+    Raises:
+        ZorderError: Spark hides one of them, and this session has no other way to its catalog.
+    """
+    has = _revealed(spark, table)
+    recorded = _recorded(has)
+    own = {_RECORD: _HIDDEN} if recorded is None else {name: has[name] for name in recorded}
+    hidden = [name for name, value in own.items() if value == _HIDDEN]
+    if hidden:
+        msg = (
+            f"{table} has the property '{hidden[0]}', whose value Spark hides from this session "
+            "(spark.sql.redaction.options.regex, spark.redaction.regex), so that it would be lost: name the model "
+            "instead, or run this in-process."
+        )
+        raise ZorderError(msg)
+    return own
+
+
+def are_set(spark: SparkSession, table: TableName, wanted: Mapping[str, str]) -> bool:
+    """Tell whether a table has the properties that a model sets, and none that it set before and sets no longer."""
+    has = _revealed(spark, table)
+    recorded = _recorded(has)
+    if recorded is None or set(recorded) - set(wanted):
+        return False
+    return all(
+        has.get(name) == value or (has.get(name) == _HIDDEN and recorded.get(name) == _digest(name, value))
+        for name, value in wanted.items()
+    )
+
+
+def _digest(name: str, value: str) -> str:
+    return blake2b(json.dumps([name, value]).encode(), digest_size=12).hexdigest()
+
+
+def _recorded(has: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the properties on record that a table has, each with its digest; None if the record cannot be read.
+
+    An earlier form of it is a plain list of names, without digests.
+    """
+    try:
+        record = json.loads(has.get(_RECORD, "{}"))
+    except ValueError:
+        return None
+    if isinstance(record, list):
+        found = dict.fromkeys(record, "")
+    else:
+        found = {bytes.fromhex(name).decode(): digest for name, digest in record.items()}
+    return {name: digest for name, digest in found.items() if name in has}
+
+
+def _revealed(spark: SparkSession, table: TableName) -> dict[str, str]:
+    """Return the properties of a table, with the values that Spark hides where its catalog can be asked for them."""
+    has = dict(properties(spark, table))
+    hidden = [name for name, value in has.items() if value == _HIDDEN]
+    if hidden and has_jvm(spark):
+        try:
+            catalog: Any = spark._jsparkSession.sharedState().externalCatalog()
+            entry = catalog.getTable(table.schema, table.identifier).properties()
+            found = {name: entry.get(name) for name in hidden}
+        except Exception:  # a table of another catalog
+            return has
+        has.update({name: str(value.get()) for name, value in found.items() if value.isDefined()})
+    return has

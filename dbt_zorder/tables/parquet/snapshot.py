@@ -1,0 +1,158 @@
+"""The next state of a snapshot: the rows that are there, with those closed that changed, and the new ones.
+
+dbt's own query names the changes; on other formats a ``MERGE`` carries them out. Here the result is one query over the
+table and its changes, which is built into a new version as any other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.layout.keys import key_of
+from dbt_zorder.layout.spec import MOST_COLUMNS
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog import describe
+from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive
+from dbt_zorder.spark.ddl import type_ddl
+from dbt_zorder.spark.sql import quote_name, quote_string
+from dbt_zorder.tables.parquet.build import BuildReport, build
+from dbt_zorder.tables.parquet.incremental import begin
+from dbt_zorder.tables.parquet.listing import check_unchanged
+from dbt_zorder.tables.schema_change import conform
+
+CHANGE_TYPE = "dbt_change_type"
+UNIQUE_KEY = "dbt_unique_key"
+KEY_PART = re.compile(rf"{UNIQUE_KEY}_\d+", re.IGNORECASE)
+"""What dbt calls the parts of a key of several columns."""
+
+_CLOSING = f"{CHANGE_TYPE} IN ('update', 'delete')"
+_CLOSED_ID = "__zorder_closed_id"
+_CLOSED_AT = "__zorder_closed_at"
+
+
+@dataclass(frozen=True)
+class SnapshotColumns:
+    """Names of the columns that a snapshot's state stands in.
+
+    Attributes:
+        scd_id: the column that tells one row of a snapshot from all others.
+        valid_to: until when a row held.
+        current: SQL of what stands in ``valid_to`` while a row holds; None for NULL.
+    """
+
+    scd_id: str
+    valid_to: str
+    current: str | None = None
+
+
+def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names: SnapshotColumns) -> BuildReport | None:
+    """Bring a snapshot up to date in a new version of its table, swapped in whole; None if nothing changed.
+
+    Args:
+        spark: the session.
+        query: dbt's own, of the changes: rows to ``insert``, and such as close a row (``update``, ``delete``).
+        request: how the table is built.
+        names: of the snapshot's columns.
+
+    Raises:
+        ZorderError: the table is not Parquet.
+        BuildError: as ``build``; also if another run changed the table meanwhile.
+    """
+    before = begin(spark, request.table)  # what the query is about to compare with must be all that there is
+    info = describe(spark, request.table)
+    if info is None or info.provider != "parquet":
+        msg = (
+            f"{request.table} is {f'a table in {info.provider}' if info else 'not there'}, and this snapshot is kept "
+            "in Parquet: set the table's file_format in the snapshot's config, or move the table away."
+        )
+        raise ZorderError(msg)
+    existing = spark.table(request.table.sql)
+
+    kept = spark.sql(query).persist()  # the snapshot's query runs once, for the rows to close and for those to add
+    try:
+        state = next_state(existing, kept, names)
+        closes_any = not kept.filter(_CLOSING).isEmpty()
+        if not closes_any and len(state.columns) == len(existing.columns) and added(existing, kept, names).isEmpty():
+            return None
+        return build(spark, state, request, lambda: check_unchanged(spark, request.table, before))
+    finally:
+        kept.unpersist()
+
+
+def next_state(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) -> DataFrame:
+    """Return the rows of a snapshot after its changes; columns that it did not have are NULL in its old rows.
+
+    What a ``MERGE`` would do: a row is closed if it is the current one and among those updated or deleted, and a row is
+    added if its id is not there. Two changes of one row are an error, as they are for a ``MERGE``.
+    """
+    scd_id, valid_to = quote_name(names.scd_id), quote_name(names.valid_to)
+    twice = quote_string("The snapshot's query has a unique_key twice, so that it is not known which row is to follow.")
+    closed = (
+        changes.filter(_CLOSING)
+        .groupBy(f.expr(scd_id).alias(_CLOSED_ID))
+        .agg(f.expr(f"if(count(*) > 1, raise_error({twice}), max({valid_to}))").alias(_CLOSED_AT))
+    )
+    is_current = f"{valid_to} IS NULL" + (f" OR {valid_to} = {names.current}" if names.current else "")
+    closes = f"{_CLOSED_ID} IS NOT NULL AND ({is_current})"
+    kept = existing.join(closed, f.expr(f"{scd_id} = {_CLOSED_ID}"), "left")
+    closed_at = f"CAST({_CLOSED_AT} AS {type_ddl(existing.schema[names.valid_to].dataType)})"
+    rows = kept.withColumn(names.valid_to, f.expr(f"if({closes}, {closed_at}, {valid_to})")).select(
+        *(f.col(quote_name(name)) for name in existing.columns)
+    )
+    return rows.unionByName(added(existing, changes, names), allowMissingColumns=True)
+
+
+def added(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) -> DataFrame:
+    """Return the rows that a snapshot does not have yet, in the types that it has: old rows keep theirs, as in a MERGE.
+
+    Raises:
+        Exception: by the query that reads it, if a value does not fit the column's type.
+    """
+    there = existing.select(f.expr(quote_name(names.scd_id)).alias(_CLOSED_ID))
+    rows = (
+        changes.filter(f"{CHANGE_TYPE} = 'insert'")
+        .join(there, f.expr(f"{quote_name(names.scd_id)} = {_CLOSED_ID}"), "left_anti")
+        .drop(*(name for name in changes.columns if _is_helper(name)))
+    )
+    fold = str if case_sensitive(existing.sparkSession) else str.lower
+    types = {fold(field.name): field.dataType for field in existing.schema if not _is_nested(field.dataType)}
+    wanted = [
+        field if _is_nested(field.dataType) else StructField(field.name, types.get(fold(field.name), field.dataType))
+        for field in rows.schema
+    ]
+    return conform(rows, StructType(wanted))
+
+
+def _is_nested(data_type: DataType) -> bool:
+    return isinstance(data_type, (StructType, ArrayType, MapType))
+
+
+def default_columns(df: DataFrame, unique_key: Sequence[str], valid_from: str) -> list[str]:
+    """Return what a snapshot without ``zorder_by`` is clustered by: its key, by which its rows are looked up.
+
+    Where the key is an expression or has no order, the time from which a row holds.
+    """
+    fold = str if case_sensitive(df.sparkSession) else str.lower
+    fields = {fold(field.name): field for field in df.schema.fields}
+    found = []
+    for name in unique_key:
+        field = fields.get(fold(name.strip().strip("`")))
+        if field is None:
+            continue
+        try:
+            key_of(ResolvedColumn((field.name,), field.dataType))
+        except ZorderError:
+            continue
+        found.append(quote_name(field.name))
+    return found[:MOST_COLUMNS] or [quote_name(valid_from)]
+
+
+def _is_helper(name: str) -> bool:
+    return name.lower() in (CHANGE_TYPE, UNIQUE_KEY) or KEY_PART.fullmatch(name) is not None

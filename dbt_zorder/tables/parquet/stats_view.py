@@ -1,0 +1,42 @@
+"""The relation over a version's stats, for people and tests; readers that prune do not need it."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from dbt_zorder.spark.catalog import TableName, location_of
+from dbt_zorder.spark.catalog_entry import look_anew
+from dbt_zorder.stats.schema import STATS_SUFFIX
+from dbt_zorder.stats.store import known_stats, stats_path
+from dbt_zorder.tables.parquet.swap import Definition, leads_to, publish
+from dbt_zorder.tables.parquet.version import version_of
+
+
+def publish_stats(spark: SparkSession, table: TableName, path: str, schema: StructType | None = None) -> None:
+    """Register the relation over a version's stats.
+
+    Where another run has replaced that version meanwhile, it registers its own.
+
+    Args:
+        spark: the session.
+        table: whose stats these are.
+        path: of the version.
+        schema: of its stats, looked for where it is not known.
+    """
+    if version_of(location_of(spark, table)) != version_of(path):
+        return
+    publish(spark, stats_table(table), Definition(schema or known_stats(spark, path).schema), stats_path(path))
+
+
+def refresh_stats(spark: SparkSession, table: TableName, path: str) -> None:
+    """Let the session see that a version has more stats by now; register their relation if it is not there."""
+    if leads_to(spark, stats_table(table), stats_path(path)):
+        look_anew(spark, table.schema, stats_table(table).identifier)
+    else:
+        publish_stats(spark, table, path)
+
+
+def stats_table(table: TableName) -> TableName:
+    """Return the name of a table's stats relation."""
+    return TableName(table.schema, table.identifier + STATS_SUFFIX)

@@ -1,0 +1,167 @@
+"""Pointing a table at a version: one catalog call, after which new readers see all of it and before which none."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from dbt_zorder.errors import BuildError, ZorderError
+from dbt_zorder.spark.catalog import TableInfo, TableName, column_facts, describe, location_of
+from dbt_zorder.spark.catalog_entry import entry_session, look_anew, move_entry
+from dbt_zorder.spark.ddl import type_ddl
+from dbt_zorder.spark.messages import message_of
+from dbt_zorder.spark.sql import quote_name, quote_string
+from dbt_zorder.tables.parquet.metastore import replace_entry
+from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
+from dbt_zorder.tables.parquet.properties import are_set, with_record
+from dbt_zorder.tables.parquet.two_step_swap import following_of, take_place
+from dbt_zorder.tables.parquet.version import Marker, is_version
+
+_LOG = logging.getLogger("dbt_zorder")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """All that the catalog is to know of a table besides its location.
+
+    Attributes:
+        schema: columns in order, partition columns last; a column's comment is in its metadata.
+        partition_by: names of the partition columns.
+        comment: of the table.
+        properties: of the table.
+    """
+
+    schema: StructType
+    partition_by: Sequence[str] = ()
+    comment: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def definition_of(marker: Marker, comment: str, own: Mapping[str, str]) -> Definition:
+    """Return the definition of the table as it was when a version was built, with a comment and properties of today.
+
+    Raises:
+        ZorderError: the version does not say what columns it has.
+    """
+    if not marker.schema:
+        msg = f"{marker.table}: the version {marker.version} does not say what columns it has, so it cannot be served."
+        raise ZorderError(msg)
+    return Definition(StructType.fromJson(json.loads(marker.schema)), marker.partition_by, comment, own)
+
+
+def publish(
+    spark: SparkSession, table: TableName, definition: Definition, location: str, now: TableInfo | None = None
+) -> None:
+    """Make ``table`` an external Parquet table of this definition at ``location``, whatever it was before.
+
+    Where only the location changes, the entry is moved: by one call to the catalog, or by ``ALTER TABLE ... SET
+    LOCATION``, whose first call does it. Else the whole entry is replaced. Nothing at the former location is touched.
+
+    Args:
+        spark: the session.
+        table: which need not exist.
+        definition: what it is to be.
+        location: of its rows.
+        now: what it is, if that was just asked.
+
+    Raises:
+        BuildError: the catalog refused; the message says whether the table is still as it was.
+        ConfigError: the table is partitioned, and this session would look for its partitions in the catalog.
+    """
+    if definition.partition_by:
+        let_folders_tell(spark)
+    old = now or describe(spark, table)
+    try:
+        session = entry_session(spark)
+        if old is None:
+            session.sql(_create(table, definition, location))
+        elif not _is_same(spark, table, old, definition):
+            _replace(session, table, definition, location)
+        elif not move_entry(session, table.schema, table.identifier, location):
+            session.sql(f"ALTER TABLE {table.sql} SET LOCATION {quote_string(location)}")
+        look_anew(spark, table.schema, table.identifier)  # also in the catalog of a format that had the table before
+    except Exception as exc:
+        # the call may have been carried out and only its reply lost: what the catalog says now decides
+        if leads_to(spark, table, location):
+            look_anew(spark, table.schema, table.identifier)
+            return
+        left = describe(spark, table)
+        state = "does not exist now" if left is None else f"still stands at {left.location or 'its view'}"
+        msg = f"The catalog did not accept the new version of {table}, which {state}: {message_of(exc)}"
+        raise BuildError(msg) from exc
+
+
+def leads_to(spark: SparkSession, table: TableName, location: str) -> bool:
+    """Tell whether a table is served from a location."""
+    return _tail(location_of(spark, table)) == _tail(location)
+
+
+def _tail(location: str) -> list[str]:
+    """Return the last two folders of a location, which no two versions share: stats always lie in one of one name."""
+    return location.rstrip("/").split("/")[-2:]
+
+
+def _create(table: TableName, definition: Definition, location: str) -> str:
+    columns = []
+    for column in definition.schema.fields:
+        text = f"{quote_name(column.name)} {type_ddl(column.dataType)}"
+        comment = (column.metadata or {}).get("comment")
+        columns.append(f"{text} COMMENT {quote_string(comment)}" if comment else text)
+    clauses = [f"CREATE TABLE {table.sql} ({', '.join(columns)}) USING parquet"]
+    if definition.partition_by:
+        clauses.append(f"PARTITIONED BY ({', '.join(quote_name(name) for name in definition.partition_by)})")
+    clauses.append(f"LOCATION {quote_string(location)}")
+    if definition.comment:
+        clauses.append(f"COMMENT {quote_string(definition.comment)}")
+    if definition.properties:
+        listed = with_record(definition.properties)
+        pairs = (f"{quote_string(k)} = {quote_string(v)}" for k, v in listed.items())
+        clauses.append(f"TBLPROPERTIES ({', '.join(pairs)})")
+    return " ".join(clauses)
+
+
+def _is_same(spark: SparkSession, table: TableName, old: TableInfo, new: Definition) -> bool:
+    """Tell whether an entry becomes what is wanted by another location alone: only one that was made here does.
+
+    Others say more of a table than is compared, as who knows its partitions and how its rows are put into buckets.
+    """
+    if old.kind != "EXTERNAL" or old.provider != "parquet" or not any(map(is_version, _tail(old.location))):
+        return False
+    if old.partition_provider or old.buckets not in ("", "-1", "0"):
+        return False
+    if old.comment != new.comment or list(old.partition_columns) != list(new.partition_by):
+        return False
+    columns = list(old.columns)
+    if any(" more fields" in kind for _, kind, _ in columns):
+        # DESCRIBE does not tell of all fields of a wide struct (spark.sql.debug.maxToStringFields)
+        columns = column_facts(spark.table(table.sql).schema)
+    if columns != column_facts(new.schema):
+        return False
+    return not (old.has_properties or new.properties) or are_set(spark, table, new.properties)
+
+
+def _replace(spark: SparkSession, table: TableName, definition: Definition, location: str) -> None:
+    """Replace a table or view of another kind, schema or comment.
+
+    The new entry is made under a name of its own, and then takes the old one's place in one call of the Hive client.
+    Where there is no such client (Spark Connect, another catalog) the two are renamed, one at once after the other: for
+    some milliseconds there is no table then.
+    """
+    following = following_of(table)
+    spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+    spark.sql(_create(following, definition, location))
+    try:
+        # a call that was carried out may have lost its reply
+        if not (replace_entry(spark, table, following) or leads_to(spark, table, location)):
+            _LOG.debug("%s is replaced by two catalog calls, because this catalog has no single one for it", table)
+            take_place(spark, table)
+    except BaseException:
+        if describe(spark, table) is not None:  # else it is all that the catalog knows of the new version
+            spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+        raise
+    spark.sql(f"DROP TABLE IF EXISTS {following.sql}")

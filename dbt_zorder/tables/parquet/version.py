@@ -1,0 +1,151 @@
+"""Names and places of versions: every build writes into a folder of its own, never into one that is served."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.spark.catalog import TableName, describe, schema_location
+from dbt_zorder.spark.files import list_folders
+from dbt_zorder.tables.parquet.markers import read_line, write_line
+
+ROOT_SUFFIX = "__zorder"
+MARKER_DIRECTORY = "_zorder_version"
+TOMBSTONE = "_zorder_deleting"
+"""Folder in a version whose deletion has begun; see ``tombstone``."""
+
+_MARKER_COPY = "_zorder_version_copy"
+_FORMAT = 1
+_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
+_NAME = re.compile(r"^v\d{8}T\d{9}-[0-9a-f]{8}$")
+
+
+@dataclass(frozen=True)
+class Marker:
+    """What a version says of itself, written before any of its data: only a folder with a marker is ever deleted.
+
+    Attributes:
+        version: the folder's own name.
+        table: the table that it was built for.
+        base: the version that was served when the build began; empty if it was none of ours.
+        created_at: UTC, ISO 8601.
+        zorder_by: the clustering columns.
+        format: of this marker.
+        former_roots: other folders in which versions of this table may lie, because its ``location_root`` was changed.
+        schema: of the table, as Spark's JSON with partition columns last; a rollback restores it.
+        partition_by: names of the partition columns.
+    """
+
+    version: str
+    table: str
+    base: str
+    created_at: str
+    zorder_by: list[str]
+    format: int = _FORMAT
+    former_roots: list[str] = field(default_factory=list)
+    schema: str = ""
+    partition_by: list[str] = field(default_factory=list)
+
+    @property
+    def table_name(self) -> TableName:
+        """The table as a name; a schema's own name cannot hold a dot."""
+        return TableName(*self.table.split(".", 1))
+
+    def is_of(self, table: TableName) -> bool:
+        """Tell whether the version was built for ``table``."""
+        return self.table.lower() == str(table).lower()
+
+
+def new_version() -> str:
+    """Return a name that no other build has: UTC time to the millisecond and 32 random bits, so names sort by age."""
+    now = datetime.now(timezone.utc)
+    return f"v{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}-{secrets.token_hex(4)}"
+
+
+def is_version(name: str) -> bool:
+    """Tell whether a folder's name is one that ``new_version`` makes."""
+    return _NAME.match(name) is not None
+
+
+def root_of(spark: SparkSession, table: TableName, location_root: str | None) -> str:
+    """Return the folder that holds all versions of a table.
+
+    It lies beside the place where Spark would put the table itself, never in it: Spark refuses to create a managed
+    table where files lie, and drops whatever lies there with the table. A relative ``location_root`` counts from the
+    schema's folder, as the catalog counts it: a writer alone would count it from the working directory.
+    """
+    parent = location_root or schema_location(spark, table.schema)
+    if not parent.startswith("/") and not _SCHEME.match(parent):
+        parent = f"{schema_location(spark, table.schema).rstrip('/')}/{parent}"
+    return f"{parent.rstrip('/')}/{table.identifier}{ROOT_SUFFIX}"
+
+
+def version_of(location: str) -> str:
+    """Return the version that a table's location leads to, an empty string if it is none of ours."""
+    name = location.rstrip("/").rsplit("/", 1)[-1]
+    return name if is_version(name) else ""
+
+
+def roots_of(location: str, marker: Marker | None) -> list[str]:
+    """Return the folders in which versions of a table may lie: first that of the one at ``location``."""
+    return [location.rstrip("/").rsplit("/", 1)[0], *(marker.former_roots if marker else [])]
+
+
+def versions_of(spark: SparkSession, root: str, table: TableName) -> list[tuple[str, Marker]]:
+    """Return path and marker of every version below ``root`` that was built for ``table``, also of one half deleted."""
+    paths = [f"{root}/{name}" for name in list_folders(spark, root) if is_version(name)]
+    markers = [(path, read_marker(spark, path, dying=True)) for path in paths]
+    return [(path, marker) for path, marker in markers if marker and marker.is_of(table)]
+
+
+def is_anothers(spark: SparkSession, table: TableName, location: str, marker: Marker | None) -> bool:
+    """Tell whether the version at ``location`` was built for another table, which is served from it still.
+
+    So it is where somebody made ``table`` over the folder of another one, which saves a copy. A table that was renamed
+    leads nowhere under its old name. ``marker`` is the version's own.
+    """
+    if marker is None or marker.is_of(table):
+        return False
+    other = describe(spark, marker.table_name)
+    return other is not None and version_of(other.location) == version_of(location)
+
+
+def write_marker(spark: SparkSession, path: str, marker: Marker, *, renew: bool = False) -> None:
+    """Write the marker of the version at ``path``, which must not have one yet, unless it is to be renewed."""
+    text = json.dumps(asdict(marker))
+    if renew:
+        # two copies, one of which is whole whenever the process ends
+        write_line(spark, f"{path}/{_MARKER_COPY}", text, renew=True)
+    write_line(spark, f"{path}/{MARKER_DIRECTORY}", text, renew=renew)
+
+
+def read_marker(spark: SparkSession, path: str, *, dying: bool = False) -> Marker | None:
+    """Return the marker of the version at ``path``, None if there is none that can be read.
+
+    With ``dying`` also that of a version whose deletion was cut short when its marker was gone.
+    """
+    for directory in (MARKER_DIRECTORY, _MARKER_COPY, *([TOMBSTONE] if dying else [])):
+        try:
+            return Marker(**json.loads(read_line(spark, f"{path}/{directory}")))
+        except Exception:  # whatever is wrong with it: without a marker nothing is deleted
+            continue
+    return None
+
+
+def is_gone(spark: SparkSession, path: str) -> bool:
+    """Tell whether the version at ``path`` has no marker for sure: one that could not be read may be there."""
+    for directory in (MARKER_DIRECTORY, _MARKER_COPY):
+        try:
+            read_line(spark, f"{path}/{directory}")
+        except LookupError:
+            continue
+        except Exception as exc:  # over Spark Connect by its name alone
+            if "PATH_NOT_FOUND" in str(exc):
+                continue
+        return False
+    return True

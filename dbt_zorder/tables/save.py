@@ -1,0 +1,237 @@
+"""A z-ordered table from any DataFrame, for users of plain PySpark: what a model's ``zorder_by`` builds."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder import option_parsers as values
+from dbt_zorder.errors import ConfigError, ZorderError
+from dbt_zorder.layout.curves import CURVES, ENCODINGS
+from dbt_zorder.layout.spec import LayoutSpec
+from dbt_zorder.request import IN_MEMORY, BuildRequest, check
+from dbt_zorder.spark.catalog import TableInfo, TableName, describe
+from dbt_zorder.spark.columns import split_name
+from dbt_zorder.spark.conf import settings
+from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.stats.table_state import FORMATS
+from dbt_zorder.tables.lakehouse.build import build_format
+from dbt_zorder.tables.lakehouse.spark_writer import check_session
+from dbt_zorder.tables.lakehouse.types import as_kept
+from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.guard import guard_of, version_now
+from dbt_zorder.tables.parquet.partition_discovery import BY_CATALOG, folders_tell
+from dbt_zorder.tables.parquet.two_step_swap import bring_back
+from dbt_zorder.tables.report import Outcome
+
+MODES = ("error", "errorifexists", "overwrite")
+"""What is to become of a table that is there; names of ``DataFrameWriter.mode``."""
+
+_CATALOG, _PARQUET = "spark_catalog", "parquet"
+_TIMES, _NO_BOUNDS, _BOUNDS = "spark.sql.parquet.outputTimestampType", "INT96", "TIMESTAMP_MICROS"
+_IDENTIFIER = re.compile(r"\w+", re.ASCII)
+"""What Spark's own catalog takes for the name of a new table."""
+
+_SETTING = threading.Lock()
+
+
+def save_table(
+    df: DataFrame,
+    table: str,
+    by: str | Sequence[str],
+    mode: str = "error",
+    *,
+    files: int | None = None,
+    file_size: str | int = "auto",
+    partition_by: str | Sequence[str] | None = None,
+    curve: str = "zorder",
+    encoding: str = "rank",
+    weights: Sequence[float] | Mapping[str, float] | None = None,
+    bloom: str | Sequence[str] | None = None,
+    stats_columns: str | Sequence[str] | None = None,
+    file_format: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    properties: Mapping[str, Any] | None = None,
+    comment: str = "",
+    location_root: str | None = None,
+    keep_versions: int = 2,
+    grace_hours: float = 24.0,
+    in_memory: str | int | None = None,
+    seed: int = 0,
+) -> Outcome:
+    """Save ``df`` as a z-ordered table that ``scan``, ``query`` and ``zorder_scan`` prune, and return what was done.
+
+    ``save_table(df, "sales.orders", ["customer_id", "event_ts"], mode="overwrite")``. The rows are laid out, checked
+    and swapped in as those of a dbt model are: readers see the table as it was until all of it is there, and a failure
+    leaves it so. Where all of Spark runs on one machine they are placed and written in this process, without a shuffle.
+
+    Args:
+        df: any batch DataFrame. It may read the table that it replaces, of which it is to be made just before.
+        table: ``orders``, of the current schema, or ``sales.orders``; parts may stand in backticks.
+        by: 1 to 8 columns; struct leaves by dots.
+        mode: ``error`` where the table exists; ``overwrite`` replaces it by one call of the catalog, or one commit of
+            its format.
+        files: exact number of files (of each partition), instead of a size.
+        file_size: ``auto`` (128 MB, more above 100 GB), bytes, or a text like ``64MB``.
+        partition_by: columns that part the table.
+        curve: ``zorder``, ``hilbert`` or ``linear``.
+        encoding: ``rank`` among sampled boundaries, or the type's own ``bits``.
+        weights: a positive number a column, or numbers by name: how much its filters count; all equal by default.
+        bloom: columns with a Parquet bloom filter.
+        stats_columns: columns to keep stats of besides.
+        file_format: ``parquet``, ``delta`` or ``iceberg``; None is that of the table, ``parquet`` where that is none of
+            these.
+        options: of Spark's Parquet writer, such as ``compression``.
+        properties: of the table.
+        comment: of the table; columns have those of ``df``.
+        location_root: folder of a Parquet table's versions; by default the schema's own.
+        keep_versions, grace_hours: how many old versions of a Parquet table are kept, and each for how long at least.
+        in_memory: bytes, or a text like ``64MB``, that the rows may take in this process to be fetched at once; None is
+            256 MB, ``never`` lets Spark lay out all.
+        seed: of the sample: the same rows in the same order give the same files.
+
+    Raises:
+        ColumnError, ConfigError: an argument is not what it may be, or the table is there and ``mode`` says it must not
+            be; nothing was read or written.
+        BuildError: rows or files went missing on the way, somebody else changed the table meanwhile, or the catalog
+            refused; the table is as it was.
+        LostRowsError: a commit of somebody else to a table of Delta or Iceberg was replaced; it says where its rows
+            are.
+    """
+    if not hasattr(df, "sparkSession") or df.isStreaming:
+        msg = f"df is a {'stream' if hasattr(df, 'sparkSession') else type(df).__name__}, not a batch DataFrame."
+        raise ConfigError(msg)
+    spark = df.sparkSession
+    mode = values.read("mode", mode, values.one_of(*MODES))
+    name = _name(spark, table)
+    with _told_of(name):
+        bring_back(spark, name)
+        info = describe(spark, name)
+        _check_there(spark, name, info, mode)
+        names = values.read("by", by, values.column_names)
+        written = values.given("options", options, values.options, {})
+        request = BuildRequest(
+            table=name,
+            spec=LayoutSpec(
+                by=names,
+                files=values.given("files", files, values.positive_integer, None),
+                file_size=values.read("file_size", file_size, values.file_size),
+                partition_by=values.given("partition_by", partition_by, values.column_names, ()),
+                weights=values.given("weights", weights, values.weights(names), None),
+                seed=seed,
+                curve=values.read("curve", curve, values.one_of(*CURVES)),
+                encoding=values.read("encoding", encoding, values.one_of(*ENCODINGS)),
+                page_rows=values.page_rows(written),
+                compression=values.compression(written),
+            ),
+            stats_columns=values.given("stats_columns", stats_columns, values.column_names, ()),
+            bloom=values.given("bloom", bloom, values.column_names, ()),
+            options=written,
+            comment=values.read("comment", comment, values.text),
+            column_comments=_comments(df),
+            properties=values.given("properties", properties, values.properties, {}),
+            location_root=values.given("location_root", location_root, values.folder, None),
+            keep_versions=values.read("keep_versions", keep_versions, values.whole_number),
+            grace_hours=values.read("grace_hours", grace_hours, values.hours),
+            file_format=_format(file_format, info),
+            in_memory=values.given("in_memory", in_memory, values.memory, IN_MEMORY),
+        )
+        check(df if request.file_format == _PARQUET else as_kept(df, request), request)
+        with _set_for(spark, request):
+            before = version_now(spark, name, info.provider) if info is not None and info.provider in FORMATS else None
+            guard = guard_of(df, name, info, before)
+            if request.file_format not in FORMATS:
+                return Outcome.of_build(build(spark, df, request, guard))
+            check_session(spark, request)
+            same = info is not None and info.provider == request.file_format
+            return Outcome.of_build(build_format(spark, df, request, before if same else None, guard=guard))
+
+
+@contextlib.contextmanager
+def _set_for(spark: SparkSession, request: BuildRequest) -> Iterator[None]:
+    """Set, for a block, what Spark's defaults would spoil: the bounds of times, and the partitions of a new table.
+
+    Other threads wait that need the same of it: each would put back what the other one has set.
+    """
+    wanted = {}
+    if str(spark.conf.get(_TIMES)).upper() == _NO_BOUNDS:
+        wanted[_TIMES] = _BOUNDS
+    if request.spec.partition_by and not folders_tell(spark):
+        wanted[BY_CATALOG] = "false"
+    if not wanted:
+        yield
+        return
+    with _SETTING, settings(spark, wanted):
+        yield
+
+
+def _check_there(spark: SparkSession, table: TableName, info: TableInfo | None, mode: str) -> None:
+    """Find out whether what is there by the name of a table may be replaced, or one of that name be made.
+
+    Raises:
+        ConfigError: a view never, a table by ``overwrite`` alone; a schema or an identifier that cannot be.
+    """
+    if info is None:
+        if not spark.catalog.databaseExists(quote_name(table.schema)):
+            msg = f"There is no schema {table.schema}; make it by CREATE SCHEMA {quote_name(table.schema)}."
+            raise ConfigError(msg)
+        if not _IDENTIFIER.fullmatch(table.identifier):
+            msg = f"'{table.identifier}' is no name for a table: it may have letters, digits and underscores of ASCII."
+            raise ConfigError(msg)
+    elif info.is_view:
+        msg = "It is a view. Drop it, or take another name."
+        raise ConfigError(msg)
+    elif mode != "overwrite":
+        msg = f"The table exists, and mode is '{mode}'. 'overwrite' replaces it."
+        raise ConfigError(msg)
+
+
+def _comments(df: DataFrame) -> dict[str, str]:
+    """Return the comments of columns, as a table of the session has them."""
+    comments = {quote_name(column.name): (column.metadata or {}).get("comment") for column in df.schema.fields}
+    return {name: str(text) for name, text in comments.items() if text}
+
+
+def _name(spark: SparkSession, table: str) -> TableName:
+    """Return a table by schema and identifier.
+
+    Raises:
+        ConfigError: it is not named so, or in another catalog than that which every session has.
+    """
+    parts = split_name(table.strip()) if isinstance(table, str) else [""]
+    if len(parts) > 3 or not all(parts):
+        msg = f"A table is named like 'orders' or 'sales.orders'; given was {table!r}."
+        raise ConfigError(msg)
+    current = spark.catalog.currentCatalog()
+    catalog = parts[0] if len(parts) == 3 else current
+    if not catalog.lower() == current.lower() == _CATALOG:
+        msg = (
+            f"{table}: its catalog is {catalog}, and the session's is {current}. Tables can be saved in {_CATALOG} "
+            "alone, while it is the current one."
+        )
+        raise ConfigError(msg)
+    return TableName(*parts[-2:]) if len(parts) > 1 else TableName(spark.catalog.currentDatabase(), parts[0])
+
+
+def _format(given: str | None, info: TableInfo | None) -> str:
+    known = (_PARQUET, *FORMATS)
+    if given is None:
+        return info.provider if info is not None and info.provider in known else _PARQUET
+    return values.read("file_format", given, values.one_of(*known))
+
+
+@contextlib.contextmanager
+def _told_of(table: TableName) -> Iterator[None]:
+    """Name the table in what is wrong with a call."""
+    try:
+        yield
+    except ZorderError as exc:
+        if str(table) in str(exc):
+            raise
+        msg = f"{table}: {exc}"
+        raise type(exc)(msg) from exc

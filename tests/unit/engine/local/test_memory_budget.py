@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from dbt_zorder.engine.local.memory_budget import Room
+
+
+def test_no_more_is_taken_than_there_is() -> None:
+    room, taken, seen = Room(), [0], []
+    lock = threading.Lock()
+
+    def hold(size: int) -> None:
+        with room.take(size, 100):
+            with lock:
+                taken[0] += size
+                seen.append(taken[0])
+            time.sleep(0.01)
+            with lock:
+                taken[0] -= size
+
+    threads = [threading.Thread(target=hold, args=(size,)) for size in (60, 50, 40, 30, 20, 10, 60, 50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert len(seen) == 8
+    assert max(seen) <= 100
+
+
+def test_one_that_needs_more_than_all_waits_for_the_others_alone() -> None:
+    room, found = Room(), []
+    with room.take(10, 100):
+        thread = threading.Thread(target=lambda: found.append(_taken(room, 500)))
+        thread.start()
+        thread.join(0.05)
+        assert thread.is_alive()
+    thread.join(10)
+    assert found == [True]
+
+
+def test_what_fails_gives_its_room_back() -> None:
+    room = Room()
+    with pytest.raises(RuntimeError), room.take(100, 100):
+        raise RuntimeError
+    assert _taken(room, 100)
+
+
+def _taken(room: Room, size: int) -> bool:
+    with room.take(size, 100):
+        return True
+
+
+def test_what_turns_out_to_be_more_keeps_others_waiting() -> None:
+    room, found = Room(), []
+    with room.take(10, 100) as correct:
+        correct(90)
+        thread = threading.Thread(target=lambda: found.append(_taken(room, 50)))
+        thread.start()
+        thread.join(0.05)
+        assert thread.is_alive()
+        correct(20)
+        thread.join(10)
+        assert found == [True]
+    with room.take(100, 100):
+        pass

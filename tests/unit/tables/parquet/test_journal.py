@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_zorder.tables.parquet import journal
+from dbt_zorder.tables.parquet.journal import (
+    Entry,
+    Plan,
+    carry_out,
+    leave_entry,
+    make_ready,
+    open_entry,
+    ready_entries,
+    recover_journal,
+)
+
+LONG_AGO = "b20200101T000000000-0123abcd"
+
+
+def staged(spark: SparkSession, root: Path, *files: str) -> Entry:
+    """An entry with some files, opened by this process, which does not work on it any more."""
+    entry = open_entry(spark, f"file:{root}")
+    for name in files:
+        path = Path(entry.data.removeprefix("file:")) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    leave_entry(entry)
+    return entry
+
+
+def place(entry: Entry) -> Path:
+    return Path(entry.path.removeprefix("file:"))
+
+
+def test_an_entry_that_is_not_ready_is_deleted(spark: SparkSession, tmp_path: Path) -> None:
+    entry = staged(spark, tmp_path, "x.parquet")
+    assert place(entry).exists()
+    assert recover_journal(spark, f"file:{tmp_path}") == (0, 1)
+    assert list(tmp_path.iterdir()) == []
+    assert recover_journal(spark, f"file:{tmp_path}") == (0, 0)
+
+
+def test_one_that_a_thread_is_at_work_on_is_left(spark: SparkSession, tmp_path: Path) -> None:
+    entry = open_entry(spark, f"file:{tmp_path}")
+    assert recover_journal(spark, f"file:{tmp_path}") == (0, 0)
+    leave_entry(entry)
+    assert recover_journal(spark, f"file:{tmp_path}") == (0, 1)
+
+
+@pytest.mark.parametrize("name", ["not ours", "b2020-0123abcd", LONG_AGO + "0"])
+def test_what_is_not_named_like_an_entry_is_never_touched(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    (tmp_path / journal.JOURNAL_DIRECTORY / name).mkdir(parents=True)
+    assert recover_journal(spark, f"file:{tmp_path}") == (0, 0)
+    assert (tmp_path / journal.JOURNAL_DIRECTORY / name).exists()
+
+
+def owned(spark: SparkSession, root: Path, owner: str) -> Entry:
+    entry = staged(spark, root, "x.parquet")
+    (place(entry) / "owner.json").unlink()
+    for leftover in place(entry).glob(".owner.json*.crc"):
+        leftover.unlink()
+    (place(entry) / "owner.json").write_text(owner)
+    return entry
+
+
+def test_one_of_a_living_process_is_left_and_one_of_a_dead_one_goes(spark: SparkSession, tmp_path: Path) -> None:
+    host = json.loads((place(staged(spark, tmp_path / "a")) / "owner.json").read_text())["host"]
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        owner = json.dumps({"host": host, "pid": process.pid})
+        owned(spark, tmp_path / "b", owner)
+        assert recover_journal(spark, f"file:{tmp_path / 'b'}") == (0, 0)
+        process.communicate(b"\n")
+    assert recover_journal(spark, f"file:{tmp_path / 'b'}") == (0, 1)
+    elsewhere = owned(spark, tmp_path / "c", json.dumps({"host": "elsewhere", "pid": os.getpid()}))
+    assert recover_journal(spark, f"file:{tmp_path / 'c'}") == (0, 0)
+    place(elsewhere).rename(place(elsewhere).with_name(LONG_AGO))
+    assert recover_journal(spark, f"file:{tmp_path / 'c'}") == (0, 1)
+    opening = owned(spark, tmp_path / "d", "no json")
+    assert recover_journal(spark, f"file:{tmp_path / 'd'}") == (0, 0), "it may be just begun"
+    place(opening).rename(place(opening).with_name(LONG_AGO))
+    assert recover_journal(spark, f"file:{tmp_path / 'd'}") == (0, 1)
+
+
+def test_what_is_ready_is_seen(spark: SparkSession, tmp_path: Path) -> None:
+    entry = staged(spark, tmp_path, "new.parquet")
+    assert ready_entries(spark, f"file:{tmp_path}") == []
+    make_ready(spark, entry, Plan(["new.parquet"], [], [], []))
+    assert [found.name for found in ready_entries(spark, f"file:{tmp_path}")] == [entry.name]
+
+
+def test_nothing_is_moved_out_for_a_batch_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "old.parquet").write_text("old")
+    entry = staged(spark, tmp_path, "new.parquet")
+    plan = Plan(["new.parquet", "lost.parquet"], ["old.parquet"], [], [])
+    make_ready(spark, entry, plan)
+    with pytest.raises(OSError, match=r"1 files of the batch are neither .* lost\.parquet"):
+        carry_out(spark, entry, plan)
+    assert (tmp_path / "old.parquet").read_text() == "old"
+
+
+def test_a_ready_entry_is_carried_out_once(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "p=1").mkdir()
+    (tmp_path / "p=1" / "old.parquet").write_text("old")
+    (tmp_path / "p=1" / "of somebody else").write_text("kept")
+    entry = staged(spark, tmp_path, "p=1/new.parquet", "p=%7B x/new.parquet")
+    plan = Plan(["p=1/new.parquet", "p=%7B x/new.parquet"], ["p=1/old.parquet"], [], [])
+    make_ready(spark, entry, plan)
+    assert (tmp_path / "p=1" / "old.parquet").exists(), "nothing moved yet"
+    assert recover_journal(spark, f"file:{tmp_path}") == (1, 0)
+    assert sorted(path.name for path in (tmp_path / "p=1").iterdir()) == ["new.parquet", "of somebody else"]
+    assert (tmp_path / "p=%7B x" / "new.parquet").read_text() == "p=%7B x/new.parquet"
+    assert not (tmp_path / journal.JOURNAL_DIRECTORY).exists()
+    carry_out(spark, entry, plan)
+    assert sorted(path.name for path in (tmp_path / "p=1").iterdir()) == ["new.parquet", "of somebody else"]
+
+
+def test_entries_are_carried_out_in_order(spark: SparkSession, tmp_path: Path) -> None:
+    first = staged(spark, tmp_path, "a.parquet")
+    make_ready(spark, first, Plan(["a.parquet"], [], [], []))
+    second = staged(spark, tmp_path, "b.parquet")
+    make_ready(spark, second, Plan(["b.parquet"], ["a.parquet"], [], []))
+    assert recover_journal(spark, f"file:{tmp_path}") == (2, 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["b.parquet"]
+
+
+def test_a_plan_of_another_release_is_an_error_and_nothing_is_lost(spark: SparkSession, tmp_path: Path) -> None:
+    entry = staged(spark, tmp_path, "a.parquet")
+    make_ready(spark, entry, Plan(["a.parquet"], [], [], [], format=99))
+    with pytest.raises(ValueError, match="is of format 99, and this release of dbt-zorder knows 1"):
+        recover_journal(spark, f"file:{tmp_path}")
+    assert (place(entry) / f"data-{entry.name}" / "a.parquet").exists()
+
+
+def test_an_entry_cut_short_while_it_was_deleted_is_deleted(spark: SparkSession, tmp_path: Path) -> None:
+    entry = staged(spark, tmp_path)
+    (place(entry) / "owner.json").unlink()
+    assert recover_journal(spark, f"file:{tmp_path}") == (0, 0), "it may be just begun"
+    place(entry).rename(place(entry).with_name(LONG_AGO))
+    assert recover_journal(spark, f"file:{tmp_path}") == (0, 1)

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.errors import BuildError, ZorderError
+from dbt_zorder.layout.spec import LayoutSpec
+from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.snapshot import SnapshotColumns, default_columns, next_state, take_snapshot
+from tests.support import unique
+
+NAMES = SnapshotColumns("scd", "until")
+
+Row = tuple[object, ...]
+
+
+def rows(spark: SparkSession, *values: Row) -> DataFrame:
+    return spark.createDataFrame(list(values), "id int, v string, until date, scd string")
+
+
+def changes(spark: SparkSession, *values: Row, more: str = "") -> DataFrame:
+    columns = "dbt_change_type string, id int, v string, dbt_unique_key int, until date, scd string"
+    return spark.createDataFrame(list(values), columns + more)
+
+
+def query(spark: SparkSession, *values: Row, more: str = "") -> str:
+    name = unique("changes")
+    changes(spark, *values, more=more).createOrReplaceTempView(name)
+    return f"SELECT * FROM {name}"
+
+
+def state(df: DataFrame) -> set[Row]:
+    return {tuple(row) for row in df.selectExpr("id", "v", "cast(until as string)", "scd").collect()}
+
+
+def day(spark: SparkSession, text: str) -> object:
+    return spark.sql(f"select date'{text}'").collect()[0][0]
+
+
+def test_a_changed_row_is_closed_and_its_successor_added(spark: SparkSession) -> None:
+    end = day(spark, "2024-05-01")
+    before = rows(spark, (1, "a", None, "1a"), (2, "b", None, "2b"), (3, "old", end, "3old"), (3, "c", None, "3c"))
+    staged = changes(
+        spark,
+        ("update", 1, "A", 1, end, "1a"),
+        ("insert", 1, "A", 1, None, "1A"),
+        ("delete", None, None, None, end, "3c"),
+        ("insert", 4, "d", 4, None, "4d"),
+    )
+    assert state(next_state(before, staged, NAMES)) == {
+        (1, "a", "2024-05-01", "1a"),
+        (1, "A", None, "1A"),
+        (2, "b", None, "2b"),
+        (3, "old", "2024-05-01", "3old"),
+        (3, "c", "2024-05-01", "3c"),
+        (4, "d", None, "4d"),
+    }
+
+
+def test_what_a_merge_would_leave_alone_stays(spark: SparkSession) -> None:
+    """A row that is closed is not closed again, and one whose id is there is not added again."""
+    first, second = day(spark, "2024-05-01"), day(spark, "2024-06-01")
+    before = rows(spark, (1, "a", first, "1a"), (2, "b", None, "2b"))
+    staged = changes(spark, ("update", 1, "a", 1, second, "1a"), ("insert", 2, "other", 2, None, "2b"))
+    assert state(next_state(before, staged, NAMES)) == {(1, "a", "2024-05-01", "1a"), (2, "b", None, "2b")}
+
+
+def test_the_current_row_may_be_marked_by_a_date_of_its_own(spark: SparkSession) -> None:
+    far, end = day(spark, "2099-12-31"), day(spark, "2024-05-01")
+    before = rows(spark, (1, "a", far, "1a"), (2, "b", None, "2b"), (3, "c", end, "3c"))
+    staged = changes(spark, *[("update", n, "", n, day(spark, "2024-06-01"), f"{n}{'abc'[n - 1]}") for n in (1, 2, 3)])
+    found = state(next_state(before, staged, SnapshotColumns("scd", "until", "date'2099-12-31'")))
+    assert {row[2] for row in found if row[0] != 3} == {"2024-06-01"}
+    assert (3, "c", "2024-05-01", "3c") in found
+
+
+def test_a_new_column_is_null_in_old_rows_and_dbts_own_are_left_out(spark: SparkSession) -> None:
+    staged = changes(spark, ("insert", 2, "b", 2, None, "2b", 7), more=", extra int")
+    found = next_state(rows(spark, (1, "a", None, "1a")), staged, NAMES)
+    assert found.columns == ["id", "v", "until", "scd", "extra"]
+    assert {(row.id, row.extra) for row in found.collect()} == {(1, None), (2, 7)}
+
+
+def test_a_column_that_is_called_like_dbts_own_is_kept(spark: SparkSession) -> None:
+    more = ", dbt_unique_key_1 int, dbt_unique_key_hash int, DBT_UNIQUE_KEY_2 int"
+    staged = changes(spark, ("insert", 2, "b", 2, None, "2b", 7, 8, 9), more=more)
+    found = next_state(rows(spark, (1, "a", None, "1a")), staged, NAMES)
+    assert found.columns == ["id", "v", "until", "scd", "dbt_unique_key_hash"]
+
+
+def test_two_changes_of_one_row_are_an_error(spark: SparkSession) -> None:
+    end = day(spark, "2024-05-01")
+    staged = changes(spark, ("update", 1, "x", 1, end, "1a"), ("update", 1, "y", 1, end, "1a"))
+    with pytest.raises(Exception, match="has a unique_key twice"):
+        next_state(rows(spark, (1, "a", None, "1a")), staged, NAMES).collect()
+
+
+@pytest.fixture
+def request_of(spark: SparkSession, database: str) -> BuildRequest:
+    request = BuildRequest(TableName(database, unique("snap")), LayoutSpec(by=("id",), files=2))
+    build(spark, rows(spark, (1, "a", None, "1a"), (2, "b", None, "2b")), request)
+    return request
+
+
+def location(spark: SparkSession, request: BuildRequest) -> str:
+    info = describe(spark, request.table)
+    assert info is not None
+    return info.location
+
+
+def test_changes_become_a_new_version_and_no_changes_none(spark: SparkSession, request_of: BuildRequest) -> None:
+    first = location(spark, request_of)
+    assert take_snapshot(spark, query(spark), request_of, NAMES) is None
+    assert location(spark, request_of) == first
+    report = take_snapshot(spark, query(spark, ("insert", 3, "c", 3, None, "3c")), request_of, NAMES)
+    assert report is not None
+    assert report.summary.rows == 3
+    assert location(spark, request_of) != first
+    assert spark.table(request_of.table.sql).count() == 3
+
+
+def test_a_column_alone_is_a_change(spark: SparkSession, request_of: BuildRequest) -> None:
+    assert take_snapshot(spark, query(spark, more=", extra int"), request_of, NAMES) is not None
+    assert spark.table(request_of.table.sql).columns == ["id", "v", "until", "scd", "extra"]
+
+
+def test_a_failure_leaves_the_snapshot_as_it_was(spark: SparkSession, request_of: BuildRequest) -> None:
+    first = location(spark, request_of)
+    end = day(spark, "2024-05-01")
+    staged = [("update", 1, "x", 1, end, "1a"), ("update", 1, "y", 1, end, "1a")]
+    with pytest.raises(Exception, match="unique_key twice"):
+        take_snapshot(spark, query(spark, *staged), request_of, NAMES)
+    assert location(spark, request_of) == first
+    assert state(spark.table(request_of.table.sql)) == {(1, "a", None, "1a"), (2, "b", None, "2b")}
+
+
+def test_a_table_that_changes_meanwhile_is_kept(
+    spark: SparkSession, request_of: BuildRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def insert_beside(*args: object) -> DataFrame:
+        spark.sql(f"INSERT INTO {request_of.table.sql} VALUES (9, 'z', NULL, '9z')")
+        return next_state(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("dbt_zorder.tables.parquet.snapshot.next_state", insert_beside)
+    with pytest.raises(BuildError, match="added 1 and removed 0 files"):
+        take_snapshot(spark, query(spark, ("insert", 3, "c", 3, None, "3c")), request_of, NAMES)
+    spark.sql(f"REFRESH TABLE {request_of.table.sql}")
+    assert spark.table(request_of.table.sql).count() == 3
+
+
+def test_another_format_is_refused(spark: SparkSession, database: str) -> None:
+    table = TableName(database, unique("orc"))
+    spark.sql(f"CREATE TABLE {table.sql} (id int, v string, until date, scd string) USING orc")
+    with pytest.raises(ZorderError, match="is a table in orc, and this snapshot is kept in Parquet"):
+        take_snapshot(spark, query(spark), BuildRequest(table, LayoutSpec(by=("id",))), NAMES)
+
+
+@pytest.mark.parametrize(
+    ("key", "by"),
+    [(["ID"], ["`id`"]), (["id", "`v`"], ["`id`", "`v`"]), (["id || v"], ["`since`"]), (["m"], ["`since`"])],
+)
+def test_without_zorder_by_a_snapshot_is_clustered_by_its_key(
+    spark: SparkSession, key: list[str], by: list[str]
+) -> None:
+    df = spark.sql("select 1 as id, 'a' as v, map('a', 1) as m, current_timestamp() as since")
+    assert default_columns(df, key, "since") == by
+
+
+def test_old_rows_keep_their_types(spark: SparkSession) -> None:
+    """What arrives as another type becomes the table's, as in a MERGE, or fails; it never widens what is there."""
+    before = spark.sql("SELECT 9007199254740993 AS id, date'2024-01-01' AS until, 'x' AS scd")
+    columns = "dbt_change_type string, id double, until timestamp, scd string"
+    new = spark.createDataFrame([("insert", 2.0, None, "y")], columns)
+    found = next_state(before, new, NAMES)
+    assert [field.dataType.simpleString() for field in found.schema] == ["bigint", "date", "string"]
+    assert {row.id for row in found.collect()} == {9007199254740993, 2}
+    with pytest.raises(Exception, match="does not fit into bigint"):
+        next_state(before, spark.createDataFrame([("insert", 1e300, None, "z")], columns), NAMES).collect()
+
+
+def test_inserts_that_are_there_write_nothing(spark: SparkSession, database: str) -> None:
+    table = TableName(database, unique("snap"))
+    request = BuildRequest(table, LayoutSpec(by=("id",)))
+    first = build(spark, rows(spark, (1, "a", None, "1a")), request)
+    assert take_snapshot(spark, query(spark, ("insert", 1, "a", 1, None, "1a")), request, NAMES) is None
+    assert first.version in spark.table(table.sql).inputFiles()[0]
