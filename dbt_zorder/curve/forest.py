@@ -81,7 +81,6 @@ def grow(
     order_levels: int,
     weights: Sequence[float] | None = None,
     *,
-    counted: npt.NDArray[np.int64] | None = None,
     best: bool = True,
 ) -> Forest:
     """Grow one tree a partition over a sample.
@@ -92,7 +91,6 @@ def grow(
         files_of_tree: number of files that each tree is cut into, at least 1.
         order_levels: levels below the file, or fewer where the trees are many and deep.
         weights: one a column, how much its filters count; all equal by default.
-        counted: numbers of the rows by whose shares files are cut, some of them more than once; by default all once.
         best: of a skewed table, grow further trees, and take the best.
     """
     trees = len(files_of_tree)
@@ -103,10 +101,7 @@ def grow(
     most_cells = _MOST_TEXT // (_CELL_TEXT * (ranks.shape[1] + 1))
     depth = (most - 1).bit_length() + (_EXTRA_DEPTH if most > 1 else 0)
     allowed = min(depth, levels_within(most_cells, trees))
-    of_trees = _group(tree_of_row if counted is None else tree_of_row[counted], trees)
-    if counted is not None:
-        of_trees = [counted[rows] for rows in of_trees]
-    grouped = zip(of_trees, files_of_tree, strict=True)
+    grouped = zip(_group(tree_of_row, trees), files_of_tree, strict=True)
     roots = [FileCell(tree, rows, files) for tree, (rows, files) in enumerate(grouped)]
     filing = file_rows(ranks, mass, roots, allowed, scale, best=best)
     cuts, file_levels = filing.cuts, len(filing.cuts)
