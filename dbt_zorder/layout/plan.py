@@ -43,8 +43,6 @@ from dbt_zorder.layout.spec import LayoutSpec, keys_for
 
 MOST_FILES = 1_000_000
 """Of one layout: as many as a petabyte takes of 1 GB. Beyond, a driver runs out of memory without a word."""
-_ROWS_FOR_THE_BEST = 1_000_000
-"""Of fewer rows, further trees of a skewed table take longer than their files spare."""
 
 
 @dataclass(frozen=True)
@@ -194,8 +192,7 @@ def _grown(drawn: Drawn, files: Sequence[int], sizes: npt.NDArray[Any]) -> Plan:
         forest, layout = lay_out(curve, sample, keys, files, spec.weights, columns, hashes, rows)
         return Plan(replace(layout, task_of_file=tasks), forest, drawn)
     levels = _order_levels(df, spec, curve, rows, sum(files))
-    best = rows >= _ROWS_FOR_THE_BEST
-    forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights, best=best)
+    forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights)
     layout = Layout.of(forest, sample, keys, drawn.partition_columns, drawn.hashes, rows)
     runs = runs_of(forest, sample, keys, rows)
     grid = None
