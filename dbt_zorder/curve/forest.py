@@ -123,8 +123,8 @@ def _cut_into_files(
     """Cut trees into files, by so many levels at most.
 
     Returns:
-        The cuts of each level, as in ``Forest``; the cells that are cut no further, each with the number of levels above
-        it; and those of them that need more levels.
+        The cuts of each level, as in ``Forest``; the cells that are cut no further, each with the number of levels
+        above it; and those of them that need more levels.
     """
     cuts: list[npt.NDArray[np.int32]] = []
     reached = list(roots)
