@@ -8,8 +8,8 @@ import pytest
 from dbt_zorder.curve import grid as module
 from dbt_zorder.curve.forest import Forest, grow
 from dbt_zorder.curve.grid import BOUNDARIES, Grid, fit_grid
-from dbt_zorder.curve.morton import interleave
 from dbt_zorder.curve.ranks import Ranks
+from tests.unit.curve.reference import interleave
 
 ROWS = 1 << 15
 
