@@ -49,7 +49,7 @@ def along(df: DataFrame, by: list[str], files: int, curve: CurveKey) -> DataFram
     whole = np.zeros(1, dtype=np.int64)
     rows = df.count()
     sample = draw(df, keys, wanted_rows(files, keys), rows, 0, None, whole)
-    _, layout, _ = lay_out(curve, sample, keys, [files], None, [], whole, rows)
+    _, layout = lay_out(curve, sample, keys, [files], None, [], whole, rows)
     return apply_layout(df, layout)
 
 

@@ -16,10 +16,6 @@ timestamp_ntz, string, binary; ``months`` and ``micros`` are the two kinds of in
 from __future__ import annotations
 
 import re
-import struct
-from datetime import date, datetime, timedelta, timezone
-from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,25 +42,8 @@ _IEEE = {"float": (23, -126), "double": (52, -1022)}
 _DIGITS = 18
 """Decimal digits that a BIGINT surely holds."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _EPOCH_SQL = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 _SIGN = "shiftleft(1L, 63)"
-
-
-def encode(value: Any, kind: str) -> int:
-    """Return the 64 bits of a value: the reference of ``bits_sql``.
-
-    Args:
-        value: as PySpark collects it; ``months`` as int; None for NULL.
-        kind: see the module.
-    """
-    if value is None:
-        return 0
-    width = _width(kind)
-    number = _integer(value, kind)
-    if width == 64:
-        return max(number, 1 - (1 << 63)) + (1 << 63)
-    return (number + (1 << width - 1)) << (64 - width) | 1
 
 
 def ordered_bits(numbers: npt.NDArray[np.int64], kind: str) -> npt.NDArray[np.int64]:
@@ -124,40 +103,6 @@ def high_part(kind: str) -> float | None:
     return float(f"1e{_DIGITS - precision + scale}") if precision > _DIGITS else None
 
 
-def _integer(value: Any, kind: str) -> int:
-    if kind == "boolean":
-        return int(value) - 1
-    if kind in _IEEE:
-        return _ieee(value, kind)
-    if kind.startswith("decimal"):
-        high = high_part(kind)
-        return int(float(value) * high) if high else int(Decimal(value).scaleb(decimal_digits(kind)[1]))
-    if kind == "date":
-        return int((value - date(1970, 1, 1)).days)
-    if kind in ("timestamp", "timestamp_ntz"):
-        aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-        return _micros(aware - _EPOCH)
-    if kind == "micros":
-        return _micros(value)
-    if kind in ("string", "binary"):
-        start = value.encode() if isinstance(value, str) else bytes(value)
-        return int.from_bytes(start[:8].ljust(8, b"\0"), "big") - (1 << 63)
-    return int(value)
-
-
-def _micros(span: timedelta) -> int:
-    return int(span // timedelta(microseconds=1))
-
-
-def _ieee(value: float, kind: str) -> int:
-    """Return the bits of a number's size with its sign: one place for both zeros, NaN above all."""
-    if value != value:
-        return (1 << _WIDTHS[kind] - 1) - 1
-    packed = struct.pack(">d" if kind == "double" else ">f", abs(value))
-    size = int.from_bytes(packed, "big")
-    return -size if value < 0 else size
-
-
 def _integer_sql(sql: str, kind: str) -> str:
     if kind == "boolean":
         return f"(CAST({sql} AS BIGINT) - 1L)"
@@ -194,9 +139,10 @@ def _micros_sql(interval: str) -> str:
 
 
 def _ieee_sql(sql: str, kind: str) -> str:
-    """Return SQL text of ``_ieee``: Spark has no function for the bits of a number, but all these steps are exact.
+    """Return SQL text of the bits of a number's size with its sign: one place for both zeros, NaN above all.
 
-    The exponent by logarithm may be one off; dividing by a power of two does not round, so the quotient tells.
+    Spark has no function for these bits, but all these steps are exact. The exponent by logarithm may be one off;
+    dividing by a power of two does not round, so the quotient tells.
     """
     mantissa, least = _IEEE[kind]
     value = f"CAST({sql} AS DOUBLE)"

@@ -11,50 +11,18 @@ k x 2^k numbers at ``x XOR l`` holds the place and what the state changes by: a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
 
-from dbt_zorder.curve.morton import Digits, deinterleave
+from dbt_zorder.curve.morton import Digits
 from dbt_zorder.engine.spark.lookup_tables import int_table
 
 _PLACE_BITS = 8
 """Low bits of a table's entry that hold the place; the change of the state stands above them."""
 
 _PLACE = (1 << _PLACE_BITS) - 1
-
-
-def hilbert_index(values: Sequence[int], bits: int) -> int:
-    """Return the index of one point along the curve: the reference of all else here.
-
-    Args:
-        values: one a column, 0 .. 2^bits - 1; 1 to 8 columns.
-        bits: of each value; the index has ``bits * len(values)``.
-    """
-    columns = len(values)
-    entry, turn, index = 0, 1, 0
-    for level in reversed(range(bits)):
-        part = 0
-        for value in values:
-            part = part << 1 | value >> level & 1
-        place = _gray_inverse(_rotate_right(part ^ entry, turn, columns))
-        index = index << columns | place
-        entry ^= _rotate_left(_entry(place), turn, columns)
-        turn = (turn + _direction(place, columns)) % columns + 1
-    return index
-
-
-def hilbert_point(index: int, bits: int, columns: int) -> list[int]:
-    """Return the point at an index: the inverse of ``hilbert_index``."""
-    entry, turn, key = 0, 1, 0
-    for level in reversed(range(bits)):
-        place = index >> level * columns & (1 << columns) - 1
-        part = _rotate_left(place ^ place >> 1, turn, columns) ^ entry
-        key = key << columns | part
-        entry ^= _rotate_left(_entry(place), turn, columns)
-        turn = (turn + _direction(place, columns)) % columns + 1
-    return deinterleave(key, bits, columns)
 
 
 @lru_cache

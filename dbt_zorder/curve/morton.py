@@ -22,29 +22,6 @@ Digits = npt.NDArray[np.int64]
 """Shape (rows,): at one level of a curve, one bit a column, the first column's the highest."""
 
 
-def interleave(values: Sequence[int], bits: int) -> int:
-    """Return the Morton key of one point: the reference of all else here.
-
-    Args:
-        values: one a column, 0 .. 2^bits - 1.
-        bits: of each value; the key has ``bits * len(values)``.
-    """
-    key = 0
-    for level in reversed(range(bits)):
-        for value in values:
-            key = key << 1 | value >> level & 1
-    return key
-
-
-def deinterleave(key: int, bits: int, columns: int) -> list[int]:
-    """Return the point that a key was made from."""
-    values = [0] * columns
-    for place in reversed(range(bits * columns)):
-        column = (bits * columns - 1 - place) % columns
-        values[column] = values[column] << 1 | key >> place & 1
-    return values
-
-
 def spread(value: int, column: int, columns: int) -> int:
     """Return one value's part of the key: the key of a point is the OR of its columns' parts."""
     key = 0

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dbt_zorder.curve.cell_cuts import order_cells
-from dbt_zorder.curve.file_cuts import FileCell
-from dbt_zorder.curve.filing import file_rows
+from dbt_zorder.curve.file_cuts import FileCell, Splitter
 from dbt_zorder.curve.ranks import Ranks, cumulative_mass
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -80,9 +79,6 @@ def grow(
     files_of_tree: Sequence[int],
     order_levels: int,
     weights: Sequence[float] | None = None,
-    *,
-    counted: npt.NDArray[np.int64] | None = None,
-    best: bool = True,
 ) -> Forest:
     """Grow one tree a partition over a sample.
 
@@ -92,8 +88,6 @@ def grow(
         files_of_tree: number of files that each tree is cut into, at least 1.
         order_levels: levels below the file, or fewer where the trees are many and deep.
         weights: one a column, how much its filters count; all equal by default.
-        counted: numbers of the rows by whose shares files are cut, some of them more than once; by default all once.
-        best: of a skewed table, grow further trees, and take the best.
     """
     trees = len(files_of_tree)
     mass = [cumulative_mass(ranks[:, column]) for column in range(ranks.shape[1])]
@@ -103,17 +97,14 @@ def grow(
     most_cells = _MOST_TEXT // (_CELL_TEXT * (ranks.shape[1] + 1))
     depth = (most - 1).bit_length() + (_EXTRA_DEPTH if most > 1 else 0)
     allowed = min(depth, levels_within(most_cells, trees))
-    of_trees = _group(tree_of_row if counted is None else tree_of_row[counted], trees)
-    if counted is not None:
-        of_trees = [counted[rows] for rows in of_trees]
-    grouped = zip(of_trees, files_of_tree, strict=True)
+    grouped = zip(_group(tree_of_row, trees), files_of_tree, strict=True)
     roots = [FileCell(tree, rows, files) for tree, (rows, files) in enumerate(grouped)]
-    filing = file_rows(ranks, mass, roots, allowed, scale, best=best)
-    cuts, file_levels = filing.cuts, len(filing.cuts)
-    if filing.left and file_levels == allowed < depth:
-        _warn_of_hash(trees, most, filing.files_left)
+    cuts, cells, left = _cut_into_files(Splitter(ranks, mass, scale), roots, allowed)
+    file_levels = len(cuts)
+    if left and file_levels == allowed < depth:
+        _warn_of_hash(trees, most, sum(cell.files for cell in left))
     # down from where it was last cut, a cell goes left
-    places = ((cell.node << file_levels - level, cell) for level, cell in filing.cells)
+    places = ((cell.node << file_levels - level, cell) for level, cell in cells)
     placed = sorted(places, key=lambda place: place[0])
     nodes = np.asarray([node for node, _ in placed], dtype=np.int64)
     counts = np.zeros(trees << file_levels, dtype=np.int32)
@@ -124,6 +115,30 @@ def grow(
     order_levels = min(order_levels, levels_within(most_cells, len(counts)))
     order = order_cells(ranks[rows], cell_of_row, len(counts), order_levels, mass, scale)
     return Forest(trees, (*cuts, *order), file_levels, first, np.maximum(counts, 1), int(counts.sum()))
+
+
+def _cut_into_files(
+    splitter: Splitter, roots: Sequence[FileCell], allowed: int
+) -> tuple[list[npt.NDArray[np.int32]], list[tuple[int, FileCell]], list[FileCell]]:
+    """Cut trees into files, by so many levels at most.
+
+    Returns:
+        The cuts of each level, as in ``Forest``; the cells that are cut no further, each with the number of levels
+        above it; and those of them that need more levels.
+    """
+    cuts: list[npt.NDArray[np.int32]] = []
+    reached = list(roots)
+    done: list[tuple[int, FileCell]] = []  # of a deep forest far more than those that are cut further
+    while True:
+        done += [(len(cuts), cell) for cell in reached if not cell.cuttable]
+        left = [cell for cell in reached if cell.cuttable]
+        if not left or len(cuts) == allowed:
+            break
+        level, reached = splitter.cut_level(left, len(roots) << len(cuts), allowed - len(cuts))
+        if not level.any():
+            break
+        cuts.append(level)
+    return cuts, done + [(len(cuts), cell) for cell in left], left
 
 
 def _warn_of_hash(trees: int, most: int, files: int) -> None:

@@ -15,7 +15,7 @@ from dbt_zorder.engine.keep_result import Staged
 from dbt_zorder.engine.local.fetched_keys import Known, fetch
 from dbt_zorder.engine.local.large_table import CopiedRows
 from dbt_zorder.engine.local.memory_budget import Room
-from dbt_zorder.engine.local.row_estimate import MOST_TEXTS, measure_few, most_bytes_of, texts_of, width_of
+from dbt_zorder.engine.local.row_estimate import MOST_TEXTS, most_bytes_of, texts_of, width_of
 from dbt_zorder.engine.local.small_table import HeldRows
 from dbt_zorder.engine.local.spool import copied
 from dbt_zorder.engine.local.spoolable import can_come_back, can_copy
@@ -29,6 +29,8 @@ from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes
 _LOG = logging.getLogger("dbt_zorder")
 
 _ROOM = Room()
+_EXPECTED = 4
+"""Part of the bytes that rows may take which small files are taken for until their rows are here."""
 
 WriterFor: TypeAlias = Callable[[StructType, Collection[str]], "ArrowWriter | str"]
 """Of the query's columns, and the names of those with a bloom filter: what writes files, or why only Spark can."""
@@ -76,8 +78,8 @@ def as_spark_writes(spark: SparkSession, request: BuildRequest, path: str) -> Wr
 def hold_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], files: WriterFor) -> Iterator[Holding]:
     """Hold the rows of a query while the block runs, if they can be placed and written from here.
 
-    Few are fetched; more are copied to this machine's disk, if all of Spark runs on it. Waits until what other threads
-    of this process hold leaves room.
+    Those of a small scan are fetched; all others are copied to this machine's disk, if all of Spark runs on it. Waits
+    until what other threads of this process hold leaves room.
 
     Args:
         staged: the query.
@@ -93,15 +95,12 @@ def hold_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], files:
         return
     choose_arrow_pool()
     with contextlib.ExitStack() as until_written:
-        holding = None
+        holding: Holding | None = None
         if _is_small(staged):
             holding = until_written.enter_context(_fetched(staged, request, keys, parts, writer))
-        if holding is None or (holding.rows is None and holding.known != 0):
-            if _copies(staged.query, parts):
-                holding = until_written.enter_context(_copied(staged, request, keys, parts, writer))
-            elif holding is None:
-                holding = until_written.enter_context(_fetched(staged, request, keys, parts, writer))
-        yield holding
+        if holding is None and _copies(staged.query, parts):
+            holding = until_written.enter_context(_copied(staged, request, keys, parts, writer))
+        yield holding or Holding(staged.rows)
 
 
 def _copies(query: DataFrame, parts: Sequence[ResolvedColumn]) -> bool:
@@ -147,37 +146,23 @@ def _copied(
 @contextlib.contextmanager
 def _fetched(
     staged: Staged, request: BuildRequest, keys: Sequence[Key], parts: Sequence[ResolvedColumn], writer: ArrowWriter
-) -> Iterator[Holding]:
-    """Fetch the rows of a query, if they are few."""
+) -> Iterator[Holding | None]:
+    """Fetch the rows of a small scan; None where they are more than they were taken for, or Spark is to write them."""
     df = staged.rows
     most = most_bytes_of(df.sparkSession, request.in_memory)
-    few, rows, size = False, None, 0
-    if len(texts_of(df.schema)) <= MOST_TEXTS:
-        few, rows, size = measure_few(df, most, kept=staged.is_kept, parted=bool(parts))
-    if not few or rows == 0:
-        _LOG.debug(
-            "the rows of %s are not fetched: they are %s, at most %d bytes are allowed", request.table, rows, most
-        )
-        yield Holding(df, known=rows)
-        return
     with contextlib.ExitStack() as room:
-        correct = room.enter_context(_ROOM.take(size, most))
-        fetched = fetch(df, keys, most, rows, parts, whole=writer.whole)
-        held = None
-        if fetched is not None:
-            rows = fetched.count
-            if are_old(df.sparkSession, fetched.rows):
-                _LOG.debug("%s is to be written by Spark, as it has dates of another calendar", request.table)
-            else:
-                correct(fetched.rows.nbytes)
-                _LOG.debug("%s is laid out and written here: %d rows", request.table, rows)
-                held = HeldRows(fetched, writer)
-        if held is None:
-            del fetched
+        correct = room.enter_context(_ROOM.take(most // _EXPECTED, most))
+        fetched = fetch(df, keys, most, parts, whole=writer.whole)
+        if fetched is not None and are_old(df.sparkSession, fetched.rows):
+            _LOG.debug("%s is to be written by Spark, as it has dates of another calendar", request.table)
+            fetched = None
+        if fetched is None:
             room.close()  # for as long as Spark writes
-            yield Holding(df, known=rows)
-        else:
-            yield Holding(df, held, fetched)
+            yield None
+            return
+        correct(fetched.rows.nbytes)
+        _LOG.debug("%s is laid out and written here: %d rows", request.table, fetched.count)
+        yield Holding(df, HeldRows(fetched, writer), fetched)
 
 
 def _writer(

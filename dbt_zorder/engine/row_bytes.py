@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from dbt_zorder.engine.parquet.writer import ArrowWriter
-from dbt_zorder.layout.file_count import SPLIT_ABOVE, are_alike, auto_size, measured_row, parse_size
+from dbt_zorder.layout.file_count import SPLIT_ABOVE, auto_size, measured_row, parse_size
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.spark.catalog import TableInfo
 
@@ -30,9 +30,7 @@ def by_version_before(
     """
     if spec.files is not None or {column[0] for column in before.columns} != set(df.columns):
         return spec
-    found, target = files(), parse_size(spec.file_size)
-    alike = found is None or target is None or are_alike(found, target)
-    return replace(spec, row_bytes=measured_row(found, target), alike=alike)
+    return replace(spec, row_bytes=measured_row(files(), parse_size(spec.file_size)))
 
 
 def by_some_rows(

@@ -100,8 +100,7 @@ def lay_out(
     partition_columns: Sequence[str],
     partition_hashes: npt.NDArray[np.int64],
     rows: int,
-    counted: npt.NDArray[np.int64] | None = None,
-) -> tuple[Forest, Layout, Ranks | None]:
+) -> tuple[Forest, Layout]:
     """Cut a sample into files by a curve; arguments as for ``grow`` and ``Layout.of``.
 
     Args:
@@ -110,27 +109,26 @@ def lay_out(
         weights: count where a tree over the columns cuts files, not where a curve does.
 
     Returns:
-        Forest and layout, and where a curve cuts files the places on it of the sample's rows, as ranks of one column.
+        Forest and layout. Where a curve cuts files, the forest's cuts are ranks on it, of a single column.
     """
     if curve.curve == "linear" and curve.cuts_files:
         first = linear.prefix(keys)
         tuples, numbers = np.unique(sample.ranks[:, : len(first)], axis=0, return_inverse=True)
-        along = _along(numbers)
-        forest = grow(along, sample.partitions, files, 0, counted=counted)
+        forest = grow(_along(numbers), sample.partitions, files, 0)
         levels = [_tuples(cuts[0], tuples, sample, first) if cuts.any() else {} for cuts in forest.cuts]
     else:
         curve, tables = (curve, []) if curve.curve == "linear" else grid(curve, sample, keys)
         if not curve.cuts_files:
-            forest = grow(sample.ranks, sample.partitions, files, 0, weights, counted=counted)
+            forest = grow(sample.ranks, sample.partitions, files, 0, weights)
             layout = Layout.of(forest, sample, keys, partition_columns, partition_hashes, rows)
-            return forest, replace(layout, curve=curve), None
+            return forest, replace(layout, curve=curve)
         distinct, numbers = rank_along(curve, tables, sample)
         along = _along(numbers)
-        forest = grow(along, sample.partitions, files, 0, counted=counted)
+        forest = grow(along, sample.partitions, files, 0)
         of_curve = Sample(along, sample.partitions, [distinct])
         levels = [_cuts(cuts[0], of_curve, curve.carrier) if cuts.any() else {} for cuts in forest.cuts]
     base = Layout.of(replace(forest, cuts=()), sample, keys, partition_columns, partition_hashes, rows)
-    return forest, replace(base, levels=levels, curve=curve), along
+    return forest, replace(base, levels=levels, curve=curve)
 
 
 def grid(curve: CurveKey, sample: Sample, keys: Sequence[Key]) -> tuple[CurveKey, list[npt.NDArray[np.uint64]]]:

@@ -54,10 +54,6 @@ SPLIT_ABOVE = 1.5
 """What is smaller than this many target sizes stays one file: two halves would fall short of the target."""
 
 
-ALIKE = 1.2
-"""By how much rows of a file may take more or less than those of others, for files of as many rows to be as large."""
-
-
 def parse_size(value: str | int) -> int | None:
     """Return a file size in bytes, None for ``auto``.
 
@@ -99,33 +95,15 @@ def files_for(rows: int, row_bytes: float, target_bytes: int) -> int:
     return 1 if size < SPLIT_ABOVE * target_bytes else max(1, round(size / target_bytes))
 
 
-def files_of_parts(counts: npt.NDArray[np.int64], row_bytes: npt.ArrayLike, target_bytes: int) -> list[int]:
+def files_of_parts(counts: npt.NDArray[np.int64], row_bytes: float, target_bytes: int) -> list[int]:
     """Return the number of files of every partition, never more than it has rows.
 
     Args:
         counts: rows of each.
-        row_bytes: that a row takes, in all or in each.
+        row_bytes: that a row takes.
         target_bytes: of a file.
     """
-    each = np.broadcast_to(np.asarray(row_bytes, dtype=np.float64), counts.shape).tolist()
-    pairs = zip(counts.tolist(), each, strict=True)
-    return [max(1, min(files_for(count, size, target_bytes), count)) for count, size in pairs]
-
-
-def are_alike(files: pa.Table, target_bytes: int) -> bool:
-    """Tell whether rows take about as many bytes in each of a table's files, but for small ones.
-
-    Args:
-        files: their ``file_size`` and ``row_count``.
-        target_bytes: of the files to come.
-    """
-    size, rows = (files[name].to_numpy().astype(float) for name in ("file_size", "row_count"))
-    large = (size >= target_bytes / 2) & (rows > 0)
-    if not large.any():
-        return True
-    usual = size[large].sum() / rows[large].sum()
-    found = size[large] / rows[large] / usual
-    return bool(((found >= 1 / ALIKE) & (found <= ALIKE)).all())
+    return [max(1, min(files_for(count, row_bytes, target_bytes), count)) for count in counts.tolist()]
 
 
 def measured_row(files: pa.Table | None, target_bytes: int | None) -> float | None:

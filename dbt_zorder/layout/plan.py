@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from dbt_zorder.curve.grid import Grid, fit_grid
-from dbt_zorder.curve.ranks import Ranks
 from dbt_zorder.curve.tree import Forest, grow
 from dbt_zorder.engine.local.fetched_keys import DrawnKeys, FetchedKeys, Known, count_of
 from dbt_zorder.engine.spark.curve_sql import CurveKey
@@ -44,8 +43,6 @@ from dbt_zorder.spark.small_queries import greatest_bytes
 
 MOST_FILES = 1_000_000
 """Of one layout: as many as a petabyte takes of 1 GB. Beyond, a driver runs out of memory without a word."""
-_ROWS_FOR_THE_BEST = 1_000_000
-"""Of fewer rows, further trees of a skewed table take longer than their files spare."""
 
 
 @dataclass(frozen=True)
@@ -99,17 +96,15 @@ class Plan:
 
     Attributes:
         layout: where every row goes.
-        forest: the same as cuts in ranks of the sample, or of ``along``.
+        forest: the same as cuts in ranks of the sample, or along a curve that cuts files.
         drawn: what it was grown over.
         grid: what orders rows inside files, in ranks of the sample, where that is not the forest.
-        along: places of the sampled rows on the curve that cuts files, if one does, as ranks of a single column.
     """
 
     layout: Layout
     forest: Forest
     drawn: Drawn
     grid: Grid | None = None
-    along: Ranks | None = None
 
     @property
     def sample(self) -> Sample:
@@ -164,31 +159,40 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     sample = draw(df, sampled, wanted, rows, spec.seed, hashed, hashes, fetched)
     is_here = isinstance(known, (FetchedKeys, DrawnKeys))
     drawn = Drawn(df, spec, keys, partition_columns, hashes, counts, sample, is_here)
-    return grown(drawn, files, counts * row_bytes)
+    return _grown(drawn, files, counts * row_bytes)
 
 
-def grown(
-    drawn: Drawn, files: Sequence[int], sizes: npt.NDArray[Any], counted: npt.NDArray[np.int64] | None = None
-) -> Plan:
+def resized(plan: Plan, row_bytes: float) -> Plan:
+    """Return a plan over the same sample, by the bytes that a row takes.
+
+    Raises:
+        ConfigError: the files are too many.
+    """
+    drawn = plan.drawn
+    counts, spec = drawn.counts, drawn.spec
+    target = parse_size(spec.file_size) or auto_size(drawn.rows * row_bytes)
+    files = files_of_parts(counts, row_bytes, target)
+    _check_most(files, spec)
+    return _grown(drawn, files, counts * row_bytes)
+
+
+def _grown(drawn: Drawn, files: Sequence[int], sizes: npt.NDArray[Any]) -> Plan:
     """Grow the forest that cuts a query's output into files.
 
     Args:
         drawn: what is known of the query.
         files: of each partition.
         sizes: bytes of each partition, roughly.
-        counted: numbers of the sampled rows by whose shares files are cut, as of ``grow``.
     """
     df, spec, keys, sample, rows = drawn.df, drawn.spec, drawn.keys, drawn.sample, drawn.rows
     tasks = bundles(files, sizes) if drawn.partition_columns else None
     curve = drawn.curve
     if curve is not None:
-        forest, layout, along = lay_out(
-            curve, sample, keys, files, spec.weights, drawn.partition_columns, drawn.hashes, rows, counted
-        )
-        return Plan(replace(layout, task_of_file=tasks), forest, drawn, along=along)
+        columns, hashes = drawn.partition_columns, drawn.hashes
+        forest, layout = lay_out(curve, sample, keys, files, spec.weights, columns, hashes, rows)
+        return Plan(replace(layout, task_of_file=tasks), forest, drawn)
     levels = _order_levels(df, spec, curve, rows, sum(files))
-    best = rows >= _ROWS_FOR_THE_BEST
-    forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights, counted=counted, best=best)
+    forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights)
     layout = Layout.of(forest, sample, keys, drawn.partition_columns, drawn.hashes, rows)
     runs = runs_of(forest, sample, keys, rows)
     grid = None
@@ -228,11 +232,11 @@ def _files(
         ConfigError: they are too many.
     """
     files, row_bytes = _wanted_files(df, spec, keys, counts)
-    check_most(files, spec)
+    _check_most(files, spec)
     return files, row_bytes
 
 
-def check_most(files: Sequence[int], spec: LayoutSpec) -> None:
+def _check_most(files: Sequence[int], spec: LayoutSpec) -> None:
     """Find out whether files are too many.
 
     Raises:

@@ -131,7 +131,10 @@ def draw(
     if fetched is not None:
         table = _some(fetched, rows, seed)
     else:
-        table = drawn_keys(df, keys, rows, total_rows, seed, partition_hash)
+        narrow = _narrowed(df, keys, partition_hash)
+        if rows < total_rows:
+            narrow = narrow.sample(fraction=min(1.0, rows / total_rows), seed=seed)
+        table = collect_arrow(narrow)
     ranked = [_rank(table.column(number)) for number in range(len(keys))]
     ranks = np.stack([ranks for ranks, _ in ranked], axis=1) if table.num_rows else np.zeros((0, len(keys)), np.int32)
     if partition_hash is None:
@@ -142,31 +145,11 @@ def draw(
     return Sample(ranks, partitions, [distinct for _, distinct in ranked])
 
 
-def drawn_keys(
-    df: DataFrame,
-    keys: Sequence[Key],
-    rows: int,
-    total_rows: int,
-    seed: int,
-    partition_hash: str | None,
-    further: Sequence[str] = (),
-) -> pa.Table:
-    """Return the keys of some rows, behind them the hash of each row's partition, if there are any, and more.
-
-    Args:
-        further: SQL text of what is wanted besides.
-    """
-    narrow = _narrowed(df, keys, partition_hash, further)
-    if rows < total_rows:
-        narrow = narrow.sample(fraction=min(1.0, rows / total_rows), seed=seed)
-    return collect_arrow(narrow)
-
-
-def _narrowed(df: DataFrame, keys: Sequence[Key], partition_hash: str | None, further: Sequence[str] = ()) -> DataFrame:
+def _narrowed(df: DataFrame, keys: Sequence[Key], partition_hash: str | None) -> DataFrame:
     columns = [f.expr(key.sampled).alias(f"k{number}") for number, key in enumerate(keys)]
     if partition_hash is not None:
         columns.append(f.expr(partition_hash).alias("p"))
-    return df.select(*columns, *(f.expr(sql).alias(f"m{number}") for number, sql in enumerate(further)))
+    return df.select(*columns)
 
 
 def _some(table: pa.Table, rows: int, seed: int) -> pa.Table:

@@ -32,7 +32,6 @@ class LayoutSpec:
         weights: one a column, default equal.
         seed: of the sample.
         row_bytes: bytes that a row takes on disk, where that is known from an earlier version.
-        alike: whether it takes about as many in each file of that version.
         curve: ``zorder``, ``hilbert`` or ``linear``.
         encoding: ``rank`` or ``bits``: of the values that a curve runs over.
         page_rows: rows of a Parquet page at most, as the writer is told; None is what the session says.
@@ -46,7 +45,6 @@ class LayoutSpec:
     weights: Sequence[float] | None = None
     seed: int = 0
     row_bytes: float | None = None
-    alike: bool = True
     curve: str = "zorder"
     encoding: str = "rank"
     page_rows: int | None = None

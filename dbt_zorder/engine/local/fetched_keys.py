@@ -113,7 +113,6 @@ def fetch(
     df: DataFrame,
     keys: Sequence[Key],
     most_bytes: int,
-    rows: int | None = None,
     partition_by: Sequence[ResolvedColumn] = (),
     *,
     whole: bool = False,
@@ -122,41 +121,38 @@ def fetch(
 
     None also if partitions are too many, or the name of one is no UTF-8.
 
-    Where nobody has counted them, no Spark partition sends more than its share of rows. Nor does it send long text
-    without end: the farther down a row stands, the less text it may have, so that rows of equal length weigh no more
-    than some times what is allowed.
+    No Spark partition sends more than its share of rows. Nor does it send long text without end: the farther down a row
+    stands, the less text it may have, so that rows of equal length weigh no more than ``SLACK`` times what is allowed.
 
     Args:
         df: the query, of types that ``width_of`` knows.
         keys: what rows are placed by.
         most_bytes: that rows may weigh here.
-        rows: their number, if they were measured.
         partition_by: columns that part the table, each a whole one.
         whole: files have these, too, and an empty text is another partition than NULL.
     """
     width = width_of(df.schema)
     assert width
     quoted = {name: quote_name(name) for name in df.columns}
-    wanted, behind, asked = [*quoted.values()], partition_sql(partition_by), df
-    if rows is None:
-        partitions = max(1, partitions_of(df))
-        share, budget = most_bytes // width // partitions, SLACK * most_bytes // partitions
-        if not share:
-            return None
-        number, too_long = _free_names(df)
-        asked = first_numbered(df, share, number)
-        overflow = f"{number} = {share - 1}L"
-        texts = texts_of(df.schema)
-        if texts:
-            # a column, so that it is reckoned once a row, however many columns of text ask for it
-            asked = asked.selectExpr("*", f"({text_length(df)}) * ({number} + 1L) > {budget}L AS {too_long}")
-            wanted = [f"IF({too_long}, NULL, {sql})" if name in texts else sql for name, sql in quoted.items()]
-            overflow += f" OR {too_long}"
-        behind.append(overflow)
+    wanted, behind = [*quoted.values()], partition_sql(partition_by)
+    partitions = max(1, partitions_of(df))
+    share, budget = most_bytes // width // partitions, SLACK * most_bytes // partitions
+    if not share:
+        return None
+    number, too_long = _free_names(df)
+    asked = first_numbered(df, share, number)
+    overflow = f"{number} = {share - 1}L"
+    long_texts = texts_of(df.schema)
+    if long_texts:
+        # a column, so that it is reckoned once a row, however many columns of text ask for it
+        asked = asked.selectExpr("*", f"({text_length(df)}) * ({number} + 1L) > {budget}L AS {too_long}")
+        wanted = [f"IF({too_long}, NULL, {sql})" if name in long_texts else sql for name, sql in quoted.items()]
+        overflow += f" OR {too_long}"
+    behind.append(overflow)
     # each select is analysed, some milliseconds
     found = collect_arrow(asked.selectExpr(*(f"{sql} AS c{place}" for place, sql in enumerate([*wanted, *behind]))))
     extras = found.columns[len(found.columns) - len(behind) :]
-    if rows is None and pc.any(extras[-1]).as_py():
+    if pc.any(extras[-1]).as_py():
         _LOG.debug("rows were fetched in vain: they are more, or longer, than %d bytes allow", most_bytes)
         return None
     by_name = {name: one_chunk(_plain_text(column)) for name, column in zip(df.columns, found.columns, strict=False)}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -29,13 +28,9 @@ from dbt_zorder.engine.local.spool_folder import in_scratch
 from dbt_zorder.engine.local.spool_parquet import Piece
 from dbt_zorder.engine.parquet.writer import GROUP_BYTES, ArrowWriter, writing_to
 from dbt_zorder.engine.row_bytes import by_some_rows
-from dbt_zorder.engine.spark.pilot import ROWS_OF_FILE
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.lengths import lengths_of_files, row_lengths
 from dbt_zorder.layout.partitions import NamelessError, folder_names
-from dbt_zorder.layout.plan import Plan
-from dbt_zorder.layout.sample import drawn_rows, shares_of
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.progress import tell
 from dbt_zorder.spark.memory import memory_here
@@ -49,8 +44,6 @@ _MOST_FILE = (1 << 31) - 1
 _MOST_KEYS = 512 << 20
 """Bytes of what all rows are placed by, to plan by them: beyond, a sample serves as well."""
 _TELLING_PIECES = 8
-_SEEN_PIECES = 24
-"""For lengths by file: what came last may be longer than all else."""
 _ALONE = threading.Lock()
 """Who places and writes rows takes all processors, and the memory that there is for it."""
 
@@ -161,55 +154,28 @@ class CopiedRows:
         """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
         return by_some_rows(spec, self.copied.count, self.copied.nbytes, self._few, self.writer)
 
-    def lengths(self, layout: Layout) -> npt.NDArray[np.float64]:
-        """Return by file how long a row is in the mean before it is encoded; NaN where no row was seen."""
-        keys, lengths, seen = [], [], max(TELLING_ROWS, ROWS_OF_FILE * layout.files)
-        with in_scratch(self.copied.folder):
-            for piece, some in self._drawn(_SEEN_PIECES, seen, ends_too=True):
-                rows = self.copied.read(piece)
-                keys.append(self.copied.keys_in(rows, self.keys).take(pa.array(some)))
-                lengths.append(row_lengths(self._moved.in_order(rows, some)))
-        return lengths_of_files(layout, pa.concat_tables(keys), np.concatenate(lengths))
-
-    def sizes(self, layout: Layout, files: Sequence[int]) -> Mapping[int, Share]:
-        """Return rows and bytes of some files as they are written, of those that have rows."""
-        found: dict[int, Share] = {}
-        parts = self._parts(layout)
+    def size_of(self, layout: Layout, files: Sequence[int]) -> Share:
+        """Return how many rows some files have, and how many bytes these take as they are written."""
+        total, parts = Share(), self._parts(layout)
         if self._is_too_much_for(parts):
-            return found
+            return total
         with _ALONE, Shares(self.most_bytes, self.copied.folder) as shares:
             self._share_out(parts, shares, only=files)
-            shared_out = self._files(shares, parts)
+            written = self._files(shares, parts)
 
-            def size(file: ShareFile) -> Share:
-                total = Share()
-                for group in file.groups:
-                    rows = shares.take(group)
-                    order = self._moved.order(parts.placing, rows)
-                    total.nbytes += self.writer.size_of(self._moved.in_order(rows, order))
-                    total.rows += rows.num_rows
-                return total
+            def size(group: Sequence[int]) -> Share:
+                rows = shares.take(group)
+                order = self._moved.order(parts.placing, rows)
+                return Share(rows.num_rows, self.writer.size_of(self._moved.in_order(rows, order)))
 
-            weights = ((file, 2.0 * file.nbytes) for file in shared_out)
-            totals = in_turn(size, weights, self.most_bytes, self.writer.threads)
-            for file, total in zip(shared_out, totals, strict=True):
-                found[file.number] = total
+            groups = (
+                (group, 2.0 * of.nbytes) for file in written for group, of in zip(file.groups, file.sizes, strict=True)
+            )
+            for found in in_turn(size, groups, self.most_bytes, self.writer.threads):
+                total.rows += found.rows
+                total.nbytes += found.nbytes
                 tell("sample")
-        return found
-
-    def drawn(self, plan: Plan, rows: int) -> tuple[FetchedKeys, npt.NDArray[np.float64]]:
-        """Return what about so many rows are placed by, drawn from all, and how long each is."""
-        seed, columns = plan.drawn.spec.seed, list(self.copied.data_columns)
-        shares = shares_of([piece.rows for piece in self.copied.pieces], rows, seed)
-
-        def some(piece: Piece, share: int) -> tuple[pa.Table, npt.NDArray[np.float64]]:
-            chosen = drawn_rows(piece.rows, share, seed + piece.number)
-            rows = self.copied.read(piece).take(pa.array(chosen))
-            return self.copied.keys_in(rows, self.keys), row_lengths(rows.select(columns))
-
-        with in_scratch(self.copied.folder), ThreadPoolExecutor(self.writer.threads) as pool:
-            keys, lengths = zip(*pool.map(some, self.copied.pieces, shares), strict=True)
-        return FetchedKeys(pa.concat_tables(keys)), np.concatenate(lengths)
+        return total
 
     def _few(self) -> pa.Table:
         """Return some rows, drawn from pieces all over."""
@@ -222,22 +188,18 @@ class CopiedRows:
             drawn = [self.copied.read_keys(self.keys, piece).take(pa.array(some)) for piece, some in self._drawn()]
         return pa.concat_tables(drawn)
 
-    def _drawn(
-        self, of: int = _TELLING_PIECES, rows: int = TELLING_ROWS, *, ends_too: bool = False
-    ) -> Iterator[tuple[Piece, Rows]]:
-        """Give some pieces, the first and the last of all among them if they are asked for, and in each some rows."""
+    def _drawn(self) -> Iterator[tuple[Piece, Rows]]:
+        """Give pieces from all over the copy, and rows drawn from each."""
         pieces = self.copied.pieces
         ends = np.cumsum([piece.rows for piece in pieces])
         # at equal distances by rows: pieces may be as small as a few of them
-        middles = (np.arange(of) + 0.5) * ends[-1] / of
+        middles = (np.arange(_TELLING_PIECES) + 0.5) * ends[-1] / _TELLING_PIECES
         places = np.searchsorted(ends, middles, side="right")
-        if ends_too:
-            places = np.concatenate([[0], places, [len(pieces) - 1]])
         chosen = [pieces[place] for place in np.unique(places).tolist()]
         random = np.random.default_rng(0)
         for piece in chosen:
             # not each third one, of which id % 6 would have two values
-            yield piece, np.sort(random.choice(piece.rows, min(rows // len(chosen), piece.rows), replace=False))
+            yield piece, np.sort(random.choice(piece.rows, min(TELLING_ROWS // len(chosen), piece.rows), replace=False))
 
     def _share_out(
         self, parts: Parts, shares: Shares, folders: _Folders | None = None, only: Sequence[int] | None = None

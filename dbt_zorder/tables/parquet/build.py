@@ -130,7 +130,7 @@ def build(
                     spec = by_version_before(spec, df, base, lambda: known_sizes(spark, location))
                 told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
                 plan = make_plan(source, told, holding.known)
-                layout = sized_layout(holding, plan, spec, path, request, partial(write_rows, request))
+                layout = sized_layout(holding, plan, spec, path, partial(write_rows, request))
                 del plan
                 if holding.rows is None:
                     warn_of_many(layout, request.table)

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from dbt_zorder.curve.bits import bits_sql, encode, float_integers, ordered_bits
+from dbt_zorder.curve.bits import bits_sql, float_integers, ordered_bits
 from tests.support import settings
+from tests.unit.curve.reference import encode
 
 CHANCE = random.Random(7)
 DOUBLES = [0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 2.225073858507201e-308, 1.7976931348623157e308, 1.0]

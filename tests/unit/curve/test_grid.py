@@ -7,9 +7,9 @@ import pytest
 
 from dbt_zorder.curve import grid as module
 from dbt_zorder.curve.grid import BOUNDARIES, Grid, fit_grid
-from dbt_zorder.curve.morton import interleave
 from dbt_zorder.curve.ranks import Ranks
 from dbt_zorder.curve.tree import Forest, grow
+from tests.unit.curve.reference import interleave
 
 ROWS = 1 << 15
 

@@ -11,9 +11,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.curve.morton import (
     bytes_sql,
-    deinterleave,
     digits,
-    interleave,
     interleave_bytes,
     pack_bytes,
     pack_long,
@@ -21,6 +19,7 @@ from dbt_zorder.curve.morton import (
     words_sql,
 )
 from tests.support import settings
+from tests.unit.curve.reference import deinterleave, interleave
 
 values_64 = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=8)
 

@@ -5,7 +5,6 @@ from statistics import median
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine import equal_bytes
 from dbt_zorder.engine.file_size import PILOT_DIRECTORY
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
@@ -57,107 +56,12 @@ def test_files_come_out_at_the_size_that_was_asked_for(
 
 TARGET = 100_000
 
-# where a few rows take more than others: {} is a condition on the key
-UNLIKE = {
-    "long texts": "SELECT id, a, IF({}, repeat(sha2(string(id), 256), 1 + id % 9), left(sha1(string(id)), 6)) AS t",
-    "NULL": "SELECT id, a, IF({}, sha2(string(id), 256), NULL) AS t, IF({}, rand(1), NULL) AS n",
-    "repeating texts": "SELECT id, a, sha2(IF({}, string(id), 'always'), 256) AS t",
-    "nested": "SELECT id, a, IF({}, array(sha2(string(id), 256), sha1(string(id))), array()) AS t",
-}
-
-
-@pytest.mark.parametrize("query", list(UNLIKE))
-@pytest.mark.parametrize("share", [0.07, 0.3, 0.85])
-def test_files_of_long_rows_have_fewer_of_them(
-    spark: SparkSession, way: str, query: str, share: float, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("DEBUG", "dbt_zorder")
-    table = TableName("default", unique("sized"))
-    source = "(SELECT id, pmod(hash(id), 5000) AS a FROM range(60000))"
-    sql = f"{UNLIKE[query].replace('{}', f'a >= {5000 * (1 - share):.0f}')} FROM {source}"
-    wanted = BuildRequest(table, LayoutSpec(by=["a", "id"], file_size=TARGET))
-    assert build(spark, spark.sql(sql), wanted).summary.rows == 60_000
-    check_sizes(spark, table)
-    # what an earlier version tells of a row in the mean is not enough
-    build(spark, spark.sql(sql), wanted)
-    check_sizes(spark, table)
-    assert ("is laid out and written here" in caplog.text) == (way != "by Spark")
-    if (query, share) != ("repeating texts", 0.85):  # there the files of few bytes are as long, and none was measured
-        assert "cut by bytes" in caplog.text
-
-
-LONG = "IF({}, repeat(sha2(string(id), 256), 1 + id % 9), left(sha1(string(id)), 6)) AS t"
-
-
-@pytest.mark.parametrize("curve", ["hilbert", "linear"])
-def test_files_along_any_curve_have_equal_shares_of_the_bytes(spark: SparkSession, way: str, curve: str) -> None:
-    table = TableName("default", unique("sized"))
-    query = f"SELECT id, a, {LONG.format('a < 1500')} FROM (SELECT id, pmod(hash(id), 5000) AS a FROM range(60000))"
-    build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["a", "id"], file_size=TARGET, curve=curve)))
-    check_sizes(spark, table)
-    assert way
-
-
-def test_files_that_many_measured_ones_tell_of_come_out_as_large(
-    spark: SparkSession, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(equal_bytes, "_MOST_MEASURED", 7)
-    table = TableName("default", unique("sized"))
-    query = "SELECT id, a, left(repeat(sha2(string(id), 256), 8), 2 + int(a / 10)) AS t FROM ({})"
-    query = query.format("SELECT id, pmod(hash(id), 5000) AS a FROM range(60000)")
-    build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["a", "id"], file_size=TARGET)))
-    assert len(check_sizes(spark, table)) > 40
-    assert way
-
-
-@pytest.mark.parametrize("long", ["p", "a >= 3500"])
-def test_partitions_of_long_rows_have_more_files(spark: SparkSession, way: str, long: str) -> None:
-    table = TableName("default", unique("sized"))
-    source = "SELECT id, pmod(hash(id), 5000) AS a, id % 4 = 0 AS p FROM range(60000)"
-    query = f"SELECT id, a, {LONG.format(long)}, p FROM ({source})"
-    spec = LayoutSpec(by=["a", "id"], file_size=TARGET, partition_by=["p"])
-    build(spark, spark.sql(query), BuildRequest(table, spec))
-    check_sizes(spark, table)
-    assert way
-
-
-def test_a_partition_that_is_no_file_by_the_mean_is_several_by_its_own_rows(spark: SparkSession, way: str) -> None:
-    table = TableName("default", unique("sized"))
-    source = "SELECT id, pmod(hash(id), 5000) AS a, IF(id < 3000, 'few', 'many') AS p FROM range(200000)"
-    query = f"SELECT id, a, {LONG.format('id < 3000')}, p FROM ({source})"
-    spec = LayoutSpec(by=["a", "id"], file_size=TARGET, partition_by=["p"])
-    build(spark, spark.sql(query), BuildRequest(table, spec))
-    sizes = check_sizes(spark, table)
-    assert sum("p=few" in path for path in sizes) >= 3
-    assert way
-
-
-def test_few_rows_that_weigh_most_are_parted_as_well(spark: SparkSession, way: str) -> None:
-    table = TableName("default", unique("sized"))
-    source = "SELECT id, pmod(hash(id), 50000) AS a FROM range(150000)"
-    long = "concat_ws('', transform(sequence(1, 60), i -> sha2(string(id * 100 + i), 256)))"
-    query = f"SELECT id, a, IF(a < 500, {long}, left(sha1(string(id)), 6)) AS t FROM ({source})"
-    build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["a", "id"], file_size=TARGET)))
-    check_sizes(spark, table)
-    assert way
-
-
-def test_what_lengths_do_not_show_the_next_build_sees(spark: SparkSession, way: str) -> None:
-    table = TableName("default", unique("sized"))
-    numbers = ", ".join(f"IF(a BETWEEN 3000 AND 3500, xxhash64(id, {n}), {n}) AS n{n}" for n in range(6))
-    query = f"SELECT id, a, {numbers} FROM (SELECT id, pmod(hash(id), 5000) AS a FROM range(120000))"
-    wanted = BuildRequest(table, LayoutSpec(by=["a", "id"], file_size=TARGET))
-    for _ in range(2):
-        assert build(spark, spark.sql(query), wanted).summary.rows == 120_000
-    check_sizes(spark, table)
-    assert way
-
 
 @pytest.mark.parametrize("value", ["NULL", "''", "'a=b/ä'"])
 def test_partitions_that_read_back_otherwise_are_measured(spark: SparkSession, way: str, value: str) -> None:
     table = TableName("default", unique("sized"))
     source = f"SELECT id, pmod(hash(id), 5000) AS a, IF(id % 2 = 0, {value}, '01') AS p FROM range(60000)"
-    query = f"SELECT id, a, {LONG.format('a >= 3500')}, p FROM ({source})"
+    query = f"SELECT id, a, sha2(string(id), 256) AS t, p FROM ({source})"
     spec = LayoutSpec(by=["a", "id"], file_size=TARGET, partition_by=["p"])
     build(spark, spark.sql(query), BuildRequest(table, spec))
     assert len({path.split("/p=")[1].split("/")[0] for path in check_sizes(spark, table)}) == 2

@@ -11,7 +11,6 @@ from pyspark.sql.types import StructType
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.file_count import (
     MEGABYTE,
-    are_alike,
     auto_size,
     files_for,
     guessed_row,
@@ -197,20 +196,3 @@ def test_only_files_that_hold_enough_tell_what_a_row_takes(
     if files is not None:
         table = pa.Table.from_pylist([{"file_size": size, "row_count": rows} for size, rows in files], schema)
     assert measured_row(table, target) == found
-
-
-@pytest.mark.parametrize(
-    ("sizes", "rows", "alike"),
-    [
-        ([100, 100, 110], [10, 10, 10], True),
-        ([100, 100, 150], [10, 10, 10], False),
-        ([100, 100, 100], [10, 10, 3], False),
-        ([100, 100, 40], [10, 10, 1], True),
-        ([100, 0], [10, 0], True),
-        ([30], [1], True),
-        ([], [], True),
-    ],
-)
-def test_rows_are_alike_where_large_files_tell_so(sizes: list[int], rows: list[int], alike: bool) -> None:
-    table = pa.table({"file_size": pa.array(sizes, pa.int64()), "row_count": pa.array(rows, pa.int64())})
-    assert are_alike(table, 100) == alike

@@ -13,7 +13,7 @@ from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout import plan as module
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.layout.plan import make_plan, plan_layout, resized
 from dbt_zorder.layout.spec import LayoutSpec
 
 
@@ -60,6 +60,18 @@ def test_a_size_of_a_file_gives_their_number(frame: DataFrame) -> None:
     assert layout(frame, file_size=1000, row_bytes=10.0).files == 10
     assert layout(frame, file_size="1KB", row_bytes=1.024).files == 1
     assert layout(frame, file_size=1000, row_bytes=10.0, partition_by=["g"]).files == 10
+
+
+@pytest.mark.parametrize("curve", ["zorder", "hilbert", "linear"])
+def test_a_plan_is_corrected_by_the_bytes_of_a_row(
+    frame: DataFrame, monkeypatch: pytest.MonkeyPatch, curve: str
+) -> None:
+    plan = make_plan(frame, LayoutSpec(by=["id", "g"], file_size=1000, row_bytes=10.0, curve=curve))
+    assert repr(resized(plan, 10.0).layout) == repr(plan.layout)
+    assert [resized(plan, row_bytes).layout.files for row_bytes in (1.0, 5.0, 20.0)] == [1, 5, 20]
+    monkeypatch.setattr(module, "MOST_FILES", 90)
+    with pytest.raises(ConfigError, match="would have 100 files by a file size of 1000, and 90 is the most"):
+        resized(plan, 100.0)
 
 
 def test_a_row_is_measured_where_its_size_is_not_known(spark: SparkSession) -> None:

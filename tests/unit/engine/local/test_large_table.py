@@ -19,7 +19,7 @@ from dbt_zorder.engine.local import row_groups as parts_module
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.large_table import CopiedRows
 from dbt_zorder.engine.local.place import Placing, rows_of_files
-from dbt_zorder.engine.local.shuffle import Shares
+from dbt_zorder.engine.local.shuffle import Share, Shares
 from dbt_zorder.engine.local.spool import copied
 from dbt_zorder.engine.parquet.writer import ArrowWriter, arrow_writer
 from dbt_zorder.errors import BuildError
@@ -220,15 +220,14 @@ def test_equal_values_of_a_cell_lie_together_whatever_piece_they_came_in(spark: 
 def test_a_row_is_measured_as_it_is_written(spark: SparkSession, tmp_path: Path) -> None:
     query = "SELECT id, pmod(hash(id), 5000) AS a, sha2(string(id), 256) AS t FROM range(0, 30000, 1, 4)"
     with rows_of(spark, query, LayoutSpec(by=["a"], files=6), tmp_path) as (rows, layout):
-        told = rows.sizes(layout, [0, 3])
+        measured = rows.size_of(layout, [0, 3])
         estimated = rows.with_row_bytes(LayoutSpec(by=["a"], file_size=100_000)).row_bytes
-        assert rows.sizes(layout, [layout.files + 1]) == rows.sizes(layout, []) == {}
+        assert rows.size_of(layout, [layout.files + 1]) == rows.size_of(layout, []) == Share()
         assert rows.with_row_bytes(LayoutSpec(by=["a"], files=3)).row_bytes is None
         assert rows.write(spark, layout, str(tmp_path / "t"))
     size = sum(file.stat().st_size for file in (tmp_path / "t").glob("*.parquet")) / 30_000
-    assert sorted(told) == [0, 3]
-    for file in told.values():
-        assert file.nbytes / file.rows == pytest.approx(size, rel=0.05)
+    assert measured.rows == pytest.approx(2 * 30_000 / 6, rel=0.1)
+    assert measured.nbytes / measured.rows == pytest.approx(size, rel=0.05)
     assert estimated == pytest.approx(size, rel=0.1)
 
 
