@@ -26,8 +26,8 @@ from bench.measure import SETTINGS, Meter
 from bench.skipping import Blocks, Touched
 from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.cluster import cluster
-from dbt_zorder.engine.spark.curve_sql import CurveKey
 from dbt_zorder.engine.spark.descent import apply_layout
+from dbt_zorder.layout.curve import CurveKey
 from dbt_zorder.layout.curves import lay_out
 from dbt_zorder.layout.page_order import PAGE_ROWS_OPTION
 from dbt_zorder.layout.sample import draw, wanted_rows

@@ -6,12 +6,10 @@ levels at a time make a word of 8 x columns bits, and the words are written one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-
-from dbt_zorder.engine.spark.lookup_tables import long_table
 
 LONG_BITS = 63
 """Bits of a key that is one BIGINT and not negative."""
@@ -85,32 +83,3 @@ def interleave_bytes(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
             word |= table[(values[:, column] >> shift & np.uint64(255)).astype(np.intp)]
         found[:, place] = word.astype(">u8").view(np.uint8).reshape(rows, _BYTE)[:, _BYTE - columns :]
     return found.reshape(rows, _BYTE * columns)
-
-
-def words_sql(values: Sequence[str], bits: int) -> list[str]:
-    """Return SQL text of the words of a BINARY key: one BIGINT for each eight levels, from the top.
-
-    Args:
-        values: SQL text of the BIGINT of each column, its low ``bits`` being the value.
-        bits: a multiple of eight, at most 64.
-    """
-    columns = len(values)
-    tables = [
-        long_table([spread(byte, column, columns) for byte in range(1 << _BYTE)], signed=True)
-        for column in range(columns)
-    ]
-    words = []
-    for down in range(bits - _BYTE, -1, -_BYTE):
-        parts = [
-            f"get({table}, CAST(shiftrightunsigned({value}, {down}) & 255 AS INT))"
-            for table, value in zip(tables, values, strict=True)
-        ]
-        words.append(f"({' | '.join(parts)})")
-    return words
-
-
-def bytes_sql(words: Sequence[str], columns: int) -> str:
-    """Return SQL text of the BINARY of some words, each of 8 x ``columns`` bits."""
-    # a BIGINT cannot be cast to BINARY in ANSI mode
-    texts = [f"lpad(hex({word}), {2 * columns}, '0')" for word in words]
-    return f"unhex(concat({', '.join(texts)}))"

@@ -61,17 +61,3 @@ def _increasing(wanted: npt.NDArray[np.float64], highest: int) -> list[int]:
     codes = np.maximum.accumulate(np.floor(wanted).astype(np.int64) - steps) + steps
     room = highest - steps[::-1]
     return [int(code) for code in np.minimum(codes, room)]
-
-
-def search_sql(key: str, index: str, boundaries: str, stride: int) -> str:
-    """Return SQL text of one step of the branch-free binary search for a key's slot.
-
-    Args:
-        key: SQL text of the key; no boundary is at or below NULL.
-        index: SQL text of the INT so far, 0 or 1 at the start for NULL or not; used twice.
-        boundaries: SQL text of the constant array of boundaries.
-        stride: half of the width of what is still to be searched, a power of two.
-    """
-    # <=> true makes NULL false without a branch, behind which nothing common could be told
-    at = f"({index}) + {stride - 2}" if stride != 2 else f"({index})"
-    return f"({index}) + {stride} * CAST(({key} >= get({boundaries}, {at})) <=> true AS INT)"

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from dbt_zorder.engine.keep_result import Staged
-from dbt_zorder.engine.local.fetched_keys import Known, fetch
+from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.large_table import CopiedRows
 from dbt_zorder.engine.local.memory_budget import Room
 from dbt_zorder.engine.local.row_estimate import MOST_TEXTS, most_bytes_of, texts_of, width_of
@@ -21,6 +21,7 @@ from dbt_zorder.engine.local.spool import copied
 from dbt_zorder.engine.local.spoolable import can_come_back, can_copy
 from dbt_zorder.engine.parquet.writer import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.known_keys import Known
 from dbt_zorder.request import BuildRequest, bloom_columns, partition_columns
 from dbt_zorder.spark.arrow_pool import choose_arrow_pool
 from dbt_zorder.spark.columns import ResolvedColumn, without

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from dbt_zorder.engine.parquet.writer import ArrowWriter
 from dbt_zorder.layout.file_count import SPLIT_ABOVE, auto_size, measured_row, parse_size
+from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.spark.catalog import TableInfo
 
@@ -52,3 +54,19 @@ def by_some_rows(
         return replace(spec, row_bytes=nbytes / rows)
     some = few()
     return replace(spec, row_bytes=writer.size_of(some) / some.num_rows)
+
+
+@dataclass
+class Share:
+    """The rows of one part of a file: how many they are, and the bytes that they take in memory."""
+
+    rows: int = 0
+    nbytes: int = 0
+
+
+class Measuring(Protocol):
+    """Measures files of a layout."""
+
+    def size_of(self, layout: Layout, files: Sequence[int]) -> Share:
+        """Return how many rows some files have, and how many bytes these take as they are written."""
+        ...

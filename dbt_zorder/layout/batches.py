@@ -10,21 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-from pyspark.sql import DataFrame
 
-from dbt_zorder.engine.local.place import Placing
-from dbt_zorder.engine.spark.descent import Names, add_node
 from dbt_zorder.layout.file_count import SPLIT_ABOVE
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.spark.arrow import collect_arrow
-from dbt_zorder.spark.small_queries import fetch_few
 
 _TOO_COARSE = 3.0
 """A group of more files' worth of rows than this means that the tree cannot tell the batch's rows apart."""
-
-_MOST_FETCHED = 1 << 22
-"""Rows of whose cells 16 MB come to the driver."""
 
 
 def regroup(layout: Layout, counts: npt.NDArray[np.int64], file_rows: float) -> Layout | None:
@@ -67,48 +58,6 @@ def _grouped(layout: Layout, groups: npt.NDArray[np.int32], rows: int) -> Layout
         grid=None,
         rows=rows,
     )
-
-
-def count_cells(
-    df: DataFrame, layout: Layout, rows: int | None = None, *, small: bool = False
-) -> npt.NDArray[np.int64] | None:
-    """Count the rows of ``df`` in every cell of the tree's last level, in one pass over the key columns.
-
-    Args:
-        df: the batch.
-        layout: of the table.
-        rows: their number, if it is known: the cells of few are fetched and counted here, which takes 0.4 of the time
-            that Spark takes to group them (20,000 rows, and 600,000).
-        small: they are likely so few, though not counted.
-
-    Returns:
-        An array of shape (cells,); None if ``df`` has partitions that the layout has no tree for.
-    """
-    names = Names.beside(df)
-    steps = add_node(df, layout, names)
-    cells = None
-    if not layout.partition_columns and rows is not None and rows <= _MOST_FETCHED:
-        cells = collect_arrow(steps.select(names.node))
-    elif not layout.partition_columns and small:
-        cells = fetch_few(df, steps.select(names.node), _MOST_FETCHED)
-    if cells is not None:
-        return np.bincount(cells.column(0).to_numpy(), minlength=1 << len(layout.levels))
-    by = [names.node, *([names.partition] if layout.partition_columns else [])]
-    grouped = steps.groupBy(*by).count().collect()
-    known = set(layout.partition_hashes.tolist())
-    if layout.partition_columns and any(row[1] not in known for row in grouped):
-        return None
-    counts = np.zeros(layout.trees << len(layout.levels), dtype=np.int64)
-    for row in grouped:
-        counts[row[0]] += row[-1]
-    return counts
-
-
-def count_held(keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64] | None:
-    """Do what ``count_cells`` does, of the keys of rows that are here, see ``FetchedKeys``."""
-    if layout.partition_columns and not np.isin(keys["p"].to_numpy(), layout.partition_hashes).all():
-        return None
-    return np.bincount(Placing.by(layout).cells(keys), minlength=layout.trees << len(layout.levels))
 
 
 def group_cells(counts: npt.NDArray[np.int64], trees: int, file_rows: float) -> tuple[npt.NDArray[np.int32], float]:

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as t
 
-from dbt_zorder.curve.bits import bits_sql, float_integers, high_part, ordered_bits
-from dbt_zorder.engine.local.compare import integers
-from dbt_zorder.engine.local.decimals import can_compact, compacted
+from dbt_zorder.curve.bits import _WIDTHS, IEEE, decimal_digits, float_integers, high_part, ordered_bits, width_of_kind
+from dbt_zorder.layout.key_arrays import integers
 from dbt_zorder.spark.columns import ResolvedColumn
+from dbt_zorder.spark.decimals import can_compact, compacted
 from dbt_zorder.spark.sql import quote_name
 
 
@@ -81,3 +81,87 @@ def _kind(sql: str, data_type: t.DataType) -> tuple[str, str]:
     if name.startswith(("string", "varchar", "char")):
         return sql, "string"  # text of any collation goes by its bytes
     return sql, name
+
+
+_EPOCH_SQL = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+
+
+_SIGN = "shiftleft(1L, 63)"
+
+
+def bits_sql(sql: str, kind: str) -> str:
+    """Return SQL text of the 64 bits of a value as BIGINT, to be read as unsigned; 0 for NULL.
+
+    Args:
+        sql: SQL text of a value of the kind's type.
+        kind: see the module.
+    """
+    width = width_of_kind(kind)
+    number = _integer_sql(sql, kind)
+    if width == 64:
+        bits = f"({_SIGN} ^ greatest({number}, {1 - (1 << 63)}L))"
+    else:
+        bits = f"(shiftleft({number} + {1 << width - 1}L, {64 - width}) | 1L)"
+    return f"CASE WHEN {sql} IS NULL THEN 0L ELSE {bits} END"
+
+
+def _integer_sql(sql: str, kind: str) -> str:
+    if kind == "boolean":
+        return f"(CAST({sql} AS BIGINT) - 1L)"
+    if kind in IEEE:
+        return _ieee_sql(sql, kind)
+    if kind.startswith("decimal"):
+        high, (_, scale) = high_part(kind), decimal_digits(kind)
+        if high:
+            return f"CAST(CAST({sql} AS DOUBLE) * {high!r}D AS BIGINT)"
+        return f"CAST({sql} * CAST('{10**scale}' AS DECIMAL({scale + 1}, 0)) AS BIGINT)"
+    if kind == "date":
+        return f"CAST(unix_date({sql}) AS BIGINT)"
+    if kind == "timestamp":
+        return f"unix_micros({sql})"
+    if kind == "timestamp_ntz":
+        return _micros_sql(f"({sql} - {_EPOCH_SQL})")
+    if kind == "micros":
+        return _micros_sql(f"CAST({sql} AS INTERVAL DAY TO SECOND)")
+    if kind == "months":
+        return f"CAST(CAST({sql} AS INTERVAL MONTH) AS BIGINT)"
+    if kind in ("string", "binary"):
+        start = f"rpad(hex(substr(CAST({sql} AS BINARY), 1, 8)), 16, '0')"
+        return f"({_SIGN} ^ CAST(conv({start}, 16, -10) AS BIGINT))"
+    return f"CAST({sql} AS BIGINT)"
+
+
+def _micros_sql(interval: str) -> str:
+    """Return SQL text of an interval's microseconds; its parts are of one sign, so that nothing overflows."""
+    # a timestamp without zone has no function for this that keeps off the session's zone
+    seconds = f"CAST(extract(SECOND FROM {interval}) * 1000000 AS BIGINT)"
+    whole = f"CAST(extract(HOUR FROM {interval}) AS BIGINT) * 3600000000L"
+    minutes = f"CAST(extract(MINUTE FROM {interval}) AS BIGINT) * 60000000L"
+    return f"(CAST(extract(DAY FROM {interval}) AS BIGINT) * 86400000000L + {whole} + {minutes} + {seconds})"
+
+
+def _ieee_sql(sql: str, kind: str) -> str:
+    """Return SQL text of the bits of a number's size with its sign: one place for both zeros, NaN above all.
+
+    Spark has no function for these bits, but all these steps are exact. The exponent by logarithm may be one off;
+    dividing by a power of two does not round, so the quotient tells.
+    """
+    mantissa, least = IEEE[kind]
+    value = f"CAST({sql} AS DOUBLE)"
+    size = f"abs({value})"
+    infinity = f"{(2 * (1 - least) + 1) << mantissa}L"
+    guess = f"greatest(least(floor(log2({size})), 1023L), -1022L)"
+    quotient = f"({size} / pow(2.0D, {guess}))"
+    off = f"(CAST({quotient} >= 2.0D AS INT) - CAST({quotient} < 1.0D AS INT))"
+    fraction = f"CAST(({quotient} / pow(2.0D, {off}) - 1.0D) * {float(1 << mantissa)!r}D AS BIGINT)"
+    normal = f"(shiftleft({guess} + {off} + {1 - least}L, {mantissa}) + {fraction})"
+    # 2^1074 is beyond a double: two factors
+    half = (mantissa - least) // 2
+    factors = f"{2.0**half!r}D * {2.0 ** (mantissa - least - half)!r}D"
+    subnormal = f"CAST({size} * {factors} AS BIGINT)"
+    magnitude = (
+        f"CASE WHEN {size} = double('Infinity') THEN {infinity} WHEN {size} < {2.0**least!r}D THEN {subnormal} "
+        f"ELSE {normal} END"
+    )
+    highest = (1 << _WIDTHS[kind] - 1) - 1
+    return f"CASE WHEN isnan({sql}) THEN {highest}L ELSE CAST(sign({value}) AS BIGINT) * ({magnitude}) END"

@@ -14,14 +14,11 @@ from dbt_zorder.curve.morton import LONG_BITS
 from dbt_zorder.curve.rank_bits import rank_slots
 from dbt_zorder.curve.ranks import Ranks
 from dbt_zorder.curve.tree import Forest, grow
-from dbt_zorder.engine.local.curve_keys import packed
-from dbt_zorder.engine.local.fetched_keys import FetchedKeys
-from dbt_zorder.engine.spark import linear
-from dbt_zorder.engine.spark.curve_sql import CurveKey
-from dbt_zorder.engine.spark.literals import KeyValue
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.layout.bit_keys import bits_here, bits_of
-from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.curve import CurveKey, packed, prefix
+from dbt_zorder.layout.keys import Key, KeyValue
+from dbt_zorder.layout.known_keys import FetchedKeys
 from dbt_zorder.layout.layout import Layout, LevelCuts
 from dbt_zorder.layout.sample import Sample
 from dbt_zorder.spark.arrow import one_chunk
@@ -112,7 +109,7 @@ def lay_out(
         Forest and layout. Where a curve cuts files, the forest's cuts are ranks on it, of a single column.
     """
     if curve.curve == "linear" and curve.cuts_files:
-        first = linear.prefix(keys)
+        first = prefix(keys)
         tuples, numbers = np.unique(sample.ranks[:, : len(first)], axis=0, return_inverse=True)
         forest = grow(_along(numbers), sample.partitions, files, 0)
         levels = [_tuples(cuts[0], tuples, sample, first) if cuts.any() else {} for cuts in forest.cuts]

@@ -6,12 +6,14 @@ and is NULL where the value is NULL.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import types as t
 
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.spark.columns import ResolvedColumn
+from dbt_zorder.spark.ordering import is_ordered
 from dbt_zorder.spark.sql import quote_name
 
 TEXT = ("string", "binary")
@@ -100,3 +102,33 @@ def _key(sql: str, data_type: t.DataType) -> tuple[str, str] | None:
         first = data_type.fields[0]
         return _key(f"{sql}.{quote_name(first.name)}", first.dataType)
     return None
+
+
+KeyValue = int | float | bytes | object
+"""A key on the driver: int, float, Decimal, bytes, or int64 microseconds for ``timestamp_ntz``."""
+
+
+def shortest_separator(below: bytes, above: bytes, *, text: bool) -> bytes:
+    """Return the shortest prefix of ``above`` that is greater than ``below``.
+
+    With ``text``, the prefix ends between two UTF-8 characters (unless ``above`` itself was cut inside its last one).
+    """
+    length = 0
+    while length < min(len(below), len(above)) and below[length] == above[length]:
+        length += 1
+    end = length + 1
+    while text and end < len(above) and above[end] & 0xC0 == 0x80:
+        end += 1
+    return above[:end]
+
+
+def order_sql(keys: Sequence[Key]) -> list[str]:
+    """Return SQL text of what rows are sorted by: the columns themselves.
+
+    Text of any collation goes by its bytes, and what Spark can order by its beginning alone by that.
+    """
+
+    def by_key(data_type: t.DataType) -> bool:
+        return data_type.simpleString().startswith("string collate") or not is_ordered(data_type)
+
+    return [key.expression if by_key(key.column.data_type) else key.column.sql for key in keys]

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from dbt_zorder.curve.grid import Grid
 from dbt_zorder.curve.tree import Forest
 from dbt_zorder.engine.spark import linear
-from dbt_zorder.engine.spark.curve_sql import CurveKey
-from dbt_zorder.engine.spark.hashing import partition_hash
-from dbt_zorder.engine.spark.literals import KeyValue, key_array
-from dbt_zorder.engine.spark.runs import Run
-from dbt_zorder.layout.keys import Key
+from dbt_zorder.engine.spark.literals import key_array
+from dbt_zorder.layout.curve import CurveKey
+from dbt_zorder.layout.keys import Key, KeyValue
+from dbt_zorder.layout.partitions import partition_hash
+from dbt_zorder.layout.runs import Run
 from dbt_zorder.layout.sample import Sample
 
 LevelCuts = Mapping[int, Sequence[KeyValue | None]]

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from pyspark.sql.types import DataType, StructType
 
-from dbt_zorder.engine.spark.curve_sql import CurveKey
-from dbt_zorder.engine.spark.literals import KeyValue
-from dbt_zorder.engine.spark.runs import Run
-from dbt_zorder.layout.keys import TEXT, Key, key_of
+from dbt_zorder.layout.curve import CurveKey
+from dbt_zorder.layout.keys import TEXT, Key, KeyValue, key_of
 from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.runs import Run
 from dbt_zorder.spark.columns import ResolvedColumn
 
 FORMAT = 2

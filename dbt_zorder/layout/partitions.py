@@ -73,3 +73,10 @@ def _kept_apart(column: str, value: str | None) -> str:
 def _is_unicode(spark: SparkSession) -> bool:
     """Tell whether the JVM spells names of files as Python does, whatever the locale."""
     return str(class_named(spark._jvm, "java.lang.System").getProperty("sun.jnu.encoding")).upper().startswith("UTF")
+
+
+def partition_hash(columns: Sequence[str]) -> str:
+    """Return SQL text of the 64-bit hash of some partition columns, SQL text themselves."""
+    # Spark's hash passes NULL over, so that of two columns it would not tell which one is NULL
+    parts = columns if len(columns) == 1 else [part for name in columns for part in (name, f"{name} IS NULL")]
+    return f"xxhash64({', '.join(parts)})"

@@ -14,13 +14,9 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.curve.grid import Grid, fit_grid
 from dbt_zorder.curve.tree import Forest, grow
-from dbt_zorder.engine.local.fetched_keys import DrawnKeys, FetchedKeys, Known, count_of
-from dbt_zorder.engine.spark.curve_sql import CurveKey
 from dbt_zorder.engine.spark.decisions import boundaries_allowed
-from dbt_zorder.engine.spark.hashing import partition_hash
-from dbt_zorder.engine.spark.linear import order_sql
-from dbt_zorder.engine.spark.runs import runs_of
 from dbt_zorder.errors import ConfigError
+from dbt_zorder.layout.curve import CurveKey
 from dbt_zorder.layout.curves import curve_of, lay_out, sampled_here, sampled_keys
 from dbt_zorder.layout.file_count import (
     SPLIT_ABOVE,
@@ -32,9 +28,12 @@ from dbt_zorder.layout.file_count import (
     probe_row_bytes,
     widest_row,
 )
-from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.keys import Key, order_sql
+from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys, Known, count_of
 from dbt_zorder.layout.layout import Layout, OrderGrid
 from dbt_zorder.layout.page_order import order_levels, page_rows_of
+from dbt_zorder.layout.partitions import partition_hash
+from dbt_zorder.layout.runs import runs_of
 from dbt_zorder.layout.sample import Sample, draw, fetch_keys, rows_wanted_of, wanted_rows
 from dbt_zorder.layout.small_partitions import bundles
 from dbt_zorder.layout.spec import LayoutSpec, keys_for

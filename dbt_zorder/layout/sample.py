@@ -15,8 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from dbt_zorder.curve.ranks import Ranks
-from dbt_zorder.engine.spark.literals import KeyValue, shortest_separator
-from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key
+from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key, KeyValue, shortest_separator
 from dbt_zorder.spark.arrow import collect_arrow, one_chunk
 from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes, fetch_few
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
+from pyspark.sql import types as t
 from pyspark.sql.types import DataType, StructField, StructType
 
 from dbt_zorder.errors import ColumnError, did_you_mean
@@ -180,3 +181,12 @@ def _match(struct: DataType, name: str, sensitive: bool) -> StructField | None:
         msg = f"The column '{name}' is ambiguous: {', '.join(repr(field.name) for field in found)} differ only by case."
         raise ColumnError(msg)
     return found[0] if found else None
+
+
+def inner_types(data_type: t.DataType) -> list[t.DataType]:
+    """Return the types of what a value holds, if it is nested."""
+    if isinstance(data_type, t.StructType):
+        return [field.dataType for field in data_type.fields]
+    if isinstance(data_type, t.ArrayType):
+        return [data_type.elementType]
+    return [data_type.keyType, data_type.valueType] if isinstance(data_type, t.MapType) else []

@@ -120,3 +120,12 @@ def _remote_aside(spark: SparkSession, kind: tuple[str, ...]) -> SparkSession:
         make: Any = type(spark)
         known[kind] = make(connection=client._builder)
     return known[kind]
+
+
+COMMITTERS: Mapping[str, str] = {
+    "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
+    "spark.sql.sources.commitProtocolClass": (
+        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
+    ),
+}
+"""Settings of a session, and by which values files are where they are looked for: other committers are for stores."""

@@ -12,14 +12,12 @@ import pyarrow.compute as pc
 
 from dbt_zorder.curve.bits import decimal_digits, float_integers
 from dbt_zorder.engine.local.buckets import Buckets, in_buckets
-from dbt_zorder.engine.local.decimals import can_compact, compacted
 from dbt_zorder.engine.local.search import by_halves, once_each
 from dbt_zorder.engine.local.text_search import TextCuts, text_cuts
-from dbt_zorder.engine.spark.literals import KeyValue
-from dbt_zorder.layout.keys import TEXT
-
-Rows = npt.NDArray[np.int64]
-"""Numbers of rows."""
+from dbt_zorder.engine.rows import Rows
+from dbt_zorder.layout.key_arrays import integers
+from dbt_zorder.layout.keys import TEXT, KeyValue
+from dbt_zorder.spark.decimals import can_compact, compacted
 
 _DIGIT = 16
 """Bits."""
@@ -84,12 +82,6 @@ def order_by(values: pa.Array) -> Rows:
     return np.roll(order, values.null_count)
 
 
-def binaries(rows: npt.NDArray[np.uint8]) -> pa.Array:
-    """Return as many bytes a row as an array has columns."""
-    width, data = rows.shape[1], pa.py_buffer(np.ascontiguousarray(rows))
-    return pa.Array.from_buffers(pa.binary(width), len(rows), [None, data]).cast(pa.binary())
-
-
 def _type_of(carrier: str) -> pa.DataType:
     """Return the type in Arrow of the cuts of a key, of which times are whole numbers."""
     if carrier in TEXT:
@@ -104,11 +96,6 @@ def _numbers(values: pa.Array) -> npt.NDArray[np.int64]:
     if pa.types.is_floating(values.type):
         return float_integers(_floats(values), "double")
     return integers(compacted(values) if can_compact(values.type) else values)
-
-
-def integers(values: pa.Array) -> npt.NDArray[np.int64]:
-    """Return whole numbers for NumPy, 0 where there is none."""
-    return np.asarray(pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _floats(values: pa.Array) -> npt.NDArray[np.float64]:

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dbt_zorder.curve.hilbert import hilbert_digits
-from dbt_zorder.curve.morton import digits, interleave_bytes, pack_bytes, pack_long
-from dbt_zorder.engine.local.compare import at_or_below, binaries, cuts_of
-from dbt_zorder.engine.spark.curve_sql import CurveKey
-from dbt_zorder.engine.spark.linear import tuples_here
+from dbt_zorder.engine.local.compare import at_or_below, cuts_of
+from dbt_zorder.engine.local.linear import tuples_here
 from dbt_zorder.layout.bit_keys import bits_here
+from dbt_zorder.layout.curve import CurveKey, packed
+from dbt_zorder.layout.key_arrays import binaries
 from dbt_zorder.layout.keys import Key
 
 
@@ -41,22 +40,6 @@ def curve_values(curve: CurveKey, cuts: Sequence[Any], keys: Sequence[Key], colu
         values = [bits_here(one, key.column).view(np.uint64) for one, key in zip(columns, keys, strict=True)]
     found = packed(curve, np.stack(values, axis=1))
     return pa.array(found) if curve.carrier == "bigint" else binaries(found)
-
-
-def packed(curve: CurveKey, values: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
-    """Return the keys of points on a curve: shape (rows,) of BIGINT, or (rows, bytes) of BINARY.
-
-    Args:
-        curve: ``zorder`` or ``hilbert``.
-        values: shape (rows, columns), of the curve's bits.
-    """
-    columns = values.shape[1]
-    if (curve.curve, curve.carrier) == ("zorder", "binary"):
-        return interleave_bytes(values)
-    levels = digits(values, curve.bits)
-    if curve.curve == "hilbert":
-        levels = hilbert_digits(levels, columns)
-    return pack_long(levels, columns) if curve.carrier == "bigint" else pack_bytes(levels, columns)
 
 
 def _ranks(values: pa.Array, cuts: Any, codes: Sequence[int]) -> npt.NDArray[np.uint64]:

@@ -6,21 +6,19 @@ Figures are in docs/decisions/012.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DecimalType
 
 from dbt_zorder.engine.local.row_estimate import SLACK, text_length, texts_of, width_of
-from dbt_zorder.engine.spark.hashing import partition_hash
-from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key
-from dbt_zorder.layout.partitions import folder_names
+from dbt_zorder.layout.key_arrays import key_here
+from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.known_keys import Fetched
+from dbt_zorder.layout.partitions import folder_names, partition_hash
 from dbt_zorder.spark.arrow import collect_arrow, one_chunk
 from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.spark.messages import in_one_line
@@ -31,82 +29,6 @@ _LOG = logging.getLogger("dbt_zorder")
 
 _MOST_FOLDERS = 20_000
 """Each is named by a call into the JVM."""
-
-
-@dataclass(frozen=True)
-class FetchedKeys:
-    """What rows are placed by, of all rows of a query.
-
-    Attributes:
-        keys: one column a key, as ``Key.expression`` gives it, text as bytes; behind them ``p``, the hash of each row's
-            partition, if the table has any.
-    """
-
-    keys: pa.Table
-
-    @property
-    def sampled(self) -> pa.Table:
-        """The keys as ``Key.sampled`` gives them: text is cut, so that no cut between two files is long."""
-        return with_cut_text(self.keys)
-
-    @property
-    def count(self) -> int:
-        """Number of rows."""
-        return int(self.keys.num_rows)
-
-
-@dataclass(frozen=True)
-class DrawnKeys:
-    """The same of so many rows of a query as are asked for, where those of all would take too much of memory.
-
-    Attributes:
-        count: number of all rows.
-        text_bytes: that a key of text takes in the mean.
-        draw: gives the keys of so many rows, one more or less, or of all there are, drawn by a seed, in the order in
-            which rows came: as of ``FetchedKeys``, but that text is cut as in its ``sampled``.
-    """
-
-    count: int
-    text_bytes: int
-    draw: Callable[[int, int], FetchedKeys]
-
-
-Known: TypeAlias = "FetchedKeys | DrawnKeys | int | None"
-"""What is known of the rows of a query: what they are placed by, or how many they are."""
-
-
-@dataclass(frozen=True)
-class Fetched(FetchedKeys):
-    """The rows of a query.
-
-    Attributes:
-        rows: with the columns that files have, every one of them nullable, in one chunk: all of the query's, or those
-            that do not part the table.
-        folders: of the partitions, as Spark names them: ``day=2024-01-01/shop=7``; an empty name if there are none.
-        folder_of: shape (rows,): the number of each row's folder.
-    """
-
-    rows: pa.Table
-    folders: Sequence[str]
-    folder_of: npt.NDArray[np.int32]
-
-    @property
-    def count(self) -> int:
-        """Number of rows."""
-        return int(self.rows.num_rows)
-
-
-def with_cut_text(keys: pa.Table) -> pa.Table:
-    """Return keys whose text is cut to ``SAMPLE_BYTES``."""
-    for place, column in enumerate(keys.columns):
-        if pa.types.is_binary(column.type) and (pc.max(pc.binary_length(column)).as_py() or 0) > SAMPLE_BYTES:
-            keys = keys.set_column(place, keys.field(place), pc.binary_slice(column, 0, SAMPLE_BYTES))
-    return keys
-
-
-def count_of(known: Known) -> int | None:
-    """Return how many rows a query has, if that is known."""
-    return known.count if isinstance(known, (FetchedKeys, DrawnKeys)) else known
 
 
 def fetch(
@@ -204,26 +126,6 @@ def distinct_partitions(
         tuple(values[codes[row]] for values, codes in zip(distinct, of_column, strict=True)) for row in first.tolist()
     ]
     return found, together.astype(np.int32)
-
-
-def key_here(values: pa.Array, key: Key) -> pa.Array:
-    """Return what ``key.expression`` is in Spark, text as bytes, of a column of a type that ``width_of`` knows."""
-    if key.carrier in TEXT:
-        return values.cast(pa.binary())
-    if key.carrier == "double":
-        return values.cast(pa.float64())
-    if key.carrier != "bigint":
-        return values
-    return (values.cast(pa.int32()) if pa.types.is_date(values.type) else values).cast(pa.int64())
-
-
-def key_type(key: Key) -> pa.DataType:
-    """Return the type in Arrow of what ``key_here`` gives."""
-    if key.carrier in TEXT:
-        return pa.binary()
-    if isinstance(key.column.data_type, DecimalType):
-        return pa.decimal128(key.column.data_type.precision, key.column.data_type.scale)
-    return {"double": pa.float64(), "timestamp_ntz": pa.timestamp("us")}.get(key.carrier, pa.int64())
 
 
 def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -13,22 +13,23 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine.local.compare import Rows
-from dbt_zorder.engine.local.fetched_keys import DrawnKeys, FetchedKeys, distinct_partitions
+from dbt_zorder.engine.local.fetched_keys import distinct_partitions
 from dbt_zorder.engine.local.file_writer import ShareWriter
 from dbt_zorder.engine.local.moved_rows import MovedRows
 from dbt_zorder.engine.local.output_files import ShareFile, files_of
 from dbt_zorder.engine.local.pipeline import in_turn
 from dbt_zorder.engine.local.place import Placing
 from dbt_zorder.engine.local.row_groups import Parts
-from dbt_zorder.engine.local.shuffle import Share, Shares
+from dbt_zorder.engine.local.shuffle import Shares
 from dbt_zorder.engine.local.small_table import TELLING_ROWS
 from dbt_zorder.engine.local.spool import Copied
 from dbt_zorder.engine.local.spool_folder import in_scratch
 from dbt_zorder.engine.local.spool_parquet import Piece
 from dbt_zorder.engine.parquet.writer import GROUP_BYTES, ArrowWriter, writing_to
-from dbt_zorder.engine.row_bytes import by_some_rows
+from dbt_zorder.engine.row_bytes import Share, by_some_rows
+from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.partitions import NamelessError, folder_names
 from dbt_zorder.layout.spec import LayoutSpec

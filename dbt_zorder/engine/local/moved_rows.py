@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dbt_zorder.engine.local.compare import Rows
-from dbt_zorder.engine.local.decimals import decimals
 from dbt_zorder.engine.local.place import Placing
 from dbt_zorder.engine.local.spool import Copied
+from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.spark.arrow import one_chunk
+from dbt_zorder.spark.decimals import decimals
 
 _CELL, _FOLDER = "cell", "folder"
 

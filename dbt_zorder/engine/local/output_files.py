@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from dbt_zorder.engine.local.row_groups import Parts
-from dbt_zorder.engine.local.shuffle import Share
+from dbt_zorder.engine.row_bytes import Share
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_zorder.curve.tree import Forest, descend
-from dbt_zorder.engine.local.compare import Rows, at_or_below, cuts_of, in_order, integers, order_by
+from dbt_zorder.engine.local.compare import at_or_below, cuts_of, in_order, order_by
 from dbt_zorder.engine.local.curve_keys import curve_cuts, curve_values
-from dbt_zorder.engine.local.fetched_keys import key_type, with_cut_text
-from dbt_zorder.engine.spark.linear import tuples_of
-from dbt_zorder.engine.spark.runs import Run, room_for
+from dbt_zorder.engine.local.linear import tuples_of
+from dbt_zorder.engine.rows import Rows, stretches
+from dbt_zorder.layout.key_arrays import integers, key_type
+from dbt_zorder.layout.known_keys import with_cut_text
 from dbt_zorder.layout.layout import Layout, LevelCuts
+from dbt_zorder.layout.runs import Run, room_for
 from dbt_zorder.spark.arrow import one_chunk
 
 _PART_ROWS = 1 << 17
@@ -191,12 +192,6 @@ def rows_of_files(keys: pa.Table, layout: Layout, threads: int = 1) -> dict[int,
     return {file: order[here] for file, here in stretches(placing.files(placing.boxes(cells)[order])).items()}
 
 
-def stretches(numbers: npt.NDArray[Any]) -> dict[int, slice]:
-    """Return where the rows of each number, as of their file, lie among rows in order of these numbers."""
-    edges = [*np.flatnonzero(np.diff(numbers, prepend=-1)).tolist(), len(numbers)]
-    return {int(numbers[start]): slice(start, end) for start, end in pairwise(edges)}
-
-
 def _in_runs(cells: npt.NDArray[np.int64], keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64]:
     """Return what rows are sorted by: the cell, and below it what puts equal values of a cell next to each other."""
     kept, bits = room_for(layout.runs, int(cells.max(initial=0)).bit_length())
@@ -211,3 +206,10 @@ def _numbers(values: pa.Array, run: Run) -> npt.NDArray[np.int64]:
         return np.asarray(integers(values) // run.unit)
     coded = values.dictionary_encode()
     return np.asarray(pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def count_held(keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64] | None:
+    """Do what ``count_cells`` does, of the keys of rows that are here, see ``FetchedKeys``."""
+    if layout.partition_columns and not np.isin(keys["p"].to_numpy(), layout.partition_hashes).all():
+        return None
+    return np.bincount(Placing.by(layout).cells(keys), minlength=layout.trees << len(layout.levels))

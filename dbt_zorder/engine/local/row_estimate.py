@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from dbt_zorder.layout.keys import TEXT
+from dbt_zorder.spark.columns import inner_types
 from dbt_zorder.spark.jvm import class_named, jvm_of
 from dbt_zorder.spark.sql import quote_name
 
@@ -62,15 +63,6 @@ def _width(data_type: t.DataType, nested: bool) -> int | None:
         return _WIDTHS.get(data_type.simpleString())
     widths = [_width(one, nested) for one in inner] if nested else [None]
     return None if None in widths else _OFFSET + sum(width or 0 for width in widths)
-
-
-def inner_types(data_type: t.DataType) -> list[t.DataType]:
-    """Return the types of what a value holds, if it is nested."""
-    if isinstance(data_type, t.StructType):
-        return [field.dataType for field in data_type.fields]
-    if isinstance(data_type, t.ArrayType):
-        return [data_type.elementType]
-    return [data_type.keyType, data_type.valueType] if isinstance(data_type, t.MapType) else []
 
 
 def texts_of(schema: t.StructType) -> list[str]:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dbt_zorder.engine.local.compare import Rows, as_cuts, at_or_below, order_by
-from dbt_zorder.engine.local.place import Placing, stretches
+from dbt_zorder.engine.local.compare import as_cuts, at_or_below, order_by
+from dbt_zorder.engine.local.place import Placing
+from dbt_zorder.engine.rows import Rows, stretches
 
 PART_BYTES = 32 << 20
 """What the rows of a part take in memory, roughly."""

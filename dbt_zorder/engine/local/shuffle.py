@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
 
+from dbt_zorder.engine.row_bytes import Share
 from dbt_zorder.spark.arrow import one_chunk
 
 _CODEC = "lz4"
 _MOST_CHUNK = 1 << 30
 """Bytes: offsets of text and arrays have 32 bits."""
-
-
-@dataclass
-class Share:
-    """The rows of one part of a file: how many they are, and the bytes that they take in memory."""
-
-    rows: int = 0
-    nbytes: int = 0
 
 
 class Shares:

@@ -10,12 +10,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine.local.compare import Rows
-from dbt_zorder.engine.local.fetched_keys import Fetched
 from dbt_zorder.engine.local.place import rows_of_files
-from dbt_zorder.engine.local.shuffle import Share
 from dbt_zorder.engine.parquet.writer import ArrowWriter
-from dbt_zorder.engine.row_bytes import by_some_rows
+from dbt_zorder.engine.row_bytes import Share, by_some_rows
+from dbt_zorder.engine.rows import Rows
+from dbt_zorder.layout.known_keys import Fetched
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import LayoutSpec
 

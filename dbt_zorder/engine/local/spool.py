@@ -18,15 +18,17 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DecimalType
 
-from dbt_zorder.engine.local.decimals import can_compact
-from dbt_zorder.engine.local.fetched_keys import FetchedKeys, key_here, partition_sql
+from dbt_zorder.engine.local.fetched_keys import partition_sql
 from dbt_zorder.engine.local.spool_arrow import BatchFiles, write_batches
 from dbt_zorder.engine.local.spool_folder import column_name, in_scratch, scratch_folder
 from dbt_zorder.engine.local.spool_parquet import Piece, RowFiles, write_rows
+from dbt_zorder.layout.key_arrays import key_here
 from dbt_zorder.layout.keys import TEXT, Key
+from dbt_zorder.layout.known_keys import FetchedKeys
 from dbt_zorder.layout.sample import drawn_rows, shares_of
 from dbt_zorder.spark.arrow import one_chunk
 from dbt_zorder.spark.columns import ResolvedColumn
+from dbt_zorder.spark.decimals import can_compact
 
 _LOG = logging.getLogger("dbt_zorder")
 

@@ -26,7 +26,6 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, DecimalType
 
-from dbt_zorder.engine.local.decimals import can_compact, compact_type, decimal_columns
 from dbt_zorder.engine.local.row_estimate import LEAST_WIDTH, MOST_TEXTS, text_length, texts_of, width_of
 from dbt_zorder.engine.local.spool_folder import OPTIONS, PIECE_BYTES, column_name, files_in, in_scratch, uri_of
 from dbt_zorder.engine.local.spool_parquet import Piece, frame_of
@@ -34,6 +33,7 @@ from dbt_zorder.engine.local.spoolable import can_come_back
 from dbt_zorder.engine.local.unscaled import unscaled
 from dbt_zorder.spark.arrow import ARROW_TYPES
 from dbt_zorder.spark.conf import settings
+from dbt_zorder.spark.decimals import can_compact, compact_type, decimal_columns
 from dbt_zorder.spark.jvm import class_named, jvm_of
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.small_queries import estimated_bytes

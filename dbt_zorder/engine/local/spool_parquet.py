@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
-from dbt_zorder.engine.local.decimals import compact_columns
-from dbt_zorder.engine.local.row_estimate import inner_types, texts_of, width_of
+from dbt_zorder.engine.local.row_estimate import texts_of, width_of
 from dbt_zorder.engine.local.spool_folder import OPTIONS, PIECE_BYTES, column_name, files_in, place_of, uri_of
+from dbt_zorder.spark.columns import inner_types
+from dbt_zorder.spark.decimals import compact_columns
 from dbt_zorder.spark.sql import glob_escape
 
 _ABSENT = 4

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, DateType, MapType, StructField, StructType, TimestampType
 
 from dbt_zorder.engine.local.row_estimate import width_of
+from dbt_zorder.spark.conf import COMMITTERS
 
 _CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite"
 _MOMENTS = {
@@ -16,13 +17,6 @@ _MOMENTS = {
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
 }
 """Of which one is to be so, that a moment comes back as it was; the second is asked where the first says INT96."""
-COMMITTERS: Mapping[str, str] = {
-    "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
-    "spark.sql.sources.commitProtocolClass": (
-        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
-    ),
-}
-"""Settings of a session, and by which values files are where they are looked for: other committers are for stores."""
 _SECRETS = ("parquet.crypto.", "parquet.encryption.")
 
 

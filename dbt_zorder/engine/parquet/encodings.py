@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from dbt_zorder.engine.local.decimals import can_compact
 from dbt_zorder.engine.parquet.schema import leaf_types
+from dbt_zorder.spark.decimals import can_compact
 
 VERSION_OPTION = "parquet.writer.version"
 """Where the version is set: as an option of the write, or in the session."""

@@ -22,17 +22,16 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
-from dbt_zorder.engine.local.compare import Rows
-from dbt_zorder.engine.local.fetched_keys import Fetched
-from dbt_zorder.engine.local.place import stretches
-from dbt_zorder.engine.local.row_estimate import inner_types
-from dbt_zorder.engine.local.spoolable import COMMITTERS
 from dbt_zorder.engine.parquet.column_options import Traits, bloom_filters
 from dbt_zorder.engine.parquet.encodings import VERSION_OPTION, VERSIONS, Encodings
 from dbt_zorder.engine.parquet.field_ids import numbered
+from dbt_zorder.engine.rows import Rows, stretches
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.file_count import arrow_codec, codec_of
+from dbt_zorder.layout.known_keys import Fetched
 from dbt_zorder.layout.page_order import PAGE_ROWS_OPTION, page_rows_of, parse_page_rows
+from dbt_zorder.spark.columns import inner_types
+from dbt_zorder.spark.conf import COMMITTERS
 from dbt_zorder.spark.jvm import items
 from dbt_zorder.spark.local_disk import Place, on_disk
 from dbt_zorder.stats.arrow_store import told_by_spark

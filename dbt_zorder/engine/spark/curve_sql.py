@@ -6,55 +6,25 @@ The default order needs none of this: there the path down the tree is the key (s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from dbt_zorder.curve import hilbert, morton
-from dbt_zorder.curve.rank_bits import search_sql
-from dbt_zorder.engine.spark import linear
-from dbt_zorder.engine.spark.literals import KeyValue, key_array
+from dbt_zorder.curve.morton import spread
+from dbt_zorder.engine.spark import hilbert, linear, morton
+from dbt_zorder.engine.spark.literals import key_array
 from dbt_zorder.engine.spark.lookup_tables import long_table
 from dbt_zorder.layout.bit_keys import bits_of
+from dbt_zorder.layout.curve import CurveKey, prefix
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.spark.columns import leaf_names
 from dbt_zorder.spark.sql import quote_name
-
-VALUE_BITS = 64
-"""Of one column by the encoding ``bits``."""
 
 _MOST_HILBERT_LEVELS = 3  # in one projection: the text doubles with each
 _MOST_USES = 4
 _MOST_USES_WIDE = 32
 _MOST_FIELDS = 100
 """Of a row of which Spark generates code of whole stages (``spark.sql.codegen.maxFields``)."""
-
-
-@dataclass(frozen=True)
-class CurveKey:
-    """A curve other than the default's, complete in itself.
-
-    Attributes:
-        curve: ``zorder``, ``hilbert`` or ``linear``.
-        encoding: ``rank`` or ``bits``; means nothing to ``linear``.
-        cuts_files: whether files are ranges of this order; else a tree over the columns cuts them.
-        bits: of one column's value.
-        boundaries: of the encoding ``rank``: ascending keys, a list a column.
-        codes: the rank of NULL, of what is below the first boundary, and from each boundary on, a list a column.
-    """
-
-    curve: str
-    encoding: str = "rank"
-    cuts_files: bool = False
-    bits: int = VALUE_BITS
-    boundaries: Sequence[Sequence[KeyValue]] = ()
-    codes: Sequence[Sequence[int]] = ()
-
-    @property
-    def carrier(self) -> str:
-        """SQL type of the key."""
-        return "bigint" if self.encoding == "rank" else "binary"
 
 
 def add_curve(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str) -> DataFrame:
@@ -65,7 +35,7 @@ def add_curve(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str) ->
     """
     columns = df.columns
     if curve.curve == "linear":
-        return df.withColumn(name, f.expr(linear.tuple_sql(linear.prefix(keys))))
+        return df.withColumn(name, f.expr(linear.tuple_sql(prefix(keys))))
     add = _add_rank_key if curve.encoding == "rank" else _add_bits_key
     steps = add(df, curve, keys, name)
     return steps.select(*map(quote_name, columns), name)
@@ -108,7 +78,7 @@ def _add_rank_key(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str
                 columns[index] = f.expr(shared(found))
         steps = steps.withColumns(columns)
     parts = [
-        f"get({long_table([morton.spread(code, number, len(keys)) for code in codes])}, {index})"
+        f"get({long_table([spread(code, number, len(keys)) for code in codes])}, {index})"
         for number, (index, codes) in enumerate(zip(indices, curve.codes, strict=True))
     ]
     steps = steps.withColumn(name, f.expr(" | ".join(parts)))
@@ -148,3 +118,17 @@ def _add_bits_key(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str
             carried = f"{fold}.z"
         words = [hilbert.append_sql(f"{fold}.h", f"{fold}.z", len(keys)) for fold in folds]
     return steps.withColumn(name, f.expr(morton.bytes_sql(words, len(keys))))
+
+
+def search_sql(key: str, index: str, boundaries: str, stride: int) -> str:
+    """Return SQL text of one step of the branch-free binary search for a key's slot.
+
+    Args:
+        key: SQL text of the key; no boundary is at or below NULL.
+        index: SQL text of the INT so far, 0 or 1 at the start for NULL or not; used twice.
+        boundaries: SQL text of the constant array of boundaries.
+        stride: half of the width of what is still to be searched, a power of two.
+    """
+    # <=> true makes NULL false without a branch, behind which nothing common could be told
+    at = f"({index}) + {stride - 2}" if stride != 2 else f"({index})"
+    return f"({index}) + {stride} * CAST(({key} >= get({boundaries}, {at})) <=> true AS INT)"

@@ -16,11 +16,10 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.engine.spark.hash_slots import slots
 from dbt_zorder.engine.spark.hashing import row_hash
-from dbt_zorder.engine.spark.linear import order_sql
-from dbt_zorder.engine.spark.literals import KeyValue, key_literal
+from dbt_zorder.engine.spark.literals import key_literal
 from dbt_zorder.engine.spark.lookup_tables import int_table
 from dbt_zorder.engine.spark.runs import in_runs
-from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.keys import Key, KeyValue, order_sql
 from dbt_zorder.layout.layout import Layout, OrderGrid
 from dbt_zorder.spark.columns import leaf_names
 

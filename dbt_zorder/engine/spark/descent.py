@@ -24,10 +24,10 @@ from dbt_zorder.engine.spark.curve_sql import add_curve, most_uses, shared, step
 from dbt_zorder.engine.spark.decisions import apply_decisions, decidable
 from dbt_zorder.engine.spark.hash_slots import slots
 from dbt_zorder.engine.spark.hashing import row_hash
-from dbt_zorder.engine.spark.linear import order_sql
 from dbt_zorder.engine.spark.literals import key_array
 from dbt_zorder.engine.spark.lookup_tables import int_table
 from dbt_zorder.engine.spark.runs import in_runs
+from dbt_zorder.layout.keys import order_sql
 from dbt_zorder.layout.layout import Layout
 
 _NODE_BITS = 31

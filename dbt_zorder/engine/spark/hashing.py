@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pyspark.sql import types as t
 
@@ -13,13 +13,6 @@ def row_hash(schema: t.StructType, count: int | str) -> str:
     """Return SQL text of an INT that is the same for equal rows, from 0 to below ``count``, a number or SQL text."""
     hashed = ", ".join(_hashable(schema, ())) or "0"
     return f"CAST(pmod(xxhash64({hashed}), {count}) AS INT)"
-
-
-def partition_hash(columns: Sequence[str]) -> str:
-    """Return SQL text of the 64-bit hash of some partition columns, SQL text themselves."""
-    # Spark's hash passes NULL over, so that of two columns it would not tell which one is NULL
-    parts = columns if len(columns) == 1 else [part for name in columns for part in (name, f"{name} IS NULL")]
-    return f"xxhash64({', '.join(parts)})"
 
 
 def _hashable(schema: t.StructType, path: tuple[str, ...]) -> Iterable[str]:

@@ -12,15 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dbt_zorder.layout.keys import TEXT
+from dbt_zorder.layout.keys import TEXT, KeyValue
 from dbt_zorder.spark.sql import constant_array
 
 _LEAST_MICROS = -(2**63) + 1
 _SHORT_YEAR = re.compile(r"^-(\d{3})-")
 """Of numpy; Spark reads a year of four digits at least."""
-
-KeyValue = int | float | bytes | object
-"""A key on the driver: int, float, Decimal, bytes, or int64 microseconds for ``timestamp_ntz``."""
 
 
 def key_array(values: Sequence[KeyValue | None], carrier: str) -> str:
@@ -49,20 +46,6 @@ def json_text(value: KeyValue | None, carrier: str) -> str | None:
     if value is None:
         return None
     return _base64(value) if carrier in TEXT else _number(value, carrier)
-
-
-def shortest_separator(below: bytes, above: bytes, *, text: bool) -> bytes:
-    """Return the shortest prefix of ``above`` that is greater than ``below``.
-
-    With ``text``, the prefix ends between two UTF-8 characters (unless ``above`` itself was cut inside its last one).
-    """
-    length = 0
-    while length < min(len(below), len(above)) and below[length] == above[length]:
-        length += 1
-    end = length + 1
-    while text and end < len(above) and above[end] & 0xC0 == 0x80:
-        end += 1
-    return above[:end]
 
 
 def _base64(value: KeyValue) -> str:

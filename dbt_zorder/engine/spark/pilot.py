@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from dbt_zorder.engine.local.shuffle import Share
+from dbt_zorder.engine.row_bytes import Share
 from dbt_zorder.engine.spark.descent import Names, add_node
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark.files import delete_path
 from dbt_zorder.spark.sql import glob_escape
 from dbt_zorder.tables.parquet.listing import list_data
-
-
-class Measuring(Protocol):
-    """Measures files of a layout."""
-
-    def size_of(self, layout: Layout, files: Sequence[int]) -> Share:
-        """Return how many rows some files have, and how many bytes these take as they are written."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.engine.choose import as_spark_writes, hold_rows
 from dbt_zorder.engine.keep_result import staged
-from dbt_zorder.engine.local.fetched_keys import DrawnKeys
 from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.known_keys import DrawnKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.progress import Clock, tell

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
-from dbt_zorder.curve.bits import _IEEE, _WIDTHS, _width, decimal_digits, high_part
+from dbt_zorder.curve.bits import _WIDTHS, IEEE, decimal_digits, high_part, width_of_kind
 from dbt_zorder.curve.hilbert import _direction, _entry, _gray_inverse, _rotate_left, _rotate_right
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -78,7 +78,7 @@ def encode(value: Any, kind: str) -> int:
     """
     if value is None:
         return 0
-    width = _width(kind)
+    width = width_of_kind(kind)
     number = _integer(value, kind)
     if width == 64:
         return max(number, 1 - (1 << 63)) + (1 << 63)
@@ -88,7 +88,7 @@ def encode(value: Any, kind: str) -> int:
 def _integer(value: Any, kind: str) -> int:
     if kind == "boolean":
         return int(value) - 1
-    if kind in _IEEE:
+    if kind in IEEE:
         return _ieee(value, kind)
     if kind.startswith("decimal"):
         high = high_part(kind)

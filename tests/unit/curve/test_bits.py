@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from dbt_zorder.curve.bits import bits_sql, float_integers, ordered_bits
+from dbt_zorder.curve.bits import float_integers, ordered_bits
+from dbt_zorder.layout.bit_keys import bits_sql
 from tests.support import settings
 from tests.unit.curve.reference import encode
 

@@ -9,15 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from dbt_zorder.curve.hilbert import (
-    append_sql,
-    digit_sql,
-    fold_sql,
-    hilbert_digits,
-    step_sql,
-    step_table,
-)
-from dbt_zorder.curve.morton import bytes_sql, digits, pack_bytes, pack_long, words_sql
+from dbt_zorder.curve.hilbert import hilbert_digits, step_table
+from dbt_zorder.curve.morton import digits, pack_bytes, pack_long
+from dbt_zorder.engine.spark.hilbert import append_sql, digit_sql, fold_sql, step_sql
+from dbt_zorder.engine.spark.morton import bytes_sql, words_sql
 from tests.support import settings
 from tests.unit.curve.reference import hilbert_index, hilbert_point, interleave
 

@@ -9,15 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from dbt_zorder.curve.morton import (
-    bytes_sql,
-    digits,
-    interleave_bytes,
-    pack_bytes,
-    pack_long,
-    spread,
-    words_sql,
-)
+from dbt_zorder.curve.morton import digits, interleave_bytes, pack_bytes, pack_long, spread
+from dbt_zorder.engine.spark.morton import bytes_sql, words_sql
 from tests.support import settings
 from tests.unit.curve.reference import deinterleave, interleave
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from dbt_zorder.curve.rank_bits import rank_slots, search_sql
+from dbt_zorder.curve.rank_bits import rank_slots
+from dbt_zorder.engine.spark.curve_sql import search_sql
 from dbt_zorder.engine.spark.lookup_tables import long_table
 
 ranks = st.lists(st.integers(0, 40), max_size=200).map(lambda found: dense(np.asarray(found, dtype=np.int32)))

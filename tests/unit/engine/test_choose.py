@@ -12,10 +12,10 @@ from dbt_zorder.engine import choose as module
 from dbt_zorder.engine.choose import Holding, as_spark_writes, hold_rows
 from dbt_zorder.engine.keep_result import staged
 from dbt_zorder.engine.local import large_table as copied_rows
-from dbt_zorder.engine.local.fetched_keys import count_of
 from dbt_zorder.engine.local.large_table import CopiedRows
 from dbt_zorder.engine.local.small_table import HeldRows
 from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.known_keys import count_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.request import BuildRequest

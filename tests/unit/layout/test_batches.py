@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt_zorder.engine.spark.cells import count_cells
 from dbt_zorder.engine.spark.descent import apply_layout
-from dbt_zorder.layout.batches import count_cells, group_cells, in_one_file, regroup
+from dbt_zorder.layout.batches import group_cells, in_one_file, regroup
 from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec
 

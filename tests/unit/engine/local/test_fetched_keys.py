@@ -9,11 +9,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.engine.local import fetched_keys as module
-from dbt_zorder.engine.local.fetched_keys import Fetched, fetch
+from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.place import rows_of_files
 from dbt_zorder.engine.local.row_estimate import width_of
-from dbt_zorder.engine.spark.hashing import partition_hash
 from dbt_zorder.layout.keys import key_of
+from dbt_zorder.layout.known_keys import Fetched
+from dbt_zorder.layout.partitions import partition_hash
 from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.spark.arrow import collect_arrow

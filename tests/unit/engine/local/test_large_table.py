@@ -19,9 +19,10 @@ from dbt_zorder.engine.local import row_groups as parts_module
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.large_table import CopiedRows
 from dbt_zorder.engine.local.place import Placing, rows_of_files
-from dbt_zorder.engine.local.shuffle import Share, Shares
+from dbt_zorder.engine.local.shuffle import Shares
 from dbt_zorder.engine.local.spool import copied
 from dbt_zorder.engine.parquet.writer import ArrowWriter, arrow_writer
+from dbt_zorder.engine.row_bytes import Share
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout import sample
 from dbt_zorder.layout.layout import Layout

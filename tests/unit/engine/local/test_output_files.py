@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt_zorder.engine.local.output_files import files_of
-from dbt_zorder.engine.local.shuffle import Share
+from dbt_zorder.engine.row_bytes import Share
 
 TENS: Any = SimpleNamespace(file=lambda part: part // 10)
 

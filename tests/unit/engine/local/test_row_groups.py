@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local import row_groups as module
-from dbt_zorder.engine.local.compare import Rows
 from dbt_zorder.engine.local.place import Placing
 from dbt_zorder.engine.local.row_groups import Parts
+from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.spec import LayoutSpec
 from tests.unit.engine.local.test_place import planned
 from tests.unit.layout.frames import mixed

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt_zorder.engine.local.shuffle import Share, Shares
+from dbt_zorder.engine.local.shuffle import Shares
+from dbt_zorder.engine.row_bytes import Share
 
 LISTS = pa.list_(pa.struct([("a", pa.string())]))
 

@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.engine.local.fetched_keys import Fetched, fetch
+from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.parquet import writer as module
 from dbt_zorder.engine.parquet.encodings import VERSION_OPTION
 from dbt_zorder.engine.parquet.writer import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.known_keys import Fetched
 from dbt_zorder.layout.page_order import PAGE_ROWS_OPTION
 from dbt_zorder.spark.columns import resolve_all
 from dbt_zorder.spark.local_disk import on_disk

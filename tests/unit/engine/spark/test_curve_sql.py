@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine.spark.curve_sql import CurveKey, add_curve
+from dbt_zorder.engine.spark.curve_sql import add_curve
+from dbt_zorder.layout.curve import CurveKey
 from dbt_zorder.layout.curves import grid, rank_along, sampled_keys
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.plan import make_plan

@@ -10,7 +10,8 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.curve.tree import descend
 from dbt_zorder.engine.spark.descent import apply_layout
-from dbt_zorder.engine.spark.literals import KeyValue, key_array
+from dbt_zorder.engine.spark.literals import key_array
+from dbt_zorder.layout.keys import KeyValue
 from dbt_zorder.layout.plan import make_plan, plan_layout
 from dbt_zorder.layout.spec import LayoutSpec
 from tests.support import needs_spark_4, settings

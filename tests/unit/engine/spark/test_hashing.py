@@ -3,7 +3,8 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.engine.spark.hashing import partition_hash, row_hash
+from dbt_zorder.engine.spark.hashing import row_hash
+from dbt_zorder.layout.partitions import partition_hash
 
 
 def test_what_can_be_hashed_of_a_struct_counts(spark: SparkSession) -> None:

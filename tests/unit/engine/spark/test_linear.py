@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.engine.spark.linear import order_sql, prefix, tuple_array, tuple_sql, tuples_here, tuples_of
-from dbt_zorder.engine.spark.literals import KeyValue
-from dbt_zorder.layout.keys import SAMPLE_BYTES, key_of
+from dbt_zorder.engine.local.linear import tuples_here, tuples_of
+from dbt_zorder.engine.spark.linear import tuple_array, tuple_sql
+from dbt_zorder.layout.curve import prefix
+from dbt_zorder.layout.keys import SAMPLE_BYTES, KeyValue, key_of, order_sql
 from dbt_zorder.spark.columns import resolve
 from tests.support import settings
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine.spark.literals import key_array, key_literal, shortest_separator
+from dbt_zorder.engine.spark.literals import key_array, key_literal
+from dbt_zorder.layout.keys import shortest_separator
 from tests.support import settings
 
 STRANGE = ["", "a", "it's", "\\", '"', "a,b", "[1]", "null", "${x}", "\n\t\x00", "漢字", "🎈", " lead", "é", "NaN", "%"]

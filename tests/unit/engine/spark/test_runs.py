@@ -13,12 +13,13 @@ from pyspark.sql import functions as f
 from dbt_zorder.curve.tree import descend
 from dbt_zorder.engine.spark.decisions import decidable
 from dbt_zorder.engine.spark.descent import apply_layout
-from dbt_zorder.engine.spark.runs import Run, in_runs
+from dbt_zorder.engine.spark.runs import in_runs
 from dbt_zorder.layout.batches import in_one_file
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.layout_json import layout_from_json, layout_to_json
 from dbt_zorder.layout.plan import Plan, make_plan, plan_layout
+from dbt_zorder.layout.runs import Run
 from dbt_zorder.layout.spec import LayoutSpec
 from tests.support import settings
 

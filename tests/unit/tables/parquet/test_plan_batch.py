@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder.engine.spark.cells import count_cells
 from dbt_zorder.engine.spark.descent import apply_layout
-from dbt_zorder.layout.batches import count_cells
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.spark.small_queries import SMALL_BYTES
 from dbt_zorder.stats.summary import current_summary

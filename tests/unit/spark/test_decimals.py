@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt_zorder.engine.local.decimals import can_compact, compacted, decimals
+from dbt_zorder.spark.decimals import can_compact, compacted, decimals
 
 
 @settings(deadline=None)

@@ -1,0 +1,50 @@
+"""Counts the rows of a batch in the cells of a table's tree, by Spark."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from pyspark.sql import DataFrame
+
+from dbt_zorder.engine.spark.descent import Names, add_node
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.spark.arrow import collect_arrow
+from dbt_zorder.spark.small_queries import fetch_few
+
+_MOST_FETCHED = 1 << 22
+"""Rows of whose cells 16 MB come to the driver."""
+
+
+def count_cells(
+    df: DataFrame, layout: Layout, rows: int | None = None, *, small: bool = False
+) -> npt.NDArray[np.int64] | None:
+    """Count the rows of ``df`` in every cell of the tree's last level, in one pass over the key columns.
+
+    Args:
+        df: the batch.
+        layout: of the table.
+        rows: their number, if it is known: the cells of few are fetched and counted here, which takes 0.4 of the time
+            that Spark takes to group them (20,000 rows, and 600,000).
+        small: they are likely so few, though not counted.
+
+    Returns:
+        An array of shape (cells,); None if ``df`` has partitions that the layout has no tree for.
+    """
+    names = Names.beside(df)
+    steps = add_node(df, layout, names)
+    cells = None
+    if not layout.partition_columns and rows is not None and rows <= _MOST_FETCHED:
+        cells = collect_arrow(steps.select(names.node))
+    elif not layout.partition_columns and small:
+        cells = fetch_few(df, steps.select(names.node), _MOST_FETCHED)
+    if cells is not None:
+        return np.bincount(cells.column(0).to_numpy(), minlength=1 << len(layout.levels))
+    by = [names.node, *([names.partition] if layout.partition_columns else [])]
+    grouped = steps.groupBy(*by).count().collect()
+    known = set(layout.partition_hashes.tolist())
+    if layout.partition_columns and any(row[1] not in known for row in grouped):
+        return None
+    counts = np.zeros(layout.trees << len(layout.levels), dtype=np.int64)
+    for row in grouped:
+        counts[row[0]] += row[-1]
+    return counts

@@ -1,0 +1,42 @@
+"""Keys of rows as Arrow arrays and NumPy integers, in the order that Spark has."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import DecimalType
+
+from dbt_zorder.layout.keys import TEXT, Key
+
+
+def key_here(values: pa.Array, key: Key) -> pa.Array:
+    """Return what ``key.expression`` is in Spark, text as bytes, of a column of a type that ``width_of`` knows."""
+    if key.carrier in TEXT:
+        return values.cast(pa.binary())
+    if key.carrier == "double":
+        return values.cast(pa.float64())
+    if key.carrier != "bigint":
+        return values
+    return (values.cast(pa.int32()) if pa.types.is_date(values.type) else values).cast(pa.int64())
+
+
+def key_type(key: Key) -> pa.DataType:
+    """Return the type in Arrow of what ``key_here`` gives."""
+    if key.carrier in TEXT:
+        return pa.binary()
+    if isinstance(key.column.data_type, DecimalType):
+        return pa.decimal128(key.column.data_type.precision, key.column.data_type.scale)
+    return {"double": pa.float64(), "timestamp_ntz": pa.timestamp("us")}.get(key.carrier, pa.int64())
+
+
+def binaries(rows: npt.NDArray[np.uint8]) -> pa.Array:
+    """Return as many bytes a row as an array has columns."""
+    width, data = rows.shape[1], pa.py_buffer(np.ascontiguousarray(rows))
+    return pa.Array.from_buffers(pa.binary(width), len(rows), [None, data]).cast(pa.binary())
+
+
+def integers(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Return whole numbers for NumPy, 0 where there is none."""
+    return np.asarray(pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False), dtype=np.int64)
