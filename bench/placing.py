@@ -25,9 +25,10 @@ from bench.kernel_time import RESULTS, sized
 from bench.measure import SETTINGS, Meter
 from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.curve.grid import BOUNDARIES
+from dbt_zorder.engine.spark import spark_plan
 from dbt_zorder.engine.spark.descent import apply_layout
-from dbt_zorder.layout import plan
-from dbt_zorder.layout.layout import Layout
+from dbt_zorder.engine.spark.order_grid import SparkLayout
+from dbt_zorder.layout.plan import make_plan
 from dbt_zorder.layout.spec import LayoutSpec
 
 OUTPUT = DATA / "placing"
@@ -56,10 +57,10 @@ CASES = (
 """Million rows, columns, keys and files: many rows, then some 15 million values, then fewer."""
 
 
-def planned(df: DataFrame, spec: LayoutSpec, *, decide: bool) -> Layout:
+def planned(df: DataFrame, spec: LayoutSpec, *, decide: bool) -> SparkLayout:
     """Plan a layout for the one way or the other."""
-    with patch.object(plan, "boundaries_allowed", lambda *_: BOUNDARIES[-1] if decide else -1):
-        layout = plan.plan_layout(df, spec)
+    with patch.object(spark_plan, "boundaries_allowed", lambda *_: BOUNDARIES[-1] if decide else -1):
+        layout = SparkLayout.beside(spark_plan.for_spark(make_plan(df, spec)).layout)
     assert (layout.grid is not None) == decide, "this sample has no grid"
     return layout
 

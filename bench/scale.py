@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dbt_zorder.curve.tree import descend, grow
+from dbt_zorder.engine.spark.descent import comparisons
 from dbt_zorder.engine.spark.hash_slots import slots
 from dbt_zorder.engine.spark.lookup_tables import int_table
 from dbt_zorder.layout.file_count import auto_size
@@ -90,7 +91,7 @@ def _figures(files: int, columns: int) -> list[str]:
     seconds = time.process_time() - started
     sample = Sample(ranks, trees, [distinct] * columns)
     layout = Layout.of(forest, sample, keys, (), np.zeros(1, np.int64), total)
-    text = sum(len(cuts) for level in range(len(layout.levels)) for _, cuts in layout.comparisons(level, ""))
+    text = sum(len(cuts) for level in range(len(layout.levels)) for _, cuts in comparisons(layout, level, ""))
     text += len(int_table(slots(files)[layout.first_file].tolist()))
     # another sample of the same size stands for the table: how even the files come out
     other = rng.integers(1, rows + 1, size=(min(10_000_000, 3_000 * files), columns)).astype(np.int32)

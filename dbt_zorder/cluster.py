@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.descent import apply_layout
-from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec
 
 

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from pyspark.sql import DataFrame
 
 from dbt_zorder.engine.choose import Holding
+from dbt_zorder.engine.plan import make_plan, resized
 from dbt_zorder.engine.row_bytes import Measuring
 from dbt_zorder.engine.spark.pilot import MeasuredBySpark
 from dbt_zorder.layout.file_count import parse_size
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import Plan, make_plan, resized
+from dbt_zorder.layout.plan import Plan
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.spark.files import has_client
 

@@ -6,7 +6,7 @@ files are boxes that line up with those that are there.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -48,16 +48,16 @@ def in_one_file(layout: Layout, rows: int, levels: int) -> Layout:
 
 
 def _grouped(layout: Layout, groups: npt.NDArray[np.int32], rows: int) -> Layout:
-    return replace(
-        layout,
-        file_levels=len(layout.levels),
-        first_file=groups,
-        file_count=np.ones(len(groups), dtype=np.int32),
-        files=int(groups.max(initial=0)) + 1,
-        task_of_file=None,
-        grid=None,
-        rows=rows,
-    )
+    # not replaced in a layout that an engine has added to, as that was for other files
+    kept = {one.name: getattr(layout, one.name) for one in fields(Layout)}
+    changed = {
+        "file_levels": len(layout.levels),
+        "first_file": groups,
+        "file_count": np.ones(len(groups), dtype=np.int32),
+        "files": int(groups.max(initial=0)) + 1,
+        "rows": rows,
+    }
+    return Layout(**{**kept, **changed})
 
 
 def group_cells(counts: npt.NDArray[np.int64], trees: int, file_rows: float) -> tuple[npt.NDArray[np.int32], float]:

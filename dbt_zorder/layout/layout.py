@@ -8,10 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dbt_zorder.curve.grid import Grid
 from dbt_zorder.curve.tree import Forest
-from dbt_zorder.engine.spark import linear
-from dbt_zorder.engine.spark.literals import key_array
 from dbt_zorder.layout.curve import CurveKey
 from dbt_zorder.layout.keys import Key, KeyValue
 from dbt_zorder.layout.partitions import partition_hash
@@ -24,25 +21,6 @@ LevelCuts = Mapping[int, Sequence[KeyValue | None]]
 Along the curve ``linear``, a cut is a tuple of all keys, with None for NULL. Along another curve that cuts files, there
 is but one key, number 0: the curve's.
 """
-
-
-@dataclass(frozen=True)
-class OrderGrid:
-    """The order of rows inside every file by a few boundaries, see ``Grid``.
-
-    Attributes:
-        boundaries: ascending keys, a list a column.
-        codes: one more than boundaries, a list a column.
-    """
-
-    boundaries: Sequence[Sequence[KeyValue]]
-    codes: Sequence[Sequence[int]]
-
-    @classmethod
-    def of(cls, grid: Grid, sample: Sample, keys: Sequence[Key]) -> OrderGrid:
-        """Turn the ranks of a grid into the shortest values that part rows alike."""
-        each = enumerate(zip(keys, grid.cuts, strict=True))
-        return cls([[sample.cut_value(n, cut, key.carrier) for cut in cuts] for n, (key, cuts) in each], grid.codes)
 
 
 @dataclass(frozen=True)
@@ -60,9 +38,6 @@ class Layout:
         partition_hashes: sorted 64-bit hashes of the partitions; a partition's tree is its place there.
         rows: exact number of rows counted.
         curve: the curve that orders the rows of a file, None for the levels below the file.
-        task_of_file: shape (files,): the Spark partition that writes each file, where several are written by one;
-            None if each file has a partition of its own.
-        grid: what rows inside a file are ordered by in place of the levels below it, where it serves as well.
         runs: by which the rows of one cell are sorted, see ``run_columns``.
     """
 
@@ -76,14 +51,7 @@ class Layout:
     partition_hashes: npt.NDArray[np.int64]
     rows: int
     curve: CurveKey | None = None
-    task_of_file: npt.NDArray[np.int32] | None = None
-    grid: OrderGrid | None = None
     runs: Sequence[Run] = ()
-
-    @property
-    def tasks(self) -> int:
-        """Number of Spark partitions."""
-        return self.files if self.task_of_file is None else int(self.task_of_file[-1]) + 1
 
     @property
     def trees(self) -> int:
@@ -141,23 +109,6 @@ class Layout:
             if cut is not None:
                 return self.keys[number], cut
         return None
-
-    def comparisons(self, level: int, curve_column: str, nodes: slice = slice(None)) -> list[tuple[str, str]]:
-        """Return SQL text of what is compared at a level: a row's value, and the constant array of cuts, by node.
-
-        Args:
-            curve_column: where rows have what ``add_curve`` added.
-            nodes: those of the level that are asked for; what cuts none of them is left out.
-        """
-        chosen = {number: values[nodes] for number, values in self.levels[level].items()}
-        cuts = {number: values for number, values in chosen.items() if any(value is not None for value in values)}
-        if self.curve is None or not self.curve.cuts_files:
-            return [(self.keys[n].expression, key_array(values, self.keys[n].carrier)) for n, values in cuts.items()]
-        if self.curve.curve == "linear":
-            carriers = [self.keys[number].carrier for number in chosen]
-            # a tuple has all its keys, also one that is NULL in every cut
-            return [(curve_column, linear.tuple_array(list(chosen.values()), carriers))] if cuts else []
-        return [(curve_column, key_array(values, self.curve.carrier)) for values in cuts.values()]
 
 
 def _values(cuts: npt.NDArray[np.int32], sample: Sample, keys: Sequence[Key]) -> dict[int, list[KeyValue | None]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from dbt_zorder.curve.grid import Grid, fit_grid
 from dbt_zorder.curve.tree import Forest, grow
-from dbt_zorder.engine.spark.decisions import boundaries_allowed
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.curve import CurveKey
 from dbt_zorder.layout.curves import curve_of, lay_out, sampled_here, sampled_keys
@@ -30,12 +27,11 @@ from dbt_zorder.layout.file_count import (
 )
 from dbt_zorder.layout.keys import Key, order_sql
 from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys, Known, count_of
-from dbt_zorder.layout.layout import Layout, OrderGrid
+from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.page_order import order_levels, page_rows_of
 from dbt_zorder.layout.partitions import partition_hash
 from dbt_zorder.layout.runs import runs_of
 from dbt_zorder.layout.sample import Sample, draw, fetch_keys, rows_wanted_of, wanted_rows
-from dbt_zorder.layout.small_partitions import bundles
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.spark.columns import case_sensitive, resolve
 from dbt_zorder.spark.small_queries import greatest_bytes
@@ -56,7 +52,6 @@ class Drawn:
         hashes: sorted 64-bit hashes of the partitions.
         counts: rows of each partition.
         sample: the sampled rows.
-        is_here: whether rows are placed in this process.
     """
 
     df: DataFrame
@@ -66,7 +61,6 @@ class Drawn:
     hashes: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
     sample: Sample
-    is_here: bool
 
     @property
     def rows(self) -> int:
@@ -97,13 +91,13 @@ class Plan:
         layout: where every row goes.
         forest: the same as cuts in ranks of the sample, or along a curve that cuts files.
         drawn: what it was grown over.
-        grid: what orders rows inside files, in ranks of the sample, where that is not the forest.
+        row_bytes: bytes of a row, roughly.
     """
 
     layout: Layout
     forest: Forest
     drawn: Drawn
-    grid: Grid | None = None
+    row_bytes: float
 
     @property
     def sample(self) -> Sample:
@@ -156,9 +150,8 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     if isinstance(known, DrawnKeys) and hashed is None:
         fetched = sampled_here(curve, keys, known.draw(wanted, spec.seed))
     sample = draw(df, sampled, wanted, rows, spec.seed, hashed, hashes, fetched)
-    is_here = isinstance(known, (FetchedKeys, DrawnKeys))
-    drawn = Drawn(df, spec, keys, partition_columns, hashes, counts, sample, is_here)
-    return _grown(drawn, files, counts * row_bytes)
+    drawn = Drawn(df, spec, keys, partition_columns, hashes, counts, sample)
+    return _grown(drawn, files, row_bytes)
 
 
 def resized(plan: Plan, row_bytes: float) -> Plan:
@@ -172,34 +165,27 @@ def resized(plan: Plan, row_bytes: float) -> Plan:
     target = parse_size(spec.file_size) or auto_size(drawn.rows * row_bytes)
     files = files_of_parts(counts, row_bytes, target)
     _check_most(files, spec)
-    return _grown(drawn, files, counts * row_bytes)
+    return _grown(drawn, files, row_bytes)
 
 
-def _grown(drawn: Drawn, files: Sequence[int], sizes: npt.NDArray[Any]) -> Plan:
+def _grown(drawn: Drawn, files: Sequence[int], row_bytes: float) -> Plan:
     """Grow the forest that cuts a query's output into files.
 
     Args:
-        drawn: what is known of the query.
-        files: of each partition.
-        sizes: bytes of each partition, roughly.
+        drawn: the sample and counts of the query.
+        files: number of files of each partition.
+        row_bytes: bytes of a row, roughly.
     """
     df, spec, keys, sample, rows = drawn.df, drawn.spec, drawn.keys, drawn.sample, drawn.rows
-    tasks = bundles(files, sizes) if drawn.partition_columns else None
     curve = drawn.curve
     if curve is not None:
         columns, hashes = drawn.partition_columns, drawn.hashes
         forest, layout = lay_out(curve, sample, keys, files, spec.weights, columns, hashes, rows)
-        return Plan(replace(layout, task_of_file=tasks), forest, drawn)
+        return Plan(layout, forest, drawn, row_bytes)
     levels = _order_levels(df, spec, curve, rows, sum(files))
     forest = grow(sample.ranks, sample.partitions, files, levels, spec.weights)
     layout = Layout.of(forest, sample, keys, drawn.partition_columns, drawn.hashes, rows)
-    runs = runs_of(forest, sample, keys, rows)
-    grid = None
-    if not drawn.is_here:  # rows that are placed here go down the tree itself
-        pages = rows / forest.files / page_rows_of(df.sparkSession, spec.page_rows)
-        grid = fit_grid(forest, sample.ranks, pages, boundaries_allowed(df, layout))
-    order = OrderGrid.of(grid, sample, keys) if grid is not None else None
-    return Plan(replace(layout, task_of_file=tasks, grid=order, runs=runs), forest, drawn, grid)
+    return Plan(replace(layout, runs=runs_of(forest, sample, keys, rows)), forest, drawn, row_bytes)
 
 
 def _order_levels(df: DataFrame, spec: LayoutSpec, curve: CurveKey | None, rows: int, files: int) -> int:

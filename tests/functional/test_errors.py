@@ -9,7 +9,7 @@ from dbt.adapters.factory import FACTORY
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from pyspark.sql import SparkSession
 
-from dbt_zorder.layout.plan import make_plan
+from dbt_zorder.engine.plan import make_plan
 from dbt_zorder.tables.parquet import build
 from tests.support import settings
 

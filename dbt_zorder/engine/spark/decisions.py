@@ -18,9 +18,10 @@ from dbt_zorder.engine.spark.hash_slots import slots
 from dbt_zorder.engine.spark.hashing import row_hash
 from dbt_zorder.engine.spark.literals import key_literal
 from dbt_zorder.engine.spark.lookup_tables import int_table
+from dbt_zorder.engine.spark.order_grid import OrderGrid, SparkLayout
 from dbt_zorder.engine.spark.runs import in_runs
 from dbt_zorder.layout.keys import Key, KeyValue, order_sql
-from dbt_zorder.layout.layout import Layout, OrderGrid
+from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark.columns import leaf_names
 
 MOST_FILES = 256
@@ -42,7 +43,7 @@ def boundaries_allowed(df: DataFrame, layout: Layout) -> int:
     return AS_A_DESCENT + columns + layout.rows * columns // VALUES_A_DECISION - layout.files - hashed
 
 
-def decidable(df: DataFrame, layout: Layout) -> bool:
+def decidable(df: DataFrame, layout: SparkLayout) -> bool:
     """Tell whether a layout is best written as decisions: few files, one tree, and an order that needs no node."""
     if layout.curve is not None:
         alone = layout.curve.curve == "linear" and not layout.curve.cuts_files
@@ -50,14 +51,14 @@ def decidable(df: DataFrame, layout: Layout) -> bool:
     return layout.grid is not None
 
 
-def apply_decisions(df: DataFrame, layout: Layout) -> DataFrame:
+def apply_decisions(df: DataFrame, layout: SparkLayout) -> DataFrame:
     """Do what ``apply_layout`` does with a layout that is ``decidable``."""
     placed = df.repartition(layout.tasks, f.expr(_file_sql(df, layout)))
     order = order_sql(layout.keys) if layout.grid is None else [_place_sql(layout, layout.grid)]
     return placed.sortWithinPartitions(*map(f.expr, order))
 
 
-def _file_sql(df: DataFrame, layout: Layout) -> str:
+def _file_sql(df: DataFrame, layout: SparkLayout) -> str:
     """Return SQL text of the integer that Spark's partitioning by hash sends to the partition of a row's file."""
     slot_of_file = slots(layout.tasks)
 

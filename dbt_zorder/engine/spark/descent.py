@@ -20,12 +20,14 @@ import numpy.typing as npt
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from dbt_zorder.engine.spark import linear
 from dbt_zorder.engine.spark.curve_sql import add_curve, most_uses, shared, steps_at_once
 from dbt_zorder.engine.spark.decisions import apply_decisions, decidable
 from dbt_zorder.engine.spark.hash_slots import slots
 from dbt_zorder.engine.spark.hashing import row_hash
 from dbt_zorder.engine.spark.literals import key_array
 from dbt_zorder.engine.spark.lookup_tables import int_table
+from dbt_zorder.engine.spark.order_grid import SparkLayout
 from dbt_zorder.engine.spark.runs import in_runs
 from dbt_zorder.layout.keys import order_sql
 from dbt_zorder.layout.layout import Layout
@@ -68,13 +70,14 @@ def apply_layout(df: DataFrame, layout: Layout, open_files: int = 0) -> DataFram
         open_files: that a task of the write may have. Where rows are written ``as_they_come`` they are sorted by one
             integer, which Spark does by its digits, where it compares rows by two columns (6 M rows: 12.8 s beside 17).
     """
-    if decidable(df, layout):
-        return apply_decisions(df, layout)
+    placing = SparkLayout.beside(layout)
+    if decidable(df, placing):
+        return apply_decisions(df, placing)
     names = Names.beside(df)
     steps = add_node(df, layout, names)
     curve = layout.curve
     # an expression and no column: what is shuffled stays as small as can be
-    placed = steps.repartition(layout.tasks, f.expr(_slot(layout, names, df)))
+    placed = steps.repartition(placing.tasks, f.expr(_slot(placing, names, df)))
     order = [] if as_they_come(layout, open_files) else [f.expr(column) for column in layout.partition_columns]
     if curve is None:
         # to compare rows by their runs, behind another column, takes longer than runs are worth
@@ -97,7 +100,8 @@ def as_they_come(layout: Layout, open_files: int) -> bool:
         open_files: that a task may have. As soon as it has as many, Spark sorts what follows by partition alone, even
             if it is sorted so, and whatever of that goes to disk loses its order inside the partition.
     """
-    together = 1 if layout.task_of_file is None else int(np.bincount(layout.task_of_file).max(initial=1))
+    tasks = SparkLayout.beside(layout).task_of_file
+    together = 1 if tasks is None else int(np.bincount(tasks).max(initial=1))
     return open_files > together
 
 
@@ -135,19 +139,37 @@ def _chunks(layout: Layout, most: int) -> list[list[int]]:
 
 def _step(layout: Layout, level: int, node: str, curve_column: str) -> str:
     """Go down from a node of ``level``: two levels, or one if it is the last."""
-    top = _at_or_above(layout.comparisons(level, curve_column), node)
+    top = _at_or_above(comparisons(layout, level, curve_column), node)
     if level + 1 == len(layout.levels):
         return f"2 * ({node}) + CAST({top} AS INT)"
     left, right = (
-        _at_or_above(layout.comparisons(level + 1, curve_column, slice(side, None, 2)), node) for side in (0, 1)
+        _at_or_above(comparisons(layout, level + 1, curve_column, slice(side, None, 2)), node) for side in (0, 1)
     )
     return f"4 * ({node}) + IF({top}, 2 + CAST({right} AS INT), CAST({left} AS INT))"
 
 
-def _at_or_above(comparisons: list[tuple[str, str]], node: str) -> str:
+def comparisons(layout: Layout, level: int, curve_column: str, nodes: slice = slice(None)) -> list[tuple[str, str]]:
+    """Return SQL text of what is compared at a level: a row's value, and the constant array of cuts, by node.
+
+    Args:
+        curve_column: where rows have what ``add_curve`` added.
+        nodes: those of the level that are asked for; what cuts none of them is left out.
+    """
+    chosen = {number: values[nodes] for number, values in layout.levels[level].items()}
+    cuts = {number: values for number, values in chosen.items() if any(value is not None for value in values)}
+    if layout.curve is None or not layout.curve.cuts_files:
+        return [(layout.keys[n].expression, key_array(values, layout.keys[n].carrier)) for n, values in cuts.items()]
+    if layout.curve.curve == "linear":
+        carriers = [layout.keys[number].carrier for number in chosen]
+        # a tuple has all its keys, also one that is NULL in every cut
+        return [(curve_column, linear.tuple_array(list(chosen.values()), carriers))] if cuts else []
+    return [(curve_column, key_array(values, layout.curve.carrier)) for values in cuts.values()]
+
+
+def _at_or_above(compared: list[tuple[str, str]], node: str) -> str:
     """Return SQL text of whether a row is at or above its node's cut, never NULL; one column at most cuts a node."""
     # <=> true makes NULL false; the node stands before the branches too, so that it is known as common
-    return " OR ".join(f"(({value} >= get({cuts}, {node})) <=> true)" for value, cuts in comparisons) or "false"
+    return " OR ".join(f"(({value} >= get({cuts}, {node})) <=> true)" for value, cuts in compared) or "false"
 
 
 def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
@@ -171,7 +193,7 @@ def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
     return steps
 
 
-def _slot(layout: Layout, names: Names, df: DataFrame) -> str:
+def _slot(layout: SparkLayout, names: Names, df: DataFrame) -> str:
     """Return SQL text of the integer that Spark's partitioning by hash sends to the Spark partition of a row's file."""
     slot_of_file = slots(layout.tasks)
     if layout.task_of_file is not None:

@@ -14,7 +14,7 @@ from dbt_zorder.engine.spark.descent import Names, add_node
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark.files import delete_path
 from dbt_zorder.spark.sql import glob_escape
-from dbt_zorder.tables.parquet.listing import list_data
+from dbt_zorder.stats.listing import data_files
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class MeasuredBySpark:
         spark = self.rows.sparkSession
         try:
             self.write(layout, self._rows_of(layout, files), self.folder)
-            size = sum(list_data(spark, self.folder).values())
+            size = sum(data_files(spark, self.folder).values())
             written = spark.read.schema(self.rows.schema).parquet(glob_escape(self.folder))
             return Share(written.count(), size)
         finally:

@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.engine.choose import hold_rows
 from dbt_zorder.engine.file_size import sized_here
 from dbt_zorder.engine.keep_result import staged
+from dbt_zorder.engine.plan import make_plan
 from dbt_zorder.engine.row_bytes import by_version_before
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.keys import Key
-from dbt_zorder.layout.plan import make_plan
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.progress import Clock
 from dbt_zorder.request import BuildRequest, check

@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.engine.choose import Holding, hold_rows
 from dbt_zorder.engine.keep_result import staged
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.layout.known_keys import Known, count_of
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.progress import Clock
 from dbt_zorder.request import BuildRequest, check

@@ -13,9 +13,9 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.engine.choose import Holding, hold_rows
 from dbt_zorder.engine.keep_result import staged
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.errors import BuildError, LostRowsError, ZorderError
-from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.progress import Clock
 from dbt_zorder.request import BuildRequest

@@ -14,11 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.engine.choose import Holding, as_spark_writes, hold_rows
 from dbt_zorder.engine.file_size import sized_layout
 from dbt_zorder.engine.keep_result import staged
+from dbt_zorder.engine.plan import make_plan
 from dbt_zorder.engine.row_bytes import by_version_before
 from dbt_zorder.engine.spark.descent import apply_layout, as_they_come
+from dbt_zorder.engine.spark.order_grid import SparkLayout
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import make_plan
 from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.progress import Clock, tell
 from dbt_zorder.request import (
@@ -176,13 +177,14 @@ def build(
 
 def warn_of_many(layout: Layout, table: TableName) -> None:
     """Warn of more tasks than a shuffle takes well: each has a block of every task that reads the query."""
-    if layout.tasks > _MANY_FILES:
+    tasks = SparkLayout.beside(layout).tasks
+    if tasks > _MANY_FILES:
         _LOG.warning(
             "%s is to be %s files, written by %s tasks of one shuffle: above %s that is slow, and may exhaust the "
             "driver. A larger zorder_file_size, or a smaller zorder_files, makes fewer.",
             table,
             f"{layout.files:,}",
-            f"{layout.tasks:,}",
+            f"{tasks:,}",
             f"{_MANY_FILES:,}",
         )
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from dbt_zorder.engine.local.place import count_held
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.cells import count_cells
 from dbt_zorder.layout.batches import in_one_file, regroup
 from dbt_zorder.layout.file_count import SPLIT_ABOVE, measured_row, parse_size
 from dbt_zorder.layout.known_keys import FetchedKeys, Known, count_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.page_order import batch_levels, page_levels, page_rows_of
-from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes
 from dbt_zorder.tables.parquet.saved_layout import files_of_batch, target_bytes

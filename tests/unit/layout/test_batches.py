@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.cells import count_cells
 from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.layout.batches import group_cells, in_one_file, regroup
-from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec
 
 QUERY = "SELECT pmod(hash(id), 1000) AS a, pmod(hash(id, 1), 1000) AS b, id % 4 AS p FROM range({})"

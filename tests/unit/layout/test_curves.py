@@ -9,10 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.cluster import cluster
+from dbt_zorder.engine.plan import make_plan
 from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.curves import curve_of
-from dbt_zorder.layout.plan import make_plan
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from tests.support import settings
 from tests.unit.layout.frames import mixed

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.layout.layout_json import layout_from_json, layout_to_json
-from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec
 
 COLUMNS = {

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.layout.plan import plan_layout
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.layout.sample import draw, fetch_keys
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.spark import small_queries as small

@@ -7,10 +7,10 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local.curve_keys import curve_cuts, curve_values
 from dbt_zorder.engine.local.fetched_keys import fetch
+from dbt_zorder.engine.plan import make_plan
 from dbt_zorder.engine.spark.curve_sql import add_curve
 from dbt_zorder.layout.curve import CurveKey
 from dbt_zorder.layout.curves import grid
-from dbt_zorder.layout.plan import make_plan
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from tests.unit.layout.frames import mixed
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,10 +11,11 @@ from dbt_zorder.engine.local import fetched_keys as module
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.place import rows_of_files
 from dbt_zorder.engine.local.row_estimate import width_of
+from dbt_zorder.engine.plan import plan_layout
+from dbt_zorder.layout import plan as layouts
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.known_keys import Fetched
 from dbt_zorder.layout.partitions import partition_hash
-from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.spark.arrow import collect_arrow
 from dbt_zorder.spark.columns import resolve
@@ -56,8 +56,8 @@ def test_a_plan_of_fetched_rows_is_that_of_their_keys(spark: SparkSession) -> No
     found = fetch(frame.select("a", "s", "d", "n", "id"), keys_for(frame, spec), MOST)
     assert found is not None
     assert found.count == 5000
-    # rows that are placed here go down the tree itself, and need no grid
-    assert repr(plan_layout(frame, spec, found)) == repr(replace(plan_layout(frame, spec), grid=None))
+    # rows that are placed here go down the tree itself: Spark alone needs a grid
+    assert repr(plan_layout(frame, spec, found)) == repr(layouts.plan_layout(frame, spec))
 
 
 def test_no_more_is_fetched_than_is_allowed(spark: SparkSession) -> None:

@@ -22,11 +22,11 @@ from dbt_zorder.engine.local.place import Placing, rows_of_files
 from dbt_zorder.engine.local.shuffle import Shares
 from dbt_zorder.engine.local.spool import copied
 from dbt_zorder.engine.parquet.writer import ArrowWriter, arrow_writer
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.row_bytes import Share
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout import sample
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.progress import listening
 from dbt_zorder.request import BuildRequest

@@ -15,13 +15,13 @@ from pyspark.sql.types import BinaryType, LongType
 from dbt_zorder.engine.local import place as placing
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.place import Placing, rows_of_files
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.descent import Names, add_node, apply_layout
 from dbt_zorder.layout.batches import in_one_file
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.known_keys import Fetched
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.layout_json import layout_from_json, layout_to_json
-from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.spark.arrow import collect_arrow
 from dbt_zorder.spark.columns import ResolvedColumn, resolve

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder.engine.plan import make_plan
 from dbt_zorder.engine.spark.curve_sql import add_curve
 from dbt_zorder.layout.curve import CurveKey
 from dbt_zorder.layout.curves import grid, rank_along, sampled_keys
 from dbt_zorder.layout.keys import key_of
-from dbt_zorder.layout.plan import make_plan
 from dbt_zorder.layout.sample import draw
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.spark.columns import resolve

@@ -10,7 +10,9 @@ from pyspark.sql import functions as f
 from dbt_zorder.curve.tree import descend
 from dbt_zorder.engine.spark.decisions import MOST_FILES, boundaries_allowed, decidable
 from dbt_zorder.engine.spark.descent import apply_layout
-from dbt_zorder.layout.plan import Plan, make_plan, plan_layout
+from dbt_zorder.engine.spark.order_grid import SparkLayout
+from dbt_zorder.engine.spark.spark_plan import SparkPlan, for_spark
+from dbt_zorder.layout.plan import make_plan
 from dbt_zorder.layout.spec import LayoutSpec
 from tests.support import settings
 from tests.unit.layout.frames import mixed
@@ -23,13 +25,21 @@ def for_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dbt_zorder.engine.spark.decisions.VALUES_A_DECISION", 1)
 
 
-def placed(df: DataFrame, plan: Plan) -> list[list[int]]:
+def planned(df: DataFrame, spec: LayoutSpec) -> SparkPlan:
+    return for_spark(make_plan(df, spec))
+
+
+def laid_out(df: DataFrame, spec: LayoutSpec) -> SparkLayout:
+    return SparkLayout.beside(planned(df, spec).layout)
+
+
+def placed(df: DataFrame, plan: SparkPlan) -> list[list[int]]:
     """The ids of each file's rows, in their order there."""
-    assert decidable(df, plan.layout)
+    assert decidable(df, SparkLayout.beside(plan.layout))
     return [[row["id"] for row in rows] for rows in apply_layout(df, plan.layout).select("id").rdd.glom().collect()]
 
 
-def expected(df: DataFrame, plan: Plan) -> tuple[dict[int, int], dict[int, int]]:
+def expected(df: DataFrame, plan: SparkPlan) -> tuple[dict[int, int], dict[int, int]]:
     """The file of each row, and its place there, by the scalar references; the sample must be of all rows."""
     forest, sample = plan.forest, plan.sample
     assert plan.layout.rows == len(sample.ranks)
@@ -41,7 +51,7 @@ def expected(df: DataFrame, plan: Plan) -> tuple[dict[int, int], dict[int, int]]
 
 
 def check(df: DataFrame, spec: LayoutSpec) -> None:
-    plan = make_plan(df, spec)
+    plan = planned(df, spec)
     assert (plan.forest.file_count == 1).all(), "a hash is at work"
     found = placed(df, plan)
     files, places = expected(df, plan)
@@ -86,14 +96,14 @@ def test_values_at_the_edges_of_their_types(spark: SparkSession, value: str) -> 
 
 def test_one_column_is_sorted_by_itself(spark: SparkSession) -> None:
     frame = spark.sql("SELECT id, (id * 7919) % 1000 AS v FROM range(1000)").coalesce(1)
-    plan = make_plan(frame, LayoutSpec(by=["v"], files=4))
+    plan = planned(frame, LayoutSpec(by=["v"], files=4))
     ids = [row for rows in placed(frame, plan) for row in rows]
     assert [id_ * 7919 % 1000 for id_ in ids] == list(range(1000))
 
 
 def test_rows_that_no_column_parts_are_spread_by_a_hash(spark: SparkSession) -> None:
     frame = spark.sql("SELECT IF(id < 900, 7, id) AS v, id % 2 AS w, id FROM range(1000)")
-    plan = make_plan(frame, LayoutSpec(by=["v", "w"], files=6))
+    plan = planned(frame, LayoutSpec(by=["v", "w"], files=6))
     assert (plan.forest.file_count > 1).any()
     sizes = [len(rows) for rows in placed(frame, plan)]
     assert sum(sizes) == 1000
@@ -104,13 +114,13 @@ def test_rows_that_no_column_parts_are_spread_by_a_hash(spark: SparkSession) -> 
 @pytest.mark.parametrize("query", ["SELECT 1 AS v, 2 AS w FROM range(50)", "SELECT id AS v, 2 AS w FROM range(0)"])
 def test_rows_without_a_difference_and_no_rows(spark: SparkSession, query: str) -> None:
     frame = spark.sql(query)
-    layout = plan_layout(frame, LayoutSpec(by=["v", "w"], files=4))
+    layout = laid_out(frame, LayoutSpec(by=["v", "w"], files=4))
     assert apply_layout(frame, replace(layout, rows=10**9)).count() == layout.rows
 
 
 def test_nothing_is_added_to_the_rows_that_are_shuffled(spark: SparkSession) -> None:
     frame = spark.sql(MIXED)
-    plan = apply_layout(frame, plan_layout(frame, LayoutSpec(by=["s", "a"], files=7)))._jdf.queryExecution()
+    plan = apply_layout(frame, laid_out(frame, LayoutSpec(by=["s", "a"], files=7)))._jdf.queryExecution()
     assert "__zorder" not in plan.optimizedPlan().toString()
     assert plan.optimizedPlan().output().toString() == plan.analyzed().output().toString()
 
@@ -128,7 +138,7 @@ def test_nothing_is_added_to_the_rows_that_are_shuffled(spark: SparkSession) -> 
 )
 def test_what_decisions_do_not_fit_takes_the_descent(spark: SparkSession, spec: LayoutSpec) -> None:
     frame = spark.sql(MIXED)
-    layout = plan_layout(frame, spec)
+    layout = laid_out(frame, spec)
     assert not decidable(frame, layout)
     assert sorted(row[0] for row in apply_layout(frame, layout).select("id").collect()) == list(range(4000))
 
@@ -138,20 +148,20 @@ def test_a_small_table_does_not_pay_for_what_is_compiled_anew_unless_it_is_wide(
 ) -> None:
     frame = spark.sql(MIXED)
     spec = LayoutSpec(by=["s", "a"], files=40)
-    layout = plan_layout(frame, spec)
+    layout = laid_out(frame, spec)
     assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (True, 30 + 9 + 9 * 4000 - 40)
     monkeypatch.setattr("dbt_zorder.engine.spark.decisions.VALUES_A_DECISION", 9 * 1000)
-    layout = plan_layout(frame, spec)
+    layout = laid_out(frame, spec)
     assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (False, 30 + 9 + 4 - 40)
     wide = frame.select("*", *(f.lit(number).alias(f"c{number}") for number in range(71)))
-    layout = plan_layout(wide, spec)
+    layout = laid_out(wide, spec)
     assert (decidable(wide, layout), boundaries_allowed(wide, layout)) == (True, 30 + 80 + 35 - 40)
 
 
 def test_few_files_are_decided_however_small_the_table(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dbt_zorder.engine.spark.decisions.VALUES_A_DECISION", 150_000)
     frame = spark.sql(MIXED).select("id", "s", "a")
-    plan = make_plan(frame, LayoutSpec(by=["s", "a"], files=16))
+    plan = planned(frame, LayoutSpec(by=["s", "a"], files=16))
     assert plan.grid is not None
     assert sum(map(len, plan.grid.cuts)) <= 14
-    assert not decidable(frame, plan_layout(frame, LayoutSpec(by=["s", "a"], files=20)))
+    assert not decidable(frame, laid_out(frame, LayoutSpec(by=["s", "a"], files=20)))

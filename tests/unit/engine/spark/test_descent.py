@@ -9,10 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.curve.tree import descend
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.engine.spark.literals import key_array
 from dbt_zorder.layout.keys import KeyValue
-from dbt_zorder.layout.plan import make_plan, plan_layout
+from dbt_zorder.layout.plan import make_plan
 from dbt_zorder.layout.spec import LayoutSpec
 from tests.support import needs_spark_4, settings
 from tests.unit.layout.frames import mixed
@@ -23,7 +24,7 @@ MIXED = mixed(4000)
 def placed(df: DataFrame, spec: LayoutSpec) -> list[int]:
     """Send rows down the descent as the reference goes; return their ids."""
     plan = make_plan(df, spec)
-    layout, forest, sample = replace(plan.layout, grid=None), plan.forest, plan.sample
+    layout, forest, sample = plan.layout, plan.forest, plan.sample
     assert layout.rows == len(sample.ranks), "the reference needs a sample of all rows"
     assert (forest.file_count == 1).all(), "a hash is at work"
     cells = descend(replace(forest, cuts=forest.cuts[: forest.file_levels]), sample.ranks, sample.partitions)
@@ -82,7 +83,7 @@ def test_a_partition_that_was_not_counted_loses_no_row(spark: SparkSession) -> N
 def test_the_search_for_a_partition_finds_each(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, partitions: int
 ) -> None:
-    monkeypatch.setattr("dbt_zorder.layout.small_partitions._BYTES", 0)  # a Spark partition for each
+    monkeypatch.setattr("dbt_zorder.engine.spark.small_partitions._BYTES", 0)  # a Spark partition for each
     frame = spark.sql(f"SELECT id, id % {partitions} AS p FROM range(90)")
     layout = plan_layout(frame, LayoutSpec(by=["id"], files=1, partition_by=["p"]))
     rows = apply_layout(frame, layout).select("p", f.spark_partition_id().alias("file")).distinct().collect()

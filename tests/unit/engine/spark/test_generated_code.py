@@ -77,7 +77,7 @@ def test_no_method_is_too_long_to_be_compiled(
     way: str,
 ) -> None:
     monkeypatch.setattr(
-        "dbt_zorder.layout.plan.boundaries_allowed", lambda *_: BOUNDARIES[-1] if way == "decisions" else -1
+        "dbt_zorder.engine.spark.spark_plan.boundaries_allowed", lambda *_: BOUNDARIES[-1] if way == "decisions" else -1
     )
     # a column more, so that no other test has compiled these projections
     df = rows.select(*(f"c{n}" for n in range(columns))).withColumn(way, f.lit(1))

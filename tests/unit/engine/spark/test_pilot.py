@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.pilot import MeasuredBySpark
-from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName

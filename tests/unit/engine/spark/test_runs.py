@@ -11,14 +11,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.curve.tree import descend
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.decisions import decidable
 from dbt_zorder.engine.spark.descent import apply_layout
+from dbt_zorder.engine.spark.order_grid import SparkLayout
 from dbt_zorder.engine.spark.runs import in_runs
+from dbt_zorder.engine.spark.spark_plan import SparkPlan, for_spark
 from dbt_zorder.layout.batches import in_one_file
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.layout_json import layout_from_json, layout_to_json
-from dbt_zorder.layout.plan import Plan, make_plan, plan_layout
+from dbt_zorder.layout.plan import make_plan
 from dbt_zorder.layout.runs import Run
 from dbt_zorder.layout.spec import LayoutSpec
 from tests.support import settings
@@ -50,7 +53,7 @@ def runs_of(df: DataFrame, layout: Layout, types: Sequence[str]) -> list[int]:
     ]
 
 
-def cells_met(df: DataFrame, plan: Plan) -> int:
+def cells_met(df: DataFrame, plan: SparkPlan) -> int:
     """How many pairs of a cell and what is equal in all keys there are; the sample must be of all rows."""
     forest, sample = plan.forest, plan.sample
     assert len(sample.ranks) == plan.layout.rows
@@ -74,8 +77,8 @@ def test_equal_rows_lie_together_in_their_cell(
     monkeypatch.setattr("dbt_zorder.curve.grid._AS_GOOD", 100.0)
     monkeypatch.setattr("dbt_zorder.curve.grid._EACH_AS_GOOD", 100.0)
     df = lines(spark, types)
-    plan = make_plan(df, LayoutSpec(by=types, files=4))
-    assert decidable(df, plan.layout) == (values_a_decision == 1)
+    plan = for_spark(make_plan(df, LayoutSpec(by=types, files=4)))
+    assert decidable(df, SparkLayout.beside(plan.layout)) == (values_a_decision == 1)
     assert len(plan.layout.runs) == len(types)
     # a hash of 16 bits or 10 may bring two values together, whose rows are then mixed
     assert sum(runs_of(df, plan.layout, types)) <= cells_met(df, plan) * (1.02 if len(types) == 2 else 1.25)
@@ -101,7 +104,7 @@ def test_partitions_have_runs_where_rows_need_not_come_partition_by_partition(
     df = lines(spark).selectExpr("*", "id % 2 AS p")
     layout = plan_layout(df, LayoutSpec(by=["whole", "text"], files=files, partition_by=["p"]))
     assert layout.runs
-    assert layout.tasks == (4 if files == 2 else 1), "small partitions share a task"
+    assert SparkLayout.beside(layout).tasks == (4 if files == 2 else 1), "small partitions share a task"
     clustered = apply_layout(df, layout, open_files)
     clustered.explain()
     (order,) = [line for line in capsys.readouterr().out.splitlines() if "Sort [" in line]

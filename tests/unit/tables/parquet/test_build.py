@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.choose import Holding
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.descent import Names, add_node
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.layout import Layout
-from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest, readable_partitions
 from dbt_zorder.spark.catalog import TableName, describe, schema_location

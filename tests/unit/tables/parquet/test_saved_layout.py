@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.layout.file_count import parse_size
-from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.stats.summary import Summary
 from dbt_zorder.tables.parquet.saved_layout import (

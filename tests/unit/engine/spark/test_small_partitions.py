@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dbt_zorder.layout.small_partitions import bundles
+from dbt_zorder.engine.spark.small_partitions import bundles
 
 
 @pytest.mark.parametrize(

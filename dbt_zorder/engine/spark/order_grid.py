@@ -1,0 +1,63 @@
+"""What Spark needs of a layout besides: which task writes each file, and a grid that orders rows inside files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from dbt_zorder.curve.grid import Grid
+from dbt_zorder.layout.keys import Key, KeyValue
+from dbt_zorder.layout.layout import Layout
+from dbt_zorder.layout.sample import Sample
+
+
+@dataclass(frozen=True)
+class OrderGrid:
+    """The order of rows inside every file by a few boundaries, see ``Grid``.
+
+    Attributes:
+        boundaries: ascending keys, a list a column.
+        codes: one more than boundaries, a list a column.
+    """
+
+    boundaries: Sequence[Sequence[KeyValue]]
+    codes: Sequence[Sequence[int]]
+
+    @classmethod
+    def of(cls, grid: Grid, sample: Sample, keys: Sequence[Key]) -> OrderGrid:
+        """Turn the ranks of a grid into the shortest values that part rows alike."""
+        each = enumerate(zip(keys, grid.cuts, strict=True))
+        return cls([[sample.cut_value(n, cut, key.carrier) for cut in cuts] for n, (key, cuts) in each], grid.codes)
+
+
+@dataclass(frozen=True)
+class SparkLayout(Layout):
+    """A layout that Spark places rows by.
+
+    Attributes:
+        task_of_file: shape (files,): the Spark partition that writes each file, where one writes several;
+            None if each file has a partition of its own.
+        grid: orders rows inside files in place of the levels below the file, where it serves as well.
+    """
+
+    task_of_file: npt.NDArray[np.int32] | None = None
+    grid: OrderGrid | None = None
+
+    @property
+    def tasks(self) -> int:
+        """Number of Spark partitions."""
+        return self.files if self.task_of_file is None else int(self.task_of_file[-1]) + 1
+
+    @classmethod
+    def beside(
+        cls, layout: Layout, task_of_file: npt.NDArray[np.int32] | None = None, grid: OrderGrid | None = None
+    ) -> SparkLayout:
+        """Return a layout with what Spark needs besides; one that has it already, as it is."""
+        if isinstance(layout, SparkLayout):
+            return layout
+        return cls(
+            **{one.name: getattr(layout, one.name) for one in fields(layout)}, task_of_file=task_of_file, grid=grid
+        )
