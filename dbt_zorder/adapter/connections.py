@@ -13,12 +13,12 @@ from dbt.adapters.contracts.connection import AdapterRequiredConfig, AdapterResp
 from dbt.adapters.exceptions import FailedToConnectError
 from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnectionMethod
 from dbt.flags import get_flags
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.adapter.credentials import ZorderCredentials
 from dbt_zorder.adapter.messages.logs import forward_logs
-from dbt_zorder.adapter.messages.spark_errors import told
+from dbt_zorder.adapter.messages.spark_errors import dbt_errors
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.sql import BLANK
 
@@ -105,7 +105,7 @@ class ZorderConnectionManager(SparkConnectionManager):
     @contextmanager
     def exception_handler(self, sql: str) -> Generator[None, None, None]:
         """Turn errors of Spark into dbt's, without the Java stack trace, which goes to the debug log."""
-        with told(sql):
+        with dbt_errors(sql, ours=DbtDatabaseError):
             yield
 
 

@@ -7,10 +7,10 @@ import uuid
 from typing import Any
 
 from dbt.adapters.spark.session import Connection, Cursor, SessionConnectionWrapper
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from dbt_zorder.adapter.messages.spark_errors import told
+from dbt_zorder.adapter.messages.spark_errors import dbt_errors
 from dbt_zorder.adapter.models.session_scope import SCOPES
 from dbt_zorder.pruning import prune_statement
 from dbt_zorder.spark.jvm import has_jvm
@@ -99,14 +99,14 @@ class _SessionCursor(Cursor):
 
     def fetchall(self) -> list[Row] | None:
         # a query runs only now, where dbt no longer handles errors
-        with told(self._sql):
+        with dbt_errors(self._sql, ours=DbtDatabaseError):
             return super().fetchall()
 
     def fetchone(self) -> Row | None:
-        with told(self._sql):
+        with dbt_errors(self._sql, ours=DbtDatabaseError):
             return super().fetchone()
 
     def fetchmany(self, size: int) -> list[Row]:
         assert self._df is not None
-        with told(self._sql):
+        with dbt_errors(self._sql, ours=DbtDatabaseError):
             return self._df.take(size)

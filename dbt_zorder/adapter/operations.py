@@ -1,189 +1,153 @@
-"""What users ask of z-ordered tables by ``dbt run-operation``, and what tests of them ask."""
+"""Runs the operations on z-ordered tables that users call by ``dbt run-operation``, and those of our data tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
-from dbt.adapters.base import BaseRelation, available
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 from pyspark.sql import SparkSession
 
 from dbt_zorder import pruning
 from dbt_zorder.adapter.config import ModelSettings
-from dbt_zorder.adapter.messages.progress import progress
-from dbt_zorder.adapter.models.hooks import check_hooks
-from dbt_zorder.adapter.names import model_name, table_name
-from dbt_zorder.adapter.relations import DocumentedAdapter
-from dbt_zorder.adapter.requests import build_request, kept_settings
 from dbt_zorder.errors import ConfigError, ZorderError, did_you_mean
+from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.stats.summary import absent, current_summary
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.lakehouse.rewrite import optimize_format
-from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
-from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.operations.verify import verify_table
-from dbt_zorder.tables.parquet.rewrite import optimize, request_from_marker
+from dbt_zorder.tables.parquet.rewrite import optimize
 
 _LOG = AdapterLogger("Zorder")
 
 
-class OperationsAdapter(DocumentedAdapter):
-    """dbt-spark's adapter, with the operations on tables that are there."""
-
-    @available.parse_none
-    def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
-        """Return a model's checked settings, None if it is to be built as dbt-spark builds it."""
-        with told_of_zorder():
-            settings = ModelSettings.from_config(model_name(model), model["config"])
-            if settings is not None:
-                check_hooks(model)
-        return settings
-
-    @available.parse(lambda *_, **__: {})
-    def zorder_optimize(self, relation: BaseRelation, model: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:
-        """Build a table anew from its own rows, or tell what that would do; ``text`` is the same to print."""
-        with told_of_zorder():
-            _check_dry_run("zorder_optimize", dry_run)
-            settings = self.zorder_settings(model) if model else None
-            if settings is not None and model is not None:
-                request = build_request(settings, relation, model)
-            else:
-                request = request_from_marker(self.session, table_name(relation))
-            with progress(self.session, str(table_name(relation))):
-                if settings is not None and settings.file_format in FORMATS:
-                    return optimize_format(self.session, request, settings.optimize, dry_run=dry_run).to_dict()
-                return optimize(self.session, request, dry_run=dry_run).to_dict()
-
-    @available.parse(lambda *_, **__: {})
-    def zorder_explain(self, relation: BaseRelation, predicate: str) -> dict[str, Any]:
-        """Return what a pruned read of a relation reads and why; ``text`` is the same as a table to print."""
-        with told_of_zorder():
-            explanation = pruning.explain(self.session, self._name_of(relation).sql, predicate)
-        return {**explanation.to_dict(), "text": str(explanation)}
-
-    @available.parse(lambda *_, **__: 0)
-    def zorder_rebuild_stats(self, relation: BaseRelation, columns: list[str] | str | None = None) -> int:
-        """Collect the stats of a table as its files are now; return the number of files."""
-        names = [columns] if isinstance(columns, str) else columns or []
-        with told_of_zorder():
-            return rebuild_stats(self.session, table_name(relation), names)
-
-    @available.parse(lambda *_, **__: {})
-    def zorder_vacuum(
-        self,
-        relation: BaseRelation,
-        model: Mapping[str, Any] | None,
-        dry_run: bool,
-        grace_hours: float | None,
-        keep_versions: int | None,
-    ) -> dict[str, Any]:
-        """Delete old versions of a table; return the names of those that are gone, and ``text`` to print."""
-        with told_of_zorder():
-            _check_dry_run("zorder_vacuum", dry_run)
-            settings = kept_settings(model) if model else None
-            vacuumed = vacuum(
-                self.session,
-                table_name(relation),
-                keep_versions if keep_versions is not None else settings.keep_versions if settings else 2,
-                grace_hours if grace_hours is not None else settings.grace_hours if settings else 24.0,
-                settings.location_root if settings else None,
-                dry_run=dry_run,
-            )
-        return {"deleted": list(vacuumed.deleted), "text": str(vacuumed)}
-
-    @available.parse(lambda *_, **__: {})
-    def zorder_verify(self, relation: BaseRelation) -> dict[str, Any]:
-        """Compare a table with its stats; return what does not agree, and ``text`` to print."""
-        try:
-            verified = verify_table(self.session, table_name(relation))
-        except ZorderError as exc:  # one of many tables: the others are looked at too
-            return {"findings": [str(exc)], "text": str(exc)}
-        return {"findings": list(verified.findings), "text": str(verified)}
-
-    @available.parse(lambda *_, **__: [])
-    def zorder_rollback(self, relation: BaseRelation, version: str | None = None) -> list[str]:
-        """Serve an earlier version; return the names of the one served till now and of the one from now on."""
-        with told_of_zorder():
-            return list(rollback(self.session, table_name(relation), version))
-
-    @available.parse(lambda *_, **__: [])
-    def zorder_mismatches(self, relation: BaseRelation, predicates: list[str] | str | None, made: int) -> list[Any]:
-        """Return each predicate whose pruned answer is not the full one, of given ones and ``made`` from the stats."""
-        given = [predicates] if isinstance(predicates, str) else list(predicates or [])
-        with told_of_zorder():
-            table = self._name_of(relation).sql
-            return pruning.sound(self.session, table, [*given, *pruning.make_predicates(self.session, table, made)])
-
-    @available.parse(lambda *_, **__: {})
-    def zorder_point_query_files(self, relation: BaseRelation, column: str) -> dict[str, Any]:
-        """Return the number of ``files``, and how many an equality query on a column would have ``read``, by the stats.
-
-        Args:
-            relation: the table.
-            column: as the test names it, in any case; by ``quote: true`` dbt puts it into backticks.
-        """
-        if _is_view(self.session, table_name(relation)):
-            _LOG.info(f"{relation} is a view, which has no files to be clustered: zorder_clustered passes")
-            return {"files": 0, "read": 0}
-        with told_of_zorder():
-            summary = current_summary(self.session, table_name(relation))
-            name, by = column.replace("`", ""), summary.point_query_files
-            folded = {known.lower(): files for known, files in by.items()}
-            read = by.get(name, folded.get(name.lower()))
-            if read is None:
-                msg = (
-                    f"zorder_clustered: there are no stats of '{name}' in {table_name(relation)}, only of "
-                    f"{', '.join(by)}.{did_you_mean(name, by)}"
-                )
-                raise ZorderError(msg)
-        return {"files": summary.files, "read": read}
-
-    @available.parse_none
-    def zorder_no_node(self, name: str, known: list[str]) -> None:
-        """Say that no model, seed or snapshot has a name, and what those that are there are called.
-
-        Raises:
-            CompilationError: always.
-        """
-        msg = (
-            f"There is no model, seed or snapshot '{name}' in this project.{did_you_mean(name, known)} A table that "
-            "is none of them is named as schema.identifier."
-        )
-        raise CompilationError(msg)
-
-    def _name_of(self, relation: BaseRelation) -> TableName:
-        """Return the name of a relation that is there.
-
-        Raises:
-            ZorderError: it is not.
-        """
-        name = table_name(relation)
-        if describe(self.session, name) is None:
-            raise ZorderError(absent(name))
-        return name
+def optimize_table(
+    spark: SparkSession, request: BuildRequest, settings: ModelSettings | None, *, dry_run: bool
+) -> dict[str, Any]:
+    """Build a table anew from its own rows, or report what that would do; ``text`` is the same to print."""
+    if settings is not None and settings.file_format in FORMATS:
+        return optimize_format(spark, request, settings.optimize, dry_run=dry_run).to_dict()
+    return optimize(spark, request, dry_run=dry_run).to_dict()
 
 
-def _is_view(spark: SparkSession, table: TableName) -> bool:
-    """Tell whether a name is that of a view, as of a clone, or of a model on a target that has no need of tables."""
+def explain_table(spark: SparkSession, table: TableName, predicate: str) -> dict[str, Any]:
+    """Return which files a pruned read of a table reads, and why; ``text`` is the same as a table to print."""
+    explanation = pruning.explain(spark, existing(spark, table).sql, predicate)
+    return {**explanation.to_dict(), "text": str(explanation)}
+
+
+def vacuum_table(
+    spark: SparkSession,
+    table: TableName,
+    settings: ModelSettings | None,
+    keep_versions: int | None,
+    grace_hours: float | None,
+    *,
+    dry_run: bool,
+) -> dict[str, Any]:
+    """Delete old versions of a table; return the names of the deleted ones, and ``text`` to print.
+
+    Args:
+        spark: the session.
+        table: whose versions.
+        settings: of its model, which say where the versions lie; None if no model builds it.
+        keep_versions, grace_hours: in place of those of the settings.
+        dry_run: report only.
+    """
+    vacuumed = vacuum(
+        spark,
+        table,
+        keep_versions if keep_versions is not None else settings.keep_versions if settings else 2,
+        grace_hours if grace_hours is not None else settings.grace_hours if settings else 24.0,
+        settings.location_root if settings else None,
+        dry_run=dry_run,
+    )
+    return {"deleted": list(vacuumed.deleted), "text": str(vacuumed)}
+
+
+def compare_with_stats(spark: SparkSession, table: TableName) -> dict[str, Any]:
+    """Compare a table with its stats; return what differs as ``findings``, and ``text`` to print.
+
+    An error is a finding too: the operation goes on with the next of many tables.
+    """
+    try:
+        verified = verify_table(spark, table)
+    except ZorderError as exc:
+        return {"findings": [str(exc)], "text": str(exc)}
+    return {"findings": list(verified.findings), "text": str(verified)}
+
+
+def find_mismatches(spark: SparkSession, table: TableName, predicates: Sequence[str], made: int) -> list[Any]:
+    """Return each predicate whose pruned answer differs from the full one.
+
+    Args:
+        spark: the session.
+        table: to read.
+        predicates: given ones.
+        made: number of further predicates, which are made from the stats.
+    """
+    name = existing(spark, table).sql
+    return pruning.sound(spark, name, [*predicates, *pruning.make_predicates(spark, name, made)])
+
+
+def count_point_query_files(spark: SparkSession, table: TableName, column: str) -> dict[str, Any]:
+    """Return the number of ``files``, and of those that an equality query on a column would have ``read``.
+
+    A view has no files, and so passes.
+
+    Args:
+        spark: the session.
+        table: the table.
+        column: as the test names it, in any case; by ``quote: true`` dbt puts it into backticks.
+
+    Raises:
+        ZorderError: there are no stats of the column.
+    """
     info = describe(spark, table)
-    return info is not None and info.is_view
+    if info is not None and info.is_view:
+        _LOG.info(f"{table} is a view, which has no files to be clustered: zorder_clustered passes")
+        return {"files": 0, "read": 0}
+    summary = current_summary(spark, table)
+    name, by = column.replace("`", ""), summary.point_query_files
+    folded = {other.lower(): files for other, files in by.items()}
+    read = by.get(name, folded.get(name.lower()))
+    if read is None:
+        msg = (
+            f"zorder_clustered: there are no stats of '{name}' in {table}, only of {', '.join(by)}."
+            f"{did_you_mean(name, by)}"
+        )
+        raise ZorderError(msg)
+    return {"files": summary.files, "read": read}
 
 
-def _check_dry_run(operation: str, dry_run: object) -> None:
+def no_such_node(name: str, others: list[str]) -> CompilationError:
+    """Return the error for a name that no model, seed or snapshot has; it lists the nearest of ``others``."""
+    return CompilationError(
+        f"There is no model, seed or snapshot '{name}' in this project.{did_you_mean(name, others)} A table that "
+        "is none of them is named as schema.identifier."
+    )
+
+
+def existing(spark: SparkSession, table: TableName) -> TableName:
+    """Return the name of a table that exists.
+
+    Raises:
+        ZorderError: it does not.
+    """
+    if describe(spark, table) is None:
+        raise ZorderError(absent(table))
+    return table
+
+
+def check_dry_run(operation: str, dry_run: object) -> None:
+    """Check that ``dry_run`` is a boolean: a text such as ``'false'`` would count as true.
+
+    Raises:
+        ConfigError: it is not.
+    """
     if not isinstance(dry_run, bool):
         msg = f"{operation}: dry_run is {dry_run!r}, but it must be true or false."
         raise ConfigError(msg)
-
-
-@contextmanager
-def told_of_zorder() -> Iterator[None]:
-    """Turn our errors into dbt's, which it shows without a stack trace."""
-    try:
-        yield
-    except ZorderError as exc:
-        raise CompilationError(str(exc)) from exc

@@ -1,15 +1,18 @@
-"""Errors of Spark as a user wants them: what is wrong and in which SQL; plans and Java's stack traces go to the log."""
+"""Translates errors to dbt's: what is wrong, in which model or SQL. Plans and Java's stack traces go to the log."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from dbt_common.exceptions import CompilationError, DbtDatabaseError, DbtRuntimeError
 
+from dbt_zorder.adapter.names import model_name
 from dbt_zorder.adapter.session.gateway import end_told
+from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.spark.messages import full_text, message_of
 
 _LOG = AdapterLogger("Spark")
@@ -20,17 +23,33 @@ _LINES_OF_SQL = 3
 
 
 @contextmanager
-def told(sql: str) -> Iterator[None]:
-    """Turn errors of Spark into dbt's, with a short message; all that Spark said goes to the debug log.
+def dbt_errors(
+    sql: str = "", *, model: Mapping[str, Any] | None = None, ours: type[DbtRuntimeError] = CompilationError
+) -> Iterator[None]:
+    """Translate whatever the block raises to an error of dbt, which dbt shows without a stack trace.
+
+    Args:
+        sql: the statement that runs, for the log and for the line that Spark points to.
+        model: the node that is built; messages name it.
+        ours: the class for errors of this package outside of a model.
 
     Raises:
-        DbtDatabaseError: for whatever the block raises, but for errors that are dbt's already.
+        CompilationError: the columns of a model have changed, and its config does not allow that.
+        DbtRuntimeError: an error of dbt's own, or of this package while it builds a model.
+        DbtDatabaseError: all else, with a short message; the whole text goes to the debug log.
     """
     try:
         yield
     except DbtRuntimeError:
-        _LOG.debug(f"Error while running:\n{sql}")
+        if sql:
+            _LOG.debug(f"Error while running:\n{sql}")
         raise
+    except ZorderError as exc:
+        if model is None:
+            raise ours(str(exc)) from exc
+        kind = CompilationError if isinstance(exc, SchemaChangeError) else DbtRuntimeError
+        msg = f"Model {model_name(model)}: {exc}"
+        raise kind(msg) from exc
     except Exception as exc:
         _LOG.debug(f"Error while running:\n{sql}")
         _LOG.debug(full_text(exc))

@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.adapter.messages.spark_errors import short_message
 from dbt_zorder.adapter.models.frames import spark_frame
+from dbt_zorder.adapter.models.session_scope import SCOPES, Scope
+from dbt_zorder.adapter.names import model_name
 from dbt_zorder.errors import ZorderError
 
 
@@ -57,6 +60,23 @@ def run_python(
         )
         raise PythonModelError(msg)
     return df
+
+
+def run_model(spark: SparkSession, model: Mapping[str, Any], code: str) -> DataFrame:
+    """Run a Python model within its scope: settings that it changes are put back when it ends.
+
+    Raises:
+        DbtRuntimeError: for what ``run_python`` raises, naming the model.
+    """
+    scope = SCOPES.current() or Scope()
+    SCOPES.look(spark)
+    try:
+        return run_python(spark, model, code, scope.callback)
+    except PythonModelError as exc:
+        msg = f"Model {model_name(model)} failed:\n{exc}"
+        raise DbtRuntimeError(msg) from exc
+    finally:
+        SCOPES.note_changes(spark)
 
 
 def _module(at_end: Callable[[Callable[[], None]], Any]) -> ModuleType:

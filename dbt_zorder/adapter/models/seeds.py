@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.adapter.models.frames import arrow_frame
+from dbt_zorder.adapter.models.session_scope import SCOPES
 from dbt_zorder.spark.sql import checked_cast, quote_name, quote_string
 
 if TYPE_CHECKING:
@@ -45,6 +46,21 @@ def seed_frame(spark: SparkSession, table: agate.Table, types: Sequence[str]) ->
         text = quote_name(str(place))
         chosen.append(f.expr(_cast(text, kind, name) if cast else text).alias(name))
     return numbered.select(*chosen), casts
+
+
+def seed_rows(spark: SparkSession, table: agate.Table, types: Sequence[str]) -> DataFrame:
+    """Return a seed's rows; raise here already for a value that does not fit its column.
+
+    Rows that Spark has to cast stay in its memory until the model ends. Arguments are as for ``seed_frame``.
+    """
+    df, casts = seed_frame(spark, table, types)
+    if casts:
+        kept = df.persist()
+        scope = SCOPES.current()
+        if scope is not None:
+            scope.callback(kept.unpersist)
+        kept.count()
+    return df
 
 
 def column_of(values: Sequence[Any], kind: str) -> pa.Array:

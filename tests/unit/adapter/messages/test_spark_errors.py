@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from dbt_common.exceptions import CompilationError, DbtDatabaseError, DbtRuntimeError
 
-from dbt_zorder.adapter.messages.spark_errors import short_message, told
+from dbt_zorder.adapter.messages.spark_errors import dbt_errors, short_message
+from dbt_zorder.errors import BuildError, SchemaChangeError, ZorderError
 
 PARSE = """[PARSE_SYNTAX_ERROR] Syntax error at or near 'c'. SQLSTATE: 42601 (line 5, pos 4)
 
@@ -46,8 +47,27 @@ def test_the_line_that_a_message_points_to_is_shown(position: str, pointed: str)
 
 def test_an_error_of_dbts_own_is_raised_as_it_is() -> None:
     mine = DbtRuntimeError("mine")
-    with pytest.raises(DbtRuntimeError) as found, told("select 1"):
+    with pytest.raises(DbtRuntimeError) as found, dbt_errors("select 1"):
         raise mine
     assert found.value is mine
-    with pytest.raises(DbtDatabaseError, match="boom"), told("select 1"):
+    with pytest.raises(DbtDatabaseError, match="boom"), dbt_errors("select 1"):
         raise ValueError("boom")
+
+
+@pytest.mark.parametrize(
+    ("error", "model", "ours", "kind", "text"),
+    [
+        (BuildError("x"), None, CompilationError, CompilationError, "x"),
+        (BuildError("x"), None, DbtDatabaseError, DbtDatabaseError, "x"),
+        (BuildError("x"), {"name": "m", "original_file_path": "m.sql"}, CompilationError, DbtRuntimeError, "Model 'm'"),
+        (SchemaChangeError("x"), {"name": "m"}, DbtRuntimeError, CompilationError, "Model 'm'"),
+    ],
+)
+def test_our_errors_name_the_model_and_keep_their_kind(
+    error: ZorderError, model: dict[str, str] | None, ours: type[DbtRuntimeError], kind: type[Exception], text: str
+) -> None:
+    with pytest.raises(DbtRuntimeError) as found, dbt_errors(model=model, ours=ours):
+        raise error
+    assert type(found.value) is kind
+    assert text in str(found.value)
+    assert found.value.__cause__ is error
