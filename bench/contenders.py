@@ -24,9 +24,9 @@ from dbt_zorder.pruning import scan
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.stats.table_state import FORMATS, state_of
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.lakehouse.build import build_format
 from dbt_zorder.tables.lakehouse.incremental import increment_format
-from dbt_zorder.tables.parquet.batch import Batch
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import increment
 from dbt_zorder.tables.parquet.operations.drop import drop_table

@@ -28,9 +28,9 @@ from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.progress import listening
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.stats.table_state import FORMATS
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.lakehouse.build import build_format
 from dbt_zorder.tables.lakehouse.incremental import increment_format, merge_format
-from dbt_zorder.tables.parquet.batch import Batch
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.conflicts import check_absent
 from dbt_zorder.tables.parquet.incremental import begin, increment

@@ -26,8 +26,8 @@ from dbt_zorder.tables.lakehouse.types import as_kept
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.guard import guard_of, version_now
 from dbt_zorder.tables.parquet.partition_discovery import BY_CATALOG, folders_tell
-from dbt_zorder.tables.parquet.two_step_swap import bring_back
 from dbt_zorder.tables.report import Outcome
+from dbt_zorder.tables.two_step_swap import bring_back
 
 MODES = ("error", "errorifexists", "overwrite")
 """What is to become of a table that is there; names of ``DataFrameWriter.mode``."""

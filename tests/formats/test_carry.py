@@ -5,9 +5,9 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import TableName, properties
 from dbt_zorder.stats.table_state import state_of
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.lakehouse import history
 from dbt_zorder.tables.lakehouse.incremental import increment_format
-from dbt_zorder.tables.parquet.batch import Batch
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import request, rows
 from tests.support import same_rows

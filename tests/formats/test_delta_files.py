@@ -18,12 +18,12 @@ from dbt_zorder.engine.parquet.writer import ArrowWriter
 from dbt_zorder.errors import BuildError
 from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableName, describe, properties, schema_location
 from dbt_zorder.stats.table_state import state_of
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.delta import transaction as delta_transaction
 from dbt_zorder.tables.delta.sink import DeltaFiles
 from dbt_zorder.tables.lakehouse.build import build_format
 from dbt_zorder.tables.lakehouse.history import last_whole, version_of
 from dbt_zorder.tables.lakehouse.incremental import increment_format
-from dbt_zorder.tables.parquet.batch import Batch
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import BY_SPARK, HERE, failing, request, rows, same
 from tests.support import same_rows, settings

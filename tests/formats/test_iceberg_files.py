@@ -22,12 +22,12 @@ from dbt_zorder.engine.parquet.writer import ArrowWriter
 from dbt_zorder.errors import BuildError
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, properties
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.iceberg.sink import IcebergFiles
 from dbt_zorder.tables.lakehouse import state as standing
 from dbt_zorder.tables.lakehouse.build import build_format
 from dbt_zorder.tables.lakehouse.incremental import increment_format
 from dbt_zorder.tables.lakehouse.sink import put_files
-from dbt_zorder.tables.parquet.batch import Batch
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import BY_SPARK, HERE, failing, request, rows, same
 from tests.support import same_rows, settings

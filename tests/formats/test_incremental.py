@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.errors import BuildError, ConfigError, SchemaChangeError, ZorderError
 from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.lakehouse import incremental
 from dbt_zorder.tables.lakehouse.build import build_format
 from dbt_zorder.tables.lakehouse.incremental import increment_format, merge_format
 from dbt_zorder.tables.lakehouse.rewrite import optimize_format, rewrite_format
 from dbt_zorder.tables.lakehouse.state import FormatStanding, read_format
-from dbt_zorder.tables.parquet.batch import Batch
 from tests.formats.tables import request, rows
 from tests.support import same_rows
 

@@ -17,6 +17,7 @@ from pyspark.sql import functions as f
 from dbt_zorder.errors import BuildError, LostRowsError
 from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.iceberg.sink import IcebergFiles
 from dbt_zorder.tables.lakehouse import incremental
 from dbt_zorder.tables.lakehouse import rewrite as optimize
@@ -25,7 +26,6 @@ from dbt_zorder.tables.lakehouse import write_table as table_write
 from dbt_zorder.tables.lakehouse.build import build_format
 from dbt_zorder.tables.lakehouse.incremental import increment_format
 from dbt_zorder.tables.lakehouse.rewrite import rewrite_format
-from dbt_zorder.tables.parquet.batch import Batch
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import request, rows
 from tests.support import same_rows, unique

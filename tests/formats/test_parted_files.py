@@ -17,13 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.engine.choose import hold_rows
 from dbt_zorder.spark.catalog import TableName, describe, properties
 from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.delta.sink import DeltaFiles
 from dbt_zorder.tables.iceberg.sink import IcebergFiles
 from dbt_zorder.tables.lakehouse.build import build_format
 from dbt_zorder.tables.lakehouse.incremental import increment_format
 from dbt_zorder.tables.lakehouse.rewrite import rewrite_format
 from dbt_zorder.tables.lakehouse.spark_writer import added_files
-from dbt_zorder.tables.parquet.batch import Batch
 from tests.formats.tables import BY_SPARK, HERE, failing, request, rows
 from tests.support import same_rows, settings
 from tests.unit.engine.parquet.test_writer import needs_page_limit

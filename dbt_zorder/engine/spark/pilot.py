@@ -23,7 +23,7 @@ from dbt_zorder.layout.plan import Plan
 from dbt_zorder.layout.sample import drawn_keys
 from dbt_zorder.spark.files import delete_path
 from dbt_zorder.spark.sql import glob_escape
-from dbt_zorder.tables.parquet.listing import below_uri, list_data
+from dbt_zorder.stats.listing import below_uri, list_data
 
 ROWS_OF_FILE = 40
 """Of so many rows of each file, the lengths are asked for."""

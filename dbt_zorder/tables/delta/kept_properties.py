@@ -14,8 +14,8 @@ from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableInfo, TableName, properties
 from dbt_zorder.spark.conf import REDACTED
 from dbt_zorder.spark.sql import quote_string
-from dbt_zorder.tables.parquet.batch import same_partitions
-from dbt_zorder.tables.parquet.comments import set_comments
+from dbt_zorder.tables.batch import same_partitions
+from dbt_zorder.tables.comments import set_comments
 from dbt_zorder.tables.schema_change import keeps
 
 _LOG = logging.getLogger("dbt_zorder")

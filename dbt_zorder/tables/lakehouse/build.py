@@ -32,7 +32,8 @@ from dbt_zorder.tables.lakehouse.sink import FormatFiles, writer_for
 from dbt_zorder.tables.lakehouse.spark_writer import check_session, made_files
 from dbt_zorder.tables.lakehouse.types import as_kept
 from dbt_zorder.tables.lakehouse.write_table import TableWrite, name_of, put_table
-from dbt_zorder.tables.parquet.build import BuildReport, warn_of_many
+from dbt_zorder.tables.parquet.build import warn_of_many
+from dbt_zorder.tables.report import BuildReport
 
 
 def build_format(

@@ -26,17 +26,8 @@ from dbt_zorder.spark.catalog_entry import look_anew
 from dbt_zorder.spark.columns import case_sensitive, resolve
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.table_state import FormatState, own_state, state_of
-from dbt_zorder.tables.delta.kept_properties import carried
-from dbt_zorder.tables.lakehouse.build import build_format, measured
-from dbt_zorder.tables.lakehouse.rewrite import check_format, own_format, rewrite_format
-from dbt_zorder.tables.lakehouse.sink import Find, put_files, writer_for
-from dbt_zorder.tables.lakehouse.spark_writer import added_files, writer
-from dbt_zorder.tables.lakehouse.state import FormatStanding, behind_append, file_bytes, known_format, read_format
-from dbt_zorder.tables.lakehouse.types import as_kept
-from dbt_zorder.tables.parquet.append import AppendReport
-from dbt_zorder.tables.parquet.batch import (
+from dbt_zorder.tables.batch import (
     Batch,
-    IncrementReport,
     after_batch,
     check_parts,
     naming_left_out,
@@ -45,7 +36,15 @@ from dbt_zorder.tables.parquet.batch import (
     schemas,
     table_of,
 )
-from dbt_zorder.tables.parquet.saved_layout import files_of_batch
+from dbt_zorder.tables.batch_size import files_of_batch, target_bytes
+from dbt_zorder.tables.delta.kept_properties import carried
+from dbt_zorder.tables.lakehouse.build import build_format, measured
+from dbt_zorder.tables.lakehouse.rewrite import check_format, own_format, rewrite_format
+from dbt_zorder.tables.lakehouse.sink import Find, put_files, writer_for
+from dbt_zorder.tables.lakehouse.spark_writer import added_files, writer
+from dbt_zorder.tables.lakehouse.state import FormatStanding, behind_append, known_format, read_format
+from dbt_zorder.tables.lakehouse.types import as_kept
+from dbt_zorder.tables.report import AppendReport, IncrementReport
 from dbt_zorder.tables.schema_change import add_columns_sql, conform, keeps
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -203,7 +202,7 @@ def _laid_out(
             counted = count_of(known)
             counted = holding.source.count() if counted is None else counted
             files = files_of_batch(spec, built, standing.size[1], counted, partitioned=bool(spec.partition_by))
-        size = file_bytes(spec, built, built.bytes)
+        size = target_bytes(spec, built, built.bytes)
         spec = replace(spec, files=files, file_size=spec.file_size if files is not None else size)
     spec = measured(spark, spec, rows, info, request, standing.files)
     return plan_layout(holding.source, spec if holding.rows is None else holding.rows.with_row_bytes(spec), known)

@@ -26,8 +26,7 @@ from dbt_zorder.tables.lakehouse.history import commit_of, version_of
 from dbt_zorder.tables.lakehouse.sink import put_files, writer_for
 from dbt_zorder.tables.lakehouse.spark_writer import LAST_NATIVE, options, same_rows_files, writer
 from dbt_zorder.tables.lakehouse.state import read_format
-from dbt_zorder.tables.parquet.build import BuildReport
-from dbt_zorder.tables.parquet.rewrite import OptimizeReport
+from dbt_zorder.tables.report import BuildReport, OptimizeReport
 
 NATIVE = "native"
 

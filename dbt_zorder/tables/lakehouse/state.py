@@ -18,9 +18,9 @@ from dbt_zorder.stats.footers import stats_of_files
 from dbt_zorder.stats.iceberg.manifests import IcebergState
 from dbt_zorder.stats.summary import Summary, add_up_format, gather, rows_by_folder, total_of
 from dbt_zorder.stats.table_state import FormatState, state_of
+from dbt_zorder.tables.batch_size import target_bytes
 from dbt_zorder.tables.lakehouse.history import last_whole
 from dbt_zorder.tables.lakehouse.properties import has_whole_bounds
-from dbt_zorder.tables.parquet.saved_layout import Tree, target_bytes
 from dbt_zorder.tables.rewrite_policy import Overlap, overlap_of
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -57,7 +57,7 @@ class FormatStanding:
     def overlap(self, spec: LayoutSpec) -> Overlap:
         """Measure the table by the bounds of its clustering columns."""
         now, rows = add_up_format(self.files, self.keys), rows_by_folder(self.files)
-        return overlap_of(rows, now, self.built, max(1, len(rows)), file_bytes(spec, self.built, now.bytes), spec)
+        return overlap_of(rows, now, self.built, max(1, len(rows)), target_bytes(spec, self.built, now.bytes), spec)
 
 
 def read_format(
@@ -145,8 +145,3 @@ def _added(
         return None
     is_next = state.snapshot is not None and str(state.snapshot.parentId()) == standing.version
     return stats_of_files(state.spark, own, columns, "") if is_next else None
-
-
-def file_bytes(spec: LayoutSpec, built: Summary, table_bytes: int) -> int:
-    """Return the size of a file of a table: a number of files means the size that they had when it was last built."""
-    return target_bytes(spec, Tree(None, built, []), table_bytes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -25,41 +25,24 @@ from dbt_zorder.spark.files import delete_path, list_files
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.arrow_store import read_local
 from dbt_zorder.stats.collect import collect_path
+from dbt_zorder.stats.listing import below_uri, list_data
 from dbt_zorder.stats.store import read_stats, stats_path, write_stats
 from dbt_zorder.stats.summary import add_up, gather
 from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.analyze import analyzed, measure_again
 from dbt_zorder.tables.parquet.build import write_data
 from dbt_zorder.tables.parquet.conflicts import check_base, verify
-from dbt_zorder.tables.parquet.listing import below_uri, check_same_files, list_data
+from dbt_zorder.tables.parquet.listing import check_same_files
 from dbt_zorder.tables.parquet.plan_batch import place
 from dbt_zorder.tables.parquet.state import Standing, known_standing
 from dbt_zorder.tables.parquet.stats_view import refresh_stats
 from dbt_zorder.tables.parquet.version import version_of
+from dbt_zorder.tables.report import AppendReport
 
 _LOG = logging.getLogger("dbt_zorder")
 
 _MOST_STATS_FILES = 16
 """Every batch adds a stats file; beyond this many, the next batch writes them all as one."""
-
-
-@dataclass(frozen=True)
-class AppendReport:
-    """What a batch did to a version.
-
-    Attributes:
-        rows, files, bytes: of the batch; a MERGE does not say how many rows it had.
-        removed: number of files that it replaced.
-        seconds: of each phase: query, sample, write, stats, swap.
-        standing: of the version after it; None where a format keeps its own.
-    """
-
-    rows: int | None
-    files: int
-    bytes: int
-    removed: int
-    seconds: Mapping[str, float]
-    standing: Standing | None = None
 
 
 def append(
@@ -114,7 +97,7 @@ def append(
                 del source
             holding.known = known = None  # the keys of all rows
         if layout is None or layout.rows == 0:
-            return AppendReport(0, 0, 0, 0, clock.seconds, standing)
+            return AppendReport(0, 0, 0, 0, clock.seconds, standing.if_known)
         entry = journal.open_entry(spark, info.location)
         try:
             with clock.phase("write"):
@@ -141,8 +124,8 @@ def append(
     with clock.phase("swap"):
         complete(spark, request, info, entry, plan)
         measure_again(spark, request.table, statistics, df.columns, partitioned=bool(info.partition_columns))
-    standing = standing.after(files, set(plan.removes))
-    return AppendReport(summary.rows, summary.files, summary.bytes, len(plan.removes), clock.seconds, standing)
+    after = standing.after(files, set(plan.removes)).if_known
+    return AppendReport(summary.rows, summary.files, summary.bytes, len(plan.removes), clock.seconds, after)
 
 
 def complete(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from functools import partial
 
@@ -26,7 +25,6 @@ from dbt_zorder.request import (
     bloom_options,
     bloom_sizes,
     check,
-    definition_of,
     partition_columns,
     readable_partitions,
     stats_columns,
@@ -38,7 +36,7 @@ from dbt_zorder.spark.location import is_same_place, is_within
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.store import known_sizes, write_stats
-from dbt_zorder.stats.summary import Summary, add_up, gather
+from dbt_zorder.stats.summary import add_up, gather
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
 from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_base, check_served, check_version, verify
 from dbt_zorder.tables.parquet.listing import watch
@@ -47,8 +45,7 @@ from dbt_zorder.tables.parquet.replacements import forget_replaced, note_replace
 from dbt_zorder.tables.parquet.retention import collect_old, delete_unserved
 from dbt_zorder.tables.parquet.saved_layout import write_tree
 from dbt_zorder.tables.parquet.stats_view import publish_stats
-from dbt_zorder.tables.parquet.swap import Definition, publish
-from dbt_zorder.tables.parquet.two_step_swap import bring_back, following_of
+from dbt_zorder.tables.parquet.swap import Definition, definition_for, publish
 from dbt_zorder.tables.parquet.version import (
     Marker,
     new_version,
@@ -58,28 +55,13 @@ from dbt_zorder.tables.parquet.version import (
     version_of,
     write_marker,
 )
+from dbt_zorder.tables.report import BuildReport
+from dbt_zorder.tables.two_step_swap import bring_back, following_of
 
 _LOG = logging.getLogger("dbt_zorder")
 
 _MANY_FILES = 10_000
 """Beyond so many, a shuffle has a hundred million blocks."""
-
-
-@dataclass(frozen=True)
-class BuildReport:
-    """What was built.
-
-    Attributes:
-        version: name of the version that is served now.
-        summary: files, rows and bytes, and how many files a point query reads.
-        seconds: of each phase: query, sample, write, stats, swap; a query that is not kept runs in later ones, too.
-        collected: names of old versions that were deleted.
-    """
-
-    version: str
-    summary: Summary
-    seconds: Mapping[str, float]
-    collected: Sequence[str]
 
 
 def build(
@@ -108,7 +90,7 @@ def build(
     bring_back(spark, request.table)
     base = describe(spark, request.table)
     statistics = analyzed(spark, request.table, base)
-    definition = definition_of(df, request)
+    definition = definition_for(df, request)
     root = root_of(spark, request.table, request.location_root)
     _check_root(root, base, request)
     guard = guard or watch(spark, request.table, base)

@@ -13,11 +13,12 @@ from dbt_zorder.spark.catalog import TableInfo, TableName, describe
 from dbt_zorder.spark.files import has_client
 from dbt_zorder.spark.location import is_within
 from dbt_zorder.spark.messages import in_one_line
+from dbt_zorder.stats.listing import below_uri
 from dbt_zorder.stats.table_state import FORMATS, state_of
 from dbt_zorder.tables.parquet.incremental import begin
-from dbt_zorder.tables.parquet.listing import below_uri, check_unchanged
-from dbt_zorder.tables.parquet.two_step_swap import bring_back
+from dbt_zorder.tables.parquet.listing import check_unchanged
 from dbt_zorder.tables.parquet.version import read_marker, roots_of, version_of
+from dbt_zorder.tables.two_step_swap import bring_back
 
 _LOG = logging.getLogger("dbt_zorder")
 

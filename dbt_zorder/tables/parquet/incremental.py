@@ -16,11 +16,10 @@ from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.catalog_entry import change_entry, look_anew
 from dbt_zorder.spark.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.spark.files import has_client
+from dbt_zorder.stats.listing import list_data
 from dbt_zorder.stats.table_state import FORMATS
-from dbt_zorder.tables.parquet.append import AppendReport, append
-from dbt_zorder.tables.parquet.batch import (
+from dbt_zorder.tables.batch import (
     Batch,
-    IncrementReport,
     after_batch,
     check_parts,
     naming_left_out,
@@ -29,12 +28,14 @@ from dbt_zorder.tables.parquet.batch import (
     schemas,
     table_of,
 )
-from dbt_zorder.tables.parquet.build import BuildReport, build
-from dbt_zorder.tables.parquet.listing import check_unchanged, list_data
+from dbt_zorder.tables.parquet.append import append
+from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.listing import check_unchanged
 from dbt_zorder.tables.parquet.rewrite import recover, rewrite
-from dbt_zorder.tables.parquet.state import Standing, known_standing
+from dbt_zorder.tables.parquet.state import Standing, known_standing, measure
 from dbt_zorder.tables.parquet.version import Marker, is_anothers, read_marker, version_of, write_marker
-from dbt_zorder.tables.rewrite_policy import Overlap, measure, measure_standing
+from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport
+from dbt_zorder.tables.rewrite_policy import Overlap
 from dbt_zorder.tables.schema_change import add_columns_sql, conform, keeps
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -153,8 +154,8 @@ def _renew_marker(spark: SparkSession, info: TableInfo, marker: Marker | None, s
 
 def _measured(spark: SparkSession, info: TableInfo, request: BuildRequest, report: AppendReport) -> Overlap:
     """Measure a table after a batch by what is known of its files, or else by its stats."""
-    if report.standing is not None and report.standing.files is not None:
-        return measure_standing(report.standing, request.spec)
+    if report.standing is not None:
+        return report.standing.overlap(request.spec)
     return measure(spark, request.table, info, request.spec)
 
 

@@ -10,7 +10,7 @@ from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.progress import listening
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, schema_location
-from dbt_zorder.tables.parquet.batch import Batch
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet.guard import guard_of
 from dbt_zorder.tables.parquet.incremental import begin, increment
 from dbt_zorder.tables.save import save_table
