@@ -9,7 +9,6 @@ from typing import Any
 from dbt.adapters.base import BaseRelation, available
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
-from pyspark.sql import SparkSession
 
 from dbt_zorder import pruning
 from dbt_zorder.adapter.config import ModelSettings
@@ -20,14 +19,13 @@ from dbt_zorder.adapter.relations import DocumentedAdapter
 from dbt_zorder.adapter.requests import build_request, kept_settings
 from dbt_zorder.errors import ConfigError, ZorderError, did_you_mean
 from dbt_zorder.spark.catalog import TableName, describe
-from dbt_zorder.stats.summary import absent, current_summary
-from dbt_zorder.stats.table_state import FORMATS
-from dbt_zorder.tables.lakehouse.rewrite import optimize_format
+from dbt_zorder.stats.summary import absent
 from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
 from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.operations.verify import verify_table
-from dbt_zorder.tables.parquet.rewrite import optimize, request_from_marker
+from dbt_zorder.tables.parquet.rewrite import request_from_marker
+from dbt_zorder.tables.registry import existing, for_format, open_table
 
 _LOG = AdapterLogger("Zorder")
 
@@ -55,9 +53,8 @@ class OperationsAdapter(DocumentedAdapter):
             else:
                 request = request_from_marker(self.session, table_name(relation))
             with progress(self.session, str(table_name(relation))):
-                if settings is not None and settings.file_format in FORMATS:
-                    return optimize_format(self.session, request, settings.optimize, dry_run=dry_run).to_dict()
-                return optimize(self.session, request, dry_run=dry_run).to_dict()
+                how = settings.optimize if settings is not None else "auto"
+                return for_format(self.session, request).optimize(request, how, dry_run=dry_run).to_dict()
 
     @available.parse(lambda *_, **__: {})
     def zorder_explain(self, relation: BaseRelation, predicate: str) -> dict[str, Any]:
@@ -100,7 +97,9 @@ class OperationsAdapter(DocumentedAdapter):
     def zorder_verify(self, relation: BaseRelation) -> dict[str, Any]:
         """Compare a table with its stats; return what does not agree, and ``text`` to print."""
         try:
-            verified = verify_table(self.session, table_name(relation))
+            name = table_name(relation)
+            table = open_table(self.session, name)
+            verified = verify_table(self.session, name) if table is None else table.verify()
         except ZorderError as exc:  # one of many tables: the others are looked at too
             return {"findings": [str(exc)], "text": str(exc)}
         return {"findings": list(verified.findings), "text": str(verified)}
@@ -127,11 +126,13 @@ class OperationsAdapter(DocumentedAdapter):
             relation: the table.
             column: as the test names it, in any case; by ``quote: true`` dbt puts it into backticks.
         """
-        if _is_view(self.session, table_name(relation)):
+        table = open_table(self.session, table_name(relation))
+        if table is not None and table.info is not None and table.info.is_view:
+            # as of a clone, or of a model on a target that has no need of tables
             _LOG.info(f"{relation} is a view, which has no files to be clustered: zorder_clustered passes")
             return {"files": 0, "read": 0}
         with told_of_zorder():
-            summary = current_summary(self.session, table_name(relation))
+            summary = existing(table, table_name(relation)).summary()
             name, by = column.replace("`", ""), summary.point_query_files
             folded = {known.lower(): files for known, files in by.items()}
             read = by.get(name, folded.get(name.lower()))
@@ -166,12 +167,6 @@ class OperationsAdapter(DocumentedAdapter):
         if describe(self.session, name) is None:
             raise ZorderError(absent(name))
         return name
-
-
-def _is_view(spark: SparkSession, table: TableName) -> bool:
-    """Tell whether a name is that of a view, as of a clone, or of a model on a target that has no need of tables."""
-    info = describe(spark, table)
-    return info is not None and info.is_view
 
 
 def _check_dry_run(operation: str, dry_run: object) -> None:

@@ -125,6 +125,29 @@ class OptimizeReport:
 
 
 @dataclass(frozen=True)
+class Verified:
+    """What was compared.
+
+    Attributes:
+        table: the table.
+        files: data files that Spark lists.
+        rows: of the table, counted.
+        findings: a sentence for each thing that is wrong; none if all is well.
+    """
+
+    table: TableName
+    files: int
+    rows: int
+    findings: Sequence[str]
+
+    def __str__(self) -> str:
+        head = f"{self.table}: {counted(self.files, 'file')}, {counted(self.rows, 'row')}, "
+        if not self.findings:
+            return head + "listing, stats and footers agree"
+        return "\n  ".join([f"{head}{counted(len(self.findings), 'finding')}", *self.findings])
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What was done to a table; ``str()`` of it is one line.
 

@@ -47,25 +47,28 @@ def optimize(spark: SparkSession, request: BuildRequest, *, dry_run: bool) -> Op
         ZorderError: it is no table of ours, or has no stats.
         BuildError: as ``build``.
     """
-    if not dry_run:
-        recover(spark, request.table)
-    info = own_table(spark, request.table)
+    info = check_own(request.table, describe(spark, request.table) if dry_run else recover(spark, request.table))
     try:
         found = measure(spark, request.table, info, request.spec)
     except Exception as exc:
         msg = f"{request.table} has no stats that can be read; make them by zorder_rebuild_stats first."
         raise ZorderError(msg) from exc
     report = OptimizeReport.of(request.table, found)
-    return report if dry_run else report.done(rewrite(spark, request))
+    return report if dry_run else report.done(rewrite(spark, request, info))
 
 
-def rewrite(spark: SparkSession, request: BuildRequest) -> BuildReport:
+def rewrite(spark: SparkSession, request: BuildRequest, info: TableInfo | None = None) -> BuildReport:
     """Build a table of ours anew from its own rows; what others append meanwhile makes it give up.
+
+    Args:
+        spark: the session.
+        request: of the table.
+        info: what the catalog says of it, where that was just asked.
 
     Raises:
         BuildError: as ``build``, and if files were added or removed meanwhile.
     """
-    info = own_table(spark, request.table)
+    info = info or own_table(spark, request.table)
     before = list_data(spark, info.location)
     spark.catalog.refreshTable(request.table.sql)
     # what the catalog says of the table stays, whatever the model has become since
@@ -80,19 +83,26 @@ def rewrite(spark: SparkSession, request: BuildRequest) -> BuildReport:
         spark.table(request.table.sql),
         kept,
         guard=lambda: check_same_files(spark, info.location, before, str(request.table)),
+        info=info,
     )
 
 
-def recover(spark: SparkSession, table: TableName) -> TableInfo | None:
+def recover(spark: SparkSession, table: TableName, info: TableInfo | None = None) -> TableInfo | None:
     """Complete what a failed run has left in a table's journal and in its place; return what the catalog says of it.
 
     A table that is none of ours has no journal.
 
+    Args:
+        spark: the session.
+        table: its name.
+        info: what the catalog says of it, where that was just asked.
+
     Raises:
         ConfigError: it is partitioned, and this session would look for its partitions in the catalog.
     """
-    bring_back(spark, table)
-    info = describe(spark, table)
+    if info is None:
+        bring_back(spark, table)
+    info = info or describe(spark, table)
     let_folders_tell_of(spark, info)
     if info is not None and version_of(info.location) and has_client(spark):
         completed, _ = recover_journal(spark, info.location)
@@ -112,7 +122,11 @@ def own_table(spark: SparkSession, table: TableName, done: str = "optimized") ->
     Raises:
         ZorderError: there is no such table, or it is none of ours.
     """
-    info = describe(spark, table)
+    return check_own(table, describe(spark, table), done)
+
+
+def check_own(table: TableName, info: TableInfo | None, done: str = "optimized") -> TableInfo:
+    """Return what the catalog says of a table, if that is served from one of our versions; see ``own_table``."""
     if info is None or not version_of(info.location):
         state = "does not exist" if info is None else "is not served from a version of dbt-zorder"
         if info is not None and info.provider in FORMATS:

@@ -18,8 +18,9 @@ from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest, readable_partitions
 from dbt_zorder.spark.catalog import TableName, describe, schema_location
+from dbt_zorder.tables.build import warn_of_many
 from dbt_zorder.tables.parquet import build as table_build
-from dbt_zorder.tables.parquet.build import build, warn_of_many
+from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.stats_view import stats_table
 from dbt_zorder.tables.parquet.version import is_version
 from dbt_zorder.tables.report import BuildReport
