@@ -25,7 +25,7 @@ from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.tables.parquet.batch import Batch
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import increment
 from dbt_zorder.tables.parquet.operations.drop import drop_table

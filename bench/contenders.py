@@ -24,12 +24,9 @@ from dbt_zorder.pruning import scan
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.stats.table_state import FORMATS, state_of
-from dbt_zorder.tables.lakehouse.build import build_format
-from dbt_zorder.tables.lakehouse.incremental import increment_format
-from dbt_zorder.tables.parquet.batch import Batch
-from dbt_zorder.tables.parquet.build import build
-from dbt_zorder.tables.parquet.incremental import increment
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet.operations.drop import drop_table
+from dbt_zorder.tables.registry import for_format
 
 SCHEMA = "bench"
 OUTPUT = DATA / "peers"
@@ -202,8 +199,7 @@ class Ours(Contender):
 
     def write(self, source: Path) -> None:
         """Build."""
-        make = build if self.file_format == "parquet" else build_format
-        make(self.spark, self.rows(source), self.request)
+        for_format(self.spark, self.request).build(self.rows(source), self.request)
 
     def again(self) -> None:
         """Run as an incremental model whose filter finds nothing new."""
@@ -242,10 +238,7 @@ class Ours(Contender):
         return self.spark.table(self.request.table.sql).where(where).count()
 
     def _increment(self, rows: DataFrame) -> None:
-        if self.file_format in FORMATS:
-            increment_format(self.spark, lambda: rows, self.request, Batch(), "auto")
-        else:
-            increment(self.spark, rows, self.request, Batch())
+        for_format(self.spark, self.request).increment(lambda: rows, self.request, Batch())
 
 
 def without_spark(spark: SparkSession, table: TableName) -> dict[str, Callable[[str], int]]:

@@ -10,10 +10,12 @@ from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.layout.file_count import parse_size
 from dbt_zorder.layout.page_order import PAGE_ROWS_OPTION, parse_page_rows
 from dbt_zorder.layout.spec import MOST_COLUMNS, are_weights, is_count
-from dbt_zorder.tables.parquet.retention import MOST_HOURS, are_hours
 
 _MOST_IN_MEMORY = 512 << 20
 """A column of Arrow's holds four times as much, and what rows weigh is a guess; see ``layout.few``."""
+
+MOST_HOURS = 1_000_000
+"""More than a century; dates that lie much further back than that there are none."""
 
 _RESERVED = {
     "location": "use location_root",
@@ -176,6 +178,11 @@ def positive_integer(value: Any) -> int:
         msg = "it must be a whole number, 1 or more."
         raise ValueError(msg)
     return int(value)
+
+
+def are_hours(value: object) -> bool:
+    """Tell whether a value can be a grace period."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= MOST_HOURS
 
 
 def hours(value: Any) -> float:

@@ -13,7 +13,6 @@ from pyspark.sql.types import (
     DoubleType,
     FloatType,
     StringType,
-    StructField,
     StructType,
     TimestampType,
 )
@@ -27,7 +26,6 @@ from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.columns import USER_DEFINED, ResolvedColumn, case_sensitive, is_char, naming, resolve, resolve_all
 from dbt_zorder.spark.conf import ESCAPED_LITERALS, is_on
 from dbt_zorder.spark.sql import quote_name, quote_string
-from dbt_zorder.tables.parquet.swap import Definition
 
 _BLOOM = "parquet.bloom.filter"
 _UNEVEN = 1.25
@@ -250,13 +248,3 @@ def bloom_sizes(df: DataFrame, request: BuildRequest, layout: Layout) -> dict[st
 def bloom_columns(df: DataFrame, request: BuildRequest) -> list[ResolvedColumn]:
     """Return the columns with a bloom filter in each file."""
     return resolve_all(request.bloom, df.schema, sensitive=case_sensitive(df.sparkSession))
-
-
-def definition_of(df: DataFrame, request: BuildRequest) -> Definition:
-    """Describe the table: partition columns go last, where Spark puts them when it reads the folder."""
-    partitions = [column.name for column in partition_columns(df.sparkSession, df.schema, request)]
-    fields = []
-    for name in [name for name in df.columns if name not in partitions] + partitions:
-        comment = request.comment_of(name)
-        fields.append(StructField(name, df.schema[name].dataType, True, {"comment": comment} if comment else {}))
-    return Definition(StructType(fields), partitions, request.comment, request.properties)

@@ -43,19 +43,16 @@ from dbt_zorder.progress import listening
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog_entry import GLOBAL_VIEWS
 from dbt_zorder.spark.sql import quote_name, quote_string
-from dbt_zorder.stats.table_state import FORMATS
-from dbt_zorder.tables.lakehouse.build import build_format
-from dbt_zorder.tables.lakehouse.incremental import increment_format, merge_format
-from dbt_zorder.tables.parquet.batch import Batch
-from dbt_zorder.tables.parquet.build import build
-from dbt_zorder.tables.parquet.comments import documented, set_comments
+from dbt_zorder.tables.batch import Batch
+from dbt_zorder.tables.comments import documented, set_comments
 from dbt_zorder.tables.parquet.conflicts import check_absent
-from dbt_zorder.tables.parquet.incremental import begin, increment
+from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.operations.drop import drop_table, rename_stats
 from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
 from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.rewrite import recover, request_from_marker
 from dbt_zorder.tables.parquet.snapshot import KEY_PART, SnapshotColumns, take_snapshot
+from dbt_zorder.tables.registry import for_format, lakehouse_table
 from dbt_zorder.tables.report import Outcome
 
 if TYPE_CHECKING:
@@ -323,16 +320,12 @@ class ZorderAdapter(SparkAdapter):
         request = build_request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
             how = Batch(batch["overwrite"], batch["on_schema_change"], settings.optimize != "never")
-            if settings.file_format in FORMATS:
-                report = increment_format(
-                    self.session, lambda: self.connections.query(sql), request, how, settings.optimize
-                )
-                return ZorderResponse.of(Outcome.of_increment(report))
-            now = begin(self.session, request.table)
+            table = for_format(self.session, request)
+            now = table.begin()
             # what the model asked of its table while it was compiled, it asked of the files of then
             known = self._files_at_compilation().pop((get_ident(), str(relation)), now)
             before = known if now is not None else None
-            report = increment(self.session, self.connections.query(sql), request, how, before)
+            report = table.increment(lambda: self.connections.query(sql), request, how, settings.optimize, before)
         return ZorderResponse.of(Outcome.of_increment(report))
 
     @available.parse_none
@@ -351,7 +344,8 @@ class ZorderAdapter(SparkAdapter):
             batch = Batch(may_rewrite=settings.optimize != "never")
             given = model["config"].get("unique_key") or []
             keys = [given] if isinstance(given, str) else given
-            report = merge_format(self.session, sql, request, batch, settings.optimize, keys)
+            table = lakehouse_table(self.session, request)
+            report = table.merge(sql, request, batch, settings.optimize, keys)
             return ZorderResponse.of(Outcome.of_increment(report))
 
     @available.parse_none
@@ -554,6 +548,4 @@ class ZorderAdapter(SparkAdapter):
 def _build(spark: SparkSession, df: DataFrame, request: BuildRequest, *, is_first: bool = False) -> Outcome:
     """Build a table in the format that it is asked for; with ``is_first`` only where there is none at the swap."""
     guard = (lambda: check_absent(spark, request.table)) if is_first else None
-    if request.file_format in FORMATS:
-        return Outcome.of_build(build_format(spark, df, request, guard=guard))
-    return Outcome.of_build(build(spark, df, request, guard))
+    return Outcome.of_build(for_format(spark, request).build(df, request, guard))

@@ -14,12 +14,10 @@ from dbt_zorder.adapter.config import ModelSettings
 from dbt_zorder.errors import ConfigError, ZorderError, did_you_mean
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
-from dbt_zorder.stats.summary import absent, current_summary
-from dbt_zorder.stats.table_state import FORMATS
-from dbt_zorder.tables.lakehouse.rewrite import optimize_format
+from dbt_zorder.stats.summary import absent
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.operations.verify import verify_table
-from dbt_zorder.tables.parquet.rewrite import optimize
+from dbt_zorder.tables.registry import existing, for_format, open_table
 
 _LOG = AdapterLogger("Zorder")
 
@@ -28,14 +26,13 @@ def optimize_table(
     spark: SparkSession, request: BuildRequest, settings: ModelSettings | None, *, dry_run: bool
 ) -> dict[str, Any]:
     """Build a table anew from its own rows, or report what that would do; ``text`` is the same to print."""
-    if settings is not None and settings.file_format in FORMATS:
-        return optimize_format(spark, request, settings.optimize, dry_run=dry_run).to_dict()
-    return optimize(spark, request, dry_run=dry_run).to_dict()
+    how = settings.optimize if settings is not None else "auto"
+    return for_format(spark, request).optimize(request, how, dry_run=dry_run).to_dict()
 
 
 def explain_table(spark: SparkSession, table: TableName, predicate: str) -> dict[str, Any]:
     """Return which files a pruned read of a table reads, and why; ``text`` is the same as a table to print."""
-    explanation = pruning.explain(spark, existing(spark, table).sql, predicate)
+    explanation = pruning.explain(spark, name_of(spark, table).sql, predicate)
     return {**explanation.to_dict(), "text": str(explanation)}
 
 
@@ -74,7 +71,8 @@ def compare_with_stats(spark: SparkSession, table: TableName) -> dict[str, Any]:
     An error is a finding too: the operation goes on with the next of many tables.
     """
     try:
-        verified = verify_table(spark, table)
+        found = open_table(spark, table)
+        verified = verify_table(spark, table) if found is None else found.verify()
     except ZorderError as exc:
         return {"findings": [str(exc)], "text": str(exc)}
     return {"findings": list(verified.findings), "text": str(verified)}
@@ -89,7 +87,7 @@ def find_mismatches(spark: SparkSession, table: TableName, predicates: Sequence[
         predicates: given ones.
         made: number of further predicates, which are made from the stats.
     """
-    name = existing(spark, table).sql
+    name = name_of(spark, table).sql
     return pruning.sound(spark, name, [*predicates, *pruning.make_predicates(spark, name, made)])
 
 
@@ -106,11 +104,11 @@ def count_point_query_files(spark: SparkSession, table: TableName, column: str) 
     Raises:
         ZorderError: there are no stats of the column.
     """
-    info = describe(spark, table)
-    if info is not None and info.is_view:
+    found = open_table(spark, table)
+    if found is not None and found.info is not None and found.info.is_view:
         _LOG.info(f"{table} is a view, which has no files to be clustered: zorder_clustered passes")
         return {"files": 0, "read": 0}
-    summary = current_summary(spark, table)
+    summary = existing(found, table).summary()
     name, by = column.replace("`", ""), summary.point_query_files
     folded = {other.lower(): files for other, files in by.items()}
     read = by.get(name, folded.get(name.lower()))
@@ -131,7 +129,7 @@ def no_such_node(name: str, others: list[str]) -> CompilationError:
     )
 
 
-def existing(spark: SparkSession, table: TableName) -> TableName:
+def name_of(spark: SparkSession, table: TableName) -> TableName:
     """Return the name of a table that exists.
 
     Raises:

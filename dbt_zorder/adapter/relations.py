@@ -18,7 +18,7 @@ from dbt_zorder.adapter.names import table_name
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.catalog import FORMAT_SUFFIX, NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName, describe
 from dbt_zorder.stats.schema import STATS_DIRECTORY, STATS_SUFFIX
-from dbt_zorder.tables.parquet.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import bring_back
 
 _LOG = AdapterLogger("Zorder")
 _ICEBERG = re.compile(r"^Table Properties: .*\btable_type=ICEBERG[,\]]", re.MULTILINE)

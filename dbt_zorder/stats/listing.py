@@ -86,6 +86,26 @@ def local_file(name: str) -> str | None:
     return unquote(place.path) if place.scheme == "file" and not place.netloc else None
 
 
+def list_data(spark: SparkSession, folder: str) -> Mapping[str, int]:
+    """Return the bytes of every data file below ``folder``, by its path from there.
+
+    Args:
+        folder: one whose own name occurs nowhere else, as those of versions and journal entries; of another, a path
+            is told in whole where it does not show the name.
+    """
+    return {below_uri(folder, name) or name: size for name, size in data_files(spark, folder).items()}
+
+
+def below(folder: str, path: str) -> str:
+    """Return what follows the folder of that name in a path: what stands before it is written in many ways."""
+    return path.partition(f"/{folder.rstrip('/').rsplit('/', 1)[-1]}/")[2]
+
+
+def below_uri(folder: str, uri: str) -> str:
+    """Return the same of a ``_metadata.file_path``, in which special characters are encoded."""
+    return unquote(below(folder, uri))
+
+
 def lost_files(spark: SparkSession, location: str, files: Mapping[str, int]) -> list[str]:
     """Return which of some files are not there, or not in the size that they had.
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.keys import SAMPLE_BYTES, TEXT, Key, key_of
 from dbt_zorder.spark.arrow import collect_arrow
-from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.spark.ordering import is_ordered
 from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.point_query import point_query_files
 from dbt_zorder.stats.schema import columns_type
-from dbt_zorder.stats.store import known_stats
-from dbt_zorder.stats.table_state import FORMATS, state_of
 
 
 @dataclass(frozen=True)
@@ -111,35 +107,27 @@ def summarize_format(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> Summ
 
 def add_up_format(table: pa.Table, keys: Sequence[Key]) -> Summary:
     """Sum up what a format keeps: a column without bounds there has no mean, for each file is read."""
-    found = add_up(table, keys)
+    return with_bounds(add_up(table, keys))
+
+
+def with_bounds(found: Summary) -> Summary:
+    """Return figures without those of columns of which a format keeps no bounds."""
     return replace(found, point_query_files={name: mean for name, mean in found.point_query_files.items() if mean})
 
 
-def current_summary(spark: SparkSession, table: TableName) -> Summary:
-    """Return the figures of a table as its stats tell them, over every column that has stats and an order.
-
-    Of a table in Delta Lake or Iceberg these are the format's own, over every top-level column.
-
-    Raises:
-        ZorderError: the table does not exist or has no stats.
-    """
-    info = describe(spark, table)
-    stats: DataFrame | LocalStats
-    try:
-        if info is not None and info.provider in FORMATS:
-            stats = state_of(spark, info.provider, table).known([key.column for key in _ordered(spark, table)])
-        else:
-            stats = known_stats(spark, info.location if info else "")
-    except Exception as exc:
-        msg = f"{table} has no stats: give its model a zorder_by, or the post-hook zorder_stats."
-        raise ZorderError(msg if info is not None else absent(table)) from exc
+def over_all_columns(stats: DataFrame | LocalStats) -> Summary:
+    """Return the figures of a table over every column that its stats have, all of which have an order."""
     keys = []
     for column in columns_type(stats.schema).fields:
         bounds = column.dataType
         assert isinstance(bounds, StructType)
         keys.append(key_of(ResolvedColumn((column.name,), bounds["min_value"].dataType)))
-    sum_up = summarize_format if info is not None and info.provider in FORMATS else summarize
-    return sum_up(stats, keys)
+    return summarize(stats, keys)
+
+
+def no_stats(table: TableName) -> str:
+    """Say that a table has no stats that can be read."""
+    return f"{table} has no stats: give its model a zorder_by, or the post-hook zorder_stats."
 
 
 def absent(table: TableName) -> str:
@@ -148,12 +136,3 @@ def absent(table: TableName) -> str:
         f"{table} does not exist. Build it first: dbt run --select {table.identifier}. (Or by the name of its "
         "model, if that has an alias.)"
     )
-
-
-def _ordered(spark: SparkSession, table: TableName) -> list[Key]:
-    """Return the keys of those top-level columns of a table that have an order."""
-    keys = []
-    for column in spark.table(table.sql).schema.fields:
-        with contextlib.suppress(ZorderError):
-            keys.append(key_of(ResolvedColumn((column.name,), column.dataType)))
-    return keys

@@ -1,14 +1,150 @@
-"""What a finished build or batch did, in figures and one line: what ``dbt run`` shows and ``save_table`` returns."""
+"""What a build, a batch or a rewrite did, in figures; and in one line, as ``dbt run`` shows it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from dbt_zorder.humanize import counted
+from dbt_zorder.humanize import counted, size_text
+from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.stats.summary import Summary
-from dbt_zorder.tables.parquet.batch import IncrementReport
-from dbt_zorder.tables.parquet.build import BuildReport
+from dbt_zorder.tables.rewrite_policy import Overlap, TableState
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """What was built.
+
+    Attributes:
+        version: name of the version that is served now.
+        summary: files, rows and bytes, and how many files a point query reads.
+        seconds: of each phase: query, sample, write, stats, swap; a query that is not kept runs in later ones, too.
+        collected: names of old versions that were deleted.
+    """
+
+    version: str
+    summary: Summary
+    seconds: Mapping[str, float]
+    collected: Sequence[str]
+
+
+@dataclass(frozen=True)
+class AppendReport:
+    """What a batch did to a version.
+
+    Attributes:
+        rows, files, bytes: of the batch; a MERGE does not say how many rows it had.
+        removed: number of files that it replaced.
+        seconds: of each phase: query, sample, write, stats, swap.
+        standing: of the version after it; None where its stats cannot be read, or a format keeps its own.
+    """
+
+    rows: int | None
+    files: int
+    bytes: int
+    removed: int
+    seconds: Mapping[str, float]
+    standing: TableState | None = None
+
+
+@dataclass(frozen=True)
+class IncrementReport:
+    """What an incremental run did.
+
+    Attributes:
+        appended: what the batch did; None if the table was built anew with it.
+        built: the build, if there was one: with the batch, or after it because it was due.
+        table: figures of the table now; None if it has no stats, or where a format was not asked, as no rows came.
+        version: that is served now.
+    """
+
+    appended: AppendReport | None
+    built: BuildReport | None
+    table: Summary | None
+    version: str
+
+    @classmethod
+    def of_build(cls, report: BuildReport) -> IncrementReport:
+        """Return what a run did that built the table with its batch."""
+        return cls(None, report, report.summary, report.version)
+
+
+@dataclass(frozen=True)
+class OptimizeReport:
+    """What a whole rewrite of a table does, or would do.
+
+    Attributes:
+        table: its name.
+        files, bytes: of the table as it is, all of which are read and written again.
+        files_after: files that the rewrite makes, or is expected to make.
+        touched: by clustering column, files that an equality query reads now.
+        touched_after: the same after the rewrite.
+        version: of the new version; empty for a dry run.
+    """
+
+    table: str
+    files: int
+    bytes: int
+    files_after: int
+    touched: Mapping[str, float]
+    touched_after: Mapping[str, float]
+    version: str = ""
+
+    @classmethod
+    def of(cls, table: TableName, found: Overlap) -> OptimizeReport:
+        """Return what a rewrite of a table would do."""
+        now = found.now
+        return cls(str(table), now.files, now.bytes, found.files_after, now.point_query_files, found.touched_after)
+
+    def done(self, after: BuildReport) -> OptimizeReport:
+        """Return what the rewrite did."""
+        figures = after.summary
+        return replace(self, files_after=figures.files, touched_after=figures.point_query_files, version=after.version)
+
+    def __str__(self) -> str:
+        was = "was" if self.files == 1 else "were"
+        done = f"{was} rewritten into" if self.version else "would be rewritten into about"
+        head = f"{self.table}: {counted(self.files, 'file')} of {size_text(self.bytes)} {done} {self.files_after:,}."
+        parts = [
+            f"  a point query on {column} {'read' if self.version else 'reads'} {self._touched(column)} "
+            f"files, {'and reads' if self.version else 'and would read about'} {after:,.1f}"
+            for column, after in self.touched_after.items()
+        ]
+        hint = [] if self.version else ["Nothing was changed; to do it, add dry_run: false."]
+        return "\n".join([head, *parts, *hint])
+
+    def _touched(self, column: str) -> str:
+        """Return how many files are read now, all of them where a column has had no stats."""
+        return f"{self.touched.get(column, float(self.files)):,.1f}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values, with ``text`` for people."""
+        figures = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**figures, "touched": dict(self.touched), "touched_after": dict(self.touched_after), "text": str(self)}
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was compared.
+
+    Attributes:
+        table: the table.
+        files: data files that Spark lists.
+        rows: of the table, counted.
+        findings: a sentence for each thing that is wrong; none if all is well.
+    """
+
+    table: TableName
+    files: int
+    rows: int
+    findings: Sequence[str]
+
+    def __str__(self) -> str:
+        head = f"{self.table}: {counted(self.files, 'file')}, {counted(self.rows, 'row')}, "
+        if not self.findings:
+            return head + "listing, stats and footers agree"
+        return "\n  ".join([f"{head}{counted(len(self.findings), 'finding')}", *self.findings])
 
 
 @dataclass(frozen=True)

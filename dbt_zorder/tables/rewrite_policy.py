@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from pyspark.sql import SparkSession
+from typing import Protocol
 
 from dbt_zorder.layout.file_count import files_for
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.spark.catalog import TableInfo, TableName
-from dbt_zorder.stats.summary import Summary, add_up, rows_by_folder
-from dbt_zorder.tables.parquet.saved_layout import target_bytes
-from dbt_zorder.tables.parquet.state import Standing, read_standing
+from dbt_zorder.stats.summary import Summary
 
 BOUND = 1.5
 """A point query may read this many times the files that it would read after a whole rewrite."""
@@ -49,26 +45,11 @@ class Overlap:
         return self.ratio > BOUND and self.now.bytes >= 2 * self.built_bytes
 
 
-def measure(spark: SparkSession, table: TableName, info: TableInfo, spec: LayoutSpec) -> Overlap:
-    """Measure a table of ours by its stats.
+class TableState(Protocol):
+    """What is known of a table between two batches."""
 
-    A rewrite is expected to read as many files as the last one did, scaled: F files that are boxes in k columns have
-    F^((k-1)/k) along each, in every partition.
-
-    Raises:
-        AnalysisException: it has no stats.
-    """
-    return measure_standing(read_standing(spark, info.location, spark.table(table.sql).schema, spec), spec)
-
-
-def measure_standing(standing: Standing, spec: LayoutSpec) -> Overlap:
-    """Measure a version whose files are known."""
-    tree, files = standing.tree, standing.files
-    assert files is not None
-    now = add_up(files, standing.keys)
-    built = tree.built if tree is not None else Summary(0, 0, 0, {})
-    trees = 1 if tree is None or tree.layout is None else tree.layout.trees
-    return overlap_of(rows_by_folder(files), now, built, trees, target_bytes(spec, tree, now.bytes), spec)
+    def overlap(self, spec: LayoutSpec) -> Overlap:
+        """Measure the table by the bounds of its clustering columns, against a rewrite by ``spec``."""
 
 
 def overlap_of(

@@ -6,33 +6,29 @@ import contextlib
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder import option_parsers as values
-from dbt_zorder.errors import ConfigError, ZorderError
+from dbt_zorder.errors import BuildError, ConfigError, ZorderError
 from dbt_zorder.layout.curves import CURVES, ENCODINGS
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.request import IN_MEMORY, BuildRequest, check
+from dbt_zorder.request import IN_MEMORY, BuildRequest
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
 from dbt_zorder.spark.columns import split_name
 from dbt_zorder.spark.conf import settings
 from dbt_zorder.spark.sql import quote_name
-from dbt_zorder.stats.table_state import FORMATS
-from dbt_zorder.tables.lakehouse.build import build_format
-from dbt_zorder.tables.lakehouse.spark_writer import check_session
-from dbt_zorder.tables.lakehouse.types import as_kept
-from dbt_zorder.tables.parquet.build import build
-from dbt_zorder.tables.parquet.guard import guard_of, version_now
 from dbt_zorder.tables.parquet.partition_discovery import BY_CATALOG, folders_tell
-from dbt_zorder.tables.parquet.two_step_swap import bring_back
+from dbt_zorder.tables.registry import LAKEHOUSE, PARQUET, for_format, open_table
 from dbt_zorder.tables.report import Outcome
+from dbt_zorder.tables.two_step_swap import bring_back
 
 MODES = ("error", "errorifexists", "overwrite")
 """What is to become of a table that is there; names of ``DataFrameWriter.mode``."""
 
-_CATALOG, _PARQUET = "spark_catalog", "parquet"
+_CATALOG = "spark_catalog"
 _TIMES, _NO_BOUNDS, _BOUNDS = "spark.sql.parquet.outputTimestampType", "INT96", "TIMESTAMP_MICROS"
 _IDENTIFIER = re.compile(r"\w+", re.ASCII)
 """What Spark's own catalog takes for the name of a new table."""
@@ -111,7 +107,8 @@ def save_table(
     name = _name(spark, table)
     with _told_of(name):
         bring_back(spark, name)
-        info = describe(spark, name)
+        there = open_table(spark, name)
+        info = None if there is None else there.info
         _check_there(spark, name, info, mode)
         names = values.read("by", by, values.column_names)
         written = values.given("options", options, values.options, {})
@@ -141,15 +138,24 @@ def save_table(
             file_format=_format(file_format, info),
             in_memory=values.given("in_memory", in_memory, values.memory, IN_MEMORY),
         )
-        check(df if request.file_format == _PARQUET else as_kept(df, request), request)
+        is_same = info is not None and info.provider == request.file_format
+        replaced = there if there is not None and is_same else for_format(spark, request, info)
+        replaced.check(df, request)
         with _set_for(spark, request):
-            before = version_now(spark, name, info.provider) if info is not None and info.provider in FORMATS else None
-            guard = guard_of(df, name, info, before)
-            if request.file_format not in FORMATS:
-                return Outcome.of_build(build(spark, df, request, guard))
-            check_session(spark, request)
-            same = info is not None and info.provider == request.file_format
-            return Outcome.of_build(build_format(spark, df, request, before if same else None, guard=guard))
+            guard = partial(check_free, spark, name) if there is None else there.guard(df)
+            return Outcome.of_build(replaced.build(df, request, guard))
+
+
+def check_free(spark: SparkSession, table: TableName) -> None:
+    """Check once more, just before the commit, that nothing has the name of a table that was not there.
+
+    Raises:
+        BuildError: something has.
+    """
+    bring_back(spark, table)
+    if describe(spark, table) is not None:
+        msg = "Another run has made the table meanwhile, so that this one was given up and changed nothing."
+        raise BuildError(msg)
 
 
 @contextlib.contextmanager
@@ -219,9 +225,9 @@ def _name(spark: SparkSession, table: str) -> TableName:
 
 
 def _format(given: str | None, info: TableInfo | None) -> str:
-    known = (_PARQUET, *FORMATS)
+    known = (PARQUET, *LAKEHOUSE)
     if given is None:
-        return info.provider if info is not None and info.provider in known else _PARQUET
+        return info.provider if info is not None and info.provider in known else PARQUET
     return values.read("file_format", given, values.one_of(*known))
 
 

@@ -20,8 +20,8 @@ from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet import append, journal
-from dbt_zorder.tables.parquet.batch import Batch
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin, increment
 from dbt_zorder.tables.parquet.operations.verify import verify_table

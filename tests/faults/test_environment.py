@@ -20,9 +20,10 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.files import delete_path
 from dbt_zorder.stats.store import stats_path, write_stats
+from dbt_zorder.tables import metastore
 from dbt_zorder.tables.parquet import build as build_module
 from dbt_zorder.tables.parquet import conflicts as checks
-from dbt_zorder.tables.parquet import metastore, swap
+from dbt_zorder.tables.parquet import swap
 from tests.faults.points import Injected
 from tests.faults.victim import KINDS, Victim
 from tests.support import unique

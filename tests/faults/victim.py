@@ -10,9 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, location_of, schema_location
-from dbt_zorder.tables.parquet.build import BuildReport, build
+from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.version import version_of
+from dbt_zorder.tables.report import BuildReport
 from tests.support import checksum
 
 KINDS = ("plain", "parted")

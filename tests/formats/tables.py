@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,6 +11,14 @@ from pyspark.sql import functions as f
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.stats.summary import Summary
+from dbt_zorder.stats.table_state import state_of
+from dbt_zorder.tables.batch import Batch
+from dbt_zorder.tables.lakehouse import build as build_module
+from dbt_zorder.tables.lakehouse import state as state_module
+from dbt_zorder.tables.lakehouse.state import Standing
+from dbt_zorder.tables.registry import LAKEHOUSE, lakehouse_table
+from dbt_zorder.tables.report import BuildReport, IncrementReport, OptimizeReport
 from tests.support import same_rows
 
 HERE, BY_SPARK = "written here", "by Spark"
@@ -55,3 +63,42 @@ def request(
     """What to build of such rows."""
     spec = LayoutSpec(by=by, files=files, partition_by=partition_by)
     return BuildRequest(table, spec, properties=properties or {}, location_root=location_root, file_format=file_format)
+
+
+def build(spark: SparkSession, df: DataFrame, request: BuildRequest, before: str | None = None) -> BuildReport:
+    table = lakehouse_table(spark, request)
+    return build_module.build(spark, table.form, df, request, table.drop, before=before)
+
+
+def increment(
+    spark: SparkSession, query: Callable[[], DataFrame], request: BuildRequest, batch: Batch, how: str
+) -> IncrementReport:
+    return lakehouse_table(spark, request).increment(query, request, batch, how)
+
+
+def merge(spark: SparkSession, sql: str, request: BuildRequest, batch: Batch, how: str, *more: Any) -> IncrementReport:
+    return lakehouse_table(spark, request).merge(sql, request, batch, how, *more)
+
+
+def rewrite(spark: SparkSession, request: BuildRequest, how: str = "auto") -> BuildReport:
+    return lakehouse_table(spark, request).rewrite(request, how)
+
+
+def optimize(spark: SparkSession, request: BuildRequest, how: str, *, dry_run: bool) -> OptimizeReport:
+    return lakehouse_table(spark, request).optimize(request, how, dry_run=dry_run)
+
+
+def read_standing(spark: SparkSession, request: BuildRequest, *more: Any) -> Standing:
+    return state_module.read_standing(spark, lakehouse_table(spark, request).form, request, *more)
+
+
+def known_standing(spark: SparkSession, request: BuildRequest) -> Standing:
+    return state_module.known_standing(spark, lakehouse_table(spark, request).form, request)
+
+
+def behind_append(spark: SparkSession, request: BuildRequest, standing: Standing) -> Standing:
+    return state_module.behind_append(spark, lakehouse_table(spark, request).form, request, standing)
+
+
+def last_whole(spark: SparkSession, file_format: str, table: TableName) -> Summary:
+    return LAKEHOUSE[file_format].form.last_whole(state_of(spark, file_format, table))

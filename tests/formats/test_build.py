@@ -21,12 +21,9 @@ from dbt_zorder.spark.scan_metrics import scan_metrics
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.stats.delta import log as delta_log
 from dbt_zorder.stats.delta.log import delta_state
-from dbt_zorder.stats.table_state import state_of
-from dbt_zorder.tables.lakehouse.build import build_format
-from dbt_zorder.tables.lakehouse.history import last_whole, version_of
-from dbt_zorder.tables.lakehouse.rewrite import rewrite_format
-from dbt_zorder.tables.parquet.build import build
-from tests.formats.tables import failing, request, rows
+from dbt_zorder.tables.lakehouse.state import version_of
+from dbt_zorder.tables.parquet.build import build as build_parquet
+from tests.formats.tables import build, failing, last_whole, request, rewrite, rows
 from tests.support import same_rows, settings
 
 SHORT = {"spark.sql.files.maxRecordsPerFile": "100"}
@@ -45,7 +42,7 @@ def files_read(spark: SparkSession, query: str) -> int:
 
 
 def test_a_plain_select_reads_the_minimum_of_files(spark: SparkSession, table: TableName, file_format: str) -> None:
-    report = build_format(spark, rows(spark, 0, 40_000), request(table, file_format))
+    report = build(spark, rows(spark, 0, 40_000), request(table, file_format))
     assert report.summary.files == 16
     assert report.summary.rows == 40_000
     for column, value in (("a", "{}"), ("s", "'k{:04d}'")):
@@ -62,17 +59,17 @@ def test_partition_columns_may_have_any_name(spark: SparkSession, table: TableNa
     df = rows(spark, 0, 500).selectExpr("*", *(f"id % 2 AS `{name}`" for name in names))
     kept = {"delta.columnMapping.mode": "name"} if file_format == "delta" else {}
     asked = request(table, file_format, partition_by=[quote_name(name) for name in names], properties=kept)
-    build_format(spark, df, asked)
+    build(spark, df, asked)
     info = describe(spark, table)
     assert info is not None
     assert list(info.partition_columns) == names
     assert same_rows(spark.table(table.sql), df)
-    rewrite_format(spark, asked, "auto")
+    rewrite(spark, asked, "auto")
     assert same_rows(spark.table(table.sql), df)
 
 
 def test_explain_tells_what_the_format_skips(spark: SparkSession, table: TableName, file_format: str) -> None:
-    build_format(spark, rows(spark, 0, 5_000), request(table, file_format))
+    build(spark, rows(spark, 0, 5_000), request(table, file_format))
     predicate = "a = 77 AND s > 'k2'"
     found = explain(spark, table.sql, predicate)
     assert found.skipped_by == file_format
@@ -89,7 +86,7 @@ def test_a_commit_of_all_files_is_read_by_itself_while_it_is_the_last(
     if file_format != "delta":
         pytest.skip("Iceberg's metadata need no putting together")
     for first in (0, 100):  # the second replaces files, too
-        build_format(spark, rows(spark, first, 5_000), request(table, file_format))
+        build(spark, rows(spark, first, 5_000), request(table, file_format))
     note = spark.sql(f"DESCRIBE HISTORY {table.sql}").select("userMetadata").first()
     assert note is not None
     token = json.loads(note[0])["token"]
@@ -112,7 +109,7 @@ def test_nothing_moves_the_rows_again(spark: SparkSession, table: TableName, fil
     wanted = request(table, file_format, properties=own)
     for by in (wanted, replace(wanted, in_memory=0)):  # the latter by Spark
         with settings(spark, session):
-            report = build_format(spark, rows(spark, 0, 10_000), by)
+            report = build(spark, rows(spark, 0, 10_000), by)
         assert report.summary.files == 16
         assert max(report.summary.point_query_files.values()) <= 5
 
@@ -121,19 +118,19 @@ def test_a_rebuild_is_one_commit_and_the_version_before_is_kept(
     spark: SparkSession, table: TableName, file_format: str
 ) -> None:
     wanted = request(table, file_format, properties={"team": "me"})
-    build_format(spark, rows(spark, 0, 900), wanted)
+    build(spark, rows(spark, 0, 900), wanted)
     before = version_of(spark, file_format, table)
-    report = build_format(spark, rows(spark, 0, 1000), wanted)
+    report = build(spark, rows(spark, 0, 1000), wanted)
     assert report.version != before
     assert spark.sql(f"SELECT count(*) FROM {table.sql} VERSION AS OF {before}").collect()[0][0] == 900
     assert same_rows(spark.table(table.sql), rows(spark, 0, 1000))
     assert properties(spark, table)["team"] == "me"
-    assert last_whole(state_of(spark, file_format, table)).rows == 1000
+    assert last_whole(spark, file_format, table).rows == 1000
 
 
 def test_partitions_have_trees_of_their_own(spark: SparkSession, table: TableName, file_format: str) -> None:
     wanted = request(table, file_format, partition_by=["p"], files=4)
-    report = build_format(spark, rows(spark, 0, 6_000), wanted)
+    report = build(spark, rows(spark, 0, 6_000), wanted)
     assert report.summary.files == 12
     info = describe(spark, table)
     assert info is not None
@@ -144,7 +141,7 @@ def test_partitions_have_trees_of_their_own(spark: SparkSession, table: TableNam
 
 def test_leaves_and_late_columns_keep_statistics(spark: SparkSession, table: TableName, file_format: str) -> None:
     wide = rows(spark, 0, 2_000).selectExpr(*(f"id + {n} AS c{n}" for n in range(120)), "st", "a")
-    report = build_format(spark, wide, request(table, file_format, by=["st.x", "c118", "a"], files=8))
+    report = build(spark, wide, request(table, file_format, by=["st.x", "c118", "a"], files=8))
     assert set(report.summary.point_query_files) == {"st.x", "c118", "a"}
     assert files_read(spark, f"SELECT * FROM {table.sql} WHERE c118 = 700") < 8
 
@@ -154,14 +151,14 @@ def test_a_table_of_another_format_is_replaced(
     spark: SparkSession, table: TableName, file_format: str, before: str
 ) -> None:
     if before == "zordered":
-        build(spark, rows(spark, 0, 50), BuildRequest(table, request(table, file_format).spec))
+        build_parquet(spark, rows(spark, 0, 50), BuildRequest(table, request(table, file_format).spec))
     else:
         kind = "VIEW" if before == "view" else "TABLE"
         spark.sql(f"CREATE {kind} {table.sql} {'' if before == 'view' else 'USING parquet'} AS SELECT 1 AS one")
     with pytest.raises(ColumnError):
-        build_format(spark, rows(spark, 0, 500), request(table, file_format, by=["nowhere"]))
+        build(spark, rows(spark, 0, 500), request(table, file_format, by=["nowhere"]))
     assert spark.table(table.sql).count() in (50, 1)
-    build_format(spark, rows(spark, 0, 500), request(table, file_format))
+    build(spark, rows(spark, 0, 500), request(table, file_format))
     info = describe(spark, table)
     assert info is not None
     assert info.provider == file_format
@@ -170,18 +167,18 @@ def test_a_table_of_another_format_is_replaced(
     assert [name for name in left if name.startswith(table.identifier)] == [table.identifier]
     # what a run that was killed between drop and rename has left goes with the next
     spark.sql(f"ALTER TABLE {table.sql} RENAME TO {table.schema}.{table.identifier}{FORMAT_SUFFIX}")
-    build_format(spark, rows(spark, 0, 500), request(table, file_format))
+    build(spark, rows(spark, 0, 500), request(table, file_format))
     left = [row["tableName"] for row in spark.sql(f"SHOW TABLES IN {table.schema}").collect()]
     assert [name for name in left if name.startswith(table.identifier)] == [table.identifier]
     # and back again
-    build(spark, rows(spark, 0, 70), BuildRequest(table, request(table, file_format).spec))
+    build_parquet(spark, rows(spark, 0, 70), BuildRequest(table, request(table, file_format).spec))
     assert spark.table(table.sql).count() == 70
 
 
 def test_location_root_is_where_the_table_lies(
     spark: SparkSession, table: TableName, file_format: str, tmp_path: Path
 ) -> None:
-    build_format(spark, rows(spark, 0, 100), request(table, file_format, location_root=str(tmp_path)))
+    build(spark, rows(spark, 0, 100), request(table, file_format, location_root=str(tmp_path)))
     assert list((tmp_path / table.identifier).rglob("*.parquet"))
     assert same_rows(spark.table(table.sql), rows(spark, 0, 100))
 
@@ -202,7 +199,7 @@ def test_location_root_is_where_it_lies_after_another_kind_of_table(
         spark.sql(f"CREATE VIEW {table.sql} AS SELECT 1 AS one")
     wanted = request(table, file_format, location_root=str(tmp_path))
     for end in (100, 200):
-        build_format(spark, rows(spark, 0, end), wanted)
+        build(spark, rows(spark, 0, end), wanted)
         assert same_rows(spark.table(table.sql), rows(spark, 0, end))
     info = describe(spark, table)
     assert info is not None
@@ -215,7 +212,7 @@ def test_location_root_is_where_it_lies_after_another_kind_of_table(
 def test_that_there_is_no_table_is_known_as_well_as_can_be(
     spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build_format(spark, rows(spark, 0, 10), request(table, file_format))
+    build(spark, rows(spark, 0, 10), request(table, file_format))
     assert describe(spark, table) is not None
     nowhere = TableName(table.schema, "nowhere")
     if file_format == "delta":  # whose tables are all in Spark's own catalog
@@ -236,19 +233,19 @@ def test_properties_that_keep_no_statistics_are_an_error(
     }
     if file_format == "delta":
         with pytest.raises(ConfigError, match="dataSkippingNumIndexedCols is 'all', but it must be a whole number"):
-            build_format(
+            build(
                 spark,
                 rows(spark, 0, 100),
                 request(table, file_format, properties={"delta.dataSkippingNumIndexedCols": "all"}),
             )
     with pytest.raises(ConfigError, match="keeps no statistics of 'a'"):
-        build_format(spark, rows(spark, 0, 100), request(table, file_format, properties=own[file_format]))
+        build(spark, rows(spark, 0, 100), request(table, file_format, properties=own[file_format]))
     assert describe(spark, table) is None
 
 
 def test_columns_are_named_in_any_case(spark: SparkSession, table: TableName, file_format: str) -> None:
     wanted = replace(request(table, file_format, by=("A",), partition_by=["P"], files=1), bloom=["ID"])
-    report = build_format(spark, rows(spark, 0, 300), wanted)
+    report = build(spark, rows(spark, 0, 300), wanted)
     assert report.summary.rows == 300
     info = describe(spark, table)
     assert info is not None
@@ -261,7 +258,7 @@ def test_rows_that_a_format_does_not_count_fail_no_build(
     spark: SparkSession, table: TableName, file_format: str
 ) -> None:
     with settings(spark, {"spark.databricks.delta.stats.collect": "false"}):
-        report = build_format(spark, rows(spark, 0, 300), request(table, file_format, files=2))
+        report = build(spark, rows(spark, 0, 300), request(table, file_format, files=2))
     assert report.summary.files == 2
     assert spark.table(table.sql).count() == 300
 
@@ -282,10 +279,10 @@ def test_files_in_the_place_of_a_table_lose_no_table(
     before = spark.table(table.sql).count()
     wanted = request(table, file_format, files=1)
     if file_format == "iceberg":  # it renames the entry alone
-        build_format(spark, rows(spark, 0, 100), wanted)
+        build(spark, rows(spark, 0, 100), wanted)
         assert spark.table(table.sql).count() == 100
     else:
         with pytest.raises(BuildError, match=f"{table.identifier} is in the way"):
-            build_format(spark, rows(spark, 0, 100), wanted)
+            build(spark, rows(spark, 0, 100), wanted)
         assert spark.table(table.sql).count() == before
     assert (folder / "left").exists()

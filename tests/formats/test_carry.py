@@ -4,12 +4,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import TableName, properties
-from dbt_zorder.stats.table_state import state_of
-from dbt_zorder.tables.lakehouse import history
-from dbt_zorder.tables.lakehouse.incremental import increment_format
-from dbt_zorder.tables.parquet.batch import Batch
+from dbt_zorder.tables.batch import Batch
 from tests.conftest import FORMATS_HERE
-from tests.formats.tables import request, rows
+from tests.formats.tables import increment, last_whole, request, rows
 from tests.support import same_rows
 
 
@@ -32,7 +29,7 @@ def test_an_incremental_run_that_replaces_all_rows_keeps_what_was_altered(
         return {name for name in properties(spark, table) if name.startswith("delta.constraints.")}
 
     for _ in range(2):
-        report = increment_format(spark, lambda: less, wanted, whole, "never")
+        report = increment(spark, lambda: less, wanted, whole, "never")
         assert report.built is not None
         assert same_rows(spark.table(table.sql), less)
         assert not spark.table(table.sql).schema["id"].nullable
@@ -40,14 +37,14 @@ def test_an_incremental_run_that_replaces_all_rows_keeps_what_was_altered(
             properties(spark, table).items()
         )
         assert constraints() == {"delta.constraints.few", "delta.constraints.known"}
-        assert history.last_whole(state_of(spark, file_format, table)).rows == 100
+        assert last_whole(spark, file_format, table).rows == 100
     for bad in ("CAST(id + 9999 AS INT) AS a", "a"):
         ids = "id" if bad != "a" else "CAST(NULL AS LONG) AS id"
         with pytest.raises(Exception, match=r"(?i)constraint"):
-            increment_format(spark, lambda: less.selectExpr(ids, bad, "s", "p"), wanted, whole, "never")  # noqa: B023
+            increment(spark, lambda: less.selectExpr(ids, bad, "s", "p"), wanted, whole, "never")  # noqa: B023
         assert same_rows(spark.table(table.sql), less)
     other = less.selectExpr("id", "a", "p", "1 AS extra")
-    increment_format(spark, lambda: other, request(table, file_format, by=("a",)), whole, "never")
+    increment(spark, lambda: other, request(table, file_format, by=("a",)), whole, "never")
     assert same_rows(spark.table(table.sql), other)
     assert constraints() == {"delta.constraints.few"}, "the other was of a column that is gone"
     assert {"mine": "1", "delta.enableChangeDataFeed": "true"}.items() <= properties(spark, table).items()

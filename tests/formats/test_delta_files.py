@@ -17,15 +17,12 @@ from pyspark.sql import functions as f
 from dbt_zorder.engine.parquet.writer import ArrowWriter
 from dbt_zorder.errors import BuildError
 from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableName, describe, properties, schema_location
-from dbt_zorder.stats.table_state import state_of
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.delta import transaction as delta_transaction
-from dbt_zorder.tables.delta.sink import DeltaFiles
-from dbt_zorder.tables.lakehouse.build import build_format
-from dbt_zorder.tables.lakehouse.history import last_whole, version_of
-from dbt_zorder.tables.lakehouse.incremental import increment_format
-from dbt_zorder.tables.parquet.batch import Batch
+from dbt_zorder.tables.delta.target import DeltaFiles
+from dbt_zorder.tables.lakehouse.state import version_of
 from tests.conftest import FORMATS_HERE
-from tests.formats.tables import BY_SPARK, HERE, failing, request, rows, same
+from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, last_whole, request, rows, same
 from tests.support import same_rows, settings
 from tests.unit.engine.local.test_large_table import write_in_parts
 from tests.unit.engine.parquet.test_writer import needs_page_limit
@@ -94,7 +91,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
         of = TableName(table.schema, f"{table.identifier}_{name}")
         wanted = request(of, file_format, files=1, properties={"mine": "1"})
         wanted = replace(wanted, in_memory=in_memory, comment="a comment")
-        report = build_format(spark, df, wanted)
+        report = build(spark, df, wanted)
         assert way(of) == who
         assert same(spark.table(of.sql), df)
         last = commits(spark, of)[-1]
@@ -119,7 +116,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
             *stats["maxValues"].items(),
             (info.kind, info.provider, info.comment, detail["description"], detail["minReaderVersion"]),
             sorted(detail["tableFeatures"] or []),
-            last_whole(state_of(spark, file_format, of)).rows,
+            last_whole(spark, file_format, of).rows,
             replace(report.summary, bytes=0),
         )
     for here, by_spark in zip(told[HERE], told[BY_SPARK], strict=True):
@@ -138,23 +135,23 @@ def test_a_new_table_has_its_rows_from_the_first_that_anybody_sees_of_it(
         assert describe(spark, table) is None
 
     monkeypatch.setattr(DeltaFiles, "commit", looking)
-    build_format(spark, rows(spark, 0, 500), wanted)
+    build(spark, rows(spark, 0, 500), wanted)
     assert way(table) == HERE
     assert same_rows(spark.table(table.sql), rows(spark, 0, 500))
     assert folder_of(spark, table).name == table.identifier
     assert [row[0] for row in history(spark, table)] == [1, 0]
     monkeypatch.undo()
     for end in (600, 50):
-        build_format(spark, rows(spark, 0, end), wanted)
+        build(spark, rows(spark, 0, end), wanted)
         assert way(table) == HERE
         assert same_rows(spark.table(table.sql), rows(spark, 0, end))
     assert history(spark, table)[:2] == [(3, "WRITE"), (2, "WRITE")]
     assert spark.sql(f"SELECT * FROM {table.sql} VERSION AS OF 1").count() == 500
     # other columns, another property: replaced, as by Spark
-    build_format(spark, rows(spark, 0, 70).drop("p"), wanted)
+    build(spark, rows(spark, 0, 70).drop("p"), wanted)
     assert way(table) == BY_SPARK
     assert same_rows(spark.table(table.sql), rows(spark, 0, 70).drop("p"))
-    build_format(spark, rows(spark, 0, 70).drop("p"), replace(wanted, properties={"mine": "1"}))
+    build(spark, rows(spark, 0, 70).drop("p"), replace(wanted, properties={"mine": "1"}))
     assert way(table) == BY_SPARK
     assert properties(spark, table)["mine"] == "1"
 
@@ -170,10 +167,10 @@ def test_a_new_table_that_fails_is_not_there(
     with monkeypatch.context() as patch:
         patch.setattr(DeltaFiles, "commit", fails)
         with pytest.raises(RuntimeError, match="no such luck"):
-            build_format(spark, rows(spark, 0, 500), wanted)
+            build(spark, rows(spark, 0, 500), wanted)
     for name in (table.identifier, table.identifier + FORMAT_SUFFIX):
         assert describe(spark, TableName(table.schema, name)) is None
-    build_format(spark, rows(spark, 0, 500), wanted)
+    build(spark, rows(spark, 0, 500), wanted)
     assert same_rows(spark.table(table.sql), rows(spark, 0, 500))
 
 
@@ -183,7 +180,7 @@ def test_with_a_place_of_its_own(
 ) -> None:
     wanted = request(table, file_format, files=2, location_root=f"file:{tmp_path}")
     for end in (100, 200):
-        build_format(spark, rows(spark, 0, end), wanted)
+        build(spark, rows(spark, 0, end), wanted)
         assert way(table) == HERE
         assert same_rows(spark.table(table.sql), rows(spark, 0, end))
     assert [path.name for path in tmp_path.iterdir()] == [table.identifier]
@@ -195,7 +192,7 @@ def test_what_lies_in_its_place_is_left_to_delta(
 ) -> None:
     (tmp_path / table.identifier).mkdir()
     (tmp_path / table.identifier / "README").write_text("mine")
-    build_format(spark, rows(spark, 0, 100), request(table, file_format, files=2, location_root=f"file:{tmp_path}"))
+    build(spark, rows(spark, 0, 100), request(table, file_format, files=2, location_root=f"file:{tmp_path}"))
     assert way(table) == BY_SPARK
     assert spark.table(table.sql).count() == 100
 
@@ -206,7 +203,7 @@ def test_what_a_killed_run_left_is_in_nobodys_way(
     left = Path(urlsplit(schema_location(spark, table.schema)).path) / f"{table.identifier}{FORMAT_SUFFIX}"
     left.mkdir()
     (left / "part-0.parquet").write_bytes(b"half")
-    build_format(spark, rows(spark, 0, 500), request(table, file_format, files=4))
+    build(spark, rows(spark, 0, 500), request(table, file_format, files=4))
     assert way(table) == HERE
     assert not left.exists()
     assert data(spark, table) == {Path(unquote(one)).name for one in spark.table(table.sql).inputFiles()}
@@ -215,11 +212,9 @@ def test_what_a_killed_run_left_is_in_nobodys_way(
 
 def test_batches(spark: SparkSession, table: TableName, file_format: str, way: Any) -> None:
     wanted = request(table, file_format, files=4)
-    build_format(spark, rows(spark, 0, 1000), wanted)
+    build(spark, rows(spark, 0, 1000), wanted)
     for first in range(1000, 2200, 100):  # over a checkpoint
-        report = increment_format(
-            spark, partial(rows, spark, first, first + 100), wanted, Batch(may_rewrite=False), "never"
-        )
+        report = increment(spark, partial(rows, spark, first, first + 100), wanted, Batch(may_rewrite=False), "never")
         assert way(table) == HERE
         assert report.appended is not None
         assert (report.appended.rows, report.appended.files) == (100, 1)
@@ -230,10 +225,10 @@ def test_batches(spark: SparkSession, table: TableName, file_format: str, way: A
     assert last["isBlindAppend"]
     assert last["operationMetrics"]["numOutputRows"] == "100"
     spark.sql(f"DELETE FROM {table.sql} WHERE id = 5")
-    increment_format(spark, partial(rows, spark, 2200, 2300), wanted, Batch(may_rewrite=False), "never")
+    increment(spark, partial(rows, spark, 2200, 2300), wanted, Batch(may_rewrite=False), "never")
     assert way(table) == HERE
     assert spark.table(table.sql).count() == 2299
-    build_format(spark, rows(spark, 0, 30), wanted)  # over files with rows that were deleted from them
+    build(spark, rows(spark, 0, 30), wanted)  # over files with rows that were deleted from them
     assert same_rows(spark.table(table.sql), rows(spark, 0, 30))
 
 
@@ -244,7 +239,7 @@ def test_a_value_that_is_too_long_for_a_bound_does_not_hide_its_row_group(
     monkeypatch.setattr("dbt_zorder.engine.choose.SMALL_BYTES", -1)
     text = "concat(lpad(id, 6, '0'), IF(id >= 3000, repeat('x', 5000), ''))"
     df = spark.range(4000).selectExpr("id", f"{text} AS t", "id % 7 AS a")
-    build_format(spark, df, request(table, file_format, by=("id",), files=1))
+    build(spark, df, request(table, file_format, by=("id",), files=1))
     assert way(table) == HERE
     for where in ("t >= '003000'", "t = concat('003500', repeat('x', 5000))"):
         assert spark.table(table.sql).where(where).count() == df.where(where).count() > 0
@@ -252,7 +247,7 @@ def test_a_value_that_is_too_long_for_a_bound_does_not_hide_its_row_group(
 
 def test_filters_find_what_the_query_has(spark: SparkSession, table: TableName, file_format: str, way: Any) -> None:
     df = all_types(spark)
-    build_format(spark, df, request(table, file_format, by=("x", "t"), files=16))
+    build(spark, df, request(table, file_format, by=("x", "t"), files=16))
     assert way(table) == HERE
     moment = "timestamp'2024-02-03 04:05:06.789123' + make_dt_interval(0, 0, 0, 2001)"
     asked = [
@@ -295,10 +290,10 @@ def test_delta_writes_what_only_it_knows(
     spark: SparkSession, table: TableName, file_format: str, way: Any, clause: str
 ) -> None:
     wanted = request(table, file_format, files=2)
-    build_format(spark, rows(spark, 0, 100), wanted)
+    build(spark, rows(spark, 0, 100), wanted)
     assert way(table) == HERE
     spark.sql(f"ALTER TABLE {table.sql} {clause}")
-    increment_format(spark, partial(rows, spark, 100, 200), wanted, Batch(may_rewrite=False), "never")
+    increment(spark, partial(rows, spark, 100, 200), wanted, Batch(may_rewrite=False), "never")
     assert way(table) == BY_SPARK
     assert same_rows(spark.table(table.sql), rows(spark, 0, 200))
 
@@ -329,7 +324,7 @@ def test_delta_writes_into_what_asks_more_of_rows(
     wanted = request(table, file_format, files=2)
     spark.sql(f"CREATE TABLE {table.sql} ({definition}) USING delta")
     with settings(spark, session):
-        increment_format(spark, partial(rows, spark, 100, 200), wanted, Batch(may_rewrite=False), "never")
+        increment(spark, partial(rows, spark, 100, 200), wanted, Batch(may_rewrite=False), "never")
     assert way(table) == BY_SPARK
     assert same_rows(spark.table(table.sql), rows(spark, 100, 200))
 
@@ -338,7 +333,7 @@ def test_what_the_session_wants_of_new_tables_is_deltas(
     spark: SparkSession, table: TableName, file_format: str, way: Any
 ) -> None:
     with settings(spark, {"spark.databricks.delta.properties.defaults.appendOnly": "true"}):
-        build_format(spark, rows(spark, 0, 100), request(table, file_format, files=2))
+        build(spark, rows(spark, 0, 100), request(table, file_format, files=2))
     assert way(table) == BY_SPARK
     assert properties(spark, table)["delta.appendOnly"] == "true"
     assert spark.table(table.sql).count() == 100
@@ -348,13 +343,13 @@ def test_what_fails_leaves_the_table_as_it_was(
     spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = request(table, file_format, files=4)
-    build_format(spark, rows(spark, 0, 500), wanted)
+    build(spark, rows(spark, 0, 500), wanted)
     before, commit, files = data(spark, table), DeltaFiles.commit, ArrowWriter.files
 
     def build_fails(error: type[BaseException], match: str) -> set[str]:
         now = spark.table(table.sql).count()
         with pytest.raises(error, match=match):
-            build_format(spark, rows(spark, 500, 900), wanted)
+            build(spark, rows(spark, 500, 900), wanted)
         assert spark.table(table.sql).count() == now
         return data(spark, table) - before
 
@@ -363,8 +358,8 @@ def test_what_fails_leaves_the_table_as_it_was(
         commit(self, files)
 
     for where, error in (
-        ("delta_metrics.pq.read_metadata", RuntimeError("no such luck")),
-        ("own_files.os.path.getsize", RuntimeError("no such luck")),
+        ("lakehouse.written_file.pq.read_metadata", RuntimeError("no such luck")),
+        ("lakehouse.written_file.os.path.getsize", RuntimeError("no such luck")),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(f"dbt_zorder.tables.{where}", failing(error))
@@ -389,7 +384,7 @@ def test_of_two_that_replace_a_table_delta_takes_one(
 ) -> None:
     """A commit between the begin of ours and its end is refused by Delta, and our files go."""
     wanted = request(table, file_format, files=4)
-    build_format(spark, rows(spark, 0, 500), wanted)
+    build(spark, rows(spark, 0, 500), wanted)
     operation = delta_transaction._operation
 
     def overtaken(*args: Any) -> Any:
@@ -399,11 +394,11 @@ def test_of_two_that_replace_a_table_delta_takes_one(
     monkeypatch.setattr(delta_transaction, "_operation", overtaken)
     before = data(spark, table)
     with pytest.raises(Exception, match=r"(?i)concurrent"):
-        build_format(spark, rows(spark, 0, 700), wanted)
+        build(spark, rows(spark, 0, 700), wanted)
     assert len(data(spark, table) - before) <= 2  # of the other
     assert spark.table(table.sql).count() == 510
     # a batch beside another one: both are in
-    increment_format(spark, partial(rows, spark, 700, 800), wanted, Batch(may_rewrite=False), "never")
+    increment(spark, partial(rows, spark, 700, 800), wanted, Batch(may_rewrite=False), "never")
     assert spark.table(table.sql).count() == 620
 
 
@@ -411,7 +406,7 @@ def test_rows_that_come_in_while_all_are_laid_out_are_kept(
     spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = request(table, file_format, files=2)
-    build_format(spark, rows(spark, 0, 100), wanted)
+    build(spark, rows(spark, 0, 100), wanted)
     before, described = version_of(spark, file_format, table), DeltaFiles.described
 
     def interrupted(*args: Any) -> Any:
@@ -421,7 +416,7 @@ def test_rows_that_come_in_while_all_are_laid_out_are_kept(
     monkeypatch.setattr(DeltaFiles, "described", interrupted)
     files = data(spark, table)
     with pytest.raises(BuildError, match="Another run changed"):
-        build_format(spark, rows(spark, 0, 120), wanted, before)
+        build(spark, rows(spark, 0, 120), wanted, before)
     assert spark.table(table.sql).count() == 110
     assert len(data(spark, table) - files) <= 2  # of the other
 
@@ -443,9 +438,9 @@ def test_of_two_that_make_a_table_at_once_none_is_without_rows_or_has_them_twice
     with monkeypatch.context() as patch:
         patch.setattr(DeltaFiles, step, overtaken)
         with pytest.raises(BuildError, match="Another run"):
-            build_format(spark, rows(spark, 0, 100), wanted)
+            build(spark, rows(spark, 0, 100), wanted)
     assert describe(spark, table) is None
-    build_format(spark, rows(spark, 0, 100), wanted)
+    build(spark, rows(spark, 0, 100), wanted)
     assert spark.table(table.sql).count() == 100
 
 
@@ -461,7 +456,7 @@ def test_who_comes_second_leaves_nothing(
 
     monkeypatch.setattr(DeltaFiles, "commit", overtaken)
     with pytest.raises(Exception, match=r"(?i)exists"):
-        build_format(spark, rows(spark, 0, 100), wanted)
+        build(spark, rows(spark, 0, 100), wanted)
     assert spark.table(table.sql).count() == 50
     assert describe(spark, TableName(table.schema, table.identifier + FORMAT_SUFFIX)) is None
 
@@ -475,7 +470,7 @@ def test_what_is_least_is_told_as_it_is(spark: SparkSession, table: TableName, f
         "concat(repeat('a', 32), '\U0010ffffb') AS t",
     )
     df = df.selectExpr("id", "CAST(d AS DECIMAL(38,0)) AS d", "x", "t")
-    build_format(spark, df, request(table, file_format, by=("id",), files=2))
+    build(spark, df, request(table, file_format, by=("id",), files=2))
     assert way(table) == HERE
     kept = spark.table(table.sql)
     assert str(kept.agg(f.min("x")).collect()[0][0]) == "0.0"

@@ -22,14 +22,12 @@ from dbt_zorder.engine.parquet.writer import ArrowWriter
 from dbt_zorder.errors import BuildError
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, properties
-from dbt_zorder.tables.iceberg.sink import IcebergFiles
+from dbt_zorder.tables.batch import Batch
+from dbt_zorder.tables.iceberg.target import IcebergFiles
 from dbt_zorder.tables.lakehouse import state as standing
-from dbt_zorder.tables.lakehouse.build import build_format
-from dbt_zorder.tables.lakehouse.incremental import increment_format
 from dbt_zorder.tables.lakehouse.sink import put_files
-from dbt_zorder.tables.parquet.batch import Batch
 from tests.conftest import FORMATS_HERE
-from tests.formats.tables import BY_SPARK, HERE, failing, request, rows, same
+from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, read_standing, request, rows, same
 from tests.support import same_rows, settings
 from tests.unit.engine.local.test_large_table import write_in_parts
 from tests.unit.engine.parquet.test_column_options import needs_bloom_filters
@@ -91,7 +89,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
     wanted = request(table, file_format, files=1, properties={"format-version": version, "mine": "1"})
     told = {}
     for in_memory, who in ((1 << 28, HERE), (0, BY_SPARK)):
-        report = build_format(spark, df, replace(wanted, in_memory=in_memory, comment="a comment"))
+        report = build(spark, df, replace(wanted, in_memory=in_memory, comment="a comment"))
         assert way(table) == who
         assert same(spark.table(table.sql), df)
         metrics = spark.table(f"{table.sql}.files").selectExpr(
@@ -120,7 +118,7 @@ def test_what_a_query_asks_of_floats_and_of_what_is_nested(
     spark: SparkSession, table: TableName, file_format: str, way: Any
 ) -> None:
     df = all_types(spark)
-    build_format(spark, df, request(table, file_format, by=("x", "s")))
+    build(spark, df, request(table, file_format, by=("x", "s")))
     assert way(table) == HERE
     for where in (
         "isnan(x)",
@@ -144,7 +142,7 @@ def test_columns_are_found_by_their_numbers(
     if copied:
         monkeypatch.setattr("dbt_zorder.engine.choose.SMALL_BYTES", -1)
     df, wanted = rows(spark, 0, 2000), request(table, file_format, files=4)
-    build_format(spark, df, wanted)
+    build(spark, df, wanted)
     assert way(table) == HERE
     spark.sql(f"ALTER TABLE {table.sql} RENAME COLUMN a TO renamed")
     spark.sql(f"ALTER TABLE {table.sql} ALTER COLUMN p FIRST")
@@ -152,14 +150,14 @@ def test_columns_are_found_by_their_numbers(
     spark.sql(f"ALTER TABLE {table.sql} ADD COLUMN st STRUCT<y: STRING, x: BIGINT>")
     batch = rows(spark, 2000, 2300).selectExpr("id", "s", "p", "a AS renamed", "named_struct('y', 'w', 'x', id) AS st")
     by_now = replace(wanted, spec=replace(wanted.spec, by=("renamed", "s")))
-    report = increment_format(spark, lambda: batch, by_now, Batch(), "never")
+    report = increment(spark, lambda: batch, by_now, Batch(), "never")
     assert way(table) == HERE
     assert report.appended is not None
     assert report.appended.rows == 300
     old = df.selectExpr("id", "s", "p", "a AS renamed", "CAST(NULL AS STRUCT<y: STRING, x: BIGINT>) AS st")
     assert same_rows(spark.table(table.sql).select(*batch.columns), old.unionByName(batch))
     # a new table by the same name has numbers of its own, and what was before is still read by the old ones
-    build_format(spark, df, wanted)
+    build(spark, df, wanted)
     assert same_rows(spark.table(table.sql), df)
     (first,) = spark.table(f"{table.sql}.history").orderBy("made_current_at").take(1)
     assert same_rows(spark.sql(f"SELECT * FROM {table.sql} VERSION AS OF {first['snapshot_id']}"), df)
@@ -167,7 +165,7 @@ def test_columns_are_found_by_their_numbers(
 
 def test_files_are_as_the_table_asks(spark: SparkSession, table: TableName, file_format: str, way: Any) -> None:
     asked = {"write.parquet.compression-codec": "snappy", "write.parquet.page-row-limit": "300"}
-    build_format(spark, rows(spark, 0, 3000), request(table, file_format, files=2, properties=asked))
+    build(spark, rows(spark, 0, 3000), request(table, file_format, files=2, properties=asked))
     assert way(table) == HERE
     for file in files_of(spark, table):
         footer = pq.read_metadata(file)
@@ -181,7 +179,7 @@ def test_files_are_of_the_size_that_was_asked_for(
 ) -> None:
     asked = request(table, file_format, files=None)
     asked = replace(asked, spec=replace(asked.spec, file_size="200 KB"))
-    build_format(spark, all_types(spark, 20_000), asked)
+    build(spark, all_types(spark, 20_000), asked)
     assert way(table) == HERE
     sizes = [file.stat().st_size for file in files_of(spark, table)]
     assert len(sizes) > 5
@@ -192,16 +190,16 @@ def test_files_are_of_the_size_that_was_asked_for(
 @needs_bloom_filters
 def test_bloom_filters_are_there(spark: SparkSession, table: TableName, file_format: str, way: Any) -> None:
     wanted = replace(request(table, file_format, files=1), bloom=["id"])
-    build_format(spark, rows(spark, 0, 3000), wanted)
+    build(spark, rows(spark, 0, 3000), wanted)
     assert way(table) == HERE
     (file,) = files_of(spark, table)
     with_filter = file.stat().st_size
     assert spark.table(table.sql).where("id = 77").count() == 1
     assert spark.table(table.sql).where("id = 3077").count() == 0
-    increment_format(spark, partial(rows, spark, 3000, 3100), wanted, Batch(), "never")
+    increment(spark, partial(rows, spark, 3000, 3100), wanted, Batch(), "never")
     assert way(table) == HERE
     without = TableName(table.schema, f"{table.identifier}_without")
-    build_format(spark, rows(spark, 0, 3000), replace(wanted, table=without, bloom=[]))
+    build(spark, rows(spark, 0, 3000), replace(wanted, table=without, bloom=[]))
     (file,) = files_of(spark, without)
     assert file.stat().st_size < with_filter - 2000
 
@@ -212,7 +210,7 @@ def test_a_file_may_have_many_row_groups(
     write_in_parts(monkeypatch, 40_000)
     monkeypatch.setattr("dbt_zorder.engine.choose.SMALL_BYTES", -1)
     df = all_types(spark, 3000)
-    build_format(spark, df, request(table, file_format, files=1))
+    build(spark, df, request(table, file_format, files=1))
     assert way(table) == HERE
     assert same(spark.table(table.sql), df)
     (row,) = spark.table(f"{table.sql}.files").collect()
@@ -230,7 +228,7 @@ def test_a_value_that_is_too_long_for_a_bound_does_not_hide_its_row_group(
     monkeypatch.setattr("dbt_zorder.engine.choose.SMALL_BYTES", -1)
     text = "concat(lpad(id, 6, '0'), IF(id >= 3000, repeat('x', 5000), ''))"
     df = spark.range(4000).selectExpr("id", f"CAST({text} AS {kind}) AS t", "id % 7 AS a")
-    build_format(spark, df, request(table, file_format, by=("id",), files=1))
+    build(spark, df, request(table, file_format, by=("id",), files=1))
     assert way(table) == HERE
     (file,) = files_of(spark, table)
     assert pq.read_metadata(file).num_row_groups > 2
@@ -244,7 +242,7 @@ def test_floats_of_any_name_are_found(spark: SparkSession, table: TableName, fil
     df = spark.range(900).selectExpr(
         "id", *(f"{nan} AS `{name}`" for name in names), f"named_struct('In Ner', {nan}) AS `St`"
     )
-    build_format(spark, df, request(table, file_format, by=("id",), files=4))
+    build(spark, df, request(table, file_format, by=("id",), files=4))
     assert way(table) == HERE
     for column in (*(f"`{name}`" for name in names), "St.`In Ner`"):
         for where in (f"isnan({column})", f"{column} = 7", f"{column} > 880 AND NOT isnan({column})"):
@@ -258,11 +256,11 @@ def test_a_table_of_an_old_iceberg_keeps_its_codec(
     spark: SparkSession, table: TableName, file_format: str, way: Any
 ) -> None:
     wanted = request(table, file_format, files=2)
-    build_format(spark, rows(spark, 0, 300), wanted)
+    build(spark, rows(spark, 0, 300), wanted)
     spark.sql(f"ALTER TABLE {table.sql} UNSET TBLPROPERTIES ('write.parquet.compression-codec')")
     before = set(files_of(spark, table))
     way(table)
-    increment_format(spark, partial(rows, spark, 300, 400), wanted, Batch(may_rewrite=False), "never")
+    increment(spark, partial(rows, spark, 300, 400), wanted, Batch(may_rewrite=False), "never")
     assert way(table) == HERE
     (new,) = set(files_of(spark, table)) - before
     assert pq.read_metadata(new).row_group(0).column(0).compression == "GZIP"
@@ -288,11 +286,11 @@ def test_spark_writes_what_only_iceberg_knows(
 ) -> None:
     df, wanted = rows(spark, 0, 500), replace(request(table, file_format, files=4), **more)
     with settings(spark, session):
-        build_format(spark, df, wanted)
+        build(spark, df, wanted)
         assert way(table) == BY_SPARK
         assert same_rows(spark.table(table.sql), df)
         if "options" not in more:
-            increment_format(spark, partial(rows, spark, 500, 600), wanted, Batch(), "never")
+            increment(spark, partial(rows, spark, 500, 600), wanted, Batch(), "never")
             assert way(table) == BY_SPARK
             assert same_rows(spark.table(table.sql), rows(spark, 0, 600))
 
@@ -301,11 +299,11 @@ def test_a_table_with_a_column_that_is_never_null_takes_batches_of_spark(
     spark: SparkSession, table: TableName, file_format: str, way: Any
 ) -> None:
     wanted = request(table, file_format)
-    build_format(spark, rows(spark, 0, 500), wanted)
+    build(spark, rows(spark, 0, 500), wanted)
     assert way(table) == HERE
     spark.sql(f"CREATE OR REPLACE TABLE {table.sql} (id BIGINT NOT NULL, a INT, s STRING) USING iceberg")
     batch = rows(spark, 0, 300).select("id", "a", "s")
-    increment_format(spark, lambda: batch, wanted, Batch(), "never")
+    increment(spark, lambda: batch, wanted, Batch(), "never")
     assert way(table) == BY_SPARK
     assert same_rows(spark.table(table.sql), batch)
 
@@ -315,7 +313,7 @@ def build_that_fails(spark: SparkSession, wanted: BuildRequest, error: type[Base
     table = wanted.table
     before, files = spark.table(table.sql).collect(), on_disk(spark, table)
     with pytest.raises(error, match=match):
-        build_format(spark, rows(spark, 500, 900), wanted)
+        build(spark, rows(spark, 500, 900), wanted)
     assert sorted(spark.table(table.sql).collect()) == sorted(before)
     return on_disk(spark, table) - files
 
@@ -324,7 +322,7 @@ def test_what_fails_leaves_the_table_as_it_was(
     spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = request(table, file_format, files=4)
-    build_format(spark, rows(spark, 0, 500), wanted)
+    build(spark, rows(spark, 0, 500), wanted)
 
     def refused(self: Any, files: Any) -> None:
         jvm: Any = self.spark._jvm
@@ -339,7 +337,7 @@ def test_what_fails_leaves_the_table_as_it_was(
         assert build_that_fails(spark, wanted, Exception, "Missing required files") == set()
         patch.setattr(IcebergFiles, "commit", unknown)
         assert len(build_that_fails(spark, wanted, RuntimeError, "nobody knows")) == 4
-    for what in ("iceberg_metrics.pq.read_metadata", "own_files.os.path.getsize"):
+    for what in ("lakehouse.written_file.pq.read_metadata", "lakehouse.written_file.os.path.getsize"):
         with monkeypatch.context() as patch:
             patch.setattr(f"dbt_zorder.tables.{what}", failing(RuntimeError("no such luck")))
             assert build_that_fails(spark, wanted, RuntimeError, "no such luck") == set()
@@ -352,7 +350,7 @@ def test_rows_that_are_lost_on_the_way_are_found_before_the_commit(
     spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = request(table, file_format, files=4)
-    build_format(spark, rows(spark, 0, 500), wanted)
+    build(spark, rows(spark, 0, 500), wanted)
     files = ArrowWriter.files
     monkeypatch.setattr(ArrowWriter, "files", lambda self: files(self)[1:])
     left = build_that_fails(spark, wanted, BuildError, "400 rows were laid out")
@@ -363,19 +361,19 @@ def test_behind_a_batch_a_table_is_known_as_if_it_were_read_anew(
     spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = request(table, file_format, files=4)
-    build_format(spark, rows(spark, 0, 2000), wanted)
+    build(spark, rows(spark, 0, 2000), wanted)
     asked: list[object] = []
-    original = standing.known_format
+    original = standing.known_standing
 
     def told(*args: Any) -> Any:
         asked.append(args)
         return original(*args)
 
-    monkeypatch.setattr(standing, "known_format", told)
+    monkeypatch.setattr(standing, "known_standing", told)
 
     def add(first: int) -> None:
-        report = increment_format(spark, partial(rows, spark, first, first + 100), wanted, Batch(), "never")
-        assert report.table == standing.read_format(spark, wanted).overlap(wanted.spec).now
+        report = increment(spark, partial(rows, spark, first, first + 100), wanted, Batch(), "never")
+        assert report.table == read_standing(spark, wanted).overlap(wanted.spec).now
         assert report.appended is not None
         assert report.appended.files == 1
 
@@ -398,7 +396,7 @@ def test_columns_that_come_meanwhile_leave_the_batch_to_spark(
     spark: SparkSession, table: TableName, file_format: str, way: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = request(table, file_format, files=2)
-    build_format(spark, rows(spark, 0, 300), wanted)
+    build(spark, rows(spark, 0, 300), wanted)
     way(table)
 
     def put(*args: Any) -> Any:
@@ -408,7 +406,7 @@ def test_columns_that_come_meanwhile_leave_the_batch_to_spark(
     monkeypatch.setattr("dbt_zorder.tables.lakehouse.incremental.put_files", put)
     # PySpark 3.5 says that the batch lacks the column, 4 takes it for NULL
     with contextlib.suppress(AnalysisException):
-        increment_format(spark, partial(rows, spark, 300, 400), wanted, Batch(may_rewrite=False), "never")
+        increment(spark, partial(rows, spark, 300, 400), wanted, Batch(may_rewrite=False), "never")
     assert way(table) == BY_SPARK
     assert spark.table(table.sql).count() in (300, 400)
     assert on_disk(spark, table) == set(files_of(spark, table))
@@ -425,10 +423,10 @@ def test_a_table_of_another_catalog_is_that_catalogs(
         spark.sql("USE apart")
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {table.schema}")
         for first, end in ((0, 50), (0, 80)):
-            build_format(spark, rows(spark, first, end), wanted)
+            build(spark, rows(spark, first, end), wanted)
             assert way(table) == BY_SPARK
             assert spark.table(table.sql).count() == end
-        increment_format(spark, partial(rows, spark, 80, 90), wanted, Batch(may_rewrite=False), "never")
+        increment(spark, partial(rows, spark, 80, 90), wanted, Batch(may_rewrite=False), "never")
         assert way(table) == BY_SPARK
         assert spark.table(table.sql).count() == 90
     finally:
@@ -442,7 +440,7 @@ def test_a_folder_that_was_made_for_nothing_goes(
     wanted = request(table, file_format, files=2, location_root=f"file:{tmp_path}")
     spark.sql(f"CREATE TABLE {table.sql} (id BIGINT) USING parquet")
     monkeypatch.setattr(HeldRows, "write", lambda *_: False)  # as if a part took too much
-    build_format(spark, rows(spark, 0, 100), wanted)
+    build(spark, rows(spark, 0, 100), wanted)
     assert [path.name for path in tmp_path.iterdir()] == [table.identifier]
     assert spark.table(table.sql).count() == 100
 
@@ -450,17 +448,17 @@ def test_a_folder_that_was_made_for_nothing_goes(
 def test_a_build_that_is_left_to_spark_asks_no_catalog(
     spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbt_zorder.tables.lakehouse.sink.staged_files", failing(AssertionError("was asked")))
+    monkeypatch.setattr("dbt_zorder.tables.iceberg.sink.staged_files", failing(AssertionError("was asked")))
     wanted = request(table, file_format, files=2)
-    build_format(spark, rows(spark, 0, 100), replace(wanted, in_memory=0))
+    build(spark, rows(spark, 0, 100), replace(wanted, in_memory=0))
     assert spark.table(table.sql).count() == 100
 
 
 def test_no_rows_and_few_rows(spark: SparkSession, table: TableName, file_format: str) -> None:
     wanted = request(table, file_format)
     for count in (0, 1, 7, 0):
-        report = build_format(spark, rows(spark, 0, count), wanted)
+        report = build(spark, rows(spark, 0, count), wanted)
         assert report.summary.rows == spark.table(table.sql).count() == count
     for first, end in ((0, 0), (0, 3), (3, 3), (3, 400)):
-        increment_format(spark, partial(rows, spark, first, end), wanted, Batch(), "never")
+        increment(spark, partial(rows, spark, first, end), wanted, Batch(), "never")
     assert same_rows(spark.table(table.sql), rows(spark, 0, 400))

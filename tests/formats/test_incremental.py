@@ -9,13 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.errors import BuildError, ConfigError, SchemaChangeError, ZorderError
 from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.lakehouse import incremental
-from dbt_zorder.tables.lakehouse.build import build_format
-from dbt_zorder.tables.lakehouse.incremental import increment_format, merge_format
-from dbt_zorder.tables.lakehouse.rewrite import optimize_format, rewrite_format
-from dbt_zorder.tables.lakehouse.state import FormatStanding, read_format
-from dbt_zorder.tables.parquet.batch import Batch
-from tests.formats.tables import request, rows
+from dbt_zorder.tables.lakehouse.state import Standing
+from tests.formats.tables import build, increment, merge, optimize, read_standing, request, rewrite, rows
 from tests.support import same_rows
 
 
@@ -24,18 +21,18 @@ def test_small_batches_are_files_of_their_own_until_a_new_layout_pays(
 ) -> None:
     wanted = request(table, file_format)
     with pytest.raises(BuildError, match="is not there any more"):
-        increment_format(spark, lambda: rows(spark, 8_000, 8_500), wanted, Batch(), "auto")
-    build_format(spark, rows(spark, 0, 8_000), wanted)
-    first = increment_format(spark, lambda: rows(spark, 8_000, 8_500), wanted, Batch(), "auto")
+        increment(spark, lambda: rows(spark, 8_000, 8_500), wanted, Batch(), "auto")
+    build(spark, rows(spark, 0, 8_000), wanted)
+    first = increment(spark, lambda: rows(spark, 8_000, 8_500), wanted, Batch(), "auto")
     assert first.built is None
     assert first.appended is not None
     assert (first.appended.rows, first.appended.files) == (500, 1)
-    second = increment_format(spark, lambda: rows(spark, 8_500, 17_000), wanted, Batch(), "auto")
+    second = increment(spark, lambda: rows(spark, 8_500, 17_000), wanted, Batch(), "auto")
     assert second.built is not None
     assert second.built.summary.files == 16
     assert same_rows(spark.table(table.sql), rows(spark, 0, 17_000))
-    assert not read_format(spark, wanted).overlap(wanted.spec).is_due
-    third = increment_format(spark, lambda: rows(spark, 0, 0), wanted, Batch(), "auto")
+    assert not read_standing(spark, wanted).overlap(wanted.spec).is_due
+    third = increment(spark, lambda: rows(spark, 0, 0), wanted, Batch(), "auto")
     assert third.built is None
     assert third.version == second.version
 
@@ -45,15 +42,15 @@ def test_a_run_that_finds_nothing_new_asks_for_no_figures(
     spark: SparkSession, table: TableName, file_format: str, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = request(table, file_format)
-    built = build_format(spark, rows(spark, 0, 1_000), wanted)
+    built = build(spark, rows(spark, 0, 1_000), wanted)
     newest = f"id > (SELECT max(id) FROM {table.sql})" if kept else "id > 999"
     if kept:
 
-        def fail(*_: object) -> FormatStanding:
+        def fail(*_: object) -> Standing:
             raise AssertionError
 
-        monkeypatch.setattr(incremental, "known_format", fail)
-    report = increment_format(spark, lambda: rows(spark, 0, 1_000).where(newest), wanted, Batch(), "auto")
+        monkeypatch.setattr(incremental, "known_standing", fail)
+    report = increment(spark, lambda: rows(spark, 0, 1_000).where(newest), wanted, Batch(), "auto")
     assert report.appended is not None
     assert (report.appended.rows, report.appended.files) == (0, 0)
     assert (report.built, report.table, report.version) == (None, None, built.version)
@@ -62,9 +59,9 @@ def test_a_run_that_finds_nothing_new_asks_for_no_figures(
 
 def test_only_partitions_with_new_rows_are_replaced(spark: SparkSession, table: TableName, file_format: str) -> None:
     wanted = request(table, file_format, partition_by=["p"], files=2)
-    build_format(spark, rows(spark, 0, 3_000), wanted)
+    build(spark, rows(spark, 0, 3_000), wanted)
     batch = rows(spark, 0, 600).where("p = 1")
-    report = increment_format(spark, lambda: batch, wanted, Batch(overwrite=True, may_rewrite=False), "never")
+    report = increment(spark, lambda: batch, wanted, Batch(overwrite=True, may_rewrite=False), "never")
     assert report.appended is not None
     assert report.appended.removed == 2
     kept = rows(spark, 0, 3_000).where("p <> 1").unionAll(batch)
@@ -84,29 +81,27 @@ def test_a_merge_updates_and_a_due_layout_follows(
     spark: SparkSession, table: TableName, file_format: str, how: str
 ) -> None:
     wanted = request(table, file_format, files=4)
-    build_format(spark, rows(spark, 0, 1_000), wanted)
+    build(spark, rows(spark, 0, 1_000), wanted)
     changed = rows(spark, 500, 6_000).selectExpr("id", "a + 1 AS a", "s", "p", "st")
-    report = merge_format(spark, merge_sql(table, changed), wanted, Batch(), how)
+    report = merge(spark, merge_sql(table, changed), wanted, Batch(), how)
     assert report.appended is not None
     assert report.appended.rows is None
     expected = rows(spark, 0, 500).unionAll(changed)
     assert same_rows(spark.table(table.sql), expected)
-    rewrite_format(spark, wanted, how)
+    rewrite(spark, wanted, how)
     assert same_rows(spark.table(table.sql), expected)
 
 
 def test_columns_change_as_on_schema_change_says(spark: SparkSession, table: TableName, file_format: str) -> None:
     wanted = request(table, file_format, files=2)
-    build_format(spark, rows(spark, 0, 100), wanted)
+    build(spark, rows(spark, 0, 100), wanted)
     more = rows(spark, 100, 120).selectExpr("*", "id * 2 AS extra")
     with pytest.raises(SchemaChangeError):
-        increment_format(spark, lambda: more, wanted, Batch(on_schema_change="fail"), "never")
-    increment_format(
-        spark, lambda: more, wanted, Batch(on_schema_change="append_new_columns", may_rewrite=False), "never"
-    )
+        increment(spark, lambda: more, wanted, Batch(on_schema_change="fail"), "never")
+    increment(spark, lambda: more, wanted, Batch(on_schema_change="append_new_columns", may_rewrite=False), "never")
     assert spark.table(table.sql).where("extra IS NULL").count() == 100
     less = rows(spark, 120, 130).drop("st")
-    report = increment_format(spark, lambda: less, wanted, Batch(on_schema_change="sync_all_columns"), "never")
+    report = increment(spark, lambda: less, wanted, Batch(on_schema_change="sync_all_columns"), "never")
     assert report.built is not None
     assert set(spark.table(table.sql).columns) == {"id", "a", "s", "p"}
     assert spark.table(table.sql).count() == 130
@@ -116,7 +111,7 @@ def test_a_query_may_read_the_table_that_gets_a_new_column(
     spark: SparkSession, table: TableName, file_format: str
 ) -> None:
     wanted = request(table, file_format, files=2)
-    build_format(spark, rows(spark, 0, 100), wanted)
+    build(spark, rows(spark, 0, 100), wanted)
 
     def query() -> DataFrame:
         return spark.sql(
@@ -125,39 +120,39 @@ def test_a_query_may_read_the_table_that_gets_a_new_column(
         )
 
     batch = Batch(on_schema_change="append_new_columns", may_rewrite=False)
-    increment_format(spark, query, wanted, batch, "never")
+    increment(spark, query, wanted, batch, "never")
     assert spark.table(table.sql).where("extra = 1").count() == 10
     assert spark.table(table.sql).count() == 110
 
 
 def test_changed_partitions_lose_no_row(spark: SparkSession, table: TableName, file_format: str) -> None:
-    build_format(spark, rows(spark, 0, 900), request(table, file_format, files=2))
+    build(spark, rows(spark, 0, 900), request(table, file_format, files=2))
     parted = request(table, file_format, partition_by=["p"], files=2)
     batch = rows(spark, 0, 30).where("p = 1")
-    increment_format(spark, lambda: batch, parted, Batch(overwrite=True), "never")
+    increment(spark, lambda: batch, parted, Batch(overwrite=True), "never")
     kept = rows(spark, 0, 900).where("p <> 1").unionAll(batch)
     assert same_rows(spark.table(table.sql).select(kept.columns), kept)
     other = request(table, file_format, by=["id"], partition_by=["a"], files=2)
     with pytest.raises(ConfigError, match="is partitioned by p, and its model by a now"):
-        increment_format(spark, lambda: batch, other, Batch(overwrite=True), "never")
+        increment(spark, lambda: batch, other, Batch(overwrite=True), "never")
     assert same_rows(spark.table(table.sql).select(kept.columns), kept)
 
 
 def test_a_table_of_another_format_is_not_added_to(spark: SparkSession, table: TableName, file_format: str) -> None:
     spark.sql(f"CREATE TABLE {table.sql} USING parquet AS SELECT 1 AS a, 's' AS s")
     with pytest.raises(ZorderError, match="is parquet, and its model has file_format"):
-        increment_format(spark, lambda: spark.table(table.sql), request(table, file_format), Batch(), "auto")
+        increment(spark, lambda: spark.table(table.sql), request(table, file_format), Batch(), "auto")
 
 
 def test_a_dry_run_changes_nothing(spark: SparkSession, table: TableName, file_format: str) -> None:
     wanted = request(table, file_format, files=4)
-    build_format(spark, rows(spark, 0, 500), wanted)
+    build(spark, rows(spark, 0, 500), wanted)
     for first in range(500, 800, 100):
-        increment_format(spark, partial(rows, spark, first, first + 100), wanted, Batch(may_rewrite=False), "never")
-    planned = optimize_format(spark, wanted, "auto", dry_run=True)
+        increment(spark, partial(rows, spark, first, first + 100), wanted, Batch(may_rewrite=False), "never")
+    planned = optimize(spark, wanted, "auto", dry_run=True)
     assert not planned.version
     assert planned.files == 7
-    done = optimize_format(spark, wanted, "auto", dry_run=False)
+    done = optimize(spark, wanted, "auto", dry_run=False)
     assert done.version
     assert done.files_after == 4
     assert same_rows(spark.table(table.sql), rows(spark, 0, 800))
@@ -170,9 +165,9 @@ def test_the_empty_text_is_a_partition_of_its_own_where_the_format_has_it_so(
     region = "SELECT id, pmod(hash(id), 50) AS a, {} AS region, {} AS note FROM range({}, {})"
     wanted = request(table, file_format, by=("a",), partition_by=["region"], files=1)
     old = region.format("if(id < 10, NULL, '')", "1", 0, 15) + " UNION ALL " + region.format("'x'", "1", 15, 20)
-    build_format(spark, spark.sql(old), wanted)
+    build(spark, spark.sql(old), wanted)
     batch = Batch(overwrite=True, on_schema_change="sync_all_columns")
-    increment_format(spark, lambda: spark.sql(region.format("''", "'n'", 100, 103)), wanted, batch, "never")
+    increment(spark, lambda: spark.sql(region.format("''", "'n'", 100, 103)), wanted, batch, "never")
     found = {row[0]: row[1] for row in spark.table(table.sql).groupBy("region").count().collect()}
     assert found == ({None: 10, "": 3, "x": 5} if file_format == "iceberg" else {None: 3, "x": 5})
 
@@ -185,8 +180,8 @@ def test_small_whole_numbers_inside_others_are_added_again(
         "AS s, map('k', CAST(id AS TINYINT)) AS m FROM range({}, {})"
     )
     wanted = request(table, file_format, by=("id",), files=1)
-    build_format(spark, spark.sql(text.format(0, 50)), wanted)
-    increment_format(spark, lambda: spark.sql(text.format(50, 100)), wanted, Batch(), "never")
+    build(spark, spark.sql(text.format(0, 50)), wanted)
+    increment(spark, lambda: spark.sql(text.format(50, 100)), wanted, Batch(), "never")
     assert spark.table(table.sql).where("s.x = n AND s.y[0] = 1 AND m['k'] = id").count() == 100
 
 
@@ -194,19 +189,19 @@ def test_a_layout_by_the_formats_own_command_counts_as_one(
     spark: SparkSession, table: TableName, file_format: str
 ) -> None:
     wanted = request(table, file_format, files=4)
-    build_format(spark, rows(spark, 0, 1_000), wanted)
+    build(spark, rows(spark, 0, 1_000), wanted)
     for first in range(1_000, 5_000, 1_000):
-        increment_format(spark, partial(rows, spark, first, first + 1_000), wanted, Batch(may_rewrite=False), "never")
-    rewrite_format(spark, wanted, "native")
-    now = read_format(spark, wanted)
+        increment(spark, partial(rows, spark, first, first + 1_000), wanted, Batch(may_rewrite=False), "never")
+    rewrite(spark, wanted, "native")
+    now = read_standing(spark, wanted)
     assert now.built.bytes == pytest.approx(now.size[0])
     assert not now.overlap(wanted.spec).is_due
     if file_format == "iceberg":  # one that orders nothing is no layout, though it takes every file
-        increment_format(spark, partial(rows, spark, 5_000, 6_000), wanted, Batch(may_rewrite=False), "never")
+        increment(spark, partial(rows, spark, 5_000, 6_000), wanted, Batch(may_rewrite=False), "never")
         spark.sql(
             f"CALL spark_catalog.system.rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"
         ).collect()
-        assert read_format(spark, wanted).built.bytes == now.built.bytes
+        assert read_standing(spark, wanted).built.bytes == now.built.bytes
 
 
 def test_a_table_without_a_snapshot_is_not_laid_out(spark: SparkSession, table: TableName, file_format: str) -> None:
@@ -214,18 +209,18 @@ def test_a_table_without_a_snapshot_is_not_laid_out(spark: SparkSession, table: 
         pytest.skip("making it is its first version")
     spark.sql(f"CREATE TABLE {table.sql} (id BIGINT, a BIGINT) USING iceberg")
     with pytest.raises(ZorderError, match="has no snapshot, so there is nothing to lay out"):
-        rewrite_format(spark, request(table, file_format, by=("a",)), "auto")
+        rewrite(spark, request(table, file_format, by=("a",)), "auto")
 
 
 def test_a_batch_that_replaces_the_whole_table_heeds_on_schema_change(
     spark: SparkSession, table: TableName, file_format: str
 ) -> None:
     wanted = request(table, file_format, files=1)
-    build_format(spark, rows(spark, 0, 100), wanted)
+    build(spark, rows(spark, 0, 100), wanted)
     less = rows(spark, 0, 20).drop("st")
     for mode in ("fail", "ignore"):
         with pytest.raises(SchemaChangeError, match="missing: st"):
-            increment_format(spark, lambda: less, wanted, Batch(overwrite=True, on_schema_change=mode), "never")
+            increment(spark, lambda: less, wanted, Batch(overwrite=True, on_schema_change=mode), "never")
     assert same_rows(spark.table(table.sql), rows(spark, 0, 100))
-    increment_format(spark, lambda: less, wanted, Batch(overwrite=True, on_schema_change="sync_all_columns"), "never")
+    increment(spark, lambda: less, wanted, Batch(overwrite=True, on_schema_change="sync_all_columns"), "never")
     assert same_rows(spark.table(table.sql), less)

@@ -17,17 +17,16 @@ from pyspark.sql import functions as f
 from dbt_zorder.errors import BuildError, LostRowsError
 from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.tables.iceberg.sink import IcebergFiles
+from dbt_zorder.tables.batch import Batch
+from dbt_zorder.tables.delta import rewrite as delta_rewrite
+from dbt_zorder.tables.iceberg import format as iceberg_format
+from dbt_zorder.tables.iceberg.target import IcebergFiles
 from dbt_zorder.tables.lakehouse import incremental
 from dbt_zorder.tables.lakehouse import rewrite as optimize
 from dbt_zorder.tables.lakehouse import spark_writer as writer
 from dbt_zorder.tables.lakehouse import write_table as table_write
-from dbt_zorder.tables.lakehouse.build import build_format
-from dbt_zorder.tables.lakehouse.incremental import increment_format
-from dbt_zorder.tables.lakehouse.rewrite import rewrite_format
-from dbt_zorder.tables.parquet.batch import Batch
 from tests.conftest import FORMATS_HERE
-from tests.formats.tables import request, rows
+from tests.formats.tables import build, increment, request, rewrite, rows
 from tests.support import same_rows, unique
 from tests.unit.engine.parquet.test_writer import needs_page_limit
 
@@ -38,7 +37,7 @@ def test_rows_that_come_in_during_a_new_layout_are_kept(
     spark: SparkSession, table: TableName, file_format: str, moment: str, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = replace(request(table, file_format, files=4), in_memory=1 << 28 if where == "here" else 0)
-    build_format(spark, rows(spark, 0, 500), wanted)
+    build(spark, rows(spark, 0, 500), wanted)
     begun = threading.Event()
 
     def add() -> None:
@@ -47,6 +46,8 @@ def test_rows_that_come_in_during_a_new_layout_are_kept(
 
     of: Any = optimize
     name = "plan_layout" if moment.startswith("while") else "options" if file_format == "delta" else "writer"
+    if name != "plan_layout":
+        of = delta_rewrite if file_format == "delta" else iceberg_format
     if file_format == "iceberg" and where == "here" and moment.startswith("just"):
         of, name = IcebergFiles, "described"
     original = getattr(of, name)
@@ -59,11 +60,11 @@ def test_rows_that_come_in_during_a_new_layout_are_kept(
 
     monkeypatch.setattr(of, name, interrupted)
     with pytest.raises(BuildError, match="its rows are kept"):
-        rewrite_format(spark, wanted)
+        rewrite(spark, wanted)
     assert begun.is_set()
     monkeypatch.undo()
     assert same_rows(spark.table(table.sql), rows(spark, 0, 510))
-    rewrite_format(spark, wanted)
+    rewrite(spark, wanted)
     assert same_rows(spark.table(table.sql), rows(spark, 0, 510))
 
 
@@ -72,16 +73,16 @@ def test_rows_that_come_in_while_a_column_is_dropped_are_not_lost_without_a_word
     spark: SparkSession, table: TableName, file_format: str, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = replace(request(table, file_format, files=2), in_memory=0)  # written by Spark
-    build_format(spark, rows(spark, 0, 100), wanted)
+    build(spark, rows(spark, 0, 100), wanted)
     whole = writer.create
 
-    def interrupted(clustered: DataFrame, *args: Any, **more: Any) -> None:
+    def interrupted(form: Any, clustered: DataFrame, *args: Any, **more: Any) -> None:
         monkeypatch.setattr(table_write, "create", whole)
         if moment.startswith("before"):
             rows(spark, 500, 510).writeTo(table.sql).append()
         else:
             clustered = clustered.where(slowly("id"))
-        whole(clustered, *args, **more)
+        whole(form, clustered, *args, **more)
 
     begun = threading.Event()
 
@@ -106,7 +107,7 @@ def test_rows_that_come_in_while_a_column_is_dropped_are_not_lost_without_a_word
     refused = file_format == "delta" and not moment.startswith("before")
     less = partial(rows(spark, 100, 120).drop, "st")
     with ThreadPoolExecutor(1) as dbts:
-        ended = dbts.submit(increment_format, spark, less, wanted, batch, "never")
+        ended = dbts.submit(increment, spark, less, wanted, batch, "never")
     with pytest.raises(Exception if refused else LostRowsError) as raised:
         ended.result()
     if not moment.startswith("before"):
@@ -126,7 +127,7 @@ def test_so_it_is_where_this_process_writes(
     spark: SparkSession, table: TableName, file_format: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = request(table, file_format, files=2)
-    build_format(spark, rows(spark, 0, 100), wanted)
+    build(spark, rows(spark, 0, 100), wanted)
     original = getattr(IcebergFiles, step)
 
     def interrupted(*args: Any) -> Any:
@@ -137,11 +138,11 @@ def test_so_it_is_where_this_process_writes(
     monkeypatch.setattr(IcebergFiles, step, interrupted)
     batch = Batch(on_schema_change="sync_all_columns")
     with pytest.raises(LostRowsError) as raised:
-        increment_format(spark, partial(rows(spark, 100, 120).drop, "st"), wanted, batch, "never")
+        increment(spark, partial(rows(spark, 100, 120).drop, "st"), wanted, batch, "never")
     assert spark.table(table.sql).count() == 120
     assert spark.sql(f"{where_lost(spark, table, str(raised.value))} WHERE id >= 500").count() == 10
     # a batch that is added stands beside what others have added
-    increment_format(spark, partial(rows(spark, 120, 130).drop, "st"), wanted, Batch(may_rewrite=False), "never")
+    increment(spark, partial(rows(spark, 120, 130).drop, "st"), wanted, Batch(may_rewrite=False), "never")
     assert spark.table(table.sql).count() == 140
 
 
@@ -172,7 +173,7 @@ def test_what_others_commit_while_the_query_runs_is_not_taken_for_the_batch(
     spark: SparkSession, table: TableName, file_format: str, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = request(table, file_format, files=8)
-    build_format(spark, rows(spark, 0, 800), wanted)
+    build(spark, rows(spark, 0, 800), wanted)
     if what == "expired" and file_format == "delta":
         pytest.skip("Delta's files of old versions stay until VACUUM")
     compacts = f"OPTIMIZE {table.sql} ZORDER BY (a)"
@@ -192,7 +193,7 @@ def test_what_others_commit_while_the_query_runs_is_not_taken_for_the_batch(
             other.sql(f"CALL spark_catalog.system.expire_snapshots(table => '{table}', {until})").collect()
 
     _while_the_query_runs(monkeypatch, act)
-    report = increment_format(spark, partial(rows, spark, 850, 900), wanted, Batch(), "never")
+    report = increment(spark, partial(rows, spark, 850, 900), wanted, Batch(), "never")
     assert report.appended is not None
     assert (report.appended.files, report.appended.removed) == (1, 0)
     assert spark.table(table.sql).count() == (850 if what == "compaction" else 900)
@@ -205,6 +206,6 @@ def test_a_table_that_is_gone_is_told_whatever_is_cached(
     kept.count()
     try:
         with pytest.raises(BuildError, match="is not there any more"):
-            increment_format(spark, partial(rows, spark, 0, 50), request(table, file_format), Batch(), "never")
+            increment(spark, partial(rows, spark, 0, 50), request(table, file_format), Batch(), "never")
     finally:
         kept.unpersist()

@@ -12,8 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import TableName, describe, properties
-from dbt_zorder.tables.lakehouse.build import build_format
-from tests.formats.tables import request, rows
+from tests.formats.tables import build, request, rows
 
 VALUE = 77
 ROWS = 8_000
@@ -23,7 +22,7 @@ MOST_FILES = 6
 
 @pytest.fixture
 def folder(spark: SparkSession, table: TableName, file_format: str) -> Path:
-    build_format(spark, rows(spark, 0, ROWS), request(table, file_format))
+    build(spark, rows(spark, 0, ROWS), request(table, file_format))
     info = describe(spark, table)
     assert info is not None
     return Path(urlsplit(info.location).path)

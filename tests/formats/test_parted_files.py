@@ -17,14 +17,12 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.engine.choose import hold_rows
 from dbt_zorder.spark.catalog import TableName, describe, properties
 from dbt_zorder.spark.sql import quote_name
-from dbt_zorder.tables.delta.sink import DeltaFiles
-from dbt_zorder.tables.iceberg.sink import IcebergFiles
-from dbt_zorder.tables.lakehouse.build import build_format
-from dbt_zorder.tables.lakehouse.incremental import increment_format
-from dbt_zorder.tables.lakehouse.rewrite import rewrite_format
-from dbt_zorder.tables.lakehouse.spark_writer import added_files
-from dbt_zorder.tables.parquet.batch import Batch
-from tests.formats.tables import BY_SPARK, HERE, failing, request, rows
+from dbt_zorder.tables.batch import Batch
+from dbt_zorder.tables.delta.target import DeltaFiles
+from dbt_zorder.tables.iceberg.target import IcebergFiles
+from dbt_zorder.tables.lakehouse.targets import added_files
+from dbt_zorder.tables.registry import LAKEHOUSE
+from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, request, rewrite, rows
 from tests.support import same_rows, settings
 from tests.unit.engine.parquet.test_writer import needs_page_limit
 
@@ -112,7 +110,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
     for name, in_memory, who in (("here", 1 << 28, HERE), ("spark", 0, BY_SPARK)):
         of = TableName(table.schema, f"{table.identifier}_{name}")
         wanted = request(of, file_format, files=1, partition_by=[quote_name(part) for part in parts])
-        report = build_format(spark, df, replace(wanted, in_memory=in_memory))
+        report = build(spark, df, replace(wanted, in_memory=in_memory))
         assert way(of) == who
         info = describe(spark, of)
         assert info is not None
@@ -158,7 +156,7 @@ def test_what_formats_have_texts_of_their_own_for_is_theirs(
     spark: SparkSession, table: TableName, file_format: str, way: Any, sql: str
 ) -> None:
     df = rows(spark, 0, 300).selectExpr("id", "a", "s", f"{sql} AS part")
-    build_format(spark, df, request(table, file_format, files=1, partition_by=["part"]))
+    build(spark, df, request(table, file_format, files=1, partition_by=["part"]))
     assert way(table) == BY_SPARK
     assert same_rows(spark.table(table.sql), df)
 
@@ -174,7 +172,7 @@ def test_a_text_that_stands_for_null_is_no_null_where_the_format_has_it_so(
     told = []
     for in_memory in (1 << 28, 0):
         wanted = request(table, file_format, files=1, partition_by=["part"])
-        build_format(spark, df, replace(wanted, in_memory=in_memory))
+        build(spark, df, replace(wanted, in_memory=in_memory))
         told.append(Counter(map(tuple, spark.table(table.sql).collect())))
     assert told[0] == told[1]
 
@@ -187,7 +185,7 @@ def test_what_names_no_folder_here_is_icebergs(
     if file_format == "delta":
         pytest.skip("Delta has folders by Spark's own names")
     df = rows(spark, 0, 300).selectExpr("id", "a", "s", f"IF(id % 2 = 0, {text}, 'x') AS part")
-    build_format(spark, df, request(table, file_format, files=1, partition_by=["part"]))
+    build(spark, df, request(table, file_format, files=1, partition_by=["part"]))
     assert same_rows(spark.table(table.sql), df)
     assert spark.table(table.sql).where(f"part = {text}").count() == 150
 
@@ -205,16 +203,16 @@ def test_batches(spark: SparkSession, table: TableName, file_format: str, way: A
         for of, in_memory in ((table, 1 << 28), (twin, 0)):
             wanted = replace(request(of, file_format, files=2, partition_by=["p"]), in_memory=in_memory)
             if number:
-                report = increment_format(spark, lambda rows=df: rows, wanted, batch, "never")  # type: ignore[misc]
+                report = increment(spark, lambda rows=df: rows, wanted, batch, "never")  # type: ignore[misc]
                 assert report.appended is not None
                 assert report.appended.rows == df.count()
             else:
-                build_format(spark, df, wanted)
+                build(spark, df, wanted)
             assert way(of) == (HERE if in_memory else BY_SPARK)
         assert same_rows(spark.table(table.sql), spark.table(twin.sql))
     left = rows(spark, 0, 1000).where("p = 2").unionByName(rows(spark, 1000, 1100).where("p <> 2"))
     assert same_rows(spark.table(table.sql), left)
-    rewritten = rewrite_format(spark, request(table, file_format, files=2, partition_by=["p"]))
+    rewritten = rewrite(spark, request(table, file_format, files=2, partition_by=["p"]))
     assert same_rows(spark.table(table.sql), left)
     assert rewritten.summary.rows == left.count()
 
@@ -225,7 +223,7 @@ def test_rows_that_come_in_while_partitions_are_replaced_are_not_lost_unheard(
     if file_format == "iceberg":
         pytest.skip("Iceberg replaces what there is at the commit, also of Spark's own writer")
     wanted = request(table, file_format, files=2, partition_by=["p"])
-    build_format(spark, rows(spark, 0, 600), wanted)
+    build(spark, rows(spark, 0, 600), wanted)
     others = rows(spark, 900, 930)
 
     @contextlib.contextmanager
@@ -234,11 +232,11 @@ def test_rows_that_come_in_while_partitions_are_replaced_are_not_lost_unheard(
             others.writeTo(table.sql).append()
             yield holding
 
-    monkeypatch.setattr("dbt_zorder.tables.lakehouse.incremental.hold_rows", meanwhile)
+    monkeypatch.setattr("dbt_zorder.tables.build.hold_rows", meanwhile)
     batch = rows(spark, 600, 700).where("p = 1")
 
     def replace_partition() -> None:
-        increment_format(spark, lambda: batch, wanted, Batch(overwrite=True, may_rewrite=False), "never")
+        increment(spark, lambda: batch, wanted, Batch(overwrite=True, may_rewrite=False), "never")
 
     with pytest.raises(Exception, match=r"(?i)concurrent"):
         replace_partition()
@@ -257,7 +255,7 @@ def test_a_table_is_parted_in_another_way(spark: SparkSession, table: TableName,
     for parts in ([], ["p"], ["p"], ["p", "part"], []):
         query = df.selectExpr("*", "CAST(id % 2 AS INT) AS part")
         before = describe(spark, table)
-        build_format(spark, query, request(table, file_format, files=2, partition_by=parts))
+        build(spark, query, request(table, file_format, files=2, partition_by=parts))
         # Delta replaces a table that changes
         changes = before is not None and [*before.partition_columns] != parts
         assert way(table) == (BY_SPARK if file_format == "delta" and changes else HERE)
@@ -274,14 +272,14 @@ def test_a_table_that_others_part_otherwise_by_now_is_made_anew(
     if file_format == "delta":
         pytest.skip("Delta parts a table by columns alone")
     wanted = request(table, file_format, files=2, partition_by=["p"])
-    build_format(spark, rows(spark, 0, 600), wanted)
+    build(spark, rows(spark, 0, 600), wanted)
     assert way(table) == HERE
     spark.sql(f"ALTER TABLE {table.sql} ADD PARTITION FIELD bucket(4, id)")
     batch = rows(spark, 600, 700)
-    found = added_files(batch, wanted, replaces=False)
+    found = added_files(LAKEHOUSE[file_format].form, batch, wanted, replaces=False)
     assert isinstance(found, IcebergFiles)
     assert found.writer(batch.schema, ()) == "it is parted in another way"
-    increment_format(spark, lambda: batch, wanted, Batch(), "never")
+    increment(spark, lambda: batch, wanted, Batch(), "never")
     assert same_rows(spark.table(table.sql), rows(spark, 0, 700))
     info = describe(spark, table)
     assert info is not None
@@ -297,15 +295,15 @@ def test_what_fails_leaves_no_folder(
         for one in (DeltaFiles, IcebergFiles):
             patch.setattr(one, "described", failing(RuntimeError("no")))
         with pytest.raises(RuntimeError, match="no"):
-            build_format(spark, rows(spark, 0, 600), wanted)
+            build(spark, rows(spark, 0, 600), wanted)
     assert describe(spark, table) is None
     assert not [path for path in Path(urlsplit(schema).path).glob(f"{table.identifier}*") if [*path.rglob("p=*")]]
-    build_format(spark, rows(spark, 0, 600), wanted)
+    build(spark, rows(spark, 0, 600), wanted)
     before = set(Path(urlsplit(schema).path).glob(f"{table.identifier}/**/*.parquet"))
     with monkeypatch.context() as patch:
         for one in (DeltaFiles, IcebergFiles):
             patch.setattr(one, "described", failing(RuntimeError("no")))
         with pytest.raises(RuntimeError, match="no"):
-            increment_format(spark, lambda: rows(spark, 600, 700), wanted, Batch(), "never")
+            increment(spark, lambda: rows(spark, 600, 700), wanted, Batch(), "never")
     assert before == set(Path(urlsplit(schema).path).glob(f"{table.identifier}/**/*.parquet"))
     assert same_rows(spark.table(table.sql), rows(spark, 0, 600))

@@ -9,9 +9,10 @@ from pyspark.sql import SparkSession
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.partitions import NULL_PARTITION
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.request import BuildRequest, check, definition_of, readable_partitions
+from dbt_zorder.request import BuildRequest, check, readable_partitions
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.swap import definition_for
 from tests.support import settings, unique
 
 
@@ -52,7 +53,7 @@ def test_what_is_wrong_with_a_request_is_found(
 
 def test_partition_columns_go_last_with_their_comments(spark: SparkSession) -> None:
     df = spark.sql("SELECT 1 AS P, 2 AS a, 3 AS b")
-    found = definition_of(df, request(("a",), ("p",), column_comments={"p": "the part", "B": "the b"}, comment="all"))
+    found = definition_for(df, request(("a",), ("p",), column_comments={"p": "the part", "B": "the b"}, comment="all"))
     assert found.schema.names == ["a", "b", "P"]
     assert [field.metadata.get("comment") for field in found.schema] == [None, "the b", "the part"]
     assert (list(found.partition_by), found.comment) == (["P"], "all")

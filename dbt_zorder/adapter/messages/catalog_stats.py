@@ -9,8 +9,9 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.columns import split_name
-from dbt_zorder.stats.summary import Summary, current_summary
+from dbt_zorder.stats.summary import Summary
 from dbt_zorder.tables.parquet.version import read_marker, version_of
+from dbt_zorder.tables.registry import table_of
 
 
 def table_stats(spark: SparkSession, table: TableName, info: TableInfo) -> dict[str, Any]:
@@ -24,7 +25,7 @@ def table_stats(spark: SparkSession, table: TableName, info: TableInfo) -> dict[
         return {}
     marker = read_marker(spark, info.location)
     by = [".".join(split_name(name)) for name in marker.zorder_by] if marker else []
-    return catalog_stats(version, by, current_summary(spark, table))
+    return catalog_stats(version, by, table_of(spark, table, info).summary())
 
 
 def catalog_stats(version: str, by: Sequence[str], summary: Summary) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -14,8 +13,9 @@ from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableInfo, TableName, properties
 from dbt_zorder.spark.conf import REDACTED
 from dbt_zorder.spark.sql import quote_string
-from dbt_zorder.tables.parquet.batch import same_partitions
-from dbt_zorder.tables.parquet.comments import set_comments
+from dbt_zorder.tables.batch import same_partitions
+from dbt_zorder.tables.comments import set_comments
+from dbt_zorder.tables.lakehouse.format import NOTHING, Carried
 from dbt_zorder.tables.schema_change import keeps
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -24,28 +24,9 @@ _ITS_OWN = ("delta.min", "delta.feature.", "delta.columnMapping.", "delta.rowTra
 """Prefixes of what Delta or the writer says of a table itself."""
 
 
-@dataclass(frozen=True)
-class Carried:
-    """What the rows' replacement leaves.
-
-    Attributes:
-        in_place: the table stays as it is, and only its rows are replaced.
-        properties: CHECK constraints among them, that the table is made with again where it does not.
-    """
-
-    in_place: bool = False
-    properties: Mapping[str, str] = field(default_factory=dict)
-
-
-NOTHING = Carried()
-
-
 def carried(spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest) -> Carried:
-    """Return what an incremental run that replaces all rows of a table by those of ``df`` keeps of it.
-
-    Iceberg keeps the properties of a table that is replaced, and has no constraints.
-    """
-    if info.provider != "delta" or request.file_format != "delta":
+    """Return what an incremental run that replaces all rows of a table by those of ``df`` keeps of it."""
+    if info.provider != "delta":
         return NOTHING
     existing = spark.table(request.table.sql).schema
     same = len(existing) == len(df.schema) and keeps(existing, df.schema)

@@ -16,7 +16,7 @@ from dbt_zorder.spark.files import delete_path, exists
 from dbt_zorder.spark.jvm import class_named, jvm_of, nullable_type
 from dbt_zorder.stats.delta.log import delta_state
 from dbt_zorder.tables.delta.metadata import columns_kept, metadata_of
-from dbt_zorder.tables.delta.sink import COMMENT, LOCATION, NOT_KEPT, NOTE, PLAIN_WRITER, DeltaFiles
+from dbt_zorder.tables.delta.target import COMMENT, LOCATION, NOT_KEPT, NOTE, PLAIN_WRITER, DeltaFiles
 from dbt_zorder.tables.delta.transaction import Replaces
 
 

@@ -18,24 +18,14 @@ from dbt_zorder.engine.parquet.writer import ArrowWriter
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.spark.catalog_entry import PASSED_ON, STANDS_BEFORE, answers_for, look_anew
+from dbt_zorder.spark.catalog_entry import look_anew
 from dbt_zorder.spark.hadoop import open_path
 from dbt_zorder.spark.local_disk import on_disk
 from dbt_zorder.spark.messages import in_one_line
-from dbt_zorder.stats.delta.log import DeltaState
-from dbt_zorder.stats.iceberg.manifests import IcebergState
 from dbt_zorder.stats.table_state import FormatState
-from dbt_zorder.tables.delta.new_table import new_delta
-from dbt_zorder.tables.delta.sink import replaced_delta, standing_delta
-from dbt_zorder.tables.delta.transaction import Replaces
-from dbt_zorder.tables.iceberg.sink import staged_files, standing_files
 from dbt_zorder.tables.lakehouse.written_file import WrittenFile, written_files
 
 _LOG = logging.getLogger("dbt_zorder")
-
-
-_CATALOGS = {"iceberg": STANDS_BEFORE, "delta": PASSED_ON}
-"""By format, the class of its catalog that stands before Spark's own."""
 
 
 class FormatFiles(Protocol):
@@ -65,77 +55,101 @@ class FormatFiles(Protocol):
         """Tell whether an error of ``commit`` means for sure that the table has none of the files."""
 
 
+class EmptyTable(Protocol):
+    """How a format makes a table without rows, which gets its files after that."""
+
+    def make(
+        self,
+        spark: SparkSession,
+        table: TableName,
+        schema: StructType,
+        parts: Sequence[str],
+        properties: Mapping[str, str],
+    ) -> str:
+        """Make a table whose name nothing has, and return its id."""
+
+    def id_of(self, spark: SparkSession, table: TableName) -> str:
+        """Return what distinguishes a table from another one that had or will have its name."""
+
+    def filled(
+        self, spark: SparkSession, table: TableName, parts: Sequence[str], options: Mapping[str, str]
+    ) -> FormatFiles | str:
+        """Return the empty table that is to get files; or in a few words why only Spark can write them."""
+
+
+class Sink(Protocol):
+    """The commits to tables of one format that this process makes by the format's own library.
+
+    Whatever it does not do, and all of it without it, Spark's own writer does.
+    """
+
+    @property
+    def catalog(self) -> str:
+        """The class of the format's catalog that stands before Spark's own."""
+
+    @property
+    def empty_table(self) -> EmptyTable | None:
+        """How a new table is made first, and filled then; None where one commit does both."""
+
+    @property
+    def heeds_before(self) -> bool:
+        """Whether its commit finds out that others committed since the version ``before``."""
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether it replaces the files of a table by others of the same rows."""
+
+    def made(
+        self,
+        spark: SparkSession,
+        table: TableName,
+        schema: StructType,
+        parts: Sequence[str],
+        properties: Mapping[str, str],
+        options: Mapping[str, str],
+        *,
+        is_new: bool,
+        before: str | None,
+    ) -> FormatFiles | str:
+        """Return a table that is to be created or replaced, as it will be; or in a few words why only Spark can.
+
+        Args:
+            spark: the session.
+            table: its name.
+            schema: of its rows.
+            parts: names of its partition columns.
+            properties: of the table, its comment and place among them.
+            options: of the writer.
+            is_new: there is no table of this format by that name.
+            before: the version whose rows are in the query; None if they need not be.
+        """
+
+    def standing(
+        self,
+        spark: SparkSession,
+        table: TableName,
+        parts: Sequence[str],
+        options: Mapping[str, str],
+        before: str | None = None,
+        *,
+        state: FormatState | None = None,
+        replaces_parts: bool = False,
+    ) -> FormatFiles | str:
+        """Return a table that is there and is to get files; or in a few words why only Spark can do that.
+
+        Args:
+            spark: the session.
+            table: its name.
+            parts: names of its partition columns.
+            options: of the writer.
+            before: the version whose rows these files have, in place of all its files; None if they are added.
+            state: of the table, if it was just looked at; None for that of now.
+            replaces_parts: they replace all other files of their partitions.
+        """
+
+
 Find: TypeAlias = Callable[[], "FormatFiles | str"]
 """Looks for a table; or tells in a few words why only Spark can write its files."""
-
-
-def to_be_made(
-    spark: SparkSession,
-    file_format: str,
-    table: TableName,
-    schema: StructType,
-    parts: Sequence[str],
-    properties: Mapping[str, str],
-    told: Mapping[str, str],
-    *,
-    is_new: bool,
-    before: str | None = None,
-) -> FormatFiles | str:
-    """Return a table that is to be created, or replaced, as it will be; or in a few words why only Spark can do that.
-
-    Args:
-        spark: the session.
-        file_format: of the table.
-        table: its name.
-        schema: of its rows.
-        parts: names of the columns that it is to be parted by.
-        properties: of the table.
-        told: what its commit is to say besides.
-        is_new: there is no table of this format by that name.
-        before: the version whose rows are in the query; None if they need not be.
-    """
-    if not answers_for(spark, table.schema, _CATALOGS[file_format]):
-        return "another catalog answers to its name"
-    if file_format == "iceberg":
-        return staged_files(spark, table, schema, parts, properties, told)
-    if is_new:
-        return new_delta(spark, table, schema, parts, properties, told)
-    return replaced_delta(spark, table, parts, properties, told, before)
-
-
-def to_be_added_to(
-    spark: SparkSession,
-    file_format: str,
-    table: TableName,
-    parts: Sequence[str],
-    told: Mapping[str, str],
-    before: str | None = None,
-    *,
-    state: FormatState | None = None,
-    replaces_parts: bool = False,
-) -> FormatFiles | str:
-    """Return a table that is there, which is to get files; or in a few words why only Spark can do that.
-
-    Args:
-        spark: the session.
-        file_format: of the table.
-        table: its name.
-        parts: names of the columns that it is to be parted by.
-        told: what the commit is to say besides.
-        before: the version whose rows these files have, which take the place of all; None if they are added.
-        state: of the table, if it was just looked at; None for that of now.
-        replaces_parts: they take the place of all others of the partitions that they are of.
-    """
-    if not answers_for(spark, table.schema, _CATALOGS[file_format]):
-        return "another catalog answers to its name"
-    if file_format == "iceberg":
-        kept = state.kept if isinstance(state, IcebergState) else None
-        return standing_files(spark, table, parts, told, before, kept, replaces_parts=replaces_parts)
-    if before is not None:
-        return "only Delta itself replaces files by others of the same rows"
-    replaces = Replaces.PARTITIONS if replaces_parts else Replaces.NOTHING
-    snapshot = state.snapshot if isinstance(state, DeltaState) else None
-    return standing_delta(spark, table, parts, told, replaces, snapshot)
 
 
 def writer_for(find: Find) -> WriterFor:

@@ -7,27 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.request import BuildRequest
-from dbt_zorder.stats.arrow_store import LocalStats
-from dbt_zorder.stats.delta.log import DeltaState
-from dbt_zorder.stats.footers import stats_of_files
-from dbt_zorder.stats.iceberg.manifests import IcebergState
+from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.stats.summary import Summary, add_up_format, gather, rows_by_folder, total_of
 from dbt_zorder.stats.table_state import FormatState, state_of
-from dbt_zorder.tables.lakehouse.history import last_whole
-from dbt_zorder.tables.lakehouse.properties import has_whole_bounds
-from dbt_zorder.tables.parquet.saved_layout import Tree, target_bytes
+from dbt_zorder.tables.batch_size import target_bytes
+from dbt_zorder.tables.lakehouse.format import Format
 from dbt_zorder.tables.rewrite_policy import Overlap, overlap_of
 
 _LOG = logging.getLogger("dbt_zorder")
 
 
 @dataclass(frozen=True)
-class FormatStanding:
+class Standing:
     """A table of Delta Lake or Iceberg between two batches.
 
     Attributes:
@@ -57,20 +53,22 @@ class FormatStanding:
     def overlap(self, spec: LayoutSpec) -> Overlap:
         """Measure the table by the bounds of its clustering columns."""
         now, rows = add_up_format(self.files, self.keys), rows_by_folder(self.files)
-        return overlap_of(rows, now, self.built, max(1, len(rows)), file_bytes(spec, self.built, now.bytes), spec)
+        return overlap_of(rows, now, self.built, max(1, len(rows)), target_bytes(spec, self.built, now.bytes), spec)
 
 
-def read_format(
+def read_standing(
     spark: SparkSession,
+    form: Format,
     request: BuildRequest,
     built: Summary | None = None,
     state: FormatState | None = None,
     keys: Sequence[Key] | None = None,
-) -> FormatStanding:
+) -> Standing:
     """Read what a format says of a table.
 
     Args:
         spark: the session.
+        form: of the table.
         request: of the model.
         built: what is known of its last whole layout.
         state: of the table; None for that of now.
@@ -81,39 +79,45 @@ def read_format(
         Exception: whatever keeps the format's metadata from being read.
     """
     keys = keys or keys_for(spark.table(request.table.sql), request.spec)
-    state = state or state_of(spark, request.file_format, request.table)
+    state = state or state_of(spark, form.name, request.table)
     stats = state.known([key.column for key in keys])
-    return FormatStanding(state.version, built or last_whole(state), keys, gather(stats, keys))
+    return Standing(state.version, built or form.last_whole(state), keys, gather(stats, keys))
 
 
-def known_format(
+def known_standing(
     spark: SparkSession,
+    form: Format,
     request: BuildRequest,
     built: Summary | None = None,
     state: FormatState | None = None,
     keys: Sequence[Key] | None = None,
-) -> FormatStanding:
+) -> Standing:
     """Read the same of a table whose clustering columns may have no bounds that can be read.
 
     Raises:
         Exception: whatever keeps the format's metadata from being read at all.
     """
     try:
-        return read_format(spark, request, built, state, keys)
+        return read_standing(spark, form, request, built, state, keys)
     except Exception:  # such figures are not worth failing for
-        state = state_of(spark, request.file_format, request.table)  # of an older one files may be gone by now
-        return FormatStanding(state.version, built or last_whole(state), [], gather(state.known([]), []))
+        state = state_of(spark, form.name, request.table)  # of an older one files may be gone by now
+        return Standing(state.version, built or form.last_whole(state), [], gather(state.known([]), []))
 
 
 def behind_append(
-    spark: SparkSession, request: BuildRequest, standing: FormatStanding, own: Mapping[str, int] | None = None
-) -> FormatStanding:
+    spark: SparkSession,
+    form: Format,
+    request: BuildRequest,
+    standing: Standing,
+    own: Mapping[str, int] | None = None,
+) -> Standing:
     """Read what a format says of a table to which files were added.
 
     If but one commit came upon the version that it was of, that one alone is read where a log has its files apart.
 
     Args:
         spark: the session.
+        form: of the table.
         request: of the model.
         standing: of the table as it was.
         own: bytes of each file by its path, where this process wrote them: then their footers are read.
@@ -121,32 +125,19 @@ def behind_append(
     Raises:
         Exception: whatever keeps the format's metadata from being read.
     """
-    state = state_of(spark, request.file_format, request.table)
+    state = state_of(spark, form.name, request.table)
     if standing.keys:
         try:
-            added = _added(state, request, standing, own)
+            added = form.added(state, standing.version, request, [key.column for key in standing.keys], own)
             if added is not None:
                 rows = gather(added, standing.keys).cast(standing.files.schema)
                 files = pa.concat_tables([standing.files, rows])
                 return replace(standing, version=state.version, files=files)
         except Exception as exc:
             _LOG.debug("all files of %s are asked for, not those of the last commit: %s", request.table, exc)
-    return known_format(spark, request, standing.built, state, standing.keys)
+    return known_standing(spark, form, request, standing.built, state, standing.keys)
 
 
-def _added(
-    state: FormatState, request: BuildRequest, standing: FormatStanding, own: Mapping[str, int] | None
-) -> DataFrame | LocalStats | None:
-    """Return the stats of the files of one commit upon a version; None if there were more, or they are not apart."""
-    columns = [key.column for key in standing.keys]
-    if isinstance(state, DeltaState):
-        return state.added(columns, standing.version)
-    if own is None or not isinstance(state, IcebergState) or not has_whole_bounds(request, columns):
-        return None
-    is_next = state.snapshot is not None and str(state.snapshot.parentId()) == standing.version
-    return stats_of_files(state.spark, own, columns, "") if is_next else None
-
-
-def file_bytes(spec: LayoutSpec, built: Summary, table_bytes: int) -> int:
-    """Return the size of a file of a table: a number of files means the size that they had when it was last built."""
-    return target_bytes(spec, Tree(None, built, []), table_bytes)
+def version_of(spark: SparkSession, provider: str, table: TableName) -> str:
+    """Return the version number of a Delta table, or the snapshot id of an Iceberg table."""
+    return state_of(spark, provider, table).version

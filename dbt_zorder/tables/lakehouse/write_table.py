@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -18,12 +19,13 @@ from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableInfo, TableName, descri
 from dbt_zorder.spark.files import exists
 from dbt_zorder.stats.footers import stats_of_files
 from dbt_zorder.stats.summary import Summary, summarize_format
-from dbt_zorder.tables.delta.kept_properties import Carried
-from dbt_zorder.tables.delta.new_table import delta_id
-from dbt_zorder.tables.lakehouse.properties import has_whole_bounds
-from dbt_zorder.tables.lakehouse.sink import Find, FormatFiles, put_files
-from dbt_zorder.tables.lakehouse.spark_writer import check_made, create, filled_files, make_empty
-from dbt_zorder.tables.parquet.operations.drop import drop_table
+from dbt_zorder.tables.lakehouse.format import Carried, Format
+from dbt_zorder.tables.lakehouse.sink import EmptyTable, Find, FormatFiles, put_files
+from dbt_zorder.tables.lakehouse.spark_writer import create
+from dbt_zorder.tables.lakehouse.targets import check_made, filled_files, make_empty
+
+DropTable: TypeAlias = Callable[[SparkSession, TableName], bool]
+"""Drops a table of ours in Parquet with its versions; False if it is none."""
 
 
 @dataclass
@@ -37,11 +39,13 @@ class TableWrite:
         token: by which the commit is found again.
         kept: of the table that is replaced.
         guard: called before the table gets the rows.
-        beside: the table is made without rows first, under another name.
+        form: of the table.
+        beside: makes the table without rows first, under another name; None if it is not made so.
         summary: its figures, if this process wrote its files.
         made: by what it is told from one that another run makes, if it is made without rows first.
     """
 
+    form: Format
     df: DataFrame
     request: BuildRequest
     keys: list[Key]
@@ -52,7 +56,7 @@ class TableWrite:
     token: str
     kept: Carried
     guard: Callable[[], None] | None = None
-    beside: bool = False
+    beside: EmptyTable | None = None
     summary: Summary | None = None
     made: str = ""
 
@@ -60,17 +64,17 @@ class TableWrite:
         """Write the table."""
         spark, request = self.df.sparkSession, self.request
         find: Find = partial(self.target, to)
-        if self.beside:
-            self.made = make_empty(self.df, to, request, self.wanted(to))
-            find = partial(filled_files, self.df, to, request, self.token, self.made)
+        if self.beside is not None:
+            self.made = make_empty(self.beside, self.df, to, request, self.wanted(to))
+            find = partial(filled_files, self.form, self.beside, self.df, to, request, self.token, self.made)
         sizes = put_files(spark, self.holding, self.layout, find, self.df.schema, self.check_free)
         if sizes is not None:
-            self.summary = _told_by_footers(spark, request, self.keys, sizes)
+            self.summary = _told_by_footers(spark, self.form, request, self.keys, sizes)
             return
         self.check_free()
         clustered = apply_layout(self.holding.for_spark, self.layout)
-        create(clustered, to, request, self.wanted(to), token=self.token, kept=self.kept)
-        self.made = delta_id(spark, to) if self.beside else ""
+        create(self.form, clustered, to, request, self.wanted(to), token=self.token, kept=self.kept)
+        self.made = self.beside.id_of(spark, to) if self.beside is not None else ""
 
     def check_free(self) -> None:
         """Find out whether the build is to go on.
@@ -87,11 +91,13 @@ class TableWrite:
         Raises:
             BuildError: another run has made a table in its place.
         """
-        if self.beside:
-            check_made(self.df.sparkSession, to, self.request.table, self.made)
+        if self.beside is not None:
+            check_made(self.beside, self.df.sparkSession, to, self.request.table, self.made)
 
 
-def put_table(spark: SparkSession, request: BuildRequest, info: TableInfo | None, write: TableWrite) -> None:
+def put_table(
+    spark: SparkSession, request: BuildRequest, info: TableInfo | None, write: TableWrite, drop: DropTable
+) -> None:
     """Let a table be written: beside what has its name if that cannot be replaced by it, or if it is to be so.
 
     Args:
@@ -99,16 +105,17 @@ def put_table(spark: SparkSession, request: BuildRequest, info: TableInfo | None
         request: of the model.
         info: of what has the name; None if nothing has.
         write: writes the table.
+        drop: drops a table of ours in Parquet.
     """
     table, following = request.table, _following(request.table)
-    if not write.beside and name_of(request, info) == table:
+    if write.beside is None and name_of(request, info) == table:
         # of a run that was killed between drop and rename
-        if (info is None or request.file_format == "delta") and describe(spark, following) is not None:
+        if (info is None or write.form.sink.empty_table is not None) and describe(spark, following) is not None:
             spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         write(table)
         return
     if info is not None:
-        _check_place(spark, request, info)
+        _check_place(spark, write.form, request, info)
     spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
     try:
         write(following)
@@ -117,7 +124,7 @@ def put_table(spark: SparkSession, request: BuildRequest, info: TableInfo | None
     except BaseException:
         spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         raise
-    if info is not None and not drop_table(spark, table):
+    if info is not None and not drop(spark, table):
         spark.sql(f"DROP {info.keyword} IF EXISTS {table.sql}")
     try:
         spark.sql(f"ALTER TABLE {following.sql} RENAME TO {table.sql}")
@@ -137,14 +144,14 @@ def _following(table: TableName) -> TableName:
     return TableName(table.schema, table.identifier + FORMAT_SUFFIX)
 
 
-def _check_place(spark: SparkSession, request: BuildRequest, info: TableInfo) -> None:
+def _check_place(spark: SparkSession, form: Format, request: BuildRequest, info: TableInfo) -> None:
     """Find out whether Spark will rename the new table: a managed one of Delta not to where a folder is already.
 
     Raises:
         BuildError: it will not, which it would say once the old table is gone.
     """
     table = request.table
-    if request.file_format != "delta" or request.location_root:
+    if not form.moves_folders or request.location_root:
         return
     place = managed_location(spark, table)
     goes_along = info.kind == "MANAGED" and info.location.rstrip("/").rsplit("/", 1)[-1] == table.identifier.lower()
@@ -157,11 +164,11 @@ def _check_place(spark: SparkSession, request: BuildRequest, info: TableInfo) ->
 
 
 def _told_by_footers(
-    spark: SparkSession, request: BuildRequest, keys: list[Key], sizes: Mapping[str, int]
+    spark: SparkSession, form: Format, request: BuildRequest, keys: list[Key], sizes: Mapping[str, int]
 ) -> Summary | None:
     """Return the same figures of files that this process has just written; None where the format is to tell them."""
     columns = [key.column for key in keys]
-    if not has_whole_bounds(request, columns):
+    if not form.has_whole_bounds(request, columns):
         return None
     stats = stats_of_files(spark, sizes, columns, "")
     return None if stats is None else summarize_format(stats, keys)

@@ -11,9 +11,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.engine.choose import as_spark_writes, hold_rows
-from dbt_zorder.engine.keep_result import staged
+from dbt_zorder.engine.choose import Holding, WriterFor, as_spark_writes
 from dbt_zorder.errors import BuildError
+from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import DrawnKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import keys_for
@@ -25,41 +25,25 @@ from dbt_zorder.spark.files import delete_path, list_files
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.arrow_store import read_local
 from dbt_zorder.stats.collect import collect_path
+from dbt_zorder.stats.listing import below_uri, list_data
 from dbt_zorder.stats.store import read_stats, stats_path, write_stats
 from dbt_zorder.stats.summary import add_up, gather
+from dbt_zorder.tables.build import written
 from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.analyze import analyzed, measure_again
 from dbt_zorder.tables.parquet.build import write_data
 from dbt_zorder.tables.parquet.conflicts import check_base, verify
-from dbt_zorder.tables.parquet.listing import below_uri, check_same_files, list_data
+from dbt_zorder.tables.parquet.listing import check_same_files
 from dbt_zorder.tables.parquet.plan_batch import place
 from dbt_zorder.tables.parquet.state import Standing, known_standing
 from dbt_zorder.tables.parquet.stats_view import refresh_stats
 from dbt_zorder.tables.parquet.version import version_of
+from dbt_zorder.tables.report import AppendReport
 
 _LOG = logging.getLogger("dbt_zorder")
 
 _MOST_STATS_FILES = 16
 """Every batch adds a stats file; beyond this many, the next batch writes them all as one."""
-
-
-@dataclass(frozen=True)
-class AppendReport:
-    """What a batch did to a version.
-
-    Attributes:
-        rows, files, bytes: of the batch; a MERGE does not say how many rows it had.
-        removed: number of files that it replaced.
-        seconds: of each phase: query, sample, write, stats, swap.
-        standing: of the version after it; None where a format keeps its own.
-    """
-
-    rows: int | None
-    files: int
-    bytes: int
-    removed: int
-    seconds: Mapping[str, float]
-    standing: Standing | None = None
 
 
 def append(
@@ -93,56 +77,86 @@ def append(
     assert info is not None
     statistics = analyzed(spark, request.table, info)
     clock = Clock()
-    with staged(readable_partitions(df, request)) as query, contextlib.ExitStack() as until_written:
-        with clock.phase("sample"):
-            before = list_data(spark, info.location) if before is None else before
-            standing = standing or known_standing(spark, info.location, df.schema, request.spec)
-            # what makes whole partitions is laid out by itself, by what the model says
-            tree = standing.tree.layout if standing.tree is not None and not overwrite else None
-            keys = keys_for(df, request.spec) if tree is None else tree.keys
-        with clock.phase("query"):
-            holding = until_written.enter_context(
-                hold_rows(query, request, keys, as_spark_writes(spark, request, info.location))
-            )
-            known = query.count_kept() if holding.known is None else holding.known
-        with clock.phase("sample"):
-            layout = None
-            if known != 0:
-                # of keys that are too many to be here, place has Spark count rows
-                source = holding.for_spark if isinstance(known, DrawnKeys) else holding.source
-                layout = place(source, request, standing, fresh=overwrite, known=known)
-                del source
-            holding.known = known = None  # the keys of all rows
-        if layout is None or layout.rows == 0:
-            return AppendReport(0, 0, 0, 0, clock.seconds, standing)
-        entry = journal.open_entry(spark, info.location)
-        try:
-            with clock.phase("write"):
-                write_data(holding, layout, request, entry.data)
-                counted = query if holding.rows is None else None
-                del holding
-                until_written.close()
+    with clock.phase("sample"):
+        before = list_data(spark, info.location) if before is None else before
+        standing = standing or known_standing(spark, info.location, df.schema, request.spec)
+    commit = EntryCommit(df, request, info, standing, overwrite)
+    is_ready = False
+    try:
+        with written(readable_partitions(df, request), request, commit, clock) as done:
+            if done is None:
+                return AppendReport(0, 0, 0, 0, clock.seconds, standing.if_known)
+            entry = commit.entry
+            assert entry is not None
             tell("write")  # a run that was cancelled while it wrote here ends here
             with clock.phase("stats"):
-                files = _stage_stats(spark, entry, df, _columns(df, layout, request, standing), standing)
+                files = _stage_stats(spark, entry, df, _columns(df, done.layout, request, standing), standing)
                 summary = add_up(files, [])
-                verify(counted, layout.rows, summary)
+                verify(done.counted, done.layout.rows, summary)
                 adds = sorted(below_uri(entry.version_path, path) for path in files.column("file_path").to_pylist())
                 plan = _plan(spark, entry, adds, before, overwrite=overwrite)
             with clock.phase("swap"):
                 check_base(spark, request.table, info)
                 check_same_files(spark, info.location, before, str(request.table))
                 journal.make_ready(spark, entry, plan)
-        except BaseException:
+                is_ready = True
+    except BaseException:
+        if commit.entry is not None and not is_ready:
             with contextlib.suppress(Exception):  # what is left of it, the next run deletes
-                journal.close_entry(spark, entry)
-            journal.leave_entry(entry)
-            raise
+                journal.close_entry(spark, commit.entry)
+            journal.leave_entry(commit.entry)
+        raise
     with clock.phase("swap"):
         complete(spark, request, info, entry, plan)
         measure_again(spark, request.table, statistics, df.columns, partitioned=bool(info.partition_columns))
-    standing = standing.after(files, set(plan.removes))
-    return AppendReport(summary.rows, summary.files, summary.bytes, len(plan.removes), clock.seconds, standing)
+    after = standing.after(files, set(plan.removes)).if_known
+    return AppendReport(summary.rows, summary.files, summary.bytes, len(plan.removes), clock.seconds, after)
+
+
+@dataclass
+class EntryCommit:
+    """A batch for a version: files in an entry of its journal, which are moved in once the entry is ready.
+
+    Attributes:
+        df, request, info: the batch, and what it is for.
+        standing: of the version.
+        overwrite: the batch makes whole partitions.
+        entry: of the journal, once it is opened.
+    """
+
+    df: DataFrame
+    request: BuildRequest
+    info: TableInfo
+    standing: Standing
+    overwrite: bool
+    entry: journal.Entry | None = None
+    by_spark: bool = False
+    counts_first: bool = True
+
+    def open(self) -> tuple[Sequence[Key], WriterFor]:
+        """Return the clustering columns, and what writes files of the version."""
+        # what makes whole partitions is laid out by itself, by what the model says
+        tree = self.standing.tree.layout if self.standing.tree is not None and not self.overwrite else None
+        keys = keys_for(self.df, self.request.spec) if tree is None else tree.keys
+        return keys, as_spark_writes(self.df.sparkSession, self.request, self.info.location)
+
+    def lay_out(self, holding: Holding) -> Layout | None:
+        """Return which row goes into which file; None if there are no rows."""
+        known = holding.known
+        if known == 0:
+            return None
+        # of keys that are too many to be here, place has Spark count rows
+        source = holding.for_spark if isinstance(known, DrawnKeys) else holding.source
+        layout = place(source, self.request, self.standing, fresh=self.overwrite, known=known)
+        return layout if layout.rows else None
+
+    def write(self, holding: Holding, layout: Layout) -> None:
+        """Open an entry and write the files into it."""
+        self.entry = journal.open_entry(self.df.sparkSession, self.info.location)
+        write_data(holding, layout, self.request, self.entry.data)
+
+    def settle(self) -> None:
+        """Do nothing: nobody sees the files yet."""
 
 
 def complete(

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.engine.choose import Holding, as_spark_writes, hold_rows
+from dbt_zorder.engine.choose import Holding, WriterFor, as_spark_writes
 from dbt_zorder.engine.file_size import sized_layout
-from dbt_zorder.engine.keep_result import staged
 from dbt_zorder.engine.plan import make_plan
 from dbt_zorder.engine.row_bytes import by_version_before
 from dbt_zorder.engine.spark.descent import apply_layout, as_they_come
-from dbt_zorder.engine.spark.order_grid import SparkLayout
 from dbt_zorder.errors import ConfigError
+from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.progress import Clock, tell
@@ -27,7 +26,6 @@ from dbt_zorder.request import (
     bloom_options,
     bloom_sizes,
     check,
-    definition_of,
     partition_columns,
     readable_partitions,
     stats_columns,
@@ -39,7 +37,8 @@ from dbt_zorder.spark.location import is_same_place, is_within
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.store import known_sizes, write_stats
-from dbt_zorder.stats.summary import Summary, add_up, gather
+from dbt_zorder.stats.summary import add_up, gather
+from dbt_zorder.tables.build import warn_of_many, written
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
 from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_base, check_served, check_version, verify
 from dbt_zorder.tables.parquet.listing import watch
@@ -48,8 +47,7 @@ from dbt_zorder.tables.parquet.replacements import forget_replaced, note_replace
 from dbt_zorder.tables.parquet.retention import collect_old, delete_unserved
 from dbt_zorder.tables.parquet.saved_layout import write_tree
 from dbt_zorder.tables.parquet.stats_view import publish_stats
-from dbt_zorder.tables.parquet.swap import Definition, publish
-from dbt_zorder.tables.parquet.two_step_swap import bring_back, following_of
+from dbt_zorder.tables.parquet.swap import Definition, definition_for, publish
 from dbt_zorder.tables.parquet.version import (
     Marker,
     new_version,
@@ -59,32 +57,18 @@ from dbt_zorder.tables.parquet.version import (
     version_of,
     write_marker,
 )
+from dbt_zorder.tables.report import BuildReport
+from dbt_zorder.tables.two_step_swap import bring_back, following_of
 
 _LOG = logging.getLogger("dbt_zorder")
 
-_MANY_FILES = 10_000
-"""Beyond so many, a shuffle has a hundred million blocks."""
-
-
-@dataclass(frozen=True)
-class BuildReport:
-    """What was built.
-
-    Attributes:
-        version: name of the version that is served now.
-        summary: files, rows and bytes, and how many files a point query reads.
-        seconds: of each phase: query, sample, write, stats, swap; a query that is not kept runs in later ones, too.
-        collected: names of old versions that were deleted.
-    """
-
-    version: str
-    summary: Summary
-    seconds: Mapping[str, float]
-    collected: Sequence[str]
-
 
 def build(
-    spark: SparkSession, df: DataFrame, request: BuildRequest, guard: Callable[[], None] | None = None
+    spark: SparkSession,
+    df: DataFrame,
+    request: BuildRequest,
+    guard: Callable[[], None] | None = None,
+    info: TableInfo | None = None,
 ) -> BuildReport:
     """Run a query into a new version of a table and swap it in.
 
@@ -96,6 +80,7 @@ def build(
         request: what to build of it.
         guard: called just before the swap; what it raises abandons the build. By default it finds out whether another
             run has added rows to the version that is replaced; callers that know its files from before give their own.
+        info: what the catalog says of the table, where that was just asked.
 
     Raises:
         ColumnError, ConfigError: the request does not fit the query, or its root lies in a folder that goes with the
@@ -106,49 +91,29 @@ def build(
     check(df, request)
     if request.spec.partition_by:
         let_folders_tell(spark)
-    bring_back(spark, request.table)
-    base = describe(spark, request.table)
+    if info is None:
+        bring_back(spark, request.table)
+    base = info or describe(spark, request.table)
     statistics = analyzed(spark, request.table, base)
-    definition = definition_of(df, request)
+    definition = definition_for(df, request)
     root = root_of(spark, request.table, request.location_root)
     _check_root(root, base, request)
     guard = guard or watch(spark, request.table, base)
     version = new_version()
     path = f"{root}/{version}"
     clock = Clock()
+    commit = VersionCommit(df, request, definition, base, root, version)
     try:
-        with staged(readable_partitions(df, request)) as query, contextlib.ExitStack() as until_written:
-            spec = request.spec
-            with clock.phase("query"):
-                write_marker(spark, path, _marker(spark, request, definition, root, version, base))
-                holding = until_written.enter_context(
-                    hold_rows(query, request, keys_for(df, spec), as_spark_writes(spark, request, path))
-                )
-            with clock.phase("sample"):
-                source = holding.source
-                if base is not None and version_of(base.location):
-                    location = base.location
-                    spec = by_version_before(spec, df, base, lambda: known_sizes(spark, location))
-                told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
-                plan = make_plan(source, told, holding.known)
-                layout = sized_layout(holding, plan, spec, path, partial(write_rows, request))
-                del plan
-                if holding.rows is None:
-                    warn_of_many(layout, request.table)
-                holding.known = None  # the keys of all rows
-            with beside_vacuum(spark, request.table, path), clock.phase("write"):
-                write_data(holding, layout, request, path)
-                counted = query if holding.rows is None else None
-                del holding, source
-                until_written.close()
+        with written(readable_partitions(df, request), request, commit, clock) as done:
+            assert done is not None
             tell("write")  # a run that was cancelled while it wrote here ends here
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):
-                columns = stats_columns(df, layout, request)
+                columns = stats_columns(df, done.layout, request)
                 stats = write_stats(collect_path(spark, path, df.schema, columns, version), path)
-                told = gather(stats, layout.keys)
-                summary = add_up(told, layout.keys)
-                verify(counted, layout.rows, summary)
-                write_tree(spark, path, layout, summary)
+                told = gather(stats, done.layout.keys)
+                summary = add_up(told, done.layout.keys)
+                verify(done.counted, done.layout.rows, summary)
+                write_tree(spark, path, done.layout, summary)
         with clock.phase("swap"):
             check_version(spark, path, told)
             guard()
@@ -175,18 +140,63 @@ def build(
     return BuildReport(version, summary, clock.seconds, collected)
 
 
-def warn_of_many(layout: Layout, table: TableName) -> None:
-    """Warn of more tasks than a shuffle takes well: each has a block of every task that reads the query."""
-    tasks = SparkLayout.beside(layout).tasks
-    if tasks > _MANY_FILES:
-        _LOG.warning(
-            "%s is to be %s files, written by %s tasks of one shuffle: above %s that is slow, and may exhaust the "
-            "driver. A larger zorder_file_size, or a smaller zorder_files, makes fewer.",
-            table,
-            f"{layout.files:,}",
-            f"{tasks:,}",
-            f"{_MANY_FILES:,}",
-        )
+@dataclass
+class VersionCommit:
+    """A new version of a table: files in a folder of their own, which readers see once it is swapped in.
+
+    Attributes:
+        df, request: what is built.
+        definition: what the catalog is to know of the table.
+        base: what the catalog says of the table as it was; None if there was none.
+        root: folder of the table's versions.
+        version: name of the new one.
+    """
+
+    df: DataFrame
+    request: BuildRequest
+    definition: Definition
+    base: TableInfo | None
+    root: str
+    version: str
+    by_spark: bool = False
+    counts_first: bool = False
+
+    @property
+    def path(self) -> str:
+        """The folder of the version."""
+        return f"{self.root}/{self.version}"
+
+    def open(self) -> tuple[Sequence[Key], WriterFor]:
+        """Mark the folder as a version; return the clustering columns, and what writes files there."""
+        spark = self.df.sparkSession
+        marker = _marker(spark, self.request, self.definition, self.root, self.version, self.base)
+        write_marker(spark, self.path, marker)
+        return keys_for(self.df, self.request.spec), as_spark_writes(spark, self.request, self.path)
+
+    def lay_out(self, holding: Holding) -> Layout | None:
+        """Return which row goes into which file, by the row size of the version before where that is measured."""
+        spark, request, spec, base = self.df.sparkSession, self.request, self.request.spec, self.base
+        if base is not None and version_of(base.location):
+            location = base.location
+            spec = by_version_before(spec, self.df, base, lambda: known_sizes(spark, location))
+        told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
+        plan = make_plan(holding.source, told, holding.known)
+        layout = sized_layout(holding, plan, spec, self.path, partial(write_rows, request))
+        if holding.rows is None:
+            warn_of_many(layout, request.table)
+        return layout
+
+    def write(self, holding: Holding, layout: Layout) -> None:
+        """Write the files.
+
+        Raises:
+            BuildError: a vacuum deletes the folder meanwhile.
+        """
+        with beside_vacuum(self.df.sparkSession, self.request.table, self.path):
+            write_data(holding, layout, self.request, self.path)
+
+    def settle(self) -> None:
+        """Do nothing: nobody sees the version yet."""
 
 
 def write_data(holding: Holding, layout: Layout, request: BuildRequest, path: str) -> None:

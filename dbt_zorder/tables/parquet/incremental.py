@@ -16,11 +16,10 @@ from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.catalog_entry import change_entry, look_anew
 from dbt_zorder.spark.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.spark.files import has_client
+from dbt_zorder.stats.listing import list_data
 from dbt_zorder.stats.table_state import FORMATS
-from dbt_zorder.tables.parquet.append import AppendReport, append
-from dbt_zorder.tables.parquet.batch import (
+from dbt_zorder.tables.batch import (
     Batch,
-    IncrementReport,
     after_batch,
     check_parts,
     naming_left_out,
@@ -29,24 +28,31 @@ from dbt_zorder.tables.parquet.batch import (
     schemas,
     table_of,
 )
-from dbt_zorder.tables.parquet.build import BuildReport, build
-from dbt_zorder.tables.parquet.listing import check_unchanged, list_data
+from dbt_zorder.tables.parquet.append import append
+from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.listing import check_unchanged
 from dbt_zorder.tables.parquet.rewrite import recover, rewrite
-from dbt_zorder.tables.parquet.state import Standing, known_standing
+from dbt_zorder.tables.parquet.state import Standing, known_standing, measure
 from dbt_zorder.tables.parquet.version import Marker, is_anothers, read_marker, version_of, write_marker
-from dbt_zorder.tables.rewrite_policy import Overlap, measure, measure_standing
+from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport
+from dbt_zorder.tables.rewrite_policy import Overlap
 from dbt_zorder.tables.schema_change import add_columns_sql, conform, keeps
 
 _LOG = logging.getLogger("dbt_zorder")
 
 
-def begin(spark: SparkSession, table: TableName) -> Mapping[str, int] | None:
+def begin(spark: SparkSession, table: TableName, info: TableInfo | None = None) -> Mapping[str, int] | None:
     """Complete what a failed run has left, and return the table's files; None if it is no Parquet table.
 
     To be called before the query of a batch is analysed: it may read the table, and must see all of it. One that is
     none of ours yet is listed too: with rows that somebody adds while it is taken over, its folder would go.
+
+    Args:
+        spark: the session.
+        table: its name.
+        info: what the catalog says of it, where that was just asked.
     """
-    info = recover(spark, table)
+    info = recover(spark, table, info)
     found = list_data(spark, info.location) if info is not None and info.provider == "parquet" else None
     if info is not None and not info.is_view:
         # the session keeps the listing of a table that it has read, which may be older than this one
@@ -78,10 +84,11 @@ def increment(
         SchemaChangeError: ``on_schema_change`` does not allow the columns that the query has.
         BuildError: as ``build`` and ``append``; also if the table is not there any more.
     """
-    info = table_of(spark, request.table)
+    info = table_of(spark, request.table)  # anew: since ``begin`` the query was analysed, and may have taken long
     partitioned = bool(request.spec.partition_by)
     if batch.overwrite and not partitioned:
-        return IncrementReport.of_build(build(spark, conform(df, schemas(spark, df, request, batch)[1]), request))
+        rows = conform(df, schemas(spark, df, request, batch)[1])
+        return IncrementReport.of_build(build(spark, rows, request, info=info))
     if info.provider != "parquet":
         keep = f"set file_format: {info.provider} to keep it, or " if info.provider in FORMATS else ""
         msg = (
@@ -101,11 +108,11 @@ def increment(
             or not same_partitions(spark, info, request, schema)
             or is_anothers(spark, request.table, info.location, marker)
         ):
-            return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before))
+            return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before, info))
         standing = known_standing(spark, info.location, schema, request.spec)
         if standing.files is not None and not standing.files.num_rows:
             # there is no order to go by in a table without rows: dbt run --empty, or a source that had none yet
-            return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before))
+            return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before, info))
         # the weights are those of the model's columns, which need not be the table's any more
         spec = replace(request.spec, by=_by(spark, standing, request, schema), weights=None)
         check(rows, replace(request, spec=spec))
@@ -134,11 +141,12 @@ def _build_with(
     request: BuildRequest,
     batch: Batch,
     before: Mapping[str, int] | None,
+    info: TableInfo,
 ) -> BuildReport:
     """Build a new version of the rows that are there and those of a batch."""
     with rows_after(spark, rows, schema, request, batch) as state:
         known = None if before is None else lambda: check_unchanged(spark, request.table, before)
-        return build(spark, state, request, known)
+        return build(spark, state, request, known, info)
 
 
 def _renew_marker(spark: SparkSession, info: TableInfo, marker: Marker | None, schema: StructType) -> None:
@@ -153,8 +161,8 @@ def _renew_marker(spark: SparkSession, info: TableInfo, marker: Marker | None, s
 
 def _measured(spark: SparkSession, info: TableInfo, request: BuildRequest, report: AppendReport) -> Overlap:
     """Measure a table after a batch by what is known of its files, or else by its stats."""
-    if report.standing is not None and report.standing.files is not None:
-        return measure_standing(report.standing, request.spec)
+    if report.standing is not None:
+        return report.standing.overlap(request.spec)
     return measure(spark, request.table, info, request.spec)
 
 

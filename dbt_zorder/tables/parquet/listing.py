@@ -4,38 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from urllib.parse import unquote
 
 from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import BuildError
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
 from dbt_zorder.spark.files import has_client
-from dbt_zorder.stats.listing import data_files
+from dbt_zorder.stats.listing import list_data
 from dbt_zorder.tables.parquet.journal import Entry, ready_entries
 from dbt_zorder.tables.parquet.version import version_of
 
 _LOG = logging.getLogger("dbt_zorder")
-
-
-def list_data(spark: SparkSession, folder: str) -> Mapping[str, int]:
-    """Return the bytes of every data file below ``folder``, by its path from there.
-
-    Args:
-        folder: one whose own name occurs nowhere else, as those of versions and journal entries; of another, a path
-            is told in whole where it does not show the name.
-    """
-    return {below_uri(folder, name) or name: size for name, size in data_files(spark, folder).items()}
-
-
-def below(folder: str, path: str) -> str:
-    """Return what follows the folder of that name in a path: what stands before it is written in many ways."""
-    return path.partition(f"/{folder.rstrip('/').rsplit('/', 1)[-1]}/")[2]
-
-
-def below_uri(folder: str, uri: str) -> str:
-    """Return the same of a ``_metadata.file_path``, in which special characters are encoded."""
-    return unquote(below(folder, uri))
 
 
 def check_unchanged(spark: SparkSession, table: TableName, before: Mapping[str, int] | None) -> None:

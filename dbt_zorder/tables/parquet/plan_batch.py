@@ -16,7 +16,7 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.page_order import batch_levels, page_levels, page_rows_of
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes
-from dbt_zorder.tables.parquet.saved_layout import files_of_batch, target_bytes
+from dbt_zorder.tables.batch_size import NOT_BUILT, files_of_batch, target_bytes
 from dbt_zorder.tables.parquet.state import Standing
 
 
@@ -46,7 +46,7 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
             by = request.spec.by if tree.layout is None else [key.column.sql for key in tree.layout.keys]
             apart = replace(request.spec, by=by, weights=None, files=files)
             return plan_layout(df, apart, count if known is None else known)
-    target = target_bytes(request.spec, tree, table_bytes)
+    target = target_bytes(request.spec, tree.built if tree is not None else NOT_BUILT, table_bytes)
     row_bytes = measured_row(standing.files, target)
     spec = replace(request.spec, row_bytes=row_bytes)
     if tree is not None and tree.layout is not None:

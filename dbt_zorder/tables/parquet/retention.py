@@ -28,9 +28,6 @@ from dbt_zorder.tables.parquet.version import (
 
 _LOG = logging.getLogger("dbt_zorder")
 
-MOST_HOURS = 1_000_000
-"""More than a century; dates that lie much further back than that there are none."""
-
 
 @dataclass(frozen=True)
 class Judged:
@@ -52,11 +49,6 @@ class Judged:
     def version(self) -> str:
         """The folder's name."""
         return self.path.rsplit("/", 1)[-1]
-
-
-def are_hours(value: object) -> bool:
-    """Tell whether a value can be a grace period."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= MOST_HOURS
 
 
 def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_hours: float) -> list[str]:

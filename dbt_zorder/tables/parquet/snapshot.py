@@ -22,10 +22,12 @@ from dbt_zorder.spark.catalog import describe
 from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.sql import quote_name, quote_string
-from dbt_zorder.tables.parquet.build import BuildReport, build
+from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.listing import check_unchanged
+from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.schema_change import conform
+from dbt_zorder.tables.two_step_swap import bring_back
 
 CHANGE_TYPE = "dbt_change_type"
 UNIQUE_KEY = "dbt_unique_key"
@@ -65,8 +67,10 @@ def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names:
         ZorderError: the table is not Parquet.
         BuildError: as ``build``; also if another run changed the table meanwhile.
     """
-    before = begin(spark, request.table)  # what the query is about to compare with must be all that there is
+    # what the query is about to compare with must be all that there is
+    bring_back(spark, request.table)
     info = describe(spark, request.table)
+    before = begin(spark, request.table, info)
     if info is None or info.provider != "parquet":
         msg = (
             f"{request.table} is {f'a table in {info.provider}' if info else 'not there'}, and this snapshot is kept "
@@ -81,7 +85,7 @@ def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names:
         closes_any = not kept.filter(_CLOSING).isEmpty()
         if not closes_any and len(state.columns) == len(existing.columns) and added(existing, kept, names).isEmpty():
             return None
-        return build(spark, state, request, lambda: check_unchanged(spark, request.table, before))
+        return build(spark, state, request, lambda: check_unchanged(spark, request.table, before), info)
     finally:
         kept.unpersist()
 

@@ -12,12 +12,15 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.spec import LayoutSpec
+from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.columns import case_sensitive, resolve_all
+from dbt_zorder.stats.listing import below_uri
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import known_stats
-from dbt_zorder.stats.summary import gather, total_of
-from dbt_zorder.tables.parquet.listing import below_uri
+from dbt_zorder.stats.summary import add_up, gather, rows_by_folder, total_of
+from dbt_zorder.tables.batch_size import NOT_BUILT, target_bytes
 from dbt_zorder.tables.parquet.saved_layout import Tree, read_tree
+from dbt_zorder.tables.rewrite_policy import Overlap, overlap_of
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,23 @@ class Standing:
     def size(self) -> tuple[int, int]:
         """Bytes and rows of all files; zeros if they are not known."""
         return (0, 0) if self.files is None else total_of(self.files)
+
+    @property
+    def if_known(self) -> Standing | None:
+        """The version itself; None where its files are not known."""
+        return None if self.files is None else self
+
+    def overlap(self, spec: LayoutSpec) -> Overlap:
+        """Measure the version, whose files are known, by the bounds of its clustering columns.
+
+        A rewrite is expected to read as many files as the last one did, scaled: F files that are boxes in k columns
+        have F^((k-1)/k) along each, in every partition.
+        """
+        assert self.files is not None
+        now = add_up(self.files, self.keys)
+        built = self.tree.built if self.tree is not None else NOT_BUILT
+        trees = 1 if self.tree is None or self.tree.layout is None else self.tree.layout.trees
+        return overlap_of(rows_by_folder(self.files), now, built, trees, target_bytes(spec, built, now.bytes), spec)
 
     def after(self, added: pa.Table, removed: Collection[str]) -> Standing:
         """Return the version with the files of a batch, without those that it replaced.
@@ -80,6 +100,15 @@ def known_standing(spark: SparkSession, location: str, schema: StructType, spec:
     with contextlib.suppress(Exception):  # no stats, no help
         return _with_stats(spark, standing, schema, spec)
     return standing
+
+
+def measure(spark: SparkSession, table: TableName, info: TableInfo, spec: LayoutSpec) -> Overlap:
+    """Measure a table of ours by its stats.
+
+    Raises:
+        AnalysisException: it has no stats.
+    """
+    return read_standing(spark, info.location, spark.table(table.sql).schema, spec).overlap(spec)
 
 
 def _shape(table: pa.Table) -> list[tuple[str, pa.DataType]]:

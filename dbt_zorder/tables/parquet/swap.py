@@ -7,20 +7,21 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
 
 from dbt_zorder.errors import BuildError, ZorderError
+from dbt_zorder.request import BuildRequest, partition_columns
 from dbt_zorder.spark.catalog import TableInfo, TableName, column_facts, describe, location_of
 from dbt_zorder.spark.catalog_entry import entry_session, look_anew, move_entry
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.messages import message_of
 from dbt_zorder.spark.sql import quote_name, quote_string
-from dbt_zorder.tables.parquet.metastore import replace_entry
+from dbt_zorder.tables.metastore import replace_entry
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
 from dbt_zorder.tables.parquet.properties import are_set, with_record
-from dbt_zorder.tables.parquet.two_step_swap import following_of, take_place
 from dbt_zorder.tables.parquet.version import Marker, is_version
+from dbt_zorder.tables.two_step_swap import following_of, take_place
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -40,6 +41,16 @@ class Definition:
     partition_by: Sequence[str] = ()
     comment: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def definition_for(df: DataFrame, request: BuildRequest) -> Definition:
+    """Describe the table: partition columns go last, where Spark puts them when it reads the folder."""
+    partitions = [column.name for column in partition_columns(df.sparkSession, df.schema, request)]
+    fields = []
+    for name in [name for name in df.columns if name not in partitions] + partitions:
+        comment = request.comment_of(name)
+        fields.append(StructField(name, df.schema[name].dataType, True, {"comment": comment} if comment else {}))
+    return Definition(StructType(fields), partitions, request.comment, request.properties)
 
 
 def definition_of(marker: Marker, comment: str, own: Mapping[str, str]) -> Definition:

@@ -3,10 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dbt_zorder.stats.summary import Summary
-from dbt_zorder.tables.parquet.append import AppendReport
-from dbt_zorder.tables.parquet.batch import IncrementReport
-from dbt_zorder.tables.parquet.build import BuildReport
-from dbt_zorder.tables.report import Outcome, append_line, table_line
+from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport, Outcome, append_line, table_line
 
 
 @pytest.mark.parametrize(

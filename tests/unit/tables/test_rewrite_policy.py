@@ -6,7 +6,8 @@ from pyspark.sql import SparkSession
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.stats.summary import Summary
 from dbt_zorder.tables.parquet.append import append
-from dbt_zorder.tables.rewrite_policy import Overlap, expected, measure
+from dbt_zorder.tables.parquet.state import measure
+from dbt_zorder.tables.rewrite_policy import Overlap, expected
 from tests.support import unique
 from tests.unit.tables.parquet.batches import made, rows
 

@@ -16,7 +16,6 @@ from dbt_zorder.progress import listening
 from dbt_zorder.pruning import explain, scan
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, schema_location
-from dbt_zorder.tables import save
 from dbt_zorder.tables.parquet import build as table_build
 from dbt_zorder.tables.parquet.partition_discovery import BY_CATALOG
 from dbt_zorder.tables.parquet.stats_view import stats_table
@@ -184,11 +183,13 @@ def test_the_seed_and_all_else_of_a_layout_are_passed_on(
 ) -> None:
     asked: list[LayoutSpec] = []
 
+    real = table_build.build
+
     def build(spark: SparkSession, df: DataFrame, request: BuildRequest, *more: Any, **named: Any) -> Any:
         asked.append(request.spec)
-        return table_build.build(spark, df, request, *more, **named)
+        return real(spark, df, request, *more, **named)
 
-    monkeypatch.setattr(save, "build", build)
+    monkeypatch.setattr(table_build, "build", build)
     options = {"compression": "zstd", "parquet.page.row.count.limit": 500}
     more: dict[str, Any] = {"curve": "hilbert", "encoding": "bits", "seed": 9, "partition_by": "s", "options": options}
     save_table(rows, str(table), ["id", "a"], file_size="2MB", **more)

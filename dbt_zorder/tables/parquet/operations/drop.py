@@ -10,8 +10,8 @@ from dbt_zorder.spark.catalog import TableName, describe, served_locations
 from dbt_zorder.spark.files import delete_path, has_client, is_empty
 from dbt_zorder.tables.parquet.retention import delete_version
 from dbt_zorder.tables.parquet.stats_view import stats_table
-from dbt_zorder.tables.parquet.two_step_swap import bring_back, following_of
 from dbt_zorder.tables.parquet.version import is_anothers, read_marker, roots_of, version_of, versions_of, write_marker
+from dbt_zorder.tables.two_step_swap import bring_back, following_of
 
 
 def drop_table(spark: SparkSession, table: TableName) -> bool:

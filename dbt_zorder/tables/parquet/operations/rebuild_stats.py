@@ -18,6 +18,7 @@ from dbt_zorder.tables.parquet.journal import ready_entries
 from dbt_zorder.tables.parquet.rewrite import recover
 from dbt_zorder.tables.parquet.stats_view import publish_stats
 from dbt_zorder.tables.parquet.version import version_of
+from dbt_zorder.tables.two_step_swap import bring_back
 
 
 def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] = ()) -> int:
@@ -44,7 +45,8 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
         kind = "does not exist" if info is None else f"is {info.provider or info.kind.lower()}"
         msg = f"Stats are kept of Parquet tables only, and {table} {kind}."
         raise ZorderError(msg)
-    recover(spark, table)
+    bring_back(spark, table)
+    recover(spark, table, info)
     if version_of(info.location) and ready_entries(spark, info.location):
         msg = f"Another run is moving a batch into {table}; its stats come with it. Run this again after it."
         raise ZorderError(msg)
@@ -65,7 +67,7 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
         write_stats(rows, info.location)
     finally:
         rows.unpersist()
-    now = describe(spark, table)
+    now = describe(spark, table)  # once more: another run may have swapped a version in while the stats were read
     if now is None or now.location != info.location:
         msg = f"Another run changed {table} while its stats were collected; that run's stats are kept."
         raise ZorderError(msg)

@@ -15,8 +15,8 @@ from dbt_zorder.tables.parquet.replacements import forget_replaced, note_replace
 from dbt_zorder.tables.parquet.rewrite import own_table
 from dbt_zorder.tables.parquet.stats_view import publish_stats
 from dbt_zorder.tables.parquet.swap import definition_of, publish
-from dbt_zorder.tables.parquet.two_step_swap import bring_back
 from dbt_zorder.tables.parquet.version import Marker, read_marker, roots_of, version_of, versions_of
+from dbt_zorder.tables.two_step_swap import bring_back
 
 
 def rollback(spark: SparkSession, table: TableName, version: str | None = None) -> tuple[str, str]:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import ConfigError, ZorderError
+from dbt_zorder.option_parsers import MOST_HOURS, are_hours
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.spark.files import folder_bytes, has_client
-from dbt_zorder.tables.parquet.retention import MOST_HOURS, Judged, are_hours, delete_judged, judge
-from dbt_zorder.tables.parquet.two_step_swap import bring_back
+from dbt_zorder.tables.parquet.retention import Judged, delete_judged, judge
 from dbt_zorder.tables.parquet.version import read_marker, root_of, roots_of, version_of
+from dbt_zorder.tables.two_step_swap import bring_back
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 import pyarrow.parquet as pq
@@ -11,7 +10,6 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.errors import ColumnError, ZorderError
-from dbt_zorder.humanize import counted
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
 from dbt_zorder.spark.columns import as_written
 from dbt_zorder.spark.messages import in_one_line
@@ -20,47 +18,26 @@ from dbt_zorder.stats.collect import collect
 from dbt_zorder.stats.listing import listed_files, local_file
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
-from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.parquet.journal import ready_entries
 from dbt_zorder.tables.parquet.stats_view import stats_table
 from dbt_zorder.tables.parquet.version import version_of
+from dbt_zorder.tables.report import Verified
 
 
-@dataclass(frozen=True)
-class Verified:
-    """What was compared.
-
-    Attributes:
-        table: the table.
-        files: data files that Spark lists.
-        rows: of the table, counted.
-        findings: a sentence for each thing that is wrong; none if all is well.
-    """
-
-    table: TableName
-    files: int
-    rows: int
-    findings: Sequence[str]
-
-    def __str__(self) -> str:
-        head = f"{self.table}: {counted(self.files, 'file')}, {counted(self.rows, 'row')}, "
-        if not self.findings:
-            return head + "listing, stats and footers agree"
-        return "\n  ".join([f"{head}{counted(len(self.findings), 'finding')}", *self.findings])
-
-
-def verify_table(spark: SparkSession, table: TableName) -> Verified:
+def verify_table(spark: SparkSession, table: TableName, info: TableInfo | None = None) -> Verified:
     """Compare the files of a table, their footers and their rows with the stats; all of the stats columns are read.
 
     Bounds that are wider than the rows are no finding: they prune less, never wrongly.
 
+    Args:
+        spark: the session.
+        table: its name.
+        info: what the catalog says of it, where that was just asked.
+
     Raises:
-        ZorderError: the table does not exist, has no stats that can be read, or is of a format that keeps its own.
+        ZorderError: the table does not exist, or has no stats that can be read.
     """
-    info = describe(spark, table)
-    if info is not None and info.provider in FORMATS:
-        msg = f"{table} is {info.provider}, which keeps its own statistics: there are none of ours to compare it with."
-        raise ZorderError(msg)
+    info = info or describe(spark, table)
     if info is not None and info.is_view:
         msg = f"{table} is a view, which has no files of its own: verify the tables that it reads."
         raise ZorderError(msg)

@@ -2,10 +2,7 @@ from __future__ import annotations
 
 from dbt_zorder.adapter.messages.response import ZorderResponse
 from dbt_zorder.stats.summary import Summary
-from dbt_zorder.tables.parquet.append import AppendReport
-from dbt_zorder.tables.parquet.batch import IncrementReport
-from dbt_zorder.tables.parquet.build import BuildReport
-from dbt_zorder.tables.report import Outcome
+from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport, Outcome
 
 
 def test_run_results_get_all_figures_and_dbt_the_line() -> None:

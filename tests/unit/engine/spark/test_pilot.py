@@ -11,8 +11,8 @@ from dbt_zorder.engine.spark.pilot import MeasuredBySpark
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.stats.listing import list_data
 from dbt_zorder.tables.parquet.build import write_rows
-from dbt_zorder.tables.parquet.listing import list_data
 from tests.support import unique
 
 

@@ -13,8 +13,8 @@ from dbt_zorder import pruning
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.stats.listing import list_data
 from dbt_zorder.tables.parquet.build import build
-from dbt_zorder.tables.parquet.listing import list_data
 from dbt_zorder.tables.parquet.stats_view import stats_table
 
 PREDICATES = ("a < 20 AND s = 'k3'", "id >= 400 OR a IS NULL")

@@ -18,10 +18,12 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest, readable_partitions
 from dbt_zorder.spark.catalog import TableName, describe, schema_location
+from dbt_zorder.tables.build import warn_of_many
 from dbt_zorder.tables.parquet import build as table_build
-from dbt_zorder.tables.parquet.build import BuildReport, build, warn_of_many
+from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.stats_view import stats_table
 from dbt_zorder.tables.parquet.version import is_version
+from dbt_zorder.tables.report import BuildReport
 from tests.support import same_rows, settings, unique, versions
 
 pytestmark = pytest.mark.usefixtures("way")

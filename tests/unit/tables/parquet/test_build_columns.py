@@ -14,10 +14,11 @@ from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.pruning import scan
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.tables.parquet.batch import Batch
-from dbt_zorder.tables.parquet.build import BuildReport, build
+from dbt_zorder.tables.batch import Batch
+from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import increment
 from dbt_zorder.tables.parquet.stats_view import stats_table
+from dbt_zorder.tables.report import BuildReport
 from tests.support import unique
 
 pytestmark = pytest.mark.usefixtures("way")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -10,13 +11,17 @@ from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.progress import listening
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, schema_location
-from dbt_zorder.tables.parquet.batch import Batch
-from dbt_zorder.tables.parquet.guard import guard_of
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet.incremental import begin, increment
-from dbt_zorder.tables.save import save_table
+from dbt_zorder.tables.registry import existing, open_table
+from dbt_zorder.tables.save import check_free, save_table
 from tests.support import same_rows, unique, versions
 
 QUERY = "SELECT id, pmod(hash(id), 100) AS a FROM range({}, {})"
+
+
+def guard_of(df: DataFrame, table: TableName) -> Callable[[], None] | None:
+    return existing(open_table(df.sparkSession, table), table).guard(df)
 
 
 @pytest.fixture
@@ -96,7 +101,7 @@ def test_a_table_that_others_leave_alone_passes_until_they_do_not(
     spark: SparkSession, table: TableName, rows: DataFrame
 ) -> None:
     save_table(rows, str(table), "id", files=4)
-    guard = guard_of(spark.table(table.sql), table, describe(spark, table), None)
+    guard = guard_of(spark.table(table.sql), table)
     assert guard is not None
     guard()
     guard()
@@ -106,22 +111,20 @@ def test_a_table_that_others_leave_alone_passes_until_they_do_not(
 
 
 def test_a_name_that_is_free_is_to_stay_so(spark: SparkSession, table: TableName, rows: DataFrame) -> None:
-    guard = guard_of(rows, table, None, None)
-    assert guard is not None
-    guard()
+    check_free(spark, table)
     spark.sql(f"CREATE VIEW {table.sql} AS SELECT 1 AS id")
     with pytest.raises(BuildError, match="Another run has made the table meanwhile"):
-        guard()
+        check_free(spark, table)
 
 
 def test_nothing_tells_whether_a_table_of_sparks_own_or_one_whose_folder_is_gone_has_changed(
     spark: SparkSession, table: TableName, rows: DataFrame
 ) -> None:
     rows.write.saveAsTable(table.sql)
-    assert guard_of(spark.table(table.sql), table, describe(spark, table), None) is None
+    assert guard_of(spark.table(table.sql), table) is None
     spark.sql(f"DROP TABLE {table.sql}")
     save_table(rows, str(table), "id")
     info = describe(spark, table)
     assert info is not None
     shutil.rmtree(info.location.removeprefix("file:"))
-    assert guard_of(rows, table, info, None) is None
+    assert guard_of(rows, table) is None

@@ -13,13 +13,14 @@ from pyspark.sql.types import StructType
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError, SchemaChangeError, ZorderError
 from dbt_zorder.request import IN_MEMORY, BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet import build as build_module
 from dbt_zorder.tables.parquet import incremental as module
-from dbt_zorder.tables.parquet.batch import Batch, IncrementReport
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin, increment
 from dbt_zorder.tables.parquet.rewrite import rewrite
 from dbt_zorder.tables.parquet.version import read_marker
+from dbt_zorder.tables.report import IncrementReport
 from tests.support import checksum, settings, unique
 from tests.unit.tables.parquet.batches import folder, made, request, rows, same
 

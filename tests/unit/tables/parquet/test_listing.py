@@ -9,12 +9,13 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import BuildError
 from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.stats.listing import below, below_uri, list_data
 from dbt_zorder.tables.parquet import build as build_module
 from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.build import build, write_data
 from dbt_zorder.tables.parquet.journal import ready_entries
-from dbt_zorder.tables.parquet.listing import below, below_uri, check_same_files, list_data
+from dbt_zorder.tables.parquet.listing import check_same_files
 from tests.support import unique
 from tests.unit.tables.parquet.batches import folder as folder_of
 from tests.unit.tables.parquet.batches import made, rows, same

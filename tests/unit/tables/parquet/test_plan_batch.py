@@ -10,11 +10,11 @@ from dbt_zorder.engine.spark.cells import count_cells
 from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.spark.small_queries import SMALL_BYTES
-from dbt_zorder.stats.summary import current_summary
 from dbt_zorder.tables.parquet import plan_batch as module
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.plan_batch import place
 from dbt_zorder.tables.parquet.state import known_standing
+from dbt_zorder.tables.registry import existing, open_table
 from tests.support import unique
 from tests.unit.tables.parquet.batches import assert_sound, made, rows
 
@@ -40,7 +40,7 @@ def test_a_large_batch_lines_up_with_the_boxes(
     report = append(spark, spark.sql(rows(4000, 8000)), wanted)
     assert report.rows == 4000
     assert 4 <= report.files <= 12
-    found = current_summary(spark, table)
+    found = existing(open_table(spark, table), table).summary()
     assert found.point_query_files["a"] < 0.75 * found.files
     assert cut == [small > 0]
     assert_sound(spark, table)

@@ -9,14 +9,8 @@ from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.layout.file_count import parse_size
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.stats.summary import Summary
-from dbt_zorder.tables.parquet.saved_layout import (
-    TREE_DIRECTORY,
-    Tree,
-    files_of_batch,
-    read_tree,
-    target_bytes,
-    write_tree,
-)
+from dbt_zorder.tables.batch_size import files_of_batch, target_bytes
+from dbt_zorder.tables.parquet.saved_layout import TREE_DIRECTORY, read_tree, write_tree
 
 BUILT = Summary(3, 500, 12_345, {"a": 1.5})
 
@@ -45,8 +39,8 @@ def test_what_cannot_be_read_is_no_tree(spark: SparkSession, tmp_path: Path, con
 
 def test_a_number_of_files_means_their_size_which_can_be_asked_for() -> None:
     spec = LayoutSpec(by=["a"], files=3)
-    assert target_bytes(spec, Tree(None, BUILT, ["a"]), 1) == 12_345 // 3
-    tiny = target_bytes(spec, Tree(None, Summary(4, 100, 3_000, {}), ["a"]), 1)
+    assert target_bytes(spec, BUILT, 1) == 12_345 // 3
+    tiny = target_bytes(spec, Summary(4, 100, 3_000, {}), 1)
     assert parse_size(tiny) == tiny == 1000
 
 

@@ -10,9 +10,9 @@ from pyspark.sql.types import StructField, StructType
 from dbt_zorder.errors import BuildError
 from dbt_zorder.spark.catalog import TableName, describe, properties
 from dbt_zorder.spark.catalog_entry import move_entry
+from dbt_zorder.tables.comments import set_comments
 from dbt_zorder.tables.parquet import swap
 from dbt_zorder.tables.parquet.analyze import measure_again
-from dbt_zorder.tables.parquet.comments import set_comments
 from dbt_zorder.tables.parquet.swap import Definition, publish
 from tests.support import settings, unique
 from tests.unit.tables.parquet.versions import V1, V2, V3, Write, content

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, schema_location
-from dbt_zorder.tables.parquet.batch import Batch
+from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import increment
 from dbt_zorder.tables.parquet.operations.drop import drop_table, rename_stats

@@ -8,11 +8,12 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.spec import LayoutSpec
+from dbt_zorder.option_parsers import MOST_HOURS
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, schema_location
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.operations.vacuum import Vacuumed, vacuum
-from dbt_zorder.tables.parquet.retention import MOST_HOURS, Judged
+from dbt_zorder.tables.parquet.retention import Judged
 from dbt_zorder.tables.parquet.version import Marker, new_version, write_marker
 from tests.support import unique
 

@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.tables.metastore import replace_entry
 from dbt_zorder.tables.parquet import swap
-from dbt_zorder.tables.parquet.metastore import replace_entry
 from dbt_zorder.tables.parquet.swap import Definition, publish
 from tests.support import same_rows, unique
 from tests.unit.tables.parquet.versions import V1, V2

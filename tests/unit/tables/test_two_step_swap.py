@@ -9,13 +9,13 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.tables import two_step_swap as aside
 from dbt_zorder.tables.parquet import swap
-from dbt_zorder.tables.parquet import two_step_swap as aside
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.operations.drop import drop_table
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
-from dbt_zorder.tables.parquet.two_step_swap import bring_back, following_of, previous_of
+from dbt_zorder.tables.two_step_swap import bring_back, following_of, previous_of
 from tests.support import unique
 
 KINDS = {

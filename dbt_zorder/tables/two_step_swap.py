@@ -13,7 +13,7 @@ import time
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName, describe
-from dbt_zorder.tables.parquet.metastore import rename_entry
+from dbt_zorder.tables.metastore import rename_entry
 
 _LOG = logging.getLogger("dbt_zorder")
 _PATIENCE_SECONDS = 2.0

@@ -21,12 +21,10 @@ from dbt_zorder.request import BuildRequest, check_names, partition_columns
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
 from dbt_zorder.spark.columns import case_sensitive
 from dbt_zorder.spark.messages import in_one_line
-from dbt_zorder.stats.summary import Summary
-from dbt_zorder.tables.parquet.append import AppendReport
-from dbt_zorder.tables.parquet.build import BuildReport
-from dbt_zorder.tables.parquet.two_step_swap import bring_back
+from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport
 from dbt_zorder.tables.rewrite_policy import Overlap
 from dbt_zorder.tables.schema_change import compare, conform, target_schema
+from dbt_zorder.tables.two_step_swap import bring_back
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -44,28 +42,6 @@ class Batch:
     overwrite: bool = False
     on_schema_change: str = "ignore"
     may_rewrite: bool = True
-
-
-@dataclass(frozen=True)
-class IncrementReport:
-    """What an incremental run did.
-
-    Attributes:
-        appended: what the batch did; None if the table was built anew with it.
-        built: the build, if there was one: with the batch, or after it because it was due.
-        table: figures of the table now; None if it has no stats, or where a format was not asked, as no rows came.
-        version: that is served now.
-    """
-
-    appended: AppendReport | None
-    built: BuildReport | None
-    table: Summary | None
-    version: str
-
-    @classmethod
-    def of_build(cls, report: BuildReport) -> IncrementReport:
-        """Return what a run did that built the table with its batch."""
-        return cls(None, report, report.summary, report.version)
 
 
 def table_of(spark: SparkSession, table: TableName) -> TableInfo:

@@ -6,8 +6,8 @@ from pyspark.sql import SparkSession
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.tables.comments import documented, set_comments
 from dbt_zorder.tables.parquet.build import build
-from dbt_zorder.tables.parquet.comments import documented, set_comments
 from tests.support import unique
 
 ODD = 'it\'s "quoted",\n-- with ${spark.app.name} and \\n'

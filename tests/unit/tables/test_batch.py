@@ -6,8 +6,8 @@ from pyspark.sql import SparkSession
 from dbt_zorder.errors import BuildError, ColumnError
 from dbt_zorder.request import check
 from dbt_zorder.spark.catalog import TableName, describe
-from dbt_zorder.tables.parquet.batch import Batch, naming_left_out, rows_after, schemas, table_of
-from dbt_zorder.tables.parquet.two_step_swap import previous_of
+from dbt_zorder.tables.batch import Batch, naming_left_out, rows_after, schemas, table_of
+from dbt_zorder.tables.two_step_swap import previous_of
 from tests.support import unique
 from tests.unit.tables.parquet.batches import made, request, rows
 

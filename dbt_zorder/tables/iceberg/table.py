@@ -1,0 +1,15 @@
+"""A table of Iceberg."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from dbt_zorder.tables.iceberg.format import ICEBERG
+from dbt_zorder.tables.lakehouse.format import Format
+from dbt_zorder.tables.lakehouse.table import LakehouseTable
+
+
+class IcebergTable(LakehouseTable):
+    """A table of Iceberg; see ``tables.base.Table``."""
+
+    form: ClassVar[Format] = ICEBERG

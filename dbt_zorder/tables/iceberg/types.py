@@ -1,0 +1,53 @@
+"""The types in which Iceberg keeps the columns of a query."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    IntegerType,
+    MapType,
+    ShortType,
+    StructField,
+    StructType,
+)
+
+from dbt_zorder.request import check_names
+from dbt_zorder.spark.ddl import type_ddl
+from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.tables.lakehouse.values import with_columns_as
+
+
+def in_iceberg_types(df: DataFrame) -> DataFrame:
+    """Return a query in the types that Iceberg keeps, which has no whole numbers below 32 bits.
+
+    Raises:
+        ColumnError: two columns have one name.
+    """
+    check_names(df)
+    return with_columns_as(df, _casts(df))
+
+
+def _casts(df: DataFrame) -> dict[str, str]:
+    """Return SQL text of the columns that are of wider types, by their names."""
+    wider = {column.name: _widened(column.dataType) for column in df.schema.fields}
+    return {
+        column.name: f"CAST({quote_name(column.name)} AS {type_ddl(wider[column.name])})"
+        for column in df.schema.fields
+        if wider[column.name] != column.dataType
+    }
+
+
+def _widened(kind: DataType) -> DataType:
+    if isinstance(kind, (ByteType, ShortType)):
+        return IntegerType()
+    if isinstance(kind, ArrayType):
+        return ArrayType(_widened(kind.elementType), kind.containsNull)
+    if isinstance(kind, MapType):
+        return MapType(_widened(kind.keyType), _widened(kind.valueType), kind.valueContainsNull)
+    if isinstance(kind, StructType):
+        fields = (StructField(one.name, _widened(one.dataType), one.nullable, one.metadata) for one in kind.fields)
+        return StructType(list(fields))
+    return kind

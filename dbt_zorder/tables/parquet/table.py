@@ -1,0 +1,86 @@
+"""A table in plain Parquet, as its callers see it; what is done stands in the other modules of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.request import BuildRequest, check
+from dbt_zorder.spark.catalog import TableInfo, TableName
+from dbt_zorder.spark.files import has_client
+from dbt_zorder.stats.store import known_stats
+from dbt_zorder.stats.summary import Summary, no_stats, over_all_columns
+from dbt_zorder.tables.batch import Batch
+from dbt_zorder.tables.parquet import build, incremental, rewrite
+from dbt_zorder.tables.parquet.guard import as_read
+from dbt_zorder.tables.parquet.operations.verify import verify_table
+from dbt_zorder.tables.parquet.version import version_of
+from dbt_zorder.tables.report import BuildReport, IncrementReport, OptimizeReport, Verified
+
+
+@dataclass(frozen=True)
+class ParquetTable:
+    """A table of versions, or any table without a format of its own; see ``tables.base.Table``.
+
+    Attributes:
+        spark, name: the session, and the table's name.
+        info: what the catalog said of what has the name; None where there was nothing, or nobody asked.
+    """
+
+    spark: SparkSession
+    name: TableName
+    info: TableInfo | None = None
+
+    @cached_property
+    def version(self) -> str | None:
+        """The version that it is served from; None if that is none of ours."""
+        return (version_of(self.info.location) or None) if self.info is not None else None
+
+    def check(self, df: DataFrame, request: BuildRequest) -> None:
+        """Find all that is wrong with a request before anything is read or written."""
+        check(df, request)
+
+    def guard(self, df: DataFrame) -> Callable[[], None] | None:
+        """Return what finds out whether the table's files are still those that ``df`` may have read."""
+        if self.info is None or self.version is None or not has_client(self.spark):
+            return None
+        return as_read(df, self.name, self.info)
+
+    def build(self, df: DataFrame, request: BuildRequest, guard: Callable[[], None] | None = None) -> BuildReport:
+        """Build a new version of the table and swap it in."""
+        return build.build(self.spark, df, request, guard, self.info)
+
+    def begin(self) -> Mapping[str, int] | None:
+        """Complete the batches that a failed run left, and return bytes of the table's files by path."""
+        return incremental.begin(self.spark, self.name)
+
+    def increment(
+        self,
+        query: Callable[[], DataFrame],
+        request: BuildRequest,
+        batch: Batch,
+        how: str = "auto",
+        before: Mapping[str, int] | None = None,
+    ) -> IncrementReport:
+        """Add the rows of a query in place where possible, else in a new version."""
+        return incremental.increment(self.spark, query(), request, batch, before)
+
+    def optimize(self, request: BuildRequest, how: str = "auto", *, dry_run: bool) -> OptimizeReport:
+        """Build the table anew from its own rows, or return what that would do."""
+        return rewrite.optimize(self.spark, request, dry_run=dry_run)
+
+    def summary(self) -> Summary:
+        """Return the figures of the table by its stats, over every column that has stats and an order."""
+        try:
+            stats = known_stats(self.spark, self.info.location if self.info is not None else "")
+        except Exception as exc:
+            raise ZorderError(no_stats(self.name)) from exc
+        return over_all_columns(stats)
+
+    def verify(self) -> Verified:
+        """Compare the table with its stats, file by file."""
+        return verify_table(self.spark, self.name, self.info)
