@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from dbt_zorder.columns import split_name
 from dbt_zorder.entry import Entry, entry_of, is_absent, location_by_entry
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.inner_path import folder_name
 from dbt_zorder.sql import quote_name
 
 NEXT_SUFFIX = "__zorder_next"
@@ -30,10 +31,25 @@ _DETAILS = "# Detailed Table Information"
 
 @dataclass(frozen=True)
 class TableName:
-    """A table by schema and identifier, unquoted."""
+    """A table by schema and identifier, unquoted.
+
+    Raises:
+        ZorderError: the identifier is none, since folders are named for it, and it would lead to another one.
+    """
 
     schema: str
     identifier: str
+
+    def __post_init__(self) -> None:
+        """Refuse what is no name before any path is made of it."""
+        try:
+            folder_name(self.identifier)
+        except ValueError as exc:
+            msg = (
+                f"A table cannot have the name {self.identifier!r}: {exc}. A name has letters, digits and underscores; "
+                "look at the model's file and its alias."
+            )
+            raise ZorderError(msg) from exc
 
     @property
     def sql(self) -> str:

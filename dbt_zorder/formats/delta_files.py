@@ -26,6 +26,7 @@ from dbt_zorder.jvm import class_named, is_error_of, jvm_of
 from dbt_zorder.settings import first_below
 from dbt_zorder.stats.delta_log import delta_state
 from dbt_zorder.table.arrow_files import ArrowWriter, arrow_writer
+from dbt_zorder.type_json import columns_from_json
 
 _FEATURES = {"appendOnly", "invariants", "timestampNtz", "deletionVectors", "v2Checkpoint", "vacuumProtocolCheck"}
 """Features that ask nothing of who adds files to a table."""
@@ -164,7 +165,7 @@ class DeltaFiles:
     @property
     def _indexed(self) -> list[Any]:
         """Leaves that the table keeps statistics of."""
-        schema = t.StructType.fromJson(self.metadata["schemaString"])
+        schema = columns_from_json(self.metadata["schemaString"], str(self.name))
         found, kept = leaves(without(schema, self.parts)), self.metadata["configuration"]
         if DELTA_STATS in kept:
             named = {name.strip().replace("`", "").lower() for name in kept[DELTA_STATS].split(",")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, TableName, column_facts
 from dbt_zorder.columns import ResolvedColumn
@@ -23,6 +21,7 @@ from dbt_zorder.stats.format_values import UnknownValueError, local_stats
 from dbt_zorder.stats.iceberg_values import iceberg_values
 from dbt_zorder.stats.local import LocalStats
 from dbt_zorder.stats.schema import columns_struct
+from dbt_zorder.type_json import columns_from_json
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -55,7 +54,7 @@ class IcebergState:
             return None
         parts = [str(schema.findColumnName(field.sourceId())) for field in fields]
         columns = class_named(jvm_of(self.spark), "org.apache.iceberg.spark.SparkSchemaUtil").convert(schema)
-        facts = column_facts(StructType.fromJson(json.loads(columns.json())))
+        facts = column_facts(columns_from_json(columns.json(), str(self.table)))
         return TableInfo("", "iceberg", str(self.kept.location()), parts, facts, "")
 
     def stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame:

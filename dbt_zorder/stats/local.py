@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import uuid
@@ -18,9 +17,8 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.arrow import frame_of
 from dbt_zorder.disk import on_disk
-
-SCHEMA_KEY = "org.apache.spark.sql.parquet.row.metadata"
-"""Under which Spark's own writer keeps a file's schema, and its readers look for it."""
+from dbt_zorder.stats.told_schema import SCHEMA_KEY
+from dbt_zorder.type_json import columns_from_json
 
 VERSION_KEY = "org.apache.spark.version"
 """With it, and without the keys of another calendar, readers take dates and times for what they say."""
@@ -115,7 +113,7 @@ def read_local(spark: SparkSession, folder: str) -> LocalStats | None:
         if _are_large([file.metadata for file in files]):
             return None
         rows = pa.concat_tables([file.read() for file in files]).replace_schema_metadata(None)
-        return LocalStats(spark, rows, StructType.fromJson(json.loads(told.pop())))
+        return LocalStats(spark, rows, columns_from_json(told.pop(), folder))
     except Exception:  # whatever is wrong with them
         return None
 

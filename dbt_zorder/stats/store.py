@@ -16,6 +16,7 @@ from dbt_zorder.sql import glob_escape
 from dbt_zorder.stats.foreign import is_legacy, without_old
 from dbt_zorder.stats.local import ENDING, LocalStats, read_local, write_local
 from dbt_zorder.stats.schema import STATS_DIRECTORY, with_bounds
+from dbt_zorder.stats.told_schema import told_schema
 
 _LOG = logging.getLogger("dbt_zorder")
 _SPARKS = ".parquet"
@@ -78,19 +79,21 @@ def _as_writable(stats: DataFrame) -> DataFrame:
 
 
 def read_stats(spark: SparkSession, location: str) -> DataFrame:
-    """Return the stats of the version at ``location``.
+    """Return the stats of the version at ``location``, in the columns that their first file tells.
 
     Raises:
-        AnalysisException: there are none.
+        LookupError: there are none.
+        Exception: as ``told_schema``.
     """
-    return spark.read.parquet(glob_escape(stats_path(location)))
+    folder = stats_path(location)
+    return spark.read.schema(told_schema(spark, folder)).parquet(glob_escape(folder))
 
 
 def known_stats(spark: SparkSession, location: str) -> DataFrame | LocalStats:
     """Return the same, from memory where this process can read them by itself.
 
     Raises:
-        AnalysisException: there are none.
+        Exception: as ``read_stats``.
     """
     return read_local(spark, stats_path(location)) or read_stats(spark, location)
 

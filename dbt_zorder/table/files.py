@@ -23,6 +23,9 @@ from dbt_zorder.sql import glob_escape
 _WHOLE_WHEN_CLOSED = {"s3a", "s3", "gs"}
 """Object stores in which a file is there once it is closed, in place of what had its name; to rename one copies it."""
 
+_MOST_TEXT = 1 << 28
+"""Bytes of a text that is read: the largest are plans of batches and saved trees, of some 100 for each file."""
+
 
 def has_client(spark: SparkSession) -> bool:
     """Tell whether this session can list and delete folders."""
@@ -269,14 +272,23 @@ def read_text(spark: SparkSession, path: str) -> str:
 
     Raises:
         Py4JJavaError: there is none.
+        ValueError: it is none that ``write_text`` wrote.
     """
     here = on_disk(spark, path)
     if here is not None:
         with contextlib.suppress(OSError):  # the JVM says what is wrong, or it spells a name in other bytes
+            _check_size(path, Path(here.path).stat().st_size)
             return Path(here.path).read_bytes().decode()
     system, file = open_path(spark, path)
+    _check_size(path, system.getFileStatus(file).getLen())
     stream = system.open(file)
     try:
         return bytes(class_named(spark._jvm, "org.apache.commons.io.IOUtils").toByteArray(stream)).decode()
     finally:
         stream.close()
+
+
+def _check_size(path: str, size: int) -> None:
+    if size > _MOST_TEXT:
+        msg = f"The file {path} has {size:,} bytes, which is no text of ours."
+        raise ValueError(msg)

@@ -143,12 +143,16 @@ def _build_with(
 
 def _renew_marker(spark: SparkSession, info: TableInfo, marker: Marker | None, schema: StructType) -> None:
     """Let a version's marker know columns that were added, also by a run that died then: a rollback restores them."""
-    if (
-        marker is not None
-        and marker.schema
-        and len(StructType.fromJson(json.loads(marker.schema)).fields) != len(schema)
-    ):
+    if marker is not None and marker.schema and _number_of_columns(marker.schema) != len(schema):
         write_marker(spark, info.location, replace(marker, schema=schema.json()), renew=True)
+
+
+def _number_of_columns(schema: str) -> int | None:
+    """Return how many columns a marker's schema has, whatever their types; None if it cannot be read."""
+    try:
+        return len(json.loads(schema)["fields"])
+    except Exception:
+        return None
 
 
 def _measured(spark: SparkSession, info: TableInfo, request: BuildRequest, report: AppendReport) -> Overlap:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from dbt_zorder.table.metastore import replace_entry
 from dbt_zorder.table.own_properties import are_set, with_record
 from dbt_zorder.table.partitions import let_folders_tell
 from dbt_zorder.table.version import Marker, is_version
+from dbt_zorder.type_json import columns_from_json
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -46,12 +46,13 @@ def definition_of(marker: Marker, comment: str, own: Mapping[str, str]) -> Defin
     """Return the definition of the table as it was when a version was built, with a comment and properties of today.
 
     Raises:
-        ZorderError: the version does not say what columns it has.
+        ZorderError: the version does not say what columns it has, or says it of types that Spark has not.
     """
     if not marker.schema:
         msg = f"{marker.table}: the version {marker.version} does not say what columns it has, so it cannot be served."
         raise ZorderError(msg)
-    return Definition(StructType.fromJson(json.loads(marker.schema)), marker.partition_by, comment, own)
+    columns = columns_from_json(marker.schema, f"the marker of {marker.table}'s version {marker.version}")
+    return Definition(columns, marker.partition_by, comment, own)
 
 
 def publish(

@@ -12,7 +12,8 @@ from dbt_zorder.errors import ConfigError, ZorderError
 from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.collect import MOST_HOURS, Judged, are_hours, delete_judged, judge
 from dbt_zorder.table.files import folder_bytes, has_client
-from dbt_zorder.table.version import read_marker, root_of, roots_of, version_of
+from dbt_zorder.table.former_roots import known_roots
+from dbt_zorder.table.version import read_marker, root_of, version_of
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,14 @@ class Vacuumed:
         versions: each folder with its size in bytes, the newest first.
         dry_run: nothing was deleted.
         deleted: names of the versions that are gone now.
+        skipped: folders that the marker names and that were not looked into, each with the reason.
     """
 
     table: TableName
     versions: Sequence[tuple[Judged, int]]
     dry_run: bool = True
     deleted: Sequence[str] = ()
+    skipped: Sequence[tuple[str, str]] = ()
 
     def __str__(self) -> str:
         lines = [str(self.table)]
@@ -40,6 +43,7 @@ class Vacuumed:
             why = one.why if goes or not one.delete else "it is served again"
             lines.append(f"  {does if goes else 'keep':<7} {one.version}  {size:>15,} bytes  {why}")
             going += [size] if goes else []
+        lines += [f"  skip    {root!r}, which the marker names: {why}" for root, why in self.skipped]
         lines.append(f"  {len(going)} of {len(self.versions)} versions {done}, {sum(going):,} bytes")
         return "\n".join(lines)
 
@@ -84,9 +88,11 @@ def vacuum(
     bring_back(spark, table)
     info = describe(spark, table)
     current = info.location.rstrip("/") if info and version_of(info.location) else ""
-    roots = [root_of(spark, table, location_root)]
+    roots, skipped = [root_of(spark, table, location_root)], []
     if current:
-        roots += roots_of(current, read_marker(spark, current))
+        known, skipped = known_roots(spark, current, read_marker(spark, current))
+        roots += known
     judged = judge(spark, table, roots, current, keep, grace_hours, note=not dry_run)
     sizes = [(one, folder_bytes(spark, one.path)) for one in judged]
-    return Vacuumed(table, sizes, dry_run, [] if dry_run else delete_judged(spark, table, judged))
+    deleted = [] if dry_run else delete_judged(spark, table, judged)
+    return Vacuumed(table, sizes, dry_run, deleted, skipped)

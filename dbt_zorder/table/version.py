@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from datetime import datetime, timezone
+from typing import Any, get_args, get_origin, get_type_hints
 
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe, schema_location
+from dbt_zorder.inner_path import folder_name, is_folder
 from dbt_zorder.table.files import list_folders
 from dbt_zorder.table.lines import read_line, write_line
 
@@ -22,7 +24,9 @@ TOMBSTONE = "_zorder_deleting"
 _MARKER_COPY = "_zorder_version_copy"
 _FORMAT = 1
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
-_NAME = re.compile(r"^v\d{8}T\d{9}-[0-9a-f]{8}$")
+_NAME = re.compile(r"v\d{8}T\d{9}-[0-9a-f]{8}", re.ASCII)
+_MOST_TEXT = 16 << 20
+"""Characters of a marker that can be one: its schema has some hundred for each column."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def new_version() -> str:
 
 def is_version(name: str) -> bool:
     """Tell whether a folder's name is one that ``new_version`` makes."""
-    return _NAME.match(name) is not None
+    return _NAME.fullmatch(name) is not None
 
 
 def root_of(spark: SparkSession, table: TableName, location_root: str | None) -> str:
@@ -93,7 +97,13 @@ def version_of(location: str) -> str:
 
 def roots_of(location: str, marker: Marker | None) -> list[str]:
     """Return the folders in which versions of a table may lie: first that of the one at ``location``."""
-    return [location.rstrip("/").rsplit("/", 1)[0], *(marker.former_roots if marker else [])]
+    former = [root for root in marker.former_roots if is_root(root)] if marker else []
+    return [location.rstrip("/").rsplit("/", 1)[0], *former]
+
+
+def is_root(folder: str) -> bool:
+    """Tell whether a folder may be one that holds versions: its name is a table's, which may have another by now."""
+    return is_folder(folder.rstrip("/"), ROOT_SUFFIX)
 
 
 def versions_of(spark: SparkSession, root: str, table: TableName) -> list[tuple[str, Marker]]:
@@ -131,10 +141,51 @@ def read_marker(spark: SparkSession, path: str, *, dying: bool = False) -> Marke
     """
     for directory in (MARKER_DIRECTORY, _MARKER_COPY, *([TOMBSTONE] if dying else [])):
         try:
-            return Marker(**json.loads(read_line(spark, f"{path}/{directory}")))
+            return parse_marker(read_line(spark, f"{path}/{directory}"), path)
         except Exception:  # whatever is wrong with it: without a marker nothing is deleted
             continue
     return None
+
+
+def parse_marker(text: str, path: str) -> Marker:
+    """Return the marker that a text is, of the version at ``path``.
+
+    Keys that are not known are passed over: a later release may add them, and raises ``format`` where the others mean
+    something else by then. Former roots are looked at where they are used, see ``roots_of``.
+
+    Raises:
+        ValueError: it is none, or that of another version.
+        RecursionError: it is nested too deep for one.
+    """
+    found = json.loads(text) if len(text) <= _MOST_TEXT else None
+    if not isinstance(found, dict):
+        msg = f"the marker of {path} is no object of JSON, or too large"
+        raise ValueError(msg)
+    kinds = get_type_hints(Marker)
+    given = {key: value for key, value in found.items() if key in kinds}
+    needed = {one.name for one in fields(Marker) if one.default is MISSING and one.default_factory is MISSING}
+    wrong = [*(needed - {*given}), *(key for key, value in given.items() if not _is_of(value, kinds[key]))]
+    if wrong:
+        msg = f"the marker of {path} lacks '{wrong[0]}', or has it of another type"
+        raise ValueError(msg)
+    marker = Marker(**given)
+    if marker.format != _FORMAT or marker.version != version_of(path):
+        msg = f"the marker of {path} is of another format, or that of another version"
+        raise ValueError(msg)
+    if marker.base and not is_version(marker.base):
+        msg = f"the marker of {path} names no version as its base"
+        raise ValueError(msg)
+    schema, _, identifier = marker.table.partition(".")
+    folder_name(schema)
+    folder_name(identifier)
+    return marker
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Tell whether a value of JSON is of the type that a field of a marker has."""
+    if get_origin(kind) is list:
+        return isinstance(value, list) and all(_is_of(one, get_args(kind)[0]) for one in value)
+    return type(value) is kind
 
 
 def is_gone(spark: SparkSession, path: str) -> bool:
