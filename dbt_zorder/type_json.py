@@ -63,7 +63,7 @@ def columns_from_json(found: str | bytes | Mapping[str, Any], source: str) -> St
         raise ZorderError(msg) from exc
 
 
-def known_columns(found: str | bytes, source: str) -> StructType:
+def plain_columns(found: str | bytes, source: str) -> StructType:
     """Return the same, without the columns of types that are not on the list.
 
     Raises:

@@ -24,7 +24,7 @@ from dbt_zorder.sql import glob_escape
 from dbt_zorder.stats.delta_values import delta_values, told_by_spark
 from dbt_zorder.stats.format_values import UnknownValueError, local_stats
 from dbt_zorder.stats.local import LocalStats
-from dbt_zorder.type_json import known_columns
+from dbt_zorder.type_json import plain_columns
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -112,7 +112,7 @@ class DeltaState:
 
     @cached_property
     def _schema(self) -> StructType:
-        return known_columns(self.snapshot.schema().json(), str(self.table))
+        return plain_columns(self.snapshot.schema().json(), str(self.table))
 
     def _files(self, token: str) -> Sequence[Mapping[str, Any]] | DataFrame:
         """Return the version's files: as a commit's ``add`` actions have them, where no job is needed for it.

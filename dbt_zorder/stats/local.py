@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.arrow import frame_of
 from dbt_zorder.disk import on_disk
-from dbt_zorder.stats.told_schema import SCHEMA_KEY
+from dbt_zorder.stats.footer_schema import SCHEMA_KEY
 from dbt_zorder.type_json import columns_from_json
 
 VERSION_KEY = "org.apache.spark.version"

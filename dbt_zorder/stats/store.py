@@ -13,10 +13,10 @@ from dbt_zorder.hadoop import open_path
 from dbt_zorder.jvm import class_named, has_jvm
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.sql import glob_escape
+from dbt_zorder.stats.footer_schema import footer_schema
 from dbt_zorder.stats.foreign import is_legacy, without_old
 from dbt_zorder.stats.local import ENDING, LocalStats, read_local, write_local
 from dbt_zorder.stats.schema import STATS_DIRECTORY, with_bounds
-from dbt_zorder.stats.told_schema import told_schema
 
 _LOG = logging.getLogger("dbt_zorder")
 _SPARKS = ".parquet"
@@ -79,14 +79,14 @@ def _as_writable(stats: DataFrame) -> DataFrame:
 
 
 def read_stats(spark: SparkSession, location: str) -> DataFrame:
-    """Return the stats of the version at ``location``, in the columns that their first file tells.
+    """Return the stats of the version at ``location``, in the columns that their first file names.
 
     Raises:
         LookupError: there are none.
-        Exception: as ``told_schema``.
+        Exception: as ``footer_schema``.
     """
     folder = stats_path(location)
-    return spark.read.schema(told_schema(spark, folder)).parquet(glob_escape(folder))
+    return spark.read.schema(footer_schema(spark, folder)).parquet(glob_escape(folder))
 
 
 def known_stats(spark: SparkSession, location: str) -> DataFrame | LocalStats:

@@ -14,7 +14,7 @@ from dbt_zorder.catalog import TableName, describe, served_locations
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark_message import in_one_line
 from dbt_zorder.table.files import delete_path, folders_with, has_client, list_folders
-from dbt_zorder.table.former_roots import known_roots
+from dbt_zorder.table.former_roots import listed_roots
 from dbt_zorder.table.replaced import NOTE, note_replaced, replaced_at
 from dbt_zorder.table.tombstone import deletion_began, is_dying, raise_tombstone, take_away
 from dbt_zorder.table.version import (
@@ -76,7 +76,7 @@ def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_h
         return []
     table = marker.table_name
     path = f"{root}/{current}"
-    roots, _ = known_roots(spark, path, marker)
+    roots, _ = listed_roots(spark, path, marker)
     if not _is_due(spark, roots, current, grace_hours):
         return []
     # that tables are served from old versions can only spare some: where nothing is to be done, nobody asks for them

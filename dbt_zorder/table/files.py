@@ -24,7 +24,7 @@ _WHOLE_WHEN_CLOSED = {"s3a", "s3", "gs"}
 """Object stores in which a file is there once it is closed, in place of what had its name; to rename one copies it."""
 
 _MOST_TEXT = 1 << 28
-"""Bytes of a text that is read: the largest are plans of batches and saved trees, of some 100 for each file."""
+"""Bytes of a text that is read: the largest are plans of batches and saved trees, of about 100 for each file."""
 
 
 def has_client(spark: SparkSession) -> bool:

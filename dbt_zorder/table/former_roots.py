@@ -9,7 +9,7 @@ from dbt_zorder.table.files import list_folders
 from dbt_zorder.table.version import Marker, is_root, roots_of
 
 
-def known_roots(spark: SparkSession, location: str, marker: Marker | None) -> tuple[list[str], list[tuple[str, str]]]:
+def listed_roots(spark: SparkSession, location: str, marker: Marker | None) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the folders of ``roots_of`` that can be listed, and those that are skipped, each with the reason.
 
     Raises:

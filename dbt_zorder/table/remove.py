@@ -10,7 +10,7 @@ from dbt_zorder.catalog import TableName, describe, served_locations
 from dbt_zorder.table.aside import bring_back, following_of
 from dbt_zorder.table.collect import delete_version
 from dbt_zorder.table.files import delete_path, has_client, is_empty
-from dbt_zorder.table.former_roots import known_roots
+from dbt_zorder.table.former_roots import listed_roots
 from dbt_zorder.table.stats_relation import stats_table
 from dbt_zorder.table.version import is_anothers, read_marker, roots_of, version_of, versions_of, write_marker
 
@@ -58,7 +58,7 @@ def _delete_versions(spark: SparkSession, table: TableName, location: str) -> No
     marker = read_marker(spark, location)
     spared = is_anothers(spark, table, location, marker)
     served = served_locations(spark, table.schema)
-    roots, _ = known_roots(spark, location, marker)
+    roots, _ = listed_roots(spark, location, marker)
     for root in roots:
         paths = [path for path, _ in versions_of(spark, root, table)]
         if root == roots[0] and marker is not None and location not in paths and not spared:

@@ -12,7 +12,7 @@ from dbt_zorder.errors import ConfigError, ZorderError
 from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.collect import MOST_HOURS, Judged, are_hours, delete_judged, judge
 from dbt_zorder.table.files import folder_bytes, has_client
-from dbt_zorder.table.former_roots import known_roots
+from dbt_zorder.table.former_roots import listed_roots
 from dbt_zorder.table.version import read_marker, root_of, version_of
 
 
@@ -90,7 +90,7 @@ def vacuum(
     current = info.location.rstrip("/") if info and version_of(info.location) else ""
     roots, skipped = [root_of(spark, table, location_root)], []
     if current:
-        known, skipped = known_roots(spark, current, read_marker(spark, current))
+        known, skipped = listed_roots(spark, current, read_marker(spark, current))
         roots += known
     judged = judge(spark, table, roots, current, keep, grace_hours, note=not dry_run)
     sizes = [(one, folder_bytes(spark, one.path)) for one in judged]

@@ -7,6 +7,7 @@ import re
 import secrets
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from datetime import datetime, timezone
+from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from pyspark.sql import SparkSession
@@ -26,7 +27,7 @@ _FORMAT = 1
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 _NAME = re.compile(r"v\d{8}T\d{9}-[0-9a-f]{8}", re.ASCII)
 _MOST_TEXT = 16 << 20
-"""Characters of a marker that can be one: its schema has some hundred for each column."""
+"""Characters of a marker that can be one: its schema has about a hundred for each column."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def read_marker(spark: SparkSession, path: str, *, dying: bool = False) -> Marke
 def parse_marker(text: str, path: str) -> Marker:
     """Return the marker that a text is, of the version at ``path``.
 
-    Keys that are not known are passed over: a later release may add them, and raises ``format`` where the others mean
+    Other keys are passed over: a later release may add them, and raises ``format`` where the rest mean
     something else by then. Former roots are looked at where they are used, see ``roots_of``.
 
     Raises:
@@ -185,6 +186,8 @@ def _is_of(value: Any, kind: Any) -> bool:
     """Tell whether a value of JSON is of the type that a field of a marker has."""
     if get_origin(kind) is list:
         return isinstance(value, list) and all(_is_of(one, get_args(kind)[0]) for one in value)
+    if get_origin(kind) is UnionType:
+        return any(_is_of(value, one) for one in get_args(kind))
     return type(value) is kind
 
 

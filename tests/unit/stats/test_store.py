@@ -31,7 +31,7 @@ def test_stats_are_written_anew(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_no_stats_are_an_error(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(LookupError, match=r"There is no file in .*/nothing/_zorder_stats that tells"):
+    with pytest.raises(LookupError, match=r"There is no file in .*/nothing/_zorder_stats that names its columns"):
         read_stats(spark, str(tmp_path / "nothing"))
 
 

@@ -152,7 +152,8 @@ def test_an_entry_cut_short_while_it_was_deleted_is_deleted(spark: SparkSession,
 
 OUT: list[Any] = [
     "../victim.parquet", "p=1/../../victim.parquet", "/victim.parquet", "file:/victim.parquet/..",
-    "%2e%2e/victim.parquet", "%252e%252e/victim.parquet", "..\\victim.parquet", "", ".", "..", "a//b", "a\x00b", "link/victim.parquet",
+    "%2e%2e/victim.parquet", "%252e%252e/victim.parquet", "..\\victim.parquet",
+    "", ".", "..", "a//b", "a\x00b", "link/victim.parquet",
     "_zorder_version/part-0.txt", None, 1, True, ["a"], {"a": 1},
 ]  # fmt: skip
 NO_PLANS: list[Any] = [

@@ -19,22 +19,22 @@ SCHEMA_KEY = "org.apache.spark.sql.parquet.row.metadata"
 """Under which Spark's own writer keeps a file's schema, and its readers look for it."""
 
 _FOOTER_BYTES = 1 << 20
-"""Of a file's end, what is asked for first where a server reads it; longer footers take the whole file."""
+"""Of a file's end, read first where a server reads it; for a longer footer the whole file is read."""
 
 
-def told_schema(spark: SparkSession, folder: str) -> StructType:
-    """Return the columns that the first file in a folder tells, the one that Spark would ask.
+def footer_schema(spark: SparkSession, folder: str) -> StructType:
+    """Return the columns that the first file in a folder names, the one that Spark would ask.
 
     Raises:
-        LookupError: there is no file, or it tells nothing.
-        ZorderError: it tells of a type that is none of Spark's own.
+        LookupError: there is no file, or it names none.
+        ZorderError: it names a type that is none of Spark's own.
         Py4JJavaError, AnalysisException, ArrowException: the file cannot be read.
     """
-    told = _by_client(spark, folder) if has_jvm(spark) else _by_server(spark, folder)
-    if not told:
-        msg = f"There is no file in {folder} that tells what columns it has."
+    schema = _by_client(spark, folder) if has_jvm(spark) else _by_server(spark, folder)
+    if not schema:
+        msg = f"There is no file in {folder} that names its columns."
         raise LookupError(msg)
-    return columns_from_json(told, folder)
+    return columns_from_json(schema, folder)
 
 
 def _by_client(spark: SparkSession, folder: str) -> str | None:
@@ -50,10 +50,10 @@ def _by_client(spark: SparkSession, folder: str) -> str | None:
     file = class_named(jvm, f"{parquet}.util.HadoopInputFile").fromPath(files[names[0]], system.getConf())
     reader = class_named(jvm, f"{parquet}.ParquetFileReader").open(file)
     try:
-        told = reader.getFooter().getFileMetaData().getKeyValueMetaData().get(SCHEMA_KEY)
+        schema = reader.getFooter().getFileMetaData().getKeyValueMetaData().get(SCHEMA_KEY)
     finally:
         reader.close()
-    return None if told is None else str(told)
+    return None if schema is None else str(schema)
 
 
 def _by_server(spark: SparkSession, folder: str) -> bytes | None:
