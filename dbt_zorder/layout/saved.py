@@ -189,7 +189,7 @@ def _numbers(values: Any) -> list[int]:
 
 def _number(value: Any, end: int = 1 << 63) -> int:
     """Return a whole number from 0 to below ``end``; a key of JSON is a text of digits."""
-    number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+    number: int = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
     if type(number) is not int or not 0 <= number < end:
         msg = f"the saved layout has a number that is not from 0 to {end - 1}"
         raise ValueError(msg)

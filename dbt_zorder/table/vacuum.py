@@ -88,10 +88,11 @@ def vacuum(
     bring_back(spark, table)
     info = describe(spark, table)
     current = info.location.rstrip("/") if info and version_of(info.location) else ""
-    roots, skipped = [root_of(spark, table, location_root)], []
+    roots = [root_of(spark, table, location_root)]
+    skipped: Sequence[tuple[str, str]] = ()
     if current:
-        known, skipped = listed_roots(spark, current, read_marker(spark, current))
-        roots += known
+        listed, skipped = listed_roots(spark, current, read_marker(spark, current))
+        roots += listed
     judged = judge(spark, table, roots, current, keep, grace_hours, note=not dry_run)
     sizes = [(one, folder_bytes(spark, one.path)) for one in judged]
     deleted = [] if dry_run else delete_judged(spark, table, judged)
