@@ -79,6 +79,7 @@ SHARES = {
     "tests/unit/table/test_copied_rows.py": 2,
     "tests/unit/table/test_holding.py": 4,
     "tests/unit/table/test_incremental.py": 2,
+    "tests/unit/table/test_nested_changes.py": 4,
     "tests/unit/table/test_nested_rows.py": 2,
     "tests/unit/table/test_pilot.py": 10,
     "tests/unit/table/test_remove.py": 3,
