@@ -129,7 +129,7 @@ def _converted_map(value: str, found: MapType, wanted: MapType, name: str, sensi
 
 
 def fits(found: DataType, wanted: DataType, sensitive: bool, *, one_to_one: bool = False) -> bool:
-    """Return whether ``converted`` takes every value of a type, and no number loses a digit by it.
+    """Return whether ``converted`` accepts every value of a type, and no number loses a digit by it.
 
     Args:
         found: type of the values.

@@ -1,8 +1,9 @@
 """A batch whose columns are not those of the table that it is added to: dbt's ``on_schema_change``, on Parquet.
 
 Fields of structs go as columns do, by name, also in arrays and in the values of maps. Where they change, a new version
-is built of all rows. Files of both shapes side by side would be read with NULL by Spark 4.1, but releases before it
-take a struct for NULL of which a file has no field that is asked for, so that ``explode(items.new)`` loses rows.
+is built of all rows: files of both shapes are not left side by side. Spark 4.1 would fill the gaps with NULL. Earlier
+releases read a whole struct as NULL if a file has none of the fields that are asked for: ``explode(items.new)`` then
+loses rows (SPARK-53535).
 """
 
 from __future__ import annotations
