@@ -183,8 +183,8 @@ def merged_type(query: DataType, table: DataType, mode: str, sensitive: bool) ->
     if isinstance(query, ArrayType) and isinstance(table, ArrayType):
         return ArrayType(merged_type(query.elementType, table.elementType, mode, sensitive))
     if isinstance(query, MapType) and isinstance(table, MapType):
-        kinds = ((query.keyType, table.keyType), (query.valueType, table.valueType))
-        return MapType(*(merged_type(*pair, mode, sensitive) for pair in kinds))
+        key = merged_type(query.keyType, table.keyType, mode, sensitive)
+        return MapType(key, merged_type(query.valueType, table.valueType, mode, sensitive))
     return query if mode == "sync_all_columns" and not isinstance(query, NullType) else table
 
 
