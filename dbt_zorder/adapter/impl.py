@@ -22,11 +22,13 @@ from dbt_zorder.adapter.operations import OperationsAdapter, told_of_zorder
 from dbt_zorder.adapter.progress import progress
 from dbt_zorder.adapter.requests import build_request, snapshot_settings
 from dbt_zorder.adapter.response import ZorderResponse
-from dbt_zorder.adapter.scope import Scope
+from dbt_zorder.adapter.scope import SCOPES, Scope
 from dbt_zorder.adapter.zone import warn_of_zone
+from dbt_zorder.entry import GLOBAL_VIEWS
 from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.incremental import increment_format, merge_format
+from dbt_zorder.formats.merge_source import merge_source
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import build
@@ -127,6 +129,25 @@ class ZorderAdapter(OperationsAdapter):
         """Say so where dbt's batches, which are of UTC, may hold rows of two partitions of the session's zone."""
         if self.zorder_in_session():
             warn_of_zone(self.session, model)
+
+    @available.parse_none
+    def zorder_merge_source(
+        self,
+        settings: ModelSettings,
+        relation: BaseRelation,
+        source: BaseRelation,
+        model: Mapping[str, Any],
+        batch: Mapping[str, Any],
+    ) -> BaseRelation:
+        """Return the view of a MERGE's rows, in the structs that its table has by ``on_schema_change``."""
+        request = build_request(settings, relation, model)
+        with self._at_work_on(model, relation, f"the structs of {relation}"):
+            df = self.session.table(str(source))
+            rows = merge_source(self.session, df, request, Batch(on_schema_change=batch["on_schema_change"]))
+            if rows is df:
+                return source
+            identifier = SCOPES.view(rows, str(model["alias"]))
+        return self.Relation.create(schema=GLOBAL_VIEWS, identifier=identifier, type=self.Relation.View)
 
     @available.parse_none
     def zorder_merge(

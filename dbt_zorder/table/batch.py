@@ -24,7 +24,7 @@ from dbt_zorder.table.append import AppendReport
 from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.build import BuildReport
 from dbt_zorder.table.overlap import Overlap
-from dbt_zorder.table.request import BuildRequest, check_names, partition_columns
+from dbt_zorder.table.request import BuildRequest, check_names, names_only, partition_columns
 from dbt_zorder.table.schema_change import compare, conform, target_schema
 from dbt_zorder.table.summary import Summary
 
@@ -97,8 +97,13 @@ def schemas(spark: SparkSession, df: DataFrame, request: BuildRequest, batch: Ba
     """
     check_names(df)
     existing = spark.table(request.table.sql).schema
-    change = compare(df.schema, existing, sensitive=case_sensitive(spark))
-    return existing, target_schema(change, existing, batch.on_schema_change)
+    sensitive = case_sensitive(spark)
+
+    def serves(columns: StructType) -> bool:
+        return names_only(columns, request, sensitive=sensitive)
+
+    mode = batch.on_schema_change
+    return existing, target_schema(df.schema, existing, mode, sensitive=sensitive, serves=serves)
 
 
 def same_partitions(spark: SparkSession, info: TableInfo, request: BuildRequest, schema: StructType) -> bool:
@@ -141,8 +146,9 @@ def naming_left_out(df: DataFrame, schema: StructType, request: BuildRequest, ba
     try:
         yield
     except ColumnError as exc:
-        left_out = [name for name in df.columns if name.lower() not in {kept.lower() for kept in schema.names}]
-        if not left_out:
+        sensitive = case_sensitive(df.sparkSession)
+        left_out = [column.name for column in compare(df.schema, schema, sensitive=sensitive).added]
+        if not left_out or not names_only(df.schema, request, sensitive=sensitive):
             raise
         msg = (
             f"{exc} {request.table} does not have the query's new columns ({', '.join(left_out)}), which "

@@ -196,6 +196,17 @@ def check_names(df: DataFrame) -> None:
         seen.add(folded)
 
 
+def names_only(columns: StructType, request: BuildRequest, *, sensitive: bool) -> bool:
+    """Return whether a table of these columns has each one that the request names."""
+    spec = request.spec
+    try:
+        for name in (*spec.by, *spec.partition_by, *request.stats_columns, *request.bloom):
+            resolve(name, columns, sensitive=sensitive)
+    except ColumnError:
+        return False
+    return True
+
+
 def readable_partitions(df: DataFrame, request: BuildRequest) -> DataFrame:
     """Give partition columns the values that the names of their folders read back as.
 

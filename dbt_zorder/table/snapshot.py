@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import describe
 from dbt_zorder.columns import ResolvedColumn, case_sensitive
@@ -25,13 +25,17 @@ from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.incremental import begin
 from dbt_zorder.table.listing import check_unchanged
 from dbt_zorder.table.request import BuildRequest
-from dbt_zorder.table.schema_change import conform
+from dbt_zorder.table.schema_change import conform, target_schema
 
 CHANGE_TYPE = "dbt_change_type"
 UNIQUE_KEY = "dbt_unique_key"
 KEY_PART = re.compile(rf"{UNIQUE_KEY}_\d+", re.IGNORECASE)
 """What dbt calls the parts of a key of several columns."""
 
+_ADVICE = (
+    "Give it the snapshot's type in the query, or rename the column there: the snapshot then keeps the old one, and "
+    "adds the new one."
+)
 _CLOSING = f"{CHANGE_TYPE} IN ('update', 'delete')"
 _CLOSED_ID = "__zorder_closed_id"
 _CLOSED_AT = "__zorder_closed_at"
@@ -106,32 +110,31 @@ def next_state(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) 
     rows = kept.withColumn(names.valid_to, f.expr(f"if({closes}, {closed_at}, {valid_to})")).select(
         *(f.col(quote_name(name)) for name in existing.columns)
     )
-    return rows.unionByName(added(existing, changes, names), allowMissingColumns=True)
+    return conform(rows, _columns_after(existing, changes), _ADVICE).unionAll(added(existing, changes, names))
 
 
 def added(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) -> DataFrame:
-    """Return the rows that a snapshot does not have yet, in the types that it has: old rows keep theirs, as in a MERGE.
+    """Return the rows that a snapshot does not have yet, in the columns of its next state.
 
     Raises:
+        SchemaChangeError: a type cannot become that of the snapshot.
         Exception: by the query that reads it, if a value does not fit the column's type.
     """
     there = existing.select(f.expr(quote_name(names.scd_id)).alias(_CLOSED_ID))
-    rows = (
-        changes.filter(f"{CHANGE_TYPE} = 'insert'")
-        .join(there, f.expr(f"{quote_name(names.scd_id)} = {_CLOSED_ID}"), "left_anti")
-        .drop(*(name for name in changes.columns if _is_helper(name)))
+    rows = changes.filter(f"{CHANGE_TYPE} = 'insert'").join(
+        there, f.expr(f"{quote_name(names.scd_id)} = {_CLOSED_ID}"), "left_anti"
     )
-    fold = str if case_sensitive(existing.sparkSession) else str.lower
-    types = {fold(field.name): field.dataType for field in existing.schema if not _is_nested(field.dataType)}
-    wanted = [
-        field if _is_nested(field.dataType) else StructField(field.name, types.get(fold(field.name), field.dataType))
-        for field in rows.schema
-    ]
-    return conform(rows, StructType(wanted))
+    return conform(rows, _columns_after(existing, changes), _ADVICE)
 
 
-def _is_nested(data_type: DataType) -> bool:
-    return isinstance(data_type, (StructType, ArrayType, MapType))
+def _columns_after(existing: DataFrame, changes: DataFrame) -> StructType:
+    """Return the columns of the next state: those that are there keep their types, as in a MERGE, and new ones follow.
+
+    So it is with the fields of structs.
+    """
+    query = StructType([column for column in changes.schema.fields if not _is_helper(column.name)])
+    mode, sensitive = "append_new_columns", case_sensitive(existing.sparkSession)
+    return target_schema(query, existing.schema, mode, sensitive=sensitive)
 
 
 def default_columns(df: DataFrame, unique_key: Sequence[str], valid_from: str) -> list[str]:
