@@ -1,7 +1,7 @@
 """CHAR and VARCHAR: how a query declares them, and STRING in their place, as which tables of ours keep them.
 
-Spark takes both for STRING, and notes in a column's metadata what was declared. With
-``spark.sql.preserveCharVarcharTypeInfo`` (PySpark 4) they are types of their own, which none of its readers takes.
+Spark reads both as STRING, and notes in a column's metadata what was declared. With
+``spark.sql.preserveCharVarcharTypeInfo`` (PySpark 4) they are types of their own, which all of its readers refuse.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def text_type(data_type: DataType) -> DataType:
 
 
 def reader_schema(schema: StructType) -> StructType:
-    """Return columns as a reader of Spark's takes them: by name and ``text_type`` alone, all of which may be NULL.
+    """Return columns as a reader of Spark's accepts them: by name and ``text_type`` alone, all of which may be NULL.
 
     What a query's columns are declared as, as the blanks of CHAR, is not true of what was written.
     """

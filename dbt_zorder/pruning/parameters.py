@@ -1,4 +1,4 @@
-"""Parameter markers of a statement, ``:name`` and ``?``, and the literals that Spark takes in their place."""
+"""Parameter markers of a statement, ``:name`` and ``?``, and the literals that Spark puts in their place."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dbt_zorder.jvm import items, sql_parser
 from dbt_zorder.pruning.catalyst import executed, query_of
 
 Args = Mapping[str, Any] | Sequence[Any]
-"""As ``spark.sql`` takes them: values by name, or in order."""
+"""As ``spark.sql`` accepts them: values by name, or in order."""
 
 _TOKEN = re.compile(
     r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|/\*.*?\*/|--[^\n]*"""  # in which nothing is a marker
-    r"""|(?P<other>::|\w:)|:(?P<name>\w+)|(?P<place>\?)""",
+    r"""|(?P<other>::|\w:(?!:))|:(?P<name>\w+)|(?P<place>\?)""",
     re.DOTALL,
 )
 
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 def with_literals(spark: SparkSession, sql: str, args: Args) -> str | None:
     """Return a statement with a literal for each of its markers; None if not all of them are found.
 
-    It may be another statement than Spark makes of it: ``is_same`` tells.
+    It may be another statement than Spark makes of it: ``is_same`` compares the two.
 
     Args:
         spark: a session in this process.

@@ -113,7 +113,7 @@ def _pruned_with(spark: SparkSession, sql: str, args: Args) -> str | None:
             # Spark replaces ${...} in a statement, and not in a value
             if text is None or VARIABLE in text or not is_same(spark, sql, args, text):
                 return None
-    except Exception as exc:  # any doubt is a full read, and what is wrong with it is for Spark to say
+    except Exception as exc:  # any doubt is a full read, and Spark says what the fault is
         _LOG.debug("all files are read: %s", first_line(exc))
         return None
     pruned = prune_statement(spark, text)

@@ -43,8 +43,8 @@ def documented(
 ) -> dict[str, str]:
     """Return the descriptions that a model's properties give the columns of a table, by the table's own spelling.
 
-    A property with ``quote: true`` names a column in its very case; others name it in any, unless the session tells
-    names apart by case.
+    A property with ``quote: true`` names a column in its very case; others name it in any, unless case
+    distinguishes names in the session.
 
     Args:
         columns: properties by name, with ``description`` and ``quote``.

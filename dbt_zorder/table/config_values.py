@@ -73,7 +73,7 @@ def columns(value: Any) -> tuple[str, ...]:
 
 
 def column_names(value: Any) -> tuple[str, ...]:
-    """Return column names, of which none is there twice; whether case tells them apart the session knows."""
+    """Return column names, of which none is there twice; whether case distinguishes them is for the session to say."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name.strip() for name in names):
         msg = "it must be a column name or a list of column names."
@@ -100,7 +100,7 @@ def folder(value: Any) -> str:
         raise ValueError(msg)
     odd = pattern_characters(value)
     if odd:
-        msg = f"Spark takes a folder with any of [ {{ * ? \\ in its path for a pattern: leave out {odd}"
+        msg = f"Spark reads a path with any of [ {{ * ? \\ in it as a pattern: leave out {odd}"
         raise ValueError(msg)
     return value
 
@@ -251,7 +251,7 @@ def weights_in_order(by: Sequence[str], *, sensitive: bool) -> Callable[[Any], t
 
 
 def _places(name: object, by: Sequence[str], *, sensitive: bool) -> list[int]:
-    """Return where a column is named in ``zorder_by``; more than once if that is wrong, which is told elsewhere."""
+    """Return where a column is named in ``zorder_by``; more than once if it is there twice, an error of its own."""
 
     def parts(one: object) -> list[str]:
         return [folded(part, sensitive=sensitive) for part in split_name(str(one))]

@@ -17,7 +17,7 @@ MOST_CHARACTERS = 229
 
 _PLAIN = re.compile(r"\w+", re.ASCII)
 _PATTERN = re.compile(r"[\[{*?\\]")
-"""Characters by which Spark takes the location of a table for a pattern, of which the folder itself may be no match."""
+"""Characters that make Spark read the location of a table as a pattern, which may not match the folder itself."""
 
 
 def check_identifier(identifier: str) -> None:
@@ -45,7 +45,7 @@ def nearest_identifier(identifier: str) -> str:
 
 
 def pattern_characters(path: str) -> str:
-    """Return what makes Spark take the path of a folder for a pattern, as a message shows it; empty if nothing does."""
+    """Return the characters that make Spark read a path as a pattern, as a message shows it; empty if nothing does."""
     return " ".join(dict.fromkeys(_PATTERN.findall(path)))
 
 
@@ -58,8 +58,8 @@ def check_folder(spark: SparkSession, path: str) -> None:
     odd = pattern_characters(path)
     if odd:
         msg = (
-            f"The folder of its versions would be {path}, which has {odd} in it: Spark takes the location of a table "
-            "for a pattern then. Set location_root to a folder without any of [ { * ? \\ in its path."
+            f"The folder of its versions would be {path}, which has {odd} in it: Spark reads the location of a table "
+            "as a pattern then. Set location_root to a folder without any of [ { * ? \\ in its path."
         )
         raise ConfigError(msg)
     if not has_client(spark):

@@ -96,7 +96,7 @@ def _compared(
         if row[0] in kept:
             findings.append(f"{row[0]} has two rows of stats.")
         kept[row[0]] = row
-    if findings:  # each row is compared with one; to look for more of them takes a shuffle
+    if findings:  # each row is compared with one; to look for more of them needs a shuffle
         stats = stats.dropDuplicates(["file_path"])
     findings += _files_that_differ(listed, kept)
     findings += _footers_that_differ(listed, kept)

@@ -55,7 +55,7 @@ def test_dbt_sparks_own_configs_are_taken_over() -> None:
         ("zorder_file_size", "64MB", "file_size", "64MB"),
         ("zorder_file_size", 1000, "file_size", 1000),
         ("zorder_weights", [2, 1], "weights", (2.0, 1.0)),
-        ("zorder_weights", {"b": 3}, "weights", (1.0, 3.0)),
+        ("zorder_weights", {"B": 3}, "weights", {"B": 3}),
         ("zorder_bloom", "c", "bloom", ("c",)),
         ("zorder_keep_versions", 0, "keep_versions", 0),
         ("zorder_grace_hours", 0.5, "grace_hours", 0.5),

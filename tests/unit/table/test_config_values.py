@@ -39,7 +39,7 @@ def test_a_right_value_is_what_the_build_needs(read: Any, given: object, found: 
         (values.weights(["a", "b"]), {"a": 0}, "it must be 2 positive numbers"),
         (values.weights_in_order(["id"], sensitive=True), {"ID": 3}, "'ID' is not in zorder_by. Did you mean 'id'"),
         (values.weights_in_order(["id"], sensitive=False), {"ID": 3, "id": 2}, "'id' is in it twice"),
-        (values.folder, "/a/b{c}*", r"any of \[ { .* in its path for a pattern: leave out { \*$"),
+        (values.folder, "/a/b{c}*", r"any of \[ { .* in it as a pattern: leave out { \*$"),
         (values.one_of("auto", "never"), "nevr", "Did you mean 'never'"),
         (values.properties, {"location": "x"}, "use location_root"),
         (values.hours, float("nan"), "a number of hours, 0 to 1,000,000"),

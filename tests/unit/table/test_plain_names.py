@@ -55,7 +55,7 @@ def test_a_folder_that_is_a_pattern_is_refused_before_anything_is_written(
     spark: SparkSession, database: str, tmp_path: Path, name: str
 ) -> None:
     table = TableName(database, unique("t"))
-    with pytest.raises(ConfigError, match="Spark takes the location of a table for a pattern"):
+    with pytest.raises(ConfigError, match="Spark reads the location of a table as a pattern"):
         build(spark, spark.range(9).toDF("id"), request(table, f"{tmp_path}/{name}"))
     assert not [*tmp_path.iterdir()]
     assert not spark.catalog.tableExists(table.sql)
