@@ -43,9 +43,9 @@ def test_what_spark_refuses_is_its_own_error_printed_once(
     logged = records(monkeypatch)
     args = {"x": 5} if ":x" in sql else None
     raised = []
-    for run in (spark.sql, query):
+    for run in (SparkSession.sql, query):
         with pytest.raises(PySparkException) as found:
-            run(sql, args) if run is spark.sql else query(spark, sql, args)
+            run(spark, sql, args)
         raised.append((type(found.value), str(found.value), len(logged)))
         logged.clear()
     assert raised[0] == raised[1]
