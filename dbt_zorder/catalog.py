@@ -14,6 +14,7 @@ from dbt_zorder.columns import split_name
 from dbt_zorder.entry import Entry, entry_of, is_absent, location_by_entry
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.inner_path import folder_name
+from dbt_zorder.spark_message import unlogged
 from dbt_zorder.sql import quote_name
 
 NEXT_SUFFIX = "__zorder_next"
@@ -106,7 +107,8 @@ def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
         if is_absent(spark, table.schema, table.identifier):
             return None
         try:
-            found = _entry_by_sql(spark, table)
+            with unlogged():
+                found = _entry_by_sql(spark, table)
         except AnalysisException:
             if spark.catalog.tableExists(table.sql):
                 raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
-from dbt_zorder.columns import split_name
+from dbt_zorder.char_types import as_text
+from dbt_zorder.columns import case_sensitive, split_name
 from dbt_zorder.errors import ConfigError, ZorderError
 from dbt_zorder.formats.build import build_format
 from dbt_zorder.formats.kept_types import as_kept
@@ -27,6 +27,7 @@ from dbt_zorder.table.build import build
 from dbt_zorder.table.guard import guard_of, version_now
 from dbt_zorder.table.outcome import Outcome
 from dbt_zorder.table.partitions import BY_CATALOG, folders_tell
+from dbt_zorder.table.plain_names import check_identifier
 from dbt_zorder.table.request import IN_MEMORY, BuildRequest, check
 
 MODES = ("error", "errorifexists", "overwrite")
@@ -34,8 +35,6 @@ MODES = ("error", "errorifexists", "overwrite")
 
 _CATALOG, _PARQUET = "spark_catalog", "parquet"
 _TIMES, _NO_BOUNDS, _BOUNDS = "spark.sql.parquet.outputTimestampType", "INT96", "TIMESTAMP_MICROS"
-_IDENTIFIER = re.compile(r"\w+", re.ASCII)
-"""What Spark's own catalog takes for the name of a new table."""
 
 _SETTING = threading.Lock()
 
@@ -106,7 +105,7 @@ def save_table(
     if not hasattr(df, "sparkSession") or df.isStreaming:
         msg = f"df is a {'stream' if hasattr(df, 'sparkSession') else type(df).__name__}, not a batch DataFrame."
         raise ConfigError(msg)
-    spark = df.sparkSession
+    spark, df = df.sparkSession, as_text(df)
     mode = values.read("mode", mode, values.one_of(*MODES))
     name = _name(spark, table)
     with _told_of(name):
@@ -114,6 +113,7 @@ def save_table(
         info = describe(spark, name)
         _check_there(spark, name, info, mode)
         names = values.read("by", by, values.column_names)
+        in_order = values.weights_in_order(names, sensitive=case_sensitive(spark))
         written = values.given("options", options, values.options, {})
         request = BuildRequest(
             table=name,
@@ -122,7 +122,7 @@ def save_table(
                 files=values.given("files", files, values.positive_integer, None),
                 file_size=values.read("file_size", file_size, values.file_size),
                 partition_by=values.given("partition_by", partition_by, values.column_names, ()),
-                weights=values.given("weights", weights, values.weights(names), None),
+                weights=values.given("weights", weights, in_order, None),
                 seed=seed,
                 curve=values.read("curve", curve, values.one_of(*CURVES)),
                 encoding=values.read("encoding", encoding, values.one_of(*ENCODINGS)),
@@ -180,9 +180,7 @@ def _check_there(spark: SparkSession, table: TableName, info: TableInfo | None, 
         if not spark.catalog.databaseExists(quote_name(table.schema)):
             msg = f"There is no schema {table.schema}; make it by CREATE SCHEMA {quote_name(table.schema)}."
             raise ConfigError(msg)
-        if not _IDENTIFIER.fullmatch(table.identifier):
-            msg = f"'{table.identifier}' is no name for a table: it may have letters, digits and underscores of ASCII."
-            raise ConfigError(msg)
+        check_identifier(table.identifier)
     elif info.is_view:
         msg = "It is a view. Drop it, or take another name."
         raise ConfigError(msg)

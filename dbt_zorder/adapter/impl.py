@@ -20,7 +20,7 @@ from dbt_zorder.adapter.grants import check_grants
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.operations import OperationsAdapter, told_of_zorder
 from dbt_zorder.adapter.progress import progress
-from dbt_zorder.adapter.requests import build_request, snapshot_settings
+from dbt_zorder.adapter.requests import snapshot_settings
 from dbt_zorder.adapter.response import ZorderResponse
 from dbt_zorder.adapter.scope import SCOPES, Scope
 from dbt_zorder.adapter.zone import warn_of_zone
@@ -70,7 +70,7 @@ class ZorderAdapter(OperationsAdapter):
 
         With ``is_first`` there must be no table yet, because an incremental model is to begin.
         """
-        request = build_request(settings, relation, model)
+        request = self._request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
             if is_first:
                 check_absent(self.session, request.table)
@@ -95,7 +95,7 @@ class ZorderAdapter(OperationsAdapter):
         model: Mapping[str, Any],
     ) -> ZorderResponse:
         """Build a seed's rows into a new version of its table and swap it in."""
-        request = build_request(settings, relation, model)
+        request = self._request(settings, relation, model)
         with self._at_work_on(model, relation, f"the seed {model_name(model)}"):
             return ZorderResponse.of(_build(self.session, rows, request))
 
@@ -109,7 +109,7 @@ class ZorderAdapter(OperationsAdapter):
         batch: Mapping[str, Any],
     ) -> ZorderResponse:
         """Add a model's rows to its table; ``batch`` holds ``overwrite`` and ``on_schema_change``."""
-        request = build_request(settings, relation, model)
+        request = self._request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
             how = Batch(batch["overwrite"], batch["on_schema_change"], settings.optimize != "never")
             if settings.file_format in FORMATS:
@@ -154,7 +154,7 @@ class ZorderAdapter(OperationsAdapter):
         self, settings: ModelSettings, relation: BaseRelation, sql: str, model: Mapping[str, Any]
     ) -> ZorderResponse:
         """Run a model's MERGE into a table of Delta or Iceberg, and look at its layout after it."""
-        request = build_request(settings, relation, model)
+        request = self._request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
             batch = Batch(may_rewrite=settings.optimize != "never")
             given = model["config"].get("unique_key") or []
@@ -176,7 +176,7 @@ class ZorderAdapter(OperationsAdapter):
         with self._at_work_on(model, relation, sql):
             first = None if exists else self.connections.query(sql)
             by = settings or snapshot_settings(model, self.connections.query(sql) if first is None else first, columns)
-            request = build_request(by, relation, model)
+            request = self._request(by, relation, model)
             if first is not None:
                 check_absent(self.session, request.table)
                 return ZorderResponse.of(_build(self.session, first, request, is_first=True))

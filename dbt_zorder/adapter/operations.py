@@ -19,10 +19,13 @@ from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.progress import progress
 from dbt_zorder.adapter.requests import build_request, kept_settings
 from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.columns import case_sensitive, folded
 from dbt_zorder.errors import ConfigError, ZorderError, did_you_mean
 from dbt_zorder.formats.optimize import optimize_format
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.optimize import optimize, request_from_marker
+from dbt_zorder.table.plain_names import check_identifier
+from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.restat import rebuild_stats
 from dbt_zorder.table.rollback import rollback
 from dbt_zorder.table.summary import absent, current_summary
@@ -42,6 +45,7 @@ class OperationsAdapter(DocumentedAdapter):
             settings = ModelSettings.from_config(model_name(model), model["config"])
             if settings is not None:
                 check_hooks(model)
+                _check_identifier(model, settings)
         return settings
 
     @available.parse(lambda *_, **__: {})
@@ -51,7 +55,7 @@ class OperationsAdapter(DocumentedAdapter):
             _check_dry_run("zorder_optimize", dry_run)
             settings = self.zorder_settings(model) if model else None
             if settings is not None and model is not None:
-                request = build_request(settings, relation, model)
+                request = self._request(settings, relation, model)
             else:
                 request = request_from_marker(self.session, table_name(relation))
             with progress(self.session, str(table_name(relation))):
@@ -133,8 +137,9 @@ class OperationsAdapter(DocumentedAdapter):
         with told_of_zorder():
             summary = current_summary(self.session, table_name(relation))
             name, by = column.replace("`", ""), summary.point_query_files
-            folded = {known.lower(): files for known, files in by.items()}
-            read = by.get(name, folded.get(name.lower()))
+            sensitive = case_sensitive(self.session)
+            in_any_case = {folded(known, sensitive=sensitive): files for known, files in by.items()}
+            read = by.get(name, in_any_case.get(folded(name, sensitive=sensitive)))
             if read is None:
                 msg = (
                     f"zorder_clustered: there are no stats of '{name}' in {table_name(relation)}, only of "
@@ -156,6 +161,14 @@ class OperationsAdapter(DocumentedAdapter):
         )
         raise CompilationError(msg)
 
+    def _request(self, settings: ModelSettings, relation: BaseRelation, model: Mapping[str, Any]) -> BuildRequest:
+        """Return what to build for a model, by the session's rule for names."""
+        try:
+            return build_request(settings, relation, model, sensitive=case_sensitive(self.session))
+        except ConfigError as exc:
+            msg = f"Model {model_name(model)}: {exc}"
+            raise CompilationError(msg) from exc
+
     def _name_of(self, relation: BaseRelation) -> TableName:
         """Return the name of a relation that is there.
 
@@ -172,6 +185,21 @@ def _is_view(spark: SparkSession, table: TableName) -> bool:
     """Tell whether a name is that of a view, as of a clone, or of a model on a target that has no need of tables."""
     info = describe(spark, table)
     return info is not None and info.is_view
+
+
+def _check_identifier(model: Mapping[str, Any], settings: ModelSettings) -> None:
+    """Find out whether a model's table can have its name, before a hook runs.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    if settings.file_format == "iceberg":  # whose catalogs have rules of their own
+        return
+    try:
+        check_identifier(str(model["alias"]))
+    except ConfigError as exc:
+        msg = f"Model {model_name(model)}: {exc} Set it as the model's alias."
+        raise ConfigError(msg) from exc
 
 
 def _check_dry_run(operation: str, dry_run: object) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from dbt_zorder.char_types import as_text
 from dbt_zorder.columns import naming
 from dbt_zorder.ddl import type_ddl
 from dbt_zorder.layout.folders import null_if_unnamed
@@ -24,7 +25,7 @@ from dbt_zorder.table.request import BuildRequest, check_names, partition_column
 
 
 def as_kept(df: DataFrame, request: BuildRequest) -> DataFrame:
-    """Return a query in the types and values that a format keeps.
+    """Return a query in the types and values that a format keeps: CHAR and VARCHAR as STRING.
 
     Iceberg has no whole numbers below 32 bits; to Delta Lake, an empty text that parts a table is NULL ("Partition
     Value Serialization").
@@ -33,6 +34,7 @@ def as_kept(df: DataFrame, request: BuildRequest) -> DataFrame:
         ColumnError: two columns have one name, or ``partition_by`` names none.
     """
     check_names(df)
+    df = as_text(df)
     kept = _casts(df) if request.file_format == "iceberg" else _nulls(df, request)
     if not kept:
         return df

@@ -12,6 +12,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName, describe
+from dbt_zorder.char_types import as_text
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.descent import apply_layout, as_they_come
 from dbt_zorder.layout.layout import Layout
@@ -33,6 +34,7 @@ from dbt_zorder.table.holding import Holding, as_spark_writes, hold_rows
 from dbt_zorder.table.listing import watch
 from dbt_zorder.table.partitions import let_folders_tell
 from dbt_zorder.table.pilot import sized_layout
+from dbt_zorder.table.plain_names import check_folder
 from dbt_zorder.table.replaced import forget_replaced, note_replaced
 from dbt_zorder.table.request import (
     BuildRequest,
@@ -94,6 +96,7 @@ def build(
         BuildError: rows or files went missing on the way, somebody else changed the table meanwhile, or the catalog
             refused.
     """
+    df = as_text(df)
     check(df, request)
     if request.spec.partition_by:
         let_folders_tell(spark)
@@ -102,6 +105,7 @@ def build(
     statistics = analyzed(spark, request.table, base)
     definition = definition_of(df, request)
     root = root_of(spark, request.table, request.location_root)
+    check_folder(spark, root)
     _check_root(root, base, request)
     guard = guard or watch(spark, request.table, base)
     version = new_version()

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import TableInfo, TableName
+from dbt_zorder.char_types import as_text
 from dbt_zorder.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.entry import change_entry, look_anew
 from dbt_zorder.errors import ZorderError
@@ -78,6 +79,7 @@ def increment(
         SchemaChangeError: ``on_schema_change`` does not allow the columns that the query has.
         BuildError: as ``build`` and ``append``; also if the table is not there any more.
     """
+    df = as_text(df)
     info = table_of(spark, request.table)
     partitioned = bool(request.spec.partition_by)
     if batch.overwrite and not partitioned:
@@ -112,7 +114,8 @@ def increment(
     _say_of_stats(spark, standing, request, schema)
     added = schema.fields[len(existing.fields) :]
     if added:
-        comments = {column.name.lower(): request.comment_of(column.name) for column in added}
+        sensitive = case_sensitive(spark)
+        comments = {column.name: request.comment_of(column.name, sensitive=sensitive) for column in added}
         statement = add_columns_sql(request.table.sql, added, comments)
         change_entry(spark, request.table.schema, request.table.identifier, statement)
         rows = conform(df, spark.table(request.table.sql).schema)

@@ -241,11 +241,11 @@ def add_columns_sql(table: str, columns: Sequence[StructField], comments: dict[s
     Args:
         table: quoted name.
         columns: to be added.
-        comments: of columns, by name in lower case.
+        comments: of columns, by name.
     """
     parts = []
     for column in columns:
-        comment = comments.get(column.name.lower())
+        comment = comments.get(column.name)
         text = f"{quote_name(column.name)} {type_ddl(column.dataType)}"
         parts.append(f"{text} COMMENT {quote_string(comment)}" if comment else text)
     return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(parts)})"

@@ -15,6 +15,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from dbt_zorder.catalog import describe
+from dbt_zorder.char_types import as_text
 from dbt_zorder.columns import ResolvedColumn, case_sensitive
 from dbt_zorder.ddl import type_ddl
 from dbt_zorder.errors import ZorderError
@@ -79,7 +80,9 @@ def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names:
         raise ZorderError(msg)
     existing = spark.table(request.table.sql)
 
-    kept = spark.sql(query).persist()  # the snapshot's query runs once, for the rows to close and for those to add
+    kept = as_text(
+        spark.sql(query)
+    ).persist()  # the snapshot's query runs once, for the rows to close and for those to add
     try:
         state = next_state(existing, kept, names)
         closes_any = not kept.filter(_CLOSING).isEmpty()
