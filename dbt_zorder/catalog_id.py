@@ -126,7 +126,7 @@ def identity_of(setting: Callable[[str], str], whole: Callable[[str], str]) -> s
     uris = setting(_URIS)
     if uris.strip():
         return _METASTORE + ",".join(_hosts(uris, _PORTS["metastore"]))
-    return _of_database(setting(_URL), whole)
+    return _of_database(setting(_URL) or "jdbc:derby:metastore_db", whole)
 
 
 def _hosts(uris: str, default: int) -> list[str]:

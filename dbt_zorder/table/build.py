@@ -130,7 +130,7 @@ def build(
         with staged(readable_partitions(df, request)) as query, contextlib.ExitStack() as until_written:
             spec = request.spec
             with clock.phase("query"):
-                write_marker(spark, path, _marker(spark, request, definition, path, base, owner))
+                write_marker(spark, path, _marker(spark, request, definition, path, owner))
                 holding = until_written.enter_context(
                     hold_rows(query, request, keys_for(df, spec), as_spark_writes(spark, request, path))
                 )
@@ -229,20 +229,20 @@ def _marker(
     request: BuildRequest,
     definition: Definition,
     path: str,
-    base: TableInfo | None,
     owner: Owner | None,
 ) -> Marker:
     root, _, version = path.rpartition("/")
+    own = owner if owner is not None and not owner.refused else None
     return Marker(
         version=version,
         table=str(request.table),
-        base=version_of(base.location) if base else "",
+        base=version_of(own.location) if own else "",
         created_at=datetime.now(timezone.utc).isoformat(),
         zorder_by=list(request.spec.by),
-        former_roots=[one for one in dict.fromkeys(owner.roots if owner else ()) if not is_same_place(one, root)],
+        former_roots=[one for one in dict.fromkeys(own.roots if own else ()) if not is_same_place(one, root)],
         schema=definition.schema.json(),
         partition_by=list(definition.partition_by),
-        table_id=identified(spark, owner),
+        table_id=identified(spark, own),
         catalog=catalog_id(spark),
         home=home_of(spark, path),
     )

@@ -176,9 +176,9 @@ def identified(spark: SparkSession, owner: Owner | None) -> str:
 
     Args:
         spark: the session.
-        owner: the table; None if it is served from no version.
+        owner: the table; None if it is served from no version of its own.
     """
-    if owner is None or owner.refused or owner.marker is None:
+    if owner is None or owner.marker is None:
         return new_table_id()
     marker = stamped(spark, owner)
     if marker != owner.marker and has_client(spark):
