@@ -11,6 +11,7 @@ from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table import build as building
 from dbt_zorder.table.build import build
 from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.stats_relation import stats_table
 from tests.support import unique
 
 
@@ -75,6 +76,7 @@ def test_a_managed_table_with_another_in_its_folder_is_not_replaced(
     assert info is not None
     if not known:
         spark.sql(f"DROP TABLE {inner.sql}")
+        spark.sql(f"DROP TABLE {stats_table(inner).sql}")
     with pytest.raises(ConfigError, match=f"{inner} lies in" if known else "this catalog does not know"):
         make(spark, table)
     assert spark.table(table.sql).count() == 1000
