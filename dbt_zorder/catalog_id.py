@@ -41,9 +41,10 @@ def catalog_id(spark: SparkSession) -> str:
     ``spark.zorder.catalogId`` if that is set. Else it is by where the catalog is: the folder of an embedded metastore,
     the hosts of one that is a server, host and name of a database.
     """
-    given = str(spark.conf.get(SETTING, None) or "").strip()
-    if given:
-        return given
+    return str(spark.conf.get(SETTING, None) or "").strip() or _by_place(spark)
+
+
+def _by_place(spark: SparkSession) -> str:
     if spark not in _derived:
         _derived[spark] = _here(spark) if has_jvm(spark) else _afar(spark)
     return _derived[spark]
@@ -62,7 +63,7 @@ def was_moved(spark: SparkSession) -> bool:
 
     Where the warehouse was changed by hand, it seems so as well.
     """
-    if not catalog_id(spark).startswith(_DERBY):
+    if not _by_place(spark).startswith(_DERBY):
         return False
     first = str(spark.catalog.getDatabase(quote_name("default")).locationUri)
     return not is_same_place(first, str(spark.conf.get("spark.sql.warehouse.dir")))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableInfo, TableName, describe, served_locations
+from dbt_zorder.errors import ConfigError
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.table.aside import bring_back, following_of
 from dbt_zorder.table.collect import delete_version
@@ -62,9 +63,14 @@ def rename_stats(spark: SparkSession, old: TableName, new: TableName) -> None:
     """
     stats = describe(spark, stats_table(old))
     if stats is not None and is_helper(spark, old, stats_table(old), stats):
-        check_free(spark, new, STATS_SUFFIX)
         drop_helper(spark, new, stats_table(new))
-        spark.sql(f"ALTER TABLE {stats_table(old).sql} RENAME TO {stats_table(new).sql}")
+        try:
+            check_free(spark, new, STATS_SUFFIX)
+        except ConfigError as exc:  # the table has its new name by now
+            _LOG.warning("the stats of %s have no relation: %s", new, exc)
+            drop_helper(spark, old, stats_table(old))
+        else:
+            spark.sql(f"ALTER TABLE {stats_table(old).sql} RENAME TO {stats_table(new).sql}")
     info = describe(spark, new)
     if info is not None and version_of(info.location) and has_client(spark):
         for path, marker in own_versions(spark, served_owner(spark, new, info.location)).items():

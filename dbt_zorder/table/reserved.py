@@ -16,7 +16,7 @@ from dbt_zorder.catalog import (
     describe,
     properties,
 )
-from dbt_zorder.entry import change_entry, is_absent
+from dbt_zorder.entry import change_entry, is_absent, location_by_entry
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.sql import quote_string
 from dbt_zorder.stats.schema import STATS_DIRECTORY, STATS_SUFFIX
@@ -54,11 +54,13 @@ def check_free(spark: SparkSession, table: TableName, *suffixes: str) -> None:
         helper = TableName(table.schema, table.identifier + suffix)
         if is_absent(spark, helper.schema, helper.identifier):
             continue
+        if suffix == STATS_SUFFIX and _is_of_stats(location_by_entry(spark, helper.schema, helper.identifier) or ""):
+            continue  # their many columns take a while
         info = describe(spark, helper)
         if info is not None and not is_helper(spark, table, helper, info):
             msg = (
                 f"{helper} is in the way of {table}: the name is reserved for what belongs to that table, and this "
-                f"{info.keyword.lower()} was made by something else. Nothing was changed: rename {helper}."
+                f"{info.keyword.lower()} was made by something else. Rename it, and run again."
             )
             raise ConfigError(msg)
 
@@ -114,13 +116,17 @@ def _leads_to_ours(spark: SparkSession, table: TableName, info: TableInfo, *, is
         return False
     location = info.location.rstrip("/")
     if is_of_stats:
-        return location.endswith(f"/{STATS_DIRECTORY}")
+        return _is_of_stats(location)
     if not version_of(location):
         return False
     marker = read_marker(spark, location, dying=True)
     if marker is not None:
         return marker.is_of(table)
     return location.rsplit("/", 2)[-2].lower() == f"{table.identifier}{ROOT_SUFFIX}".lower()
+
+
+def _is_of_stats(location: str) -> bool:
+    return location.rstrip("/").endswith(f"/{STATS_DIRECTORY}")
 
 
 def _mark(table: TableName) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName
+from dbt_zorder.catalog import NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName
 from dbt_zorder.errors import ZorderError, did_you_mean
+from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.table.analyze import analyze_again, analyzed
 from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.checks import check_base, check_served, check_version
@@ -15,6 +16,7 @@ from dbt_zorder.table.optimize import own_table
 from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.ownership import Owner, own_versions, served_owner
 from dbt_zorder.table.replaced import forget_replaced, note_replaced
+from dbt_zorder.table.reserved import check_free
 from dbt_zorder.table.stats_relation import publish_stats
 from dbt_zorder.table.swap import definition_of, publish
 from dbt_zorder.table.version import Marker, version_of
@@ -33,7 +35,7 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
         The names of the version that was served till now and of the one that is served from now on.
 
     Raises:
-        ZorderError: there is no such version, it is not whole, or the table is not served from one of ours.
+        ZorderError: there is no such version, it is not whole, or the table is not served from one of its own.
         BuildError: another run changed the table meanwhile, or the catalog refused.
     """
     bring_back(spark, table)
@@ -44,6 +46,7 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
             "with a target in dbt's own process."
         )
         raise ZorderError(msg)
+    check_free(spark, table, STATS_SUFFIX, NEXT_SUFFIX, PREVIOUS_SUFFIX)
     current = version_of(info.location)
     owner = served_owner(spark, table, info.location)
     if owner.marker is None:

@@ -21,6 +21,7 @@ from dbt_zorder.table.build import build
 from dbt_zorder.table.incremental import begin, increment
 from dbt_zorder.table.remove import drop_table, rename_stats
 from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.restat import rebuild_stats
 from dbt_zorder.table.rollback import rollback
 from dbt_zorder.table.vacuum import vacuum
 from dbt_zorder.table.version import Marker, new_version, read_marker, write_marker
@@ -262,3 +263,13 @@ def test_a_build_whose_catalog_has_no_name_of_its_own_says_which_it_is(
     marker = read_marker(spark, str(tmp_path / f"{table.identifier}__zorder" / version))
     assert marker is not None
     assert marker.catalog == catalog_id(spark)
+
+
+def test_stats_are_not_written_into_a_version_of_another_catalog(
+    spark: SparkSession, table: TableName, tmp_path: Path
+) -> None:
+    make(spark, table, tmp_path, 10)
+    before = files(tmp_path)
+    with settings(spark, {SETTING: "two"}), pytest.raises(ZorderError, match="its stats belong to that table"):
+        rebuild_stats(spark, table)
+    assert files(tmp_path) == before

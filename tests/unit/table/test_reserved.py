@@ -85,3 +85,17 @@ def test_a_marked_table_is_a_helper_of_that_table_alone(spark: SparkSession, tab
     spark.sql(f"ALTER TABLE {table.sql} RENAME TO {aside.sql}")
     with pytest.raises(ConfigError, match="in the way"):
         check_free(spark, table, FORMAT_SUFFIX)
+
+
+def test_a_stranger_by_the_new_name_of_stats_stays(
+    spark: SparkSession, table: TableName, caplog: pytest.LogCaptureFixture
+) -> None:
+    make(spark, table)
+    new = TableName(table.schema, unique("n"))
+    other = strange(spark, new, STATS_SUFFIX)
+    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {new.sql}")
+    rename_stats(spark, table, new)
+    assert "have no relation" in caplog.text
+    assert describe(spark, TableName(table.schema, table.identifier + STATS_SUFFIX)) is None
+    assert spark.table(other.sql).columns == ["mine"]
+    assert drop_table(spark, new)
