@@ -26,6 +26,7 @@ from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.optimize import optimize, request_from_marker
 from dbt_zorder.table.plain_names import check_identifier
 from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.reserved import check_name
 from dbt_zorder.table.restat import rebuild_stats
 from dbt_zorder.table.rollback import rollback
 from dbt_zorder.table.summary import absent, current_summary
@@ -41,12 +42,22 @@ class OperationsAdapter(DocumentedAdapter):
     @available.parse_none
     def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
         """Return a model's checked settings, None if it is to be built as dbt-spark builds it."""
+        self.zorder_check_name(model)
         with told_of_zorder():
             settings = ModelSettings.from_config(model_name(model), model["config"])
             if settings is not None:
                 check_hooks(model)
                 _check_identifier(model, settings)
         return settings
+
+    @available.parse_none
+    def zorder_check_name(self, model: Mapping[str, Any]) -> None:
+        """Find out whether a model, seed or snapshot has a name that is reserved for what belongs to another one."""
+        try:
+            check_name(TableName(str(model.get("schema")), str(model.get("alias") or model.get("name"))))
+        except ZorderError as exc:
+            msg = f"Model {model_name(model)}: {exc}"
+            raise CompilationError(msg) from exc
 
     @available.parse(lambda *_, **__: {})
     def zorder_optimize(self, relation: BaseRelation, model: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:
@@ -86,7 +97,10 @@ class OperationsAdapter(DocumentedAdapter):
         grace_hours: float | None,
         keep_versions: int | None,
     ) -> dict[str, Any]:
-        """Delete old versions of a table; return the names of those that are gone, and ``text`` to print."""
+        """Delete old versions of a table; return the names of those that are gone, and ``text`` to print.
+
+        ``refused`` says why nothing was deleted, where the version that is served is not whole.
+        """
         with told_of_zorder():
             _check_dry_run("zorder_vacuum", dry_run)
             settings = kept_settings(model) if model else None
@@ -98,7 +112,7 @@ class OperationsAdapter(DocumentedAdapter):
                 settings.location_root if settings else None,
                 dry_run=dry_run,
             )
-        return {"deleted": list(vacuumed.deleted), "text": str(vacuumed)}
+        return {"deleted": list(vacuumed.deleted), "refused": vacuumed.refused, "text": str(vacuumed)}
 
     @available.parse(lambda *_, **__: {})
     def zorder_verify(self, relation: BaseRelation) -> dict[str, Any]:
