@@ -140,7 +140,7 @@ class ZorderAdapter(OperationsAdapter):
         batch: Mapping[str, Any],
     ) -> BaseRelation:
         """Return the view of a MERGE's rows, in the structs that its table has by ``on_schema_change``."""
-        request = build_request(settings, relation, model)
+        request = self._request(settings, relation, model)
         with self._at_work_on(model, relation, f"the structs of {relation}"):
             df = self.session.table(str(source))
             rows = merge_source(self.session, df, request, Batch(on_schema_change=batch["on_schema_change"]))

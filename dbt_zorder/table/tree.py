@@ -91,9 +91,8 @@ def read_tree(spark: SparkSession, path: str, schema: StructType) -> Tree | None
 
 def _figures(found: Mapping[str, Any]) -> Summary:
     """Return the figures of a build; ValueError or KeyError if they are none."""
-    counts = [found[name] for name in ("files", "rows", "bytes")]
-    means = found["point_query_files"]
-    if not all(type(one) is int and one >= 0 for one in counts) or not isinstance(means, dict):
+    files, rows, size, means = (found[name] for name in ("files", "rows", "bytes", "point_query_files"))
+    if not all(type(one) is int and one >= 0 for one in (files, rows, size)) or not isinstance(means, dict):
         msg = "the figures of a build are whole numbers"
         raise ValueError(msg)
-    return Summary(*counts, {str(name): float(mean) for name, mean in means.items()})
+    return Summary(files, rows, size, {str(name): float(mean) for name, mean in means.items()})

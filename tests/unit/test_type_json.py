@@ -65,17 +65,20 @@ def test_a_user_defined_type_is_an_error_wherever_it_stands(where: str, monkeypa
     assert plain_columns(json.dumps(whole), "file:/x").names == ["b"]
 
 
+NO_TYPES: list[Any] = [
+    None, 1, [], {}, "", "long ", "longer", "decimal(1,2)) x", "varchar(99999999999)", "string collate a b",
+    {"type": ["struct"]}, {"type": "udt"}, {"type": "class"}, {"type": "array"}, {"type": "map", "keyType": "long"},
+]  # fmt: skip
+NO_NAMES: list[Any] = [None, 1, []]
+
+
 @pytest.mark.parametrize(
     "found",
     [
         "", "no json", "[]", "1", "null", '"long"', "{}", '{"type": "struct"}', '{"type": "struct", "fields": {}}',
         '{"type": "array", "elementType": "long", "containsNull": true}', "[" * 100_000,
-        *(json.dumps(struct(kind)) for kind in (
-            None, 1, [], {}, "", "long ", "longer", "decimal(1,2)) x", "varchar(99999999999)", "string collate a b",
-            {"type": ["struct"]}, {"type": "udt"}, {"type": "class"}, {"type": "array"},
-            {"type": "map", "keyType": "long"},
-        )),
-        *(json.dumps(struct("long", name)) for name in (None, 1, [])),
+        *(json.dumps(struct(kind)) for kind in NO_TYPES),
+        *(json.dumps(struct("long", name)) for name in NO_NAMES),
         json.dumps({"type": "struct", "fields": [{"name": "a", "type": "long", "nullable": "yes"}]}),
         json.dumps({"type": "struct", "fields": [{"name": "a", "type": "long", "metadata": [1]}]}),
         json.dumps({"type": "struct", "fields": ["long"]}),

@@ -156,12 +156,13 @@ OUT: list[Any] = [
     "", ".", "..", "a//b", "a\x00b", "link/victim.parquet",
     "_zorder_version/part-0.txt", None, 1, True, ["a"], {"a": 1},
 ]  # fmt: skip
+WRONG: list[dict[str, Any]] = [
+    {"adds": "a"}, {"removes": None}, {"stats_adds": {"a": 1}}, {"stats_removes": 1}, {"more": []}, {"format": "1"},
+    {"format": None}, {"format": [1]},
+]  # fmt: skip
 NO_PLANS: list[Any] = [
     "", "not json", "[" * 100_000, "null", "1", "[]", "{}", {"format": 1}, {"format": 1, "adds": []},
-    *({"adds": [], "removes": [], "stats_adds": [], "stats_removes": [], "format": 1, **more} for more in (
-        {"adds": "a"}, {"removes": None}, {"stats_adds": {"a": 1}}, {"stats_removes": 1}, {"more": []}, {"format": "1"},
-        {"format": None}, {"format": [1]},
-    )),
+    *({"adds": [], "removes": [], "stats_adds": [], "stats_removes": [], "format": 1, **more} for more in WRONG),
 ]  # fmt: skip
 
 

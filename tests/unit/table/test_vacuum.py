@@ -140,6 +140,7 @@ def test_roots_that_a_planted_marker_names_are_skipped_and_said(
         marker = read_marker(spark, place)
         assert marker is not None
         write_marker(spark, place, replace(marker, former_roots=strange), renew=True)
+    assert marker is not None
     # a folder that is named like a version, and whose marker is that of another one
     victim = tmp_path / "t__zorder" / new_version()
     victim.mkdir(parents=True)

@@ -88,11 +88,13 @@ def test_a_marker_is_never_overwritten(spark: SparkSession, tmp_path: Path) -> N
 
 
 WHOLE = asdict(MARKER)
+OF_NO_TYPE: list[Any] = [None, 1, True, {"a": 1}, [1], [["a"]]]
+NO_FORMAT: list[Any] = [None, "1", True, 1.0, 2, 0, []]
 MALFORMED: list[Any] = [
     "", "{}", "not json", "null", "1", '"v"', '{"version": "v"}', '["v"]', "[" * 100_000, '{"a":' * 100_000, "NaN",
     *({key: value for key, value in WHOLE.items() if key != lacking} for lacking in list(WHOLE)[:5]),
-    *({**WHOLE, key: wrong} for key in WHOLE if key != "format" for wrong in (None, 1, True, {"a": 1}, [1], [["a"]])),
-    *({**WHOLE, "format": wrong} for wrong in (None, "1", True, 1.0, 2, 0, [])),
+    *({**WHOLE, key: wrong} for key in WHOLE if key != "format" for wrong in OF_NO_TYPE),
+    *({**WHOLE, "format": wrong} for wrong in NO_FORMAT),
     *({**WHOLE, "version": wrong} for wrong in ("", "/", "..", "v20240101T000000000-0123abce", f"{MARKER.version}\n")),
     *({**WHOLE, "base": wrong} for wrong in ("/", "..", "v1", "../v20240101T000000000-0123abcd")),
     *({**WHOLE, "table": wrong} for wrong in ("", "t", "db.", ".t", "db.../evil", "db.a/b", "a/b.t", "../x.t")),
