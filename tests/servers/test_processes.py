@@ -40,7 +40,7 @@ def elsewhere(spark: SparkSession, server_settings: Mapping[str, str]) -> Mappin
 
 @pytest.fixture
 def whole(request: pytest.FixtureRequest) -> bool:
-    """Tell whether this run is to kill at every step."""
+    """Return whether this run is to kill at every step."""
     return "not slow" not in request.config.getoption("markexpr", "")
 
 
