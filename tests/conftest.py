@@ -15,7 +15,10 @@ pytest_plugins = ["dbt.tests.fixtures.project"]
 FORMATS_HERE = [os.environ["ZORDER_FORMAT"]] if os.environ.get("ZORDER_FORMAT") else []
 """File format, besides Parquet, that this run's session is set up for: ``delta`` or ``iceberg``."""
 
-collect_ignore = [] if FORMATS_HERE else ["formats"]
+SERVERS_HERE = [os.environ["ZORDER_SERVER"]] if os.environ.get("ZORDER_SERVER") else []
+"""Server that this run's session is on: ``s3`` or ``metastore``."""
+
+collect_ignore = [*([] if FORMATS_HERE else ["formats"]), *([] if SERVERS_HERE else ["servers"])]
 
 SHARES = {
     "tests/faults/test_environment.py": 24,
@@ -33,6 +36,7 @@ SHARES = {
     "tests/functional/test_changes.py": 6,
     "tests/functional/test_incremental.py": 8,
     "tests/functional/test_incremental_columns.py": 4,
+    "tests/functional/test_rights.py": 4,
     "tests/functional/test_stale_list.py": 4,
     "tests/functional/test_prune.py": 4,
     "tests/functional/test_habits.py": 3,
@@ -85,6 +89,7 @@ SHARES = {
     "tests/unit/table/test_nested_changes.py": 4,
     "tests/unit/table/test_nested_rows.py": 2,
     "tests/unit/table/test_ownership.py": 4,
+    "tests/unit/table/test_opened.py": 3,
     "tests/unit/table/test_pilot.py": 10,
     "tests/unit/table/test_plain_names.py": 4,
     "tests/unit/table/test_remove.py": 3,

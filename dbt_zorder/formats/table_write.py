@@ -21,6 +21,7 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.stats.footers import stats_of_files
 from dbt_zorder.table.files import exists
 from dbt_zorder.table.holding import Holding
+from dbt_zorder.table.opened import check_readable
 from dbt_zorder.table.remove import drop_table
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.reserved import check_free, drop_helper, mark_folder, unmark_folder
@@ -131,6 +132,7 @@ def put_table(spark: SparkSession, request: BuildRequest, info: TableInfo | None
             spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         raise
     unmark_folder(spark, table)
+    check_readable(spark, table, f"was written as {following} and renamed")
 
 
 def name_of(request: BuildRequest, info: TableInfo | None) -> TableName:

@@ -81,13 +81,13 @@ def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
         return None
     file = f"{place.path}/part-{uuid.uuid4()}{ENDING}"
     try:
-        os.mkdir(place.path)
+        place.make_folder(place.path)
     except OSError:
         return None
     try:
         rows = stats.rows.sort_by("file_path").replace_schema_metadata(told_by_spark(stats.spark, stats.schema))
         pq.write_table(rows, file)
-        os.chmod(file, place.mode)
+        place.give_rights(file)
         return replace(stats, rows=pq.ParquetFile(file).read())
     except (OSError, pa.ArrowException):
         with contextlib.suppress(OSError):

@@ -239,15 +239,12 @@ def _has_folder(place: Place, system: Any, folder: Any) -> bool:
     each folder that it makes: some 10 ms.
     """
     path = Path(place.path).parent
-    missing = [one for one in (path, *path.parents) if not one.exists()] if place.path.isascii() else []
     with contextlib.suppress(OSError):  # Hadoop says why
-        for one in reversed(missing):
-            one.mkdir()
-            one.chmod(place.folder_mode)
+        made = place.make_folders(str(path)) if place.path.isascii() else []
         if system.exists(folder):
             return path.is_dir()
-        for one in missing:
-            one.rmdir()
+        for one in reversed(made):
+            os.rmdir(one)
     system.mkdirs(folder)
     return path.is_dir()
 
@@ -258,7 +255,7 @@ def _write_here(place: Place, text: str) -> None:
     beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}._writing")
     try:
         beside.write_bytes(text.encode())
-        beside.chmod(place.mode)
+        place.give_rights(beside)
         # the checksum that Hadoop wrote beside an older file would contradict the new one
         file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
         beside.replace(file)
