@@ -28,6 +28,7 @@ from dbt_zorder.table.guard import guard_of, version_now
 from dbt_zorder.table.outcome import Outcome
 from dbt_zorder.table.partitions import BY_CATALOG, folders_tell
 from dbt_zorder.table.request import IN_MEMORY, BuildRequest, check
+from dbt_zorder.table.reserved import check_name
 
 MODES = ("error", "errorifexists", "overwrite")
 """What is to become of a table that is there; names of ``DataFrameWriter.mode``."""
@@ -110,6 +111,7 @@ def save_table(
     mode = values.read("mode", mode, values.one_of(*MODES))
     name = _name(spark, table)
     with _told_of(name):
+        check_name(name)
         bring_back(spark, name)
         info = describe(spark, name)
         _check_there(spark, name, info, mode)

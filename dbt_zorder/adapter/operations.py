@@ -23,6 +23,7 @@ from dbt_zorder.errors import ConfigError, ZorderError, did_you_mean
 from dbt_zorder.formats.optimize import optimize_format
 from dbt_zorder.stats.formats import FORMATS
 from dbt_zorder.table.optimize import optimize, request_from_marker
+from dbt_zorder.table.reserved import check_name
 from dbt_zorder.table.restat import rebuild_stats
 from dbt_zorder.table.rollback import rollback
 from dbt_zorder.table.summary import absent, current_summary
@@ -38,11 +39,21 @@ class OperationsAdapter(DocumentedAdapter):
     @available.parse_none
     def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
         """Return a model's checked settings, None if it is to be built as dbt-spark builds it."""
+        self.zorder_check_name(model)
         with told_of_zorder():
             settings = ModelSettings.from_config(model_name(model), model["config"])
             if settings is not None:
                 check_hooks(model)
         return settings
+
+    @available.parse_none
+    def zorder_check_name(self, model: Mapping[str, Any]) -> None:
+        """Find out whether a model, seed or snapshot has a name that is reserved for what belongs to another one."""
+        try:
+            check_name(TableName(str(model.get("schema")), str(model.get("alias") or model.get("name"))))
+        except ZorderError as exc:
+            msg = f"Model {model_name(model)}: {exc}"
+            raise CompilationError(msg) from exc
 
     @available.parse(lambda *_, **__: {})
     def zorder_optimize(self, relation: BaseRelation, model: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from functools import cache, partial
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.catalog import TableInfo, TableName, describe
+from dbt_zorder.catalog import FORMAT_SUFFIX, TableInfo, TableName, describe
 from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.carry import NOTHING, Carried
 from dbt_zorder.formats.history import version_of
@@ -31,6 +31,7 @@ from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.holding import hold_rows
 from dbt_zorder.table.pilot import sized_here
 from dbt_zorder.table.request import BuildRequest, check
+from dbt_zorder.table.reserved import check_free, helper_properties
 from dbt_zorder.table.row_bytes import by_version_before
 from dbt_zorder.table.summary import Summary, summarize_format
 
@@ -65,6 +66,7 @@ def build_format(
     check_session(spark, request)
     df = as_kept(df, request)
     check(df, request)
+    check_free(spark, request.table, FORMAT_SUFFIX)
     keys = keys_for(df, request.spec)
     clock = Clock()
     info = describe(spark, request.table)
@@ -72,7 +74,8 @@ def build_format(
 
     @cache
     def wanted(to: TableName) -> Mapping[str, str]:
-        return table_properties(df, to, request, [key.column for key in keys], is_new=is_new)
+        mark = {} if to == request.table else helper_properties(request.table)
+        return {**table_properties(df, to, request, [key.column for key in keys], is_new=is_new), **mark}
 
     wanted(request.table)  # what is wrong with them is told before anything is read
     token = uuid.uuid4().hex

@@ -12,12 +12,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
 from dbt_zorder.catalog import TableName, managed_location
+from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.delta_files import COMMENT, LOCATION, NOT_KEPT, NOTE, PLAIN_WRITER, DeltaFiles
 from dbt_zorder.formats.delta_metadata import columns_kept, metadata_of
 from dbt_zorder.formats.delta_transaction import Replaces
 from dbt_zorder.jvm import class_named, jvm_of, nullable_type
 from dbt_zorder.stats.delta_log import delta_state
-from dbt_zorder.table.files import delete_path, exists
+from dbt_zorder.table.files import delete_path, exists, read_text
+from dbt_zorder.table.reserved import HELPER
 
 
 def new_delta(
@@ -68,9 +70,16 @@ def make_delta(
         schema: of its rows; all of it may be NULL.
         parts: names of the columns that it is to be parted by.
         properties: of the table, its comment and place among them.
+
+    Raises:
+        BuildError: something else lies where it would.
     """
-    if LOCATION not in properties and exists(spark, managed_location(spark, table)):
-        delete_path(spark, managed_location(spark, table))  # of a run that was killed while it dropped the table
+    place = managed_location(spark, table)
+    if LOCATION not in properties and exists(spark, place):
+        if properties.get(HELPER, "-") not in _first_commit(spark, place):
+            msg = f"The folder {place} is in the way of a new Delta table; nothing was changed. Move it elsewhere."
+            raise BuildError(msg)
+        delete_path(spark, place)  # of a run that was killed while it dropped the table
     jvm: Any = jvm_of(spark)
     made = class_named(jvm, "io.delta.tables.DeltaTable").createOrReplace(spark._jsparkSession).tableName(table.sql)
     made = made.addColumns(nullable_type(jvm, schema))
@@ -85,6 +94,14 @@ def make_delta(
             made = made.property(name, value)
     made.execute()
     return delta_id(spark, table)
+
+
+def _first_commit(spark: SparkSession, place: str) -> str:
+    """Return the text of a Delta table's first commit, an empty one if it cannot be read."""
+    try:
+        return read_text(spark, f"{place}/_delta_log/{0:020d}.json")
+    except Exception:  # there is no such file
+        return ""
 
 
 def delta_id(spark: SparkSession, table: TableName) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.catalog import FORMAT_SUFFIX, TableInfo, TableName, describe, managed_location
+from dbt_zorder.catalog import FORMAT_SUFFIX, TableInfo, TableName, managed_location
 from dbt_zorder.errors import BuildError
 from dbt_zorder.formats.carry import Carried
 from dbt_zorder.formats.delta_new import delta_id
@@ -23,6 +23,7 @@ from dbt_zorder.table.files import exists
 from dbt_zorder.table.holding import Holding
 from dbt_zorder.table.remove import drop_table
 from dbt_zorder.table.request import BuildRequest
+from dbt_zorder.table.reserved import drop_helper
 from dbt_zorder.table.summary import Summary, summarize_format
 
 
@@ -103,19 +104,19 @@ def put_table(spark: SparkSession, request: BuildRequest, info: TableInfo | None
     table, following = request.table, _following(request.table)
     if not write.beside and name_of(request, info) == table:
         # of a run that was killed between drop and rename
-        if (info is None or request.file_format == "delta") and describe(spark, following) is not None:
-            spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+        if info is None or request.file_format == "delta":
+            drop_helper(spark, table, following)
         write(table)
         return
     if info is not None:
         _check_place(spark, request, info)
-    spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+    drop_helper(spark, table, following)
     try:
         write(following)
         write.check_ours(following)
         write.check_free()
     except BaseException:
-        spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+        drop_helper(spark, table, following)
         raise
     if info is not None and not drop_table(spark, table):
         spark.sql(f"DROP {info.keyword} IF EXISTS {table.sql}")
@@ -123,7 +124,7 @@ def put_table(spark: SparkSession, request: BuildRequest, info: TableInfo | None
         spark.sql(f"ALTER TABLE {following.sql} RENAME TO {table.sql}")
     except Exception:
         if info is None:  # nothing was dropped, and another run was faster
-            spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+            drop_helper(spark, table, following)
         raise
 
 

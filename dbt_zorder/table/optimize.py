@@ -21,10 +21,10 @@ from dbt_zorder.stats.store import known_stats
 from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.build import BuildReport, build
 from dbt_zorder.table.files import has_client
-from dbt_zorder.table.journal import recover_journal
 from dbt_zorder.table.listing import check_same_files, list_data
 from dbt_zorder.table.overlap import Overlap, measure
 from dbt_zorder.table.own_properties import own_properties
+from dbt_zorder.table.ownership import recover_own_journal
 from dbt_zorder.table.partitions import let_folders_tell_of
 from dbt_zorder.table.request import BuildRequest
 from dbt_zorder.table.tree import read_tree
@@ -150,7 +150,7 @@ def recover(spark: SparkSession, table: TableName) -> TableInfo | None:
     info = describe(spark, table)
     let_folders_tell_of(spark, info)
     if info is not None and version_of(info.location) and has_client(spark):
-        completed, _ = recover_journal(spark, info.location)
+        completed, _ = recover_own_journal(spark, table, info.location)
         if completed:
             spark.catalog.refreshTable(table.sql)
     return info

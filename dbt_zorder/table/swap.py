@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.catalog import TableInfo, TableName, column_facts, describe, location_of
+from dbt_zorder.catalog import NEXT_SUFFIX, TableInfo, TableName, column_facts, describe, location_of
 from dbt_zorder.ddl import type_ddl
 from dbt_zorder.entry import entry_session, look_anew, move_entry
 from dbt_zorder.errors import BuildError, ZorderError
@@ -20,6 +20,7 @@ from dbt_zorder.table.aside import following_of, take_place
 from dbt_zorder.table.metastore import replace_entry
 from dbt_zorder.table.own_properties import are_set, with_record
 from dbt_zorder.table.partitions import let_folders_tell
+from dbt_zorder.table.reserved import check_free, drop_helper
 from dbt_zorder.table.version import Marker, is_version
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -153,7 +154,8 @@ def _replace(spark: SparkSession, table: TableName, definition: Definition, loca
     some milliseconds there is no table then.
     """
     following = following_of(table)
-    spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+    check_free(spark, table, NEXT_SUFFIX)
+    drop_helper(spark, table, following)
     spark.sql(_create(following, definition, location))
     try:
         # a call that was carried out may have lost its reply

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
 from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.catalog_id import catalog_id
 from dbt_zorder.errors import ConfigError, ZorderError
 from dbt_zorder.table.aside import bring_back
 from dbt_zorder.table.collect import MOST_HOURS, Judged, are_hours, delete_judged, judge
 from dbt_zorder.table.files import folder_bytes, has_client
+from dbt_zorder.table.ownership import Owner, owner_of
 from dbt_zorder.table.version import read_marker, root_of, roots_of, version_of
+from dbt_zorder.table.whole import told_of_gone, why_gone
 
 
 @dataclass(frozen=True)
@@ -24,15 +27,17 @@ class Vacuumed:
         versions: each folder with its size in bytes, the newest first.
         dry_run: nothing was deleted.
         deleted: names of the versions that are gone now.
+        refused: why nothing is deleted, as a sentence; empty if what is to go may go.
     """
 
     table: TableName
     versions: Sequence[tuple[Judged, int]]
     dry_run: bool = True
     deleted: Sequence[str] = ()
+    refused: str = ""
 
     def __str__(self) -> str:
-        lines = [str(self.table)]
+        lines = [str(self.table), *([f"  {self.refused}"] if self.refused else [])]
         does, done = ("delete", "to delete") if self.dry_run else ("deleted", "deleted")
         going = []
         for one, size in self.versions:
@@ -85,8 +90,17 @@ def vacuum(
     info = describe(spark, table)
     current = info.location.rstrip("/") if info and version_of(info.location) else ""
     roots = [root_of(spark, table, location_root)]
+    owner = Owner(table, catalog_id(spark), "", None, "")
+    refused = ""
     if current:
-        roots += roots_of(current, read_marker(spark, current))
-    judged = judge(spark, table, roots, current, keep, grace_hours, note=not dry_run)
+        marker = read_marker(spark, current)
+        roots += roots_of(current, marker)
+        owner = owner_of(spark, table, current, marker)
+        gone = why_gone(spark, current)
+        if gone:
+            refused = f"Nothing is deleted: {told_of_gone(spark, table, current, gone)}"
+    judged = judge(spark, owner, roots, keep, grace_hours, note=not (dry_run or refused))
+    if refused:
+        judged = [replace(one, delete=False, why="stays until the table leads to a whole version") for one in judged]
     sizes = [(one, folder_bytes(spark, one.path)) for one in judged]
-    return Vacuumed(table, sizes, dry_run, [] if dry_run else delete_judged(spark, table, judged))
+    return Vacuumed(table, sizes, dry_run, [] if dry_run else delete_judged(spark, table, judged), refused)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.catalog import TableName, describe, schema_location
-from dbt_zorder.table.files import list_folders
+from dbt_zorder.catalog import ROOT_SUFFIX, TableName, schema_location
+from dbt_zorder.disk import on_disk
+from dbt_zorder.hadoop import open_path
+from dbt_zorder.table.files import has_client, list_folders
 from dbt_zorder.table.lines import read_line, write_line
 
-ROOT_SUFFIX = "__zorder"
 MARKER_DIRECTORY = "_zorder_version"
 TOMBSTONE = "_zorder_deleting"
 """Folder in a version whose deletion has begun; see ``tombstone``."""
@@ -39,6 +41,9 @@ class Marker:
         former_roots: other folders in which versions of this table may lie, because its ``location_root`` was changed.
         schema: of the table, as Spark's JSON with partition columns last; a rollback restores it.
         partition_by: names of the partition columns.
+        table_id: of the table, random, and the same in each version that was built upon one of ours; see ``ownership``.
+        catalog: identity of the catalog that built it, as of ``catalog_id``.
+        home: the version's folder as it was written. A copy has it too, but lies elsewhere.
     """
 
     version: str
@@ -50,6 +55,9 @@ class Marker:
     former_roots: list[str] = field(default_factory=list)
     schema: str = ""
     partition_by: list[str] = field(default_factory=list)
+    table_id: str = ""
+    catalog: str = ""
+    home: str = ""
 
     @property
     def table_name(self) -> TableName:
@@ -96,23 +104,29 @@ def roots_of(location: str, marker: Marker | None) -> list[str]:
     return [location.rstrip("/").rsplit("/", 1)[0], *(marker.former_roots if marker else [])]
 
 
-def versions_of(spark: SparkSession, root: str, table: TableName) -> list[tuple[str, Marker]]:
-    """Return path and marker of every version below ``root`` that was built for ``table``, also of one half deleted."""
-    paths = [f"{root}/{name}" for name in list_folders(spark, root) if is_version(name)]
-    markers = [(path, read_marker(spark, path, dying=True)) for path in paths]
-    return [(path, marker) for path, marker in markers if marker and marker.is_of(table)]
+def new_table_id() -> str:
+    """Return an identity that no other table has."""
+    return secrets.token_hex(8)
 
 
-def is_anothers(spark: SparkSession, table: TableName, location: str, marker: Marker | None) -> bool:
-    """Tell whether the version at ``location`` was built for another table, which is served from it still.
+def home_of(spark: SparkSession, path: str) -> str:
+    """Return a version's folder with its file system; over Spark Connect as it is spelled."""
+    if not has_client(spark):
+        return path.rstrip("/")
+    place = on_disk(spark, path)
+    if place is not None:
+        return place.uri
+    system, folder = open_path(spark, path)
+    return str(system.makeQualified(folder).toString())
 
-    So it is where somebody made ``table`` over the folder of another one, which saves a copy. A table that was renamed
-    leads nowhere under its old name. ``marker`` is the version's own.
+
+def markers_below(spark: SparkSession, roots: Iterable[str]) -> dict[str, Marker | None]:
+    """Return the marker of every version below some folders by its path, also of one half deleted.
+
+    By name, because one root may be spelled in two ways, and no two versions have one name.
     """
-    if marker is None or marker.is_of(table):
-        return False
-    other = describe(spark, marker.table_name)
-    return other is not None and version_of(other.location) == version_of(location)
+    by_name = {name: f"{root}/{name}" for root in roots for name in list_folders(spark, root) if is_version(name)}
+    return {path: read_marker(spark, path, dying=True) for path in by_name.values()}
 
 
 def write_marker(spark: SparkSession, path: str, marker: Marker, *, renew: bool = False) -> None:
@@ -131,7 +145,9 @@ def read_marker(spark: SparkSession, path: str, *, dying: bool = False) -> Marke
     """
     for directory in (MARKER_DIRECTORY, _MARKER_COPY, *([TOMBSTONE] if dying else [])):
         try:
-            return Marker(**json.loads(read_line(spark, f"{path}/{directory}")))
+            marker = Marker(**json.loads(read_line(spark, f"{path}/{directory}")))
+            if all(isinstance(text, str) for text in (marker.table_id, marker.catalog, marker.home)):
+                return marker
         except Exception:  # whatever is wrong with it: without a marker nothing is deleted
             continue
     return None

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.table import collect, lines, tombstone
 from dbt_zorder.table.collect import delete_version
 from dbt_zorder.table.tombstone import deletion_began, is_dying, raise_tombstone, take_away
-from dbt_zorder.table.version import MARKER_DIRECTORY, Marker, new_version, read_marker, versions_of, write_marker
+from dbt_zorder.table.version import MARKER_DIRECTORY, Marker, markers_below, new_version, read_marker, write_marker
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_the_tombstone_goes_last_and_tells_what_the_marker_did(
     marker = read_marker(spark, path, dying=True)
     assert marker is not None
     assert marker.version == version.name
-    assert [found for found, _ in versions_of(spark, str(version.parent), marker.table_name)] == [path]
+    assert markers_below(spark, [str(version.parent)]) == {path: marker}
     monkeypatch.undo()
     delete_version(spark, path)
     assert not version.exists()

@@ -1,0 +1,134 @@
+"""Names of a table's helpers: what somebody else made by such a name is neither dropped nor renamed nor replaced."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.catalog import (
+    FORMAT_SUFFIX,
+    NEXT_SUFFIX,
+    PREVIOUS_SUFFIX,
+    ROOT_SUFFIX,
+    TableInfo,
+    TableName,
+    describe,
+    properties,
+)
+from dbt_zorder.entry import change_entry, is_absent, location_by_entry
+from dbt_zorder.errors import ConfigError
+from dbt_zorder.sql import quote_string
+from dbt_zorder.stats.schema import STATS_DIRECTORY, STATS_SUFFIX
+from dbt_zorder.table.version import read_marker, version_of
+
+SUFFIXES = (ROOT_SUFFIX, STATS_SUFFIX, NEXT_SUFFIX, PREVIOUS_SUFFIX, FORMAT_SUFFIX)
+
+HELPER = "dbt_zorder.helper_of"
+"""Property of an entry that is about to take a table's place, or was moved aside for one: a digest of its name."""
+
+
+def check_name(table: TableName) -> None:
+    """Find out whether a table has a name that is reserved for the helpers of another one.
+
+    Raises:
+        ConfigError: it has.
+    """
+    for suffix in SUFFIXES:
+        if table.identifier.lower().endswith(suffix):
+            other = table.identifier[: -len(suffix)]
+            msg = (
+                f"'{table.identifier}' ends in '{suffix}', a name that is reserved for what belongs to a z-ordered "
+                f"table '{other}': give it another name or alias. Reserved endings are {', '.join(SUFFIXES)}."
+            )
+            raise ConfigError(msg)
+
+
+def check_free(spark: SparkSession, table: TableName, *suffixes: str) -> None:
+    """Find out whether somebody has made a table by a name that a helper of ``table`` is to have.
+
+    Raises:
+        ConfigError: somebody has.
+    """
+    for suffix in suffixes:
+        helper = TableName(table.schema, table.identifier + suffix)
+        if is_absent(spark, helper.schema, helper.identifier):
+            continue
+        if suffix == STATS_SUFFIX and _is_of_stats(location_by_entry(spark, helper.schema, helper.identifier) or ""):
+            continue  # their many columns take a while
+        info = describe(spark, helper)
+        if info is not None and not is_helper(spark, table, helper, info):
+            msg = (
+                f"{helper} is in the way of {table}: the name is reserved for what belongs to that table, and this "
+                f"{info.keyword.lower()} was made by something else. Rename it, and run again."
+            )
+            raise ConfigError(msg)
+
+
+def is_helper(spark: SparkSession, table: TableName, helper: TableName, info: TableInfo) -> bool:
+    """Tell whether an entry by the name of a helper is one of ours, for this table.
+
+    Args:
+        spark: the session.
+        table: whose helper it would be.
+        helper: its name.
+        info: of the entry.
+    """
+    return _leads_to_ours(spark, table, info, is_of_stats=STATS_SUFFIX in helper.identifier) or (
+        properties(spark, helper).get(HELPER) == _mark(table)
+    )
+
+
+def helper_properties(table: TableName) -> dict[str, str]:
+    """Return the property that marks a new entry which is to take a table's place."""
+    return {HELPER: _mark(table)}
+
+
+def drop_helper(spark: SparkSession, table: TableName, helper: TableName) -> None:
+    """Drop an entry by the name of a helper, if it is one of ours."""
+    if is_absent(spark, helper.schema, helper.identifier):
+        return
+    info = describe(spark, helper)
+    if info is not None and is_helper(spark, table, helper, info):
+        spark.sql(f"DROP {info.keyword} IF EXISTS {helper.sql}")
+
+
+def mark_helper(spark: SparkSession, table: TableName) -> None:
+    """Mark a table or view that is about to be moved aside, under a helper's name, unless its folder tells it."""
+    info = describe(spark, table)
+    if info is not None and not _leads_to_ours(spark, table, info, is_of_stats=STATS_SUFFIX in table.identifier):
+        pair = f"({quote_string(HELPER)} = {quote_string(_mark(table))})"
+        statement = f"ALTER {info.keyword} {table.sql} SET TBLPROPERTIES {pair}"
+        change_entry(spark, table.schema, table.identifier, statement)
+
+
+def unmark_helper(spark: SparkSession, table: TableName) -> None:
+    """Take the mark away from a table or view that has its own name again."""
+    info = describe(spark, table)
+    if info is not None and HELPER in properties(spark, table):
+        statement = f"ALTER {info.keyword} {table.sql} UNSET TBLPROPERTIES IF EXISTS ({quote_string(HELPER)})"
+        change_entry(spark, table.schema, table.identifier, statement)
+
+
+def _leads_to_ours(spark: SparkSession, table: TableName, info: TableInfo, *, is_of_stats: bool) -> bool:
+    """Tell whether an entry is over a version of a table, or over stats where it is to be."""
+    if info.kind != "EXTERNAL":
+        return False
+    location = info.location.rstrip("/")
+    if is_of_stats:
+        return _is_of_stats(location)
+    if not version_of(location):
+        return False
+    marker = read_marker(spark, location, dying=True)
+    if marker is not None:
+        return marker.is_of(table)
+    return location.rsplit("/", 2)[-2].lower() == f"{table.identifier}{ROOT_SUFFIX}".lower()
+
+
+def _is_of_stats(location: str) -> bool:
+    return location.rstrip("/").endswith(f"/{STATS_DIRECTORY}")
+
+
+def _mark(table: TableName) -> str:
+    """Return a table's name as a digest: Spark hides a value in which it sees an address or a secret."""
+    return blake2b(str(table).lower().encode(), digest_size=8).hexdigest()
