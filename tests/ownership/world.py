@@ -76,6 +76,7 @@ class World:
         steps: acts that were carried out, refused ones among them.
         refused: how many of them were.
         was_refused: whether the last one was.
+        is_broken: whether an act has failed, or been found to have lost something.
         log: the acts, for people.
     """
 
@@ -90,6 +91,7 @@ class World:
         self.steps = 0
         self.refused = 0
         self.was_refused = False
+        self.is_broken = False
         self.log: list[str] = []
         self._numbers = count(1)
         self._read: dict[tuple[str, int, int], Rows] = {}
@@ -112,7 +114,12 @@ class World:
     def build(self, table: TableName, root: str = "", grace: float = 0.0) -> bool:
         """Build a table as a model with ``zorder_by``, of new rows."""
         rows, request = self._new_rows(), self._request(table, root, grace)
-        return self._ours(lambda: build(self.spark, self._frame(rows), request), table, lambda: rows)
+        return self._ours(
+            f"build in {root!r} grace {grace}",
+            lambda: build(self.spark, self._frame(rows), request),
+            table,
+            lambda: rows,
+        )
 
     def increment(self, table: TableName, *, overwrite: bool = False, rewrite: bool = False) -> bool:
         """Add a batch as an incremental model; without partitions ``overwrite`` replaces all rows."""
@@ -131,7 +138,7 @@ class World:
             old = tuple(number for number in old if number % 2 not in parts)
         elif overwrite:
             old = ()
-        done = self._ours(run, table, lambda: tuple(sorted((*old, *rows))))
+        done = self._ours(f"increment overwrite={overwrite}", run, table, lambda: tuple(sorted((*old, *rows))))
         if not (stands or overwrite or self.was_refused):
             msg = f"the folder of {table} was gone, and a batch alone became the table"
             raise Lost(msg)
@@ -143,7 +150,10 @@ class World:
             return False
         rows = self.tables[table].rows
         return self._ours(
-            lambda: optimize(self.spark, request_from_marker(self.spark, table), dry_run=False), table, lambda: rows
+            "optimize",
+            lambda: optimize(self.spark, request_from_marker(self.spark, table), dry_run=False),
+            table,
+            lambda: rows,
         )
 
     def drop(self, table: TableName) -> bool:
@@ -153,7 +163,7 @@ class World:
             if not drop_table(self.spark, table):
                 self._drop_by_sql(table)
 
-        return self._ours(run, table, lambda: None)
+        return self._ours("drop", run, table, lambda: None)
 
     def plain_model(self, table: TableName) -> bool:
         """Build a table as a model without ``zorder_by``: dbt drops what is there first."""
@@ -173,7 +183,7 @@ class World:
         def run() -> None:
             vacuum(self.spark, table, keep, 0.0, self._root(root), dry_run=dry_run)
 
-        done = self._ours(run, table, self._same(table))
+        done = self._ours(f"vacuum dry_run={dry_run}", run, table, self._same(table))
         gone = before - self._folders_of_versions()
         if gone and (dry_run or dangles):
             msg = f"{'a dry run' if dry_run else 'a vacuum of a table whose version is gone'} deleted {sorted(gone)}"
@@ -182,7 +192,7 @@ class World:
 
     def rollback(self, table: TableName) -> bool:
         """Serve the version before, whichever it is."""
-        return self._ours(lambda: rollback(self.spark, table), table, lambda: self._version_rows(table))
+        return self._ours("rollback", lambda: rollback(self.spark, table), table, lambda: self._version_rows(table))
 
     # ---- what users do
 
@@ -341,6 +351,7 @@ class World:
         Raises:
             Lost: they differ.
         """
+        self.is_broken = True
         for table, held in self.tables.items():
             location = location_of(self.spark, table)
             if not location:
@@ -362,6 +373,7 @@ class World:
             if _names(folder) != names:
                 msg = f"{folder} is another's, and holds other files than before: {_names(folder) ^ names}"
                 raise Lost(msg)
+        self.is_broken = False
 
     def check_reads(self) -> None:
         """Compare what plain SQL and pruned reads give with the model, in one query each.
@@ -404,10 +416,13 @@ class World:
 
     # ---- the model's own
 
-    def _ours(self, run: Callable[[], object], table: TableName, becomes: Callable[[], Rows | None]) -> bool:
+    def _ours(self, what: str, run: Callable[[], object], table: TableName, becomes: Callable[[], Rows | None]) -> bool:
         """Carry out what is ours; a refusal with a sentence is fine, and must change nothing."""
+        if self._is_left_behind(table) and not is_mended("clones left behind"):
+            return False
         before, places = self._folders_of_versions(), self._places()
-        managed, self.was_refused = self._managed_folder(table), False
+        managed, self.was_refused, self.is_broken = self._managed_folder(table), False, True
+        self.log.append(f"{what} {table}")
         try:
             run()
         except ZorderError as exc:
@@ -444,6 +459,12 @@ class World:
         for other, also in self.tables.items():
             if other != table and location_of(self.spark, other) == place:
                 also.rows = rows
+
+    def _is_left_behind(self, table: TableName) -> bool:
+        """Tell whether a table is served from a version that another one was served from, and has moved on from."""
+        place = location_of(self.spark, table)
+        owner = self.owners.get(str(_path(place)), table)
+        return owner != table and owner in self.tables and location_of(self.spark, owner) != place
 
     def _version_rows(self, table: TableName) -> Rows | None:
         return self.versions.get(str(_path(location_of(self.spark, table))), ())
