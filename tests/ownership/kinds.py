@@ -15,6 +15,7 @@ MENDED = {
     "clones left behind": False,  # served from a version of a table that has moved on to another one
     "copied version": True,
     "restored entry": True,
+    "batches where the version is gone": False,  # the error is Spark's own, and does not say what repairs it
     "versions to roll back to": True,
     "strangers of reserved names": True,
     "foreign files in our folders": False,

@@ -176,7 +176,7 @@ def test_nothing_is_collected_where_the_version_that_is_served_is_gone(world: Wo
     world.vacuum(table, dry_run=dry_run)
 
 
-@of_kind("restored entry", "a batch alone becomes the table where the version that is served is gone")
+@of_kind("batches where the version is gone", "a batch is refused by no sentence where the version served is gone")
 @pytest.mark.parametrize("identifier", ["a", "b"])
 def test_no_batch_replaces_a_table_whose_version_is_gone(world: World, identifier: str) -> None:
     world.increment(gone(world, identifier))

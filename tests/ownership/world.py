@@ -125,6 +125,8 @@ class World:
         """Add a batch as an incremental model; without partitions ``overwrite`` replaces all rows."""
         if table not in self.tables:
             return False
+        if not self._stands(table) and not is_mended("batches where the version is gone"):
+            return False
         rows, request = self._new_rows(), self._request(table)
         batch = Batch(overwrite=overwrite, may_rewrite=rewrite)
 
@@ -260,7 +262,8 @@ class World:
             return False
         place = _path(info.location)
         shutil.copytree(place.parent, target)
-        self._seal(target)
+        for copied in target.iterdir():  # a build may put a version of its own beside them
+            self._seal(copied)
         if served is not None:
             self._register(served, target / place.name, self.tables[table].rows, info.partition_columns)
         return self._done(f"copy_root {table} {to} {served}")
@@ -535,10 +538,11 @@ class World:
 
     def _seal(self, folder: Path) -> None:
         """Let a folder be another's: no file of it may change, and none may come."""
-        for path in folder.rglob("*"):
+        for path in [folder, *folder.rglob("*")]:
             if path.is_file():
                 self._note(path)
-        self.sealed[folder] = _names(folder)
+        if folder.is_dir():
+            self.sealed[folder] = _names(folder)
 
     def _note(self, path: Path, owner: TableName | None = None) -> None:
         size, time = _signed(path) or (0, 0)

@@ -107,6 +107,8 @@ def test_a_table_is_read_and_pruned_and_what_was_under_way_is_completed(spark: S
     content = CONTENTS[table.identifier]
     assert holds(spark, table, content.rows)
     plan = pruning.explain(spark, table.sql, content.predicate)
+    assert plan.files_read is not None
+    assert plan.files_total is not None
     assert plan.files_read < plan.files_total, str(plan)
     assert verify_table(spark, table).findings == []
     assert not list(Path(location_of(spark, table).removeprefix("file:")).glob("_zorder_journal/*"))

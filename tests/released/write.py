@@ -27,6 +27,7 @@ from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.table import holding, journal
 from dbt_zorder.table.batch import Batch
 from dbt_zorder.table.build import build
+from dbt_zorder.table.files import move as move_file
 from dbt_zorder.table.incremental import increment
 from dbt_zorder.table.own_properties import own_properties
 from dbt_zorder.table.request import BuildRequest
@@ -75,12 +76,12 @@ def add(spark: SparkSession, name: str, query: str, *, overwrite: bool = False) 
 
 def add_cut_short(spark: SparkSession, name: str, query: str, moves: int, *, overwrite: bool = False) -> None:
     """Add a batch whose run ends after so many files were moved."""
-    real, done = journal.move, count()
+    done = count()
 
     def move(*args: Any) -> bool:
         if next(done) == moves:
             raise Cut
-        return real(*args)
+        return move_file(*args)
 
     with patch.object(journal, "move", move):
         try:
