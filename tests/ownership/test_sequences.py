@@ -19,7 +19,7 @@ from tests.ownership.machine import Machine
 
 STEPS = int(os.environ.get("OWNERSHIP_STEPS", "2000"))
 SOAK = "OWNERSHIP_STEPS" in os.environ
-A_SEQUENCE = 50
+A_SEQUENCE = 100
 """Acts that a sequence has at most; about half of them find what they can act upon."""
 
 
@@ -32,7 +32,7 @@ def test_no_row_is_lost_and_no_file_of_others_is_touched(
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=max(1, STEPS // 25),
+            max_examples=max(1, STEPS // 35),
             stateful_step_count=A_SEQUENCE,
             derandomize=not SOAK,
             database=None,
