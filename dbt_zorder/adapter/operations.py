@@ -93,7 +93,10 @@ class OperationsAdapter(DocumentedAdapter):
         grace_hours: float | None,
         keep_versions: int | None,
     ) -> dict[str, Any]:
-        """Delete old versions of a table; return the names of those that are gone, and ``text`` to print."""
+        """Delete old versions of a table; return the names of those that are gone, and ``text`` to print.
+
+        ``refused`` says why nothing was deleted, where the version that is served is not whole.
+        """
         with told_of_zorder():
             _check_dry_run("zorder_vacuum", dry_run)
             settings = kept_settings(model) if model else None
@@ -105,7 +108,7 @@ class OperationsAdapter(DocumentedAdapter):
                 settings.location_root if settings else None,
                 dry_run=dry_run,
             )
-        return {"deleted": list(vacuumed.deleted), "text": str(vacuumed)}
+        return {"deleted": list(vacuumed.deleted), "refused": vacuumed.refused, "text": str(vacuumed)}
 
     @available.parse(lambda *_, **__: {})
     def zorder_verify(self, relation: BaseRelation) -> dict[str, Any]:

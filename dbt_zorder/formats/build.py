@@ -31,7 +31,7 @@ from dbt_zorder.table.clock import Clock
 from dbt_zorder.table.holding import hold_rows
 from dbt_zorder.table.pilot import sized_here
 from dbt_zorder.table.request import BuildRequest, check
-from dbt_zorder.table.reserved import check_free, helper_properties
+from dbt_zorder.table.reserved import check_free
 from dbt_zorder.table.row_bytes import by_version_before
 from dbt_zorder.table.summary import Summary, summarize_format
 
@@ -74,8 +74,7 @@ def build_format(
 
     @cache
     def wanted(to: TableName) -> Mapping[str, str]:
-        mark = {} if to == request.table else helper_properties(request.table)
-        return {**table_properties(df, to, request, [key.column for key in keys], is_new=is_new), **mark}
+        return table_properties(df, to, request, [key.column for key in keys], is_new=is_new)
 
     wanted(request.table)  # what is wrong with them is told before anything is read
     token = uuid.uuid4().hex

@@ -18,8 +18,8 @@ from dbt_zorder.formats.delta_metadata import columns_kept, metadata_of
 from dbt_zorder.formats.delta_transaction import Replaces
 from dbt_zorder.jvm import class_named, jvm_of, nullable_type
 from dbt_zorder.stats.delta_log import delta_state
-from dbt_zorder.table.files import delete_path, exists, read_text
-from dbt_zorder.table.reserved import HELPER
+from dbt_zorder.table.files import delete_path, exists
+from dbt_zorder.table.reserved import is_marked
 
 
 def new_delta(
@@ -60,13 +60,19 @@ def new_delta(
 
 
 def make_delta(
-    spark: SparkSession, table: TableName, schema: t.StructType, parts: Sequence[str], properties: Mapping[str, str]
+    spark: SparkSession,
+    table: TableName,
+    of: TableName,
+    schema: t.StructType,
+    parts: Sequence[str],
+    properties: Mapping[str, str],
 ) -> str:
     """Make a table without rows or files, by Delta's own API for that, and return its id.
 
     Args:
         spark: the session.
         table: its name, which is only ours, and which nothing has.
+        of: the table that it is to become.
         schema: of its rows; all of it may be NULL.
         parts: names of the columns that it is to be parted by.
         properties: of the table, its comment and place among them.
@@ -76,7 +82,7 @@ def make_delta(
     """
     place = managed_location(spark, table)
     if LOCATION not in properties and exists(spark, place):
-        if properties.get(HELPER, "-") not in _first_commit(spark, place):
+        if not is_marked(spark, of, place):
             msg = f"The folder {place} is in the way of a new Delta table; nothing was changed. Move it elsewhere."
             raise BuildError(msg)
         delete_path(spark, place)  # of a run that was killed while it dropped the table
@@ -94,14 +100,6 @@ def make_delta(
             made = made.property(name, value)
     made.execute()
     return delta_id(spark, table)
-
-
-def _first_commit(spark: SparkSession, place: str) -> str:
-    """Return the text of a Delta table's first commit, an empty one if it cannot be read."""
-    try:
-        return read_text(spark, f"{place}/_delta_log/{0:020d}.json")
-    except Exception:  # there is no such file
-        return ""
 
 
 def delta_id(spark: SparkSession, table: TableName) -> str:

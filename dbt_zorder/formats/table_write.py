@@ -23,7 +23,7 @@ from dbt_zorder.table.files import exists
 from dbt_zorder.table.holding import Holding
 from dbt_zorder.table.remove import drop_table
 from dbt_zorder.table.request import BuildRequest
-from dbt_zorder.table.reserved import drop_helper
+from dbt_zorder.table.reserved import check_free, drop_helper, mark_folder, unmark_folder
 from dbt_zorder.table.summary import Summary, summarize_format
 
 
@@ -63,6 +63,7 @@ class TableWrite:
         find: Find = partial(self.target, to)
         if self.beside:
             self.made = make_empty(self.df, to, request, self.wanted(to))
+            mark_folder(spark, request.table, to)
             find = partial(filled_files, self.df, to, request, self.token, self.made)
         sizes = put_files(spark, self.holding, self.layout, find, self.df.schema, self.check_free)
         if sizes is not None:
@@ -110,13 +111,16 @@ def put_table(spark: SparkSession, request: BuildRequest, info: TableInfo | None
         return
     if info is not None:
         _check_place(spark, request, info)
+    check_free(spark, table, FORMAT_SUFFIX)
     drop_helper(spark, table, following)
     try:
         write(following)
+        if not write.beside:
+            mark_folder(spark, table, following)
         write.check_ours(following)
         write.check_free()
     except BaseException:
-        drop_helper(spark, table, following)
+        spark.sql(f"DROP TABLE IF EXISTS {following.sql}")  # nothing had the name before
         raise
     if info is not None and not drop_table(spark, table):
         spark.sql(f"DROP {info.keyword} IF EXISTS {table.sql}")
@@ -124,8 +128,9 @@ def put_table(spark: SparkSession, request: BuildRequest, info: TableInfo | None
         spark.sql(f"ALTER TABLE {following.sql} RENAME TO {table.sql}")
     except Exception:
         if info is None:  # nothing was dropped, and another run was faster
-            drop_helper(spark, table, following)
+            spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         raise
+    unmark_folder(spark, table)
 
 
 def name_of(request: BuildRequest, info: TableInfo | None) -> TableName:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from hashlib import blake2b
 
 from pyspark.sql import SparkSession
@@ -14,18 +15,26 @@ from dbt_zorder.catalog import (
     TableInfo,
     TableName,
     describe,
+    location_of,
     properties,
 )
 from dbt_zorder.entry import change_entry, is_absent, location_by_entry
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.sql import quote_string
 from dbt_zorder.stats.schema import STATS_DIRECTORY, STATS_SUFFIX
+from dbt_zorder.table.files import delete_path, has_client, read_text, write_text
 from dbt_zorder.table.version import read_marker, version_of
 
 SUFFIXES = (ROOT_SUFFIX, STATS_SUFFIX, NEXT_SUFFIX, PREVIOUS_SUFFIX, FORMAT_SUFFIX)
 
 HELPER = "dbt_zorder.helper_of"
-"""Property of an entry that is about to take a table's place, or was moved aside for one: a digest of its name."""
+"""Property of an entry that was moved aside for another one: a digest of the table's name."""
+
+_HELPER_FILE = "_zorder_helper"
+"""File with the same text in the folder of a table of Delta Lake or Iceberg that is about to take a table's place.
+
+A property would stay, and what is replaced must have the properties of its model.
+"""
 
 
 def check_name(table: TableName) -> None:
@@ -74,14 +83,32 @@ def is_helper(spark: SparkSession, table: TableName, helper: TableName, info: Ta
         helper: its name.
         info: of the entry.
     """
-    return _leads_to_ours(spark, table, info, is_of_stats=STATS_SUFFIX in helper.identifier) or (
-        properties(spark, helper).get(HELPER) == _mark(table)
+    return (
+        _leads_to_ours(spark, table, info, is_of_stats=STATS_SUFFIX in helper.identifier)
+        or properties(spark, helper).get(HELPER) == _mark(table)
+        or (bool(info.location) and is_marked(spark, table, info.location))
     )
 
 
-def helper_properties(table: TableName) -> dict[str, str]:
-    """Return the property that marks a new entry which is to take a table's place."""
-    return {HELPER: _mark(table)}
+def is_marked(spark: SparkSession, table: TableName, folder: str) -> bool:
+    """Tell whether ``mark_folder`` has marked a folder for a table."""
+    try:
+        return has_client(spark) and read_text(spark, f"{folder.rstrip('/')}/{_HELPER_FILE}") == _mark(table)
+    except Exception:  # there is no such file
+        return False
+
+
+def mark_folder(spark: SparkSession, table: TableName, helper: TableName) -> None:
+    """Mark the folder of a new table that is to take a table's place; not over Spark Connect."""
+    if has_client(spark):
+        write_text(spark, f"{location_of(spark, helper).rstrip('/')}/{_HELPER_FILE}", _mark(table))
+
+
+def unmark_folder(spark: SparkSession, table: TableName) -> None:
+    """Take the mark away from the folder of a table that has its own name now."""
+    if has_client(spark):
+        with contextlib.suppress(Exception):  # the table is there, and the file does no harm
+            delete_path(spark, f"{location_of(spark, table).rstrip('/')}/{_HELPER_FILE}")
 
 
 def drop_helper(spark: SparkSession, table: TableName, helper: TableName) -> None:
