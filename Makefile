@@ -21,7 +21,7 @@ PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 python_of = $(shell for one in python$(1) $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python3) $(PYTHON); do \
 	$$one -c '' 2>/dev/null && echo $$one && break; done)
 
-.PHONY: help install demo test test-all check format suites format-test format-suites formats soak-pruning soak-faults mutants bench bench-smoke smoke smoke-oldest smoke-newest cluster-test servers-test clean
+.PHONY: help install demo test test-all check format suites format-test format-suites formats soak-pruning soak-faults soak-ownership mutants bench bench-smoke smoke smoke-oldest smoke-newest cluster-test servers-test clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ soak-pruning: $(STAMP) ## Decide 100,000 random predicates on live Spark, and 5,
 
 soak-faults: $(STAMP) ## Strike builds at every point, race them at every step, and read beside 200 swaps
 	$(QUICK) SOAK_FAULTS=1 $(BIN)/python -m pytest -s tests/faults
+
+soak-ownership: $(STAMP) ## Take 20,000 steps over tables that share, nest and copy folders, in an order that is new each time
+	$(QUICK) OWNERSHIP_STEPS=20000 $(BIN)/python -m pytest -s tests/ownership
 
 cluster-test: $(CLUSTER_STAMP) ## Run a project on a standalone cluster, over Spark Connect, and over Thrift, all started here
 	$(QUICK) $(BIN)/python -m pytest tests/cluster tests/unit/adapter/test_remote.py $(CLUSTER)

@@ -40,6 +40,8 @@ SHARES = {
     "tests/functional/test_stale_list.py": 4,
     "tests/functional/test_prune.py": 4,
     "tests/functional/test_habits.py": 3,
+    "tests/ownership/test_known.py": 4,
+    "tests/released/test_released.py": 2,
     "tests/soundness/test_t3_adversarial.py": 2,
     "tests/soundness/test_t5_history.py": 3,
     "tests/soundness/test_t8_paths.py": 3,
@@ -115,6 +117,15 @@ It is written down, so that what has passed for one passes for all. ``TURN=3 mak
 def pytest_report_header() -> str:
     """Say how to run the same share of the tests again."""
     return f"share of the tests: TURN={TURN}"
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print what a test has measured of itself, also one that ran in another process."""
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            for name, text in report.user_properties:
+                if name == "summary":
+                    terminalreporter.write_line(f"{report.nodeid}: {text}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
