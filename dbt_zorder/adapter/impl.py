@@ -19,17 +19,19 @@ from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
 from dbt_zorder.adapter.messages.progress import progress
 from dbt_zorder.adapter.messages.response import ZorderResponse
 from dbt_zorder.adapter.models.grants import check_grants
-from dbt_zorder.adapter.models.session_scope import Scope
+from dbt_zorder.adapter.models.session_scope import SCOPES, Scope
 from dbt_zorder.adapter.models.timezone import warn_of_zone
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.operations import OperationsAdapter, told_of_zorder
-from dbt_zorder.adapter.requests import build_request, snapshot_settings
+from dbt_zorder.adapter.requests import snapshot_settings
 from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.progress import listening
 from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog_entry import GLOBAL_VIEWS
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.lakehouse.build import build_format
 from dbt_zorder.tables.lakehouse.incremental import increment_format, merge_format
+from dbt_zorder.tables.lakehouse.merge_source import merge_source
 from dbt_zorder.tables.parquet.batch import Batch
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.conflicts import check_absent
@@ -68,7 +70,7 @@ class ZorderAdapter(OperationsAdapter):
 
         With ``is_first`` there must be no table yet, because an incremental model is to begin.
         """
-        request = build_request(settings, relation, model)
+        request = self._request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
             if is_first:
                 check_absent(self.session, request.table)
@@ -93,7 +95,7 @@ class ZorderAdapter(OperationsAdapter):
         model: Mapping[str, Any],
     ) -> ZorderResponse:
         """Build a seed's rows into a new version of its table and swap it in."""
-        request = build_request(settings, relation, model)
+        request = self._request(settings, relation, model)
         with self._at_work_on(model, relation, f"the seed {model_name(model)}"):
             return ZorderResponse.of(_build(self.session, rows, request))
 
@@ -107,7 +109,7 @@ class ZorderAdapter(OperationsAdapter):
         batch: Mapping[str, Any],
     ) -> ZorderResponse:
         """Add a model's rows to its table; ``batch`` holds ``overwrite`` and ``on_schema_change``."""
-        request = build_request(settings, relation, model)
+        request = self._request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
             how = Batch(batch["overwrite"], batch["on_schema_change"], settings.optimize != "never")
             if settings.file_format in FORMATS:
@@ -129,11 +131,30 @@ class ZorderAdapter(OperationsAdapter):
             warn_of_zone(self.session, model)
 
     @available.parse_none
+    def zorder_merge_source(
+        self,
+        settings: ModelSettings,
+        relation: BaseRelation,
+        source: BaseRelation,
+        model: Mapping[str, Any],
+        batch: Mapping[str, Any],
+    ) -> BaseRelation:
+        """Return the view of a MERGE's rows, in the structs that its table has by ``on_schema_change``."""
+        request = self._request(settings, relation, model)
+        with self._at_work_on(model, relation, f"the structs of {relation}"):
+            df = self.session.table(str(source))
+            rows = merge_source(self.session, df, request, Batch(on_schema_change=batch["on_schema_change"]))
+            if rows is df:
+                return source
+            identifier = SCOPES.view(rows, str(model["alias"]))
+        return self.Relation.create(schema=GLOBAL_VIEWS, identifier=identifier, type=self.Relation.View)
+
+    @available.parse_none
     def zorder_merge(
         self, settings: ModelSettings, relation: BaseRelation, sql: str, model: Mapping[str, Any]
     ) -> ZorderResponse:
         """Run a model's MERGE into a table of Delta or Iceberg, and look at its layout after it."""
-        request = build_request(settings, relation, model)
+        request = self._request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
             batch = Batch(may_rewrite=settings.optimize != "never")
             given = model["config"].get("unique_key") or []
@@ -155,7 +176,7 @@ class ZorderAdapter(OperationsAdapter):
         with self._at_work_on(model, relation, sql):
             first = None if exists else self.connections.query(sql)
             by = settings or snapshot_settings(model, self.connections.query(sql) if first is None else first, columns)
-            request = build_request(by, relation, model)
+            request = self._request(by, relation, model)
             if first is not None:
                 check_absent(self.session, request.table)
                 return ZorderResponse.of(_build(self.session, first, request, is_first=True))

@@ -19,7 +19,10 @@ from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.relations import DocumentedAdapter
 from dbt_zorder.adapter.requests import build_request, kept_settings
 from dbt_zorder.errors import ConfigError, ZorderError, did_you_mean
+from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.spark.columns import case_sensitive, folded
+from dbt_zorder.spark.plain_names import check_identifier
 from dbt_zorder.stats.summary import absent, current_summary
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.lakehouse.rewrite import optimize_format
@@ -27,6 +30,7 @@ from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
 from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.operations.verify import verify_table
+from dbt_zorder.tables.parquet.reserved import check_name
 from dbt_zorder.tables.parquet.rewrite import optimize, request_from_marker
 
 _LOG = AdapterLogger("Zorder")
@@ -38,11 +42,22 @@ class OperationsAdapter(DocumentedAdapter):
     @available.parse_none
     def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
         """Return a model's checked settings, None if it is to be built as dbt-spark builds it."""
+        self.zorder_check_name(model)
         with told_of_zorder():
             settings = ModelSettings.from_config(model_name(model), model["config"])
             if settings is not None:
                 check_hooks(model)
+                _check_identifier(model, settings)
         return settings
+
+    @available.parse_none
+    def zorder_check_name(self, model: Mapping[str, Any]) -> None:
+        """Find out whether a model, seed or snapshot has a name that is reserved for what belongs to another one."""
+        try:
+            check_name(TableName(str(model.get("schema")), str(model.get("alias") or model.get("name"))))
+        except ZorderError as exc:
+            msg = f"Model {model_name(model)}: {exc}"
+            raise CompilationError(msg) from exc
 
     @available.parse(lambda *_, **__: {})
     def zorder_optimize(self, relation: BaseRelation, model: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:
@@ -51,7 +66,7 @@ class OperationsAdapter(DocumentedAdapter):
             _check_dry_run("zorder_optimize", dry_run)
             settings = self.zorder_settings(model) if model else None
             if settings is not None and model is not None:
-                request = build_request(settings, relation, model)
+                request = self._request(settings, relation, model)
             else:
                 request = request_from_marker(self.session, table_name(relation))
             with progress(self.session, str(table_name(relation))):
@@ -82,7 +97,10 @@ class OperationsAdapter(DocumentedAdapter):
         grace_hours: float | None,
         keep_versions: int | None,
     ) -> dict[str, Any]:
-        """Delete old versions of a table; return the names of those that are gone, and ``text`` to print."""
+        """Delete old versions of a table; return the names of those that are gone, and ``text`` to print.
+
+        ``refused`` says why nothing was deleted, where the version that is served is not whole.
+        """
         with told_of_zorder():
             _check_dry_run("zorder_vacuum", dry_run)
             settings = kept_settings(model) if model else None
@@ -94,7 +112,7 @@ class OperationsAdapter(DocumentedAdapter):
                 settings.location_root if settings else None,
                 dry_run=dry_run,
             )
-        return {"deleted": list(vacuumed.deleted), "text": str(vacuumed)}
+        return {"deleted": list(vacuumed.deleted), "refused": vacuumed.refused, "text": str(vacuumed)}
 
     @available.parse(lambda *_, **__: {})
     def zorder_verify(self, relation: BaseRelation) -> dict[str, Any]:
@@ -133,8 +151,9 @@ class OperationsAdapter(DocumentedAdapter):
         with told_of_zorder():
             summary = current_summary(self.session, table_name(relation))
             name, by = column.replace("`", ""), summary.point_query_files
-            folded = {known.lower(): files for known, files in by.items()}
-            read = by.get(name, folded.get(name.lower()))
+            sensitive = case_sensitive(self.session)
+            in_any_case = {folded(known, sensitive=sensitive): files for known, files in by.items()}
+            read = by.get(name, in_any_case.get(folded(name, sensitive=sensitive)))
             if read is None:
                 msg = (
                     f"zorder_clustered: there are no stats of '{name}' in {table_name(relation)}, only of "
@@ -156,6 +175,14 @@ class OperationsAdapter(DocumentedAdapter):
         )
         raise CompilationError(msg)
 
+    def _request(self, settings: ModelSettings, relation: BaseRelation, model: Mapping[str, Any]) -> BuildRequest:
+        """Return what to build for a model, by the session's rule for names."""
+        try:
+            return build_request(settings, relation, model, sensitive=case_sensitive(self.session))
+        except ConfigError as exc:
+            msg = f"Model {model_name(model)}: {exc}"
+            raise CompilationError(msg) from exc
+
     def _name_of(self, relation: BaseRelation) -> TableName:
         """Return the name of a relation that is there.
 
@@ -172,6 +199,21 @@ def _is_view(spark: SparkSession, table: TableName) -> bool:
     """Tell whether a name is that of a view, as of a clone, or of a model on a target that has no need of tables."""
     info = describe(spark, table)
     return info is not None and info.is_view
+
+
+def _check_identifier(model: Mapping[str, Any], settings: ModelSettings) -> None:
+    """Find out whether a model's table can have its name, before a hook runs.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    if settings.file_format == "iceberg":  # whose catalogs have rules of their own
+        return
+    try:
+        check_identifier(str(model["alias"]))
+    except ConfigError as exc:
+        msg = f"Model {model_name(model)}: {exc} Set it as the model's alias."
+        raise ConfigError(msg) from exc
 
 
 def _check_dry_run(operation: str, dry_run: object) -> None:

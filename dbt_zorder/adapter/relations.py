@@ -23,6 +23,7 @@ from dbt_zorder.adapter.models.in_process import InProcessAdapter
 from dbt_zorder.adapter.names import table_name
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.catalog import FORMAT_SUFFIX, NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName, describe
+from dbt_zorder.spark.columns import case_sensitive
 from dbt_zorder.spark.sql import quote_string
 from dbt_zorder.stats.schema import STATS_DIRECTORY, STATS_SUFFIX
 from dbt_zorder.tables.parquet.comments import documented, set_comments
@@ -56,7 +57,8 @@ class DocumentedAdapter(InProcessAdapter):
             table = table_name(relation)
             try:
                 names = self.session.table(table.sql).columns
-                set_comments(self.session, table, comment, documented(columns, names))
+                wanted = documented(columns, names, sensitive=case_sensitive(self.session))
+                set_comments(self.session, table, comment, wanted)
             except Exception as exc:  # the rows are in: a run that failed now would add them again
                 warn(f"{relation} is built, but not all of its comments could be set: {short_message(exc)}")
 
@@ -69,7 +71,8 @@ class DocumentedAdapter(InProcessAdapter):
     @available.parse(lambda *_, **__: {})
     def zorder_documented(self, columns: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str, str]:
         """Return the descriptions of columns, by the names that a query gives them."""
-        return documented(columns, names)
+        sensitive = self.zorder_in_session() and case_sensitive(self.session)
+        return documented(columns, names, sensitive=sensitive)
 
     @available.parse(lambda *_, **__: "")
     def zorder_quote(self, text: str) -> str:

@@ -8,10 +8,12 @@ from typing import Any
 from dbt.adapters.base import BaseRelation
 from pyspark.sql import DataFrame
 
+from dbt_zorder import option_parsers as values
 from dbt_zorder.adapter.config import ModelSettings
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.columns import case_sensitive, folded
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.tables.parquet.snapshot import default_columns
 
@@ -20,8 +22,20 @@ _AS_SNAPSHOT = {"zorder_skip": None, "zorder_weights": None}
 """Of a snapshot that dbt-spark has not on Parquet: built by versions, by its key, for which no weights were given."""
 
 
-def build_request(settings: ModelSettings, relation: BaseRelation, model: Mapping[str, Any]) -> BuildRequest:
-    """Return what to build for a model; comments go along as its ``persist_docs`` says."""
+def build_request(
+    settings: ModelSettings, relation: BaseRelation, model: Mapping[str, Any], *, sensitive: bool = False
+) -> BuildRequest:
+    """Return what to build for a model; comments go along as its ``persist_docs`` says.
+
+    Args:
+        settings: of the model.
+        relation: its table.
+        model: its node.
+        sensitive: whether the session that builds it distinguishes column names by case.
+
+    Raises:
+        ConfigError: ``zorder_weights`` names a column that ``zorder_by`` does not, or one twice.
+    """
     persisted = model["config"].get("persist_docs") or {}
     described = {
         quote_name(name) if column.get("quote") else name: column.get("description") or ""
@@ -34,7 +48,9 @@ def build_request(settings: ModelSettings, relation: BaseRelation, model: Mappin
             files=settings.files,
             file_size=settings.file_size,
             partition_by=settings.partition_by,
-            weights=settings.weights,
+            weights=values.given(
+                "zorder_weights", settings.weights, values.weights_in_order(settings.by, sensitive=sensitive), None
+            ),
             curve=settings.curve,
             encoding=settings.encoding,
             page_rows=settings.page_rows,
@@ -57,8 +73,9 @@ def build_request(settings: ModelSettings, relation: BaseRelation, model: Mappin
 def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[str, str]) -> ModelSettings:
     """Return the settings of a snapshot that names no ``zorder_by``: it is built by versions all the same."""
     config = model["config"]
-    partitions = {name.lower() for name in _listed(config.get("partition_by"))}
-    key = [name for name in _listed(config.get("unique_key")) if name.lower() not in partitions]
+    sensitive = case_sensitive(df.sparkSession)
+    partitions = {folded(name, sensitive=sensitive) for name in _listed(config.get("partition_by"))}
+    key = [name for name in _listed(config.get("unique_key")) if folded(name, sensitive=sensitive) not in partitions]
     by = default_columns(df, key, columns["dbt_valid_from"])
     settings = ModelSettings.from_config(model_name(model), {**config, **_AS_SNAPSHOT, "zorder_by": by})
     assert settings is not None

@@ -56,7 +56,7 @@ def measure(spark: SparkSession, table: TableName, info: TableInfo, spec: Layout
     F^((k-1)/k) along each, in every partition.
 
     Raises:
-        AnalysisException: it has no stats.
+        LookupError: it has no stats.
     """
     return measure_standing(read_standing(spark, info.location, spark.table(table.sql).schema, spec), spec)
 

@@ -26,6 +26,7 @@ from dbt_zorder.tables.lakehouse.build import build_format
 from dbt_zorder.tables.lakehouse.history import last_whole, version_of
 from dbt_zorder.tables.lakehouse.rewrite import rewrite_format
 from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.reserved import mark_folder
 from tests.formats.tables import failing, request, rows
 from tests.support import same_rows, settings
 
@@ -169,7 +170,12 @@ def test_a_table_of_another_format_is_replaced(
     left = [row["tableName"] for row in spark.sql(f"SHOW TABLES IN {table.schema}").collect()]
     assert [name for name in left if name.startswith(table.identifier)] == [table.identifier]
     # what a run that was killed between drop and rename has left goes with the next
-    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {table.schema}.{table.identifier}{FORMAT_SUFFIX}")
+    following = TableName(table.schema, table.identifier + FORMAT_SUFFIX)
+    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {following.sql}")
+    with pytest.raises(ConfigError, match=f"{following} is in the way of {table}"):
+        build_format(spark, rows(spark, 0, 500), request(table, file_format))
+    assert spark.table(following.sql).count(), "what is not marked is somebody else's"
+    mark_folder(spark, table, following)
     build_format(spark, rows(spark, 0, 500), request(table, file_format))
     left = [row["tableName"] for row in spark.sql(f"SHOW TABLES IN {table.schema}").collect()]
     assert [name for name in left if name.startswith(table.identifier)] == [table.identifier]

@@ -20,7 +20,7 @@ from dbt_zorder.layout.plan import make_plan
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.progress import Clock
 from dbt_zorder.request import BuildRequest, check
-from dbt_zorder.spark.catalog import TableInfo, TableName, describe
+from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableInfo, TableName, describe
 from dbt_zorder.stats.store import sizes_of
 from dbt_zorder.stats.summary import Summary, summarize_format
 from dbt_zorder.stats.table_state import state_of
@@ -33,6 +33,7 @@ from dbt_zorder.tables.lakehouse.spark_writer import check_session, made_files
 from dbt_zorder.tables.lakehouse.types import as_kept
 from dbt_zorder.tables.lakehouse.write_table import TableWrite, name_of, put_table
 from dbt_zorder.tables.parquet.build import BuildReport, warn_of_many
+from dbt_zorder.tables.parquet.reserved import check_free
 
 
 def build_format(
@@ -65,6 +66,7 @@ def build_format(
     check_session(spark, request)
     df = as_kept(df, request)
     check(df, request)
+    check_free(spark, request.table, FORMAT_SUFFIX)
     keys = keys_for(df, request.spec)
     clock = Clock()
     info = describe(spark, request.table)

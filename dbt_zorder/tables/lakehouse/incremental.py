@@ -87,7 +87,8 @@ def increment_format(
         check(conform(df, schema), request)
     added = schema.fields[len(existing.fields) :]
     if added:
-        comments = {column.name.lower(): request.comment_of(column.name) for column in added}
+        sensitive = case_sensitive(spark)
+        comments = {column.name: request.comment_of(column.name, sensitive=sensitive) for column in added}
         spark.sql(add_columns_sql(request.table.sql, added, comments))
         state = state_of(spark, request.file_format, request.table)
         df = as_kept(query(), request)

@@ -159,7 +159,7 @@ def make_empty(df: DataFrame, table: TableName, request: BuildRequest, wanted: M
         wanted: properties that it is to have.
     """
     spark = df.sparkSession
-    return make_delta(spark, table, df.schema, _parts(spark, df.schema, request), wanted)
+    return make_delta(spark, table, request.table, df.schema, _parts(spark, df.schema, request), wanted)
 
 
 def filled_files(df: DataFrame, table: TableName, request: BuildRequest, token: str, made: str) -> FormatFiles | str:

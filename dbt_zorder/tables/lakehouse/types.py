@@ -18,13 +18,14 @@ from pyspark.sql.types import (
 
 from dbt_zorder.layout.partitions import null_if_unnamed
 from dbt_zorder.request import BuildRequest, check_names, partition_columns
+from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.columns import naming
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.sql import quote_name
 
 
 def as_kept(df: DataFrame, request: BuildRequest) -> DataFrame:
-    """Return a query in the types and values that a format keeps.
+    """Return a query in the types and values that a format keeps: CHAR and VARCHAR as STRING.
 
     Iceberg has no whole numbers below 32 bits; to Delta Lake, an empty text that parts a table is NULL ("Partition
     Value Serialization").
@@ -33,6 +34,7 @@ def as_kept(df: DataFrame, request: BuildRequest) -> DataFrame:
         ColumnError: two columns have one name, or ``partition_by`` names none.
     """
     check_names(df)
+    df = as_text(df)
     kept = _casts(df) if request.file_format == "iceberg" else _nulls(df, request)
     if not kept:
         return df

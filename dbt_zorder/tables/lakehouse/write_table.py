@@ -14,7 +14,7 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.request import BuildRequest
-from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableInfo, TableName, describe, managed_location
+from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableInfo, TableName, managed_location
 from dbt_zorder.spark.files import exists
 from dbt_zorder.stats.footers import stats_of_files
 from dbt_zorder.stats.summary import Summary, summarize_format
@@ -23,7 +23,9 @@ from dbt_zorder.tables.delta.new_table import delta_id
 from dbt_zorder.tables.lakehouse.properties import has_whole_bounds
 from dbt_zorder.tables.lakehouse.sink import Find, FormatFiles, put_files
 from dbt_zorder.tables.lakehouse.spark_writer import check_made, create, filled_files, make_empty
+from dbt_zorder.tables.parquet.opened import check_readable
 from dbt_zorder.tables.parquet.operations.drop import drop_table
+from dbt_zorder.tables.parquet.reserved import check_free, drop_helper, mark_folder, unmark_folder
 
 
 @dataclass
@@ -62,6 +64,7 @@ class TableWrite:
         find: Find = partial(self.target, to)
         if self.beside:
             self.made = make_empty(self.df, to, request, self.wanted(to))
+            mark_folder(spark, request.table, to)
             find = partial(filled_files, self.df, to, request, self.token, self.made)
         sizes = put_files(spark, self.holding, self.layout, find, self.df.schema, self.check_free)
         if sizes is not None:
@@ -103,19 +106,22 @@ def put_table(spark: SparkSession, request: BuildRequest, info: TableInfo | None
     table, following = request.table, _following(request.table)
     if not write.beside and name_of(request, info) == table:
         # of a run that was killed between drop and rename
-        if (info is None or request.file_format == "delta") and describe(spark, following) is not None:
-            spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+        if info is None or request.file_format == "delta":
+            drop_helper(spark, table, following)
         write(table)
         return
     if info is not None:
         _check_place(spark, request, info)
-    spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+    check_free(spark, table, FORMAT_SUFFIX)
+    drop_helper(spark, table, following)
     try:
         write(following)
+        if not write.beside:
+            mark_folder(spark, table, following)
         write.check_ours(following)
         write.check_free()
     except BaseException:
-        spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+        spark.sql(f"DROP TABLE IF EXISTS {following.sql}")  # nothing had the name before
         raise
     if info is not None and not drop_table(spark, table):
         spark.sql(f"DROP {info.keyword} IF EXISTS {table.sql}")
@@ -125,6 +131,8 @@ def put_table(spark: SparkSession, request: BuildRequest, info: TableInfo | None
         if info is None:  # nothing was dropped, and another run was faster
             spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         raise
+    unmark_folder(spark, table)
+    check_readable(spark, table, f"was written as {following} and renamed")
 
 
 def name_of(request: BuildRequest, info: TableInfo | None) -> TableName:
