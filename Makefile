@@ -5,6 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CLUSTER_STAMP := $(VENV)/.cluster
+SERVERS_STAMP := $(VENV)/.servers
 # each worker has a Spark session of its own, and may need 5 GB
 JOBS ?= 2
 # which kinds of Spark cluster-test runs on, and what Thrift needs besides: CLUSTER='-k "not thrift"' CLUSTER_NEEDS=
@@ -20,7 +21,7 @@ PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 python_of = $(shell for one in python$(1) $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python3) $(PYTHON); do \
 	$$one -c '' 2>/dev/null && echo $$one && break; done)
 
-.PHONY: help install demo test test-all check format suites format-test format-suites formats soak-pruning soak-faults mutants bench bench-smoke smoke smoke-oldest smoke-newest cluster-test clean
+.PHONY: help install demo test test-all check format suites format-test format-suites formats soak-pruning soak-faults soak-ownership mutants bench bench-smoke smoke smoke-oldest smoke-newest cluster-test servers-test clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,11 +78,26 @@ soak-pruning: $(STAMP) ## Decide 100,000 random predicates on live Spark, and 5,
 soak-faults: $(STAMP) ## Strike builds at every point, race them at every step, and read beside 200 swaps
 	$(QUICK) SOAK_FAULTS=1 $(BIN)/python -m pytest -s tests/faults
 
+soak-ownership: $(STAMP) ## Take 20,000 steps over tables that share, nest and copy folders, in an order that is new each time
+	$(QUICK) OWNERSHIP_STEPS=20000 $(BIN)/python -m pytest -s tests/ownership
+
 cluster-test: $(CLUSTER_STAMP) ## Run a project on a standalone cluster, over Spark Connect, and over Thrift, all started here
 	$(QUICK) $(BIN)/python -m pytest tests/cluster tests/unit/adapter/session/test_remote.py $(CLUSTER)
 
 $(CLUSTER_STAMP): $(STAMP)
 	$(BIN)/pip install --quiet --editable '.[connect]' $(CLUSTER_NEEDS)
+	touch $@
+
+SERVERS ?= s3 metastore
+# CI takes SERVERS_SHARE='-m "not slow"'
+SERVERS_SHARE ?=
+servers-test: $(addprefix servers-test-,$(SERVERS)) ## Run the life of tables, and kill it at each step, on S3 and on a metastore server started here
+
+servers-test-%: $(SERVERS_STAMP)
+	$(QUICK) ZORDER_SERVER=$* $(BIN)/python -m pytest tests/servers $(SERVERS_SHARE)
+
+$(SERVERS_STAMP): $(STAMP)
+	$(BIN)/pip install --quiet --editable '.[servers]'
 	touch $@
 
 FORMATS ?= delta iceberg

@@ -10,6 +10,8 @@ from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.layout.file_count import parse_size
 from dbt_zorder.layout.page_order import PAGE_ROWS_OPTION, parse_page_rows
 from dbt_zorder.layout.spec import MOST_COLUMNS, are_weights, is_count
+from dbt_zorder.spark.columns import folded, split_name
+from dbt_zorder.spark.plain_names import pattern_characters
 
 _MOST_IN_MEMORY = 512 << 20
 """A column of Arrow's holds four times as much, and what rows weigh is a guess; see ``layout.few``."""
@@ -73,17 +75,15 @@ def columns(value: Any) -> tuple[str, ...]:
 
 
 def column_names(value: Any) -> tuple[str, ...]:
-    """Return column names, of which none is there twice."""
+    """Return column names, of which none is there twice; whether case distinguishes them is for the session to say."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name.strip() for name in names):
         msg = "it must be a column name or a list of column names."
         raise ValueError(msg)
-    seen: set[str] = set()
-    for name in names:
-        if name.lower() in seen:
+    for number, name in enumerate(names):
+        if name in names[:number]:
             msg = f"'{name}' is in it twice."
             raise ValueError(msg)
-        seen.add(name.lower())
     return tuple(names)
 
 
@@ -99,6 +99,10 @@ def folder(value: Any) -> str:
     """Return the path of a folder."""
     if not isinstance(value, str):
         msg = "it must be the path or URI of a folder."
+        raise ValueError(msg)
+    odd = pattern_characters(value)
+    if odd:
+        msg = f"Spark reads a path with any of [ {{ * ? \\ in it as a pattern: leave out {odd}"
         raise ValueError(msg)
     return value
 
@@ -218,19 +222,49 @@ def memory(value: Any) -> int:
     return found
 
 
-def weights(by: Sequence[str]) -> Callable[[Any], tuple[float, ...]]:
-    """Return what reads one positive number a column, in their order."""
+def weights(by: Sequence[str]) -> Callable[[Any], tuple[float, ...] | dict[str, float]]:
+    """Return what reads one positive number a column, in their order, or by names that are those in any case."""
 
-    def parse(value: Any) -> tuple[float, ...]:
+    def parse(value: Any) -> tuple[float, ...] | dict[str, float]:
         if isinstance(value, Mapping):
-            unknown = [name for name in value if name not in by]
-            if unknown:
-                msg = f"'{unknown[0]}' is not in zorder_by.{did_you_mean(str(unknown[0]), by)}"
-                raise ValueError(msg)
-            value = [value.get(name, 1) for name in by]
-        if not are_weights(value, len(by)):
+            for name in value:
+                _places(name, by, sensitive=False)
+        given = [*value.values()] if isinstance(value, Mapping) else value
+        if not are_weights(given, len(given) if isinstance(value, Mapping) else len(by)):
             msg = f"it must be {len(by)} positive numbers, one a column of zorder_by, or numbers by column name."
             raise ValueError(msg)
-        return tuple(float(w) for w in value)
+        return dict(value) if isinstance(value, Mapping) else tuple(float(w) for w in given)
 
     return parse
+
+
+def weights_in_order(by: Sequence[str], *, sensitive: bool) -> Callable[[Any], tuple[float, ...]]:
+    """Return what reads the same into one number a column, by the session's rule for names."""
+
+    def parse(value: Any) -> tuple[float, ...]:
+        read = weights(by)(value)
+        if not isinstance(read, Mapping):
+            return read
+        found: dict[int, float] = {}
+        for name, weight in read.items():
+            for place in _places(name, by, sensitive=sensitive):
+                if place in found:
+                    msg = f"'{by[place]}' is in it twice."
+                    raise ValueError(msg)
+                found[place] = float(weight)
+        return tuple(found.get(place, 1.0) for place in range(len(by)))
+
+    return parse
+
+
+def _places(name: object, by: Sequence[str], *, sensitive: bool) -> list[int]:
+    """Return where a column is named in ``zorder_by``; more than once if it is there twice, an error of its own."""
+
+    def parts(one: object) -> list[str]:
+        return [folded(part, sensitive=sensitive) for part in split_name(str(one))]
+
+    places = [place for place, one in enumerate(by) if parts(one) == parts(name)]
+    if not places:
+        msg = f"'{name}' is not in zorder_by.{did_you_mean(str(name), by)}"
+        raise ValueError(msg)
+    return places

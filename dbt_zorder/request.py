@@ -23,8 +23,10 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.partitions import NULL_PARTITION
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.spark.columns import USER_DEFINED, ResolvedColumn, case_sensitive, is_char, naming, resolve, resolve_all
+from dbt_zorder.spark.char_types import is_char
+from dbt_zorder.spark.columns import USER_DEFINED, ResolvedColumn, case_sensitive, folded, naming, resolve, resolve_all
 from dbt_zorder.spark.conf import ESCAPED_LITERALS, is_on
+from dbt_zorder.spark.plain_names import check_identifier
 from dbt_zorder.spark.sql import quote_name, quote_string
 
 _BLOOM = "parquet.bloom.filter"
@@ -69,11 +71,13 @@ class BuildRequest:
     file_format: str = "parquet"
     in_memory: int = IN_MEMORY
 
-    def comment_of(self, name: str) -> str:
+    def comment_of(self, name: str, *, sensitive: bool = False) -> str:
         """Return the comment of a column; one that is given for its very case comes first."""
         given = self.column_comments
-        folded = {other.lower(): text for other, text in given.items() if not other.startswith("`")}
-        return given.get(quote_name(name)) or folded.get(name.lower()) or ""
+        exact = given.get(quote_name(name)) or given.get(name)
+        if exact or sensitive:
+            return exact or ""
+        return {other.lower(): text for other, text in given.items() if other[:1] != "`"}.get(name.lower()) or ""
 
 
 def partition_columns(spark: SparkSession, schema: StructType, request: BuildRequest) -> list[ResolvedColumn]:
@@ -85,8 +89,8 @@ def check(df: DataFrame, request: BuildRequest) -> None:
     """Find all that is wrong with a request before anything is read or written.
 
     Raises:
-        ColumnError, ConfigError: as ``keys_for``; also for stats columns, partition columns and duplicate names, and
-            for a session whose literals of text are of another kind.
+        ColumnError, ConfigError: as ``keys_for``; also for stats columns, partition columns and duplicate names, for a
+            name that no table can have, and for a session whose literals of text are of another kind.
     """
     if is_on(df.sparkSession, ESCAPED_LITERALS):
         msg = (
@@ -94,6 +98,8 @@ def check(df: DataFrame, request: BuildRequest) -> None:
             "cannot be written as they are; leave it out, or set it to false."
         )
         raise ConfigError(msg)
+    if request.file_format != "iceberg":  # whose catalogs have rules of their own
+        check_identifier(request.table.identifier)
     check_names(df)
     if request.file_format == "parquet":
         _check_types(df.schema)
@@ -119,8 +125,8 @@ def check(df: DataFrame, request: BuildRequest) -> None:
     with naming("zorder_by"):
         keys_for(df, request.spec)
     with naming("zorder_stats_columns"):
-        for name in request.stats_columns:
-            key_of(resolve(name, df.schema, sensitive=sensitive))  # without an order there is no least and no greatest
+        for column in resolve_all(request.stats_columns, df.schema, sensitive=sensitive):
+            key_of(column)  # without an order there is no least and no greatest
     with naming("zorder_bloom"):
         _check_bloom(bloom_columns(df, request))
 
@@ -169,8 +175,9 @@ def _check_types(schema: StructType) -> None:
         name = quote_name(chars[0])
         msg = (
             f"CHAR columns cannot be kept: {', '.join(map(repr, chars))}. Their values come with blanks behind them, "
-            f"which would count in the STRING that they become here. Write rtrim({name}) AS {name} in the query, or "
-            f"CAST({name} AS STRING) AS {name} to keep the blanks; a table that has them already needs --full-refresh."
+            f"which would count in the STRING that they become here. Write CAST(rtrim({name}) AS STRING) AS {name} in "
+            f"the query, or CAST({name} AS STRING) AS {name} to keep the blanks; a table that has them already needs "
+            "--full-refresh."
         )
         raise ColumnError(msg)
 
@@ -187,11 +194,22 @@ def check_names(df: DataFrame) -> None:
         if "${" in name:
             msg = f"The column '{name}' cannot be kept: Spark replaces '${{...}}' in every statement, also in names."
             raise ColumnError(msg)
-        folded = name if sensitive else name.lower()
-        if folded in seen:
+        plain = folded(name, sensitive=sensitive)
+        if plain in seen:
             msg = f"The query produces the column '{name}' twice; every column of a table needs a name of its own."
             raise ColumnError(msg)
-        seen.add(folded)
+        seen.add(plain)
+
+
+def names_only(columns: StructType, request: BuildRequest, *, sensitive: bool) -> bool:
+    """Return whether a table of these columns has each one that the request names."""
+    spec = request.spec
+    try:
+        for name in (*spec.by, *spec.partition_by, *request.stats_columns, *request.bloom):
+            resolve(name, columns, sensitive=sensitive)
+    except ColumnError:
+        return False
+    return True
 
 
 def readable_partitions(df: DataFrame, request: BuildRequest) -> DataFrame:

@@ -15,12 +15,16 @@ pytest_plugins = ["dbt.tests.fixtures.project"]
 FORMATS_HERE = [os.environ["ZORDER_FORMAT"]] if os.environ.get("ZORDER_FORMAT") else []
 """File format, besides Parquet, that this run's session is set up for: ``delta`` or ``iceberg``."""
 
-collect_ignore = [] if FORMATS_HERE else ["formats"]
+SERVERS_HERE = [os.environ["ZORDER_SERVER"]] if os.environ.get("ZORDER_SERVER") else []
+"""Server that this run's session is on: ``s3`` or ``metastore``."""
+
+collect_ignore = [*([] if FORMATS_HERE else ["formats"]), *([] if SERVERS_HERE else ["servers"])]
 
 SHARES = {
     "tests/faults/test_environment.py": 24,
     "tests/faults/test_exceptions.py": 18,
     "tests/faults/test_interleavings.py": 24,
+    "tests/faults/test_two_metastores.py": 3,
     "tests/formats/test_build.py": 8,
     "tests/formats/test_carry.py": 2,
     "tests/formats/test_incremental.py": 8,
@@ -28,12 +32,16 @@ SHARES = {
     "tests/formats/test_known.py": 4,
     "tests/formats/test_meanwhile.py": 6,
     "tests/functional/adapter/test_simple_seed.py": 4,
+    "tests/functional/test_advice.py": 5,
     "tests/functional/test_changes.py": 6,
     "tests/functional/test_incremental.py": 8,
     "tests/functional/test_incremental_columns.py": 4,
+    "tests/functional/test_rights.py": 4,
     "tests/functional/test_stale_list.py": 4,
     "tests/functional/test_prune.py": 4,
     "tests/functional/test_habits.py": 3,
+    "tests/ownership/test_known.py": 4,
+    "tests/released/test_released.py": 2,
     "tests/soundness/test_adversarial_stats.py": 2,
     "tests/soundness/test_historical_bugs.py": 3,
     "tests/soundness/test_file_paths.py": 3,
@@ -68,6 +76,7 @@ SHARES = {
     "tests/unit/pruning/plain_sql/test_statement.py": 9,
     "tests/unit/stats/test_portability.py": 4,
     "tests/unit/stats/test_column_case.py": 3,
+    "tests/unit/tables/parquet/test_advice.py": 4,
     "tests/unit/tables/parquet/test_append.py": 16,
     "tests/unit/engine/parquet/test_column_options.py": 4,
     "tests/unit/engine/parquet/test_writer.py": 4,
@@ -79,20 +88,26 @@ SHARES = {
     "tests/unit/engine/local/test_large_table.py": 2,
     "tests/unit/engine/test_choose.py": 4,
     "tests/unit/tables/parquet/test_incremental.py": 2,
+    "tests/unit/tables/parquet/test_nested_changes.py": 4,
     "tests/unit/engine/local/test_nested_rows.py": 2,
+    "tests/unit/tables/parquet/test_ownership.py": 4,
+    "tests/unit/tables/parquet/test_opened.py": 3,
     "tests/unit/engine/test_file_size.py": 10,
+    "tests/unit/spark/test_plain_names.py": 4,
     "tests/unit/tables/parquet/operations/test_drop.py": 3,
+    "tests/unit/tables/parquet/test_reserved.py": 4,
     "tests/unit/tables/parquet/operations/test_rollback.py": 3,
     "tests/unit/tables/parquet/test_same_again.py": 5,
     "tests/unit/engine/local/test_file_writer.py": 3,
     "tests/unit/tables/parquet/test_snapshot.py": 3,
+    "tests/unit/tables/parquet/test_surroundings.py": 3,
     "tests/unit/tables/parquet/test_swap.py": 2,
     "tests/unit/tables/parquet/operations/test_vacuum.py": 3,
     "tests/unit/tables/parquet/operations/test_verify.py": 7,
 }
 """Of these files ``-m "not slow"`` takes every n-th test, and ``make test-all`` all."""
 
-TURN = 497_360
+TURN = 497_362
 """Which of every n tests it is. Raise it with a change of yours: what is in the other shares fails unseen.
 
 It is written down, so that what has passed for one passes for all. ``TURN=3 make test`` asks for another by itself.
@@ -102,6 +117,15 @@ It is written down, so that what has passed for one passes for all. ``TURN=3 mak
 def pytest_report_header() -> str:
     """Say how to run the same share of the tests again."""
     return f"share of the tests: TURN={TURN}"
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print what a test has measured of itself, also one that ran in another process."""
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            for name, text in report.user_properties:
+                if name == "summary":
+                    terminalreporter.write_line(f"{report.nodeid}: {text}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -54,7 +54,7 @@ class ModelSettings:
     encoding: str
     files: int | None
     file_size: str | int
-    weights: tuple[float, ...] | None
+    weights: tuple[float, ...] | Mapping[str, float] | None
     bloom: tuple[str, ...]
     keep_versions: int
     grace_hours: float
@@ -193,9 +193,9 @@ def _check_strategy(model: str, config: Mapping[str, Any], file_format: str) -> 
 
 
 def _check_partitions(model: str, by: Sequence[str], partition_by: Sequence[str]) -> None:
-    partitions = {name.lower() for name in partition_by}
+    # the session knows which names in another case are the same: see ``keys_for``
     for column in by:
-        if column.lower() in partitions:
+        if column in partition_by:
             msg = (
                 f"Model {model}: zorder_by has '{column}', which is a partition column. The files of a partition all "
                 "hold one value of it, so leave it out of zorder_by."

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyspark
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
+from dbt_common.dataclass_schema import ValidationError
 from dbt_common.exceptions import DbtConfigError
 
 from dbt_zorder.adapter.session.environment import configured
@@ -21,6 +22,17 @@ from dbt_zorder.errors import ConfigError
 
 _OURS = ("session_dir", "spark_remote", "zorder_formats", "zorder_prune")
 """Keys of the profile that dbt-spark has not."""
+
+_KINDS = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "null": "null",
+    "number": "a number",
+    "object": "a mapping of names to values",
+    "string": "a text",
+}
+"""What messages call the types of JSON."""
 
 
 @dataclass
@@ -47,6 +59,21 @@ class ZorderCredentials(SparkCredentials):
     zorder_formats: Any = None  # a text or a list of texts; what dbt decodes a union with makes letters of a text
     zorder_prune: bool = False
     server_side_parameters: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def validate(cls, data: Any) -> None:
+        """Check the types of all keys; a value that does not fit may be a secret, and is not shown."""
+        try:
+            super().validate(data)
+        except ValidationError as exc:
+            if not exc.path or exc.validator == "enum":
+                raise
+            allowed = (one.get("type") for one in exc.schema.get("anyOf", [exc.schema]))
+            kinds = " or ".join(_KINDS[kind] for kind in allowed if kind in _KINDS) or "of another kind"
+            msg = f"The profile has {_kind(exc.instance)} in '{exc.path[0]}', but it must be {kinds}."
+        else:
+            return
+        raise DbtConfigError(msg)  # not from the other, which shows the value
 
     @classmethod
     def __pre_deserialize__(cls, data: dict[Any, Any]) -> dict[Any, Any]:
@@ -128,6 +155,14 @@ class ZorderCredentials(SparkCredentials):
 def _written(key: str, value: Any) -> str:
     """Return a setting as Spark reads it."""
     if value is None or isinstance(value, (dict, list)):
-        msg = f"server_side_parameters has {value!r} as {key}, but it must be a text, a number, true or false."
+        msg = f"server_side_parameters has {_kind(value)} as {key}, but it must be a text, a number, true or false."
         raise DbtConfigError(msg)
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _kind(value: Any) -> str:
+    """Return what kind of thing of YAML a value is, without the value."""
+    if value is None:
+        return _KINDS["null"]
+    named = {bool: "boolean", int: "integer", float: "number", str: "string", dict: "object", list: "array"}
+    return _KINDS[named[type(value)]] if type(value) in named else f"a {type(value).__name__}"

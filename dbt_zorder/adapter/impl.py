@@ -38,10 +38,11 @@ from dbt_zorder.adapter.models.seeds import seed_rows
 from dbt_zorder.adapter.models.session_scope import SCOPES, Scope, run_aside
 from dbt_zorder.adapter.models.timezone import warn_of_zone
 from dbt_zorder.adapter.names import model_name, table_name
-from dbt_zorder.adapter.requests import build_request, kept_settings, snapshot_settings
+from dbt_zorder.adapter.requests import check_alias, check_reserved, kept_settings, model_request, snapshot_settings
 from dbt_zorder.progress import listening
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog_entry import GLOBAL_VIEWS
+from dbt_zorder.spark.columns import case_sensitive
 from dbt_zorder.spark.sql import quote_name, quote_string
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.comments import documented, set_comments
@@ -216,7 +217,8 @@ class ZorderAdapter(SparkAdapter):
     @available.parse(lambda *_, **__: {})
     def zorder_documented(self, columns: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str, str]:
         """Return the descriptions of columns, by the names that a query gives them."""
-        return documented(columns, names)
+        sensitive = self.zorder_in_session() and case_sensitive(self.session)
+        return documented(columns, names, sensitive=sensitive)
 
     @available.parse(lambda *_, **__: "")
     def zorder_quote(self, text: str) -> str:
@@ -232,7 +234,8 @@ class ZorderAdapter(SparkAdapter):
             table = table_name(relation)
             try:
                 names = self.session.table(table.sql).columns
-                set_comments(self.session, table, comment, documented(columns, names))
+                wanted = documented(columns, names, sensitive=case_sensitive(self.session))
+                set_comments(self.session, table, comment, wanted)
             except Exception as exc:  # the rows are in: a run that failed now would add them again
                 warn(f"{relation} is built, but not all of its comments could be set: {short_message(exc)}")
 
@@ -241,11 +244,24 @@ class ZorderAdapter(SparkAdapter):
     @available.parse_none
     def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
         """Return a model's checked settings, None if it is to be built as dbt-spark builds it."""
+        self.zorder_check_name(model)
         with dbt_errors():
             settings = ModelSettings.from_config(model_name(model), model["config"])
             if settings is not None:
                 check_hooks(model)
+                check_alias(model, settings)
         return settings
+
+    @available.parse_none
+    def zorder_check_name(self, model: Mapping[str, Any]) -> None:
+        """Raise where the name of a model, seed or snapshot is reserved for what belongs to another one."""
+        with dbt_errors():
+            check_reserved(model)
+
+    def _request(self, settings: ModelSettings, relation: BaseRelation, model: Mapping[str, Any]) -> BuildRequest:
+        """Return what to build for a model, by the session's rule for names."""
+        with dbt_errors():
+            return model_request(settings, relation, model, sensitive=case_sensitive(self.session))
 
     @available.parse_none
     def zorder_build(
@@ -260,7 +276,7 @@ class ZorderAdapter(SparkAdapter):
 
         With ``is_first`` there must be no table yet, because an incremental model is to begin.
         """
-        request = build_request(settings, relation, model)
+        request = self._request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
             if is_first:
                 check_absent(self.session, request.table)
@@ -303,7 +319,7 @@ class ZorderAdapter(SparkAdapter):
         model: Mapping[str, Any],
     ) -> ZorderResponse:
         """Build a seed's rows into a new version of its table and swap it in."""
-        request = build_request(settings, relation, model)
+        request = self._request(settings, relation, model)
         with self._at_work_on(model, relation, f"the seed {model_name(model)}"):
             return ZorderResponse.of(_build(self.session, rows, request))
 
@@ -317,7 +333,7 @@ class ZorderAdapter(SparkAdapter):
         batch: Mapping[str, Any],
     ) -> ZorderResponse:
         """Add a model's rows to its table; ``batch`` holds ``overwrite`` and ``on_schema_change``."""
-        request = build_request(settings, relation, model)
+        request = self._request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
             how = Batch(batch["overwrite"], batch["on_schema_change"], settings.optimize != "never")
             table = for_format(self.session, request)
@@ -335,11 +351,32 @@ class ZorderAdapter(SparkAdapter):
             warn_of_zone(self.session, model)
 
     @available.parse_none
+    def zorder_merge_source(
+        self,
+        settings: ModelSettings,
+        relation: BaseRelation,
+        source: BaseRelation,
+        model: Mapping[str, Any],
+        batch: Mapping[str, Any],
+    ) -> BaseRelation:
+        """Return the view of a MERGE's rows, in the structs that its table has by ``on_schema_change``."""
+        request = self._request(settings, relation, model)
+        with self._at_work_on(model, relation, f"the structs of {relation}"):
+            df = self.session.table(str(source))
+            rows = lakehouse_table(self.session, request).merge_source(
+                df, request, Batch(on_schema_change=batch["on_schema_change"])
+            )
+            if rows is df:
+                return source
+            identifier = SCOPES.view(rows, str(model["alias"]))
+        return self.Relation.create(schema=GLOBAL_VIEWS, identifier=identifier, type=self.Relation.View)
+
+    @available.parse_none
     def zorder_merge(
         self, settings: ModelSettings, relation: BaseRelation, sql: str, model: Mapping[str, Any]
     ) -> ZorderResponse:
         """Run a model's MERGE into a table of Delta or Iceberg, and look at its layout after it."""
-        request = build_request(settings, relation, model)
+        request = self._request(settings, relation, model)
         with self._at_work_on(model, relation, sql):
             batch = Batch(may_rewrite=settings.optimize != "never")
             given = model["config"].get("unique_key") or []
@@ -362,7 +399,7 @@ class ZorderAdapter(SparkAdapter):
         with self._at_work_on(model, relation, sql):
             first = None if exists else self.connections.query(sql)
             by = settings or snapshot_settings(model, self.connections.query(sql) if first is None else first, columns)
-            request = build_request(by, relation, model)
+            request = self._request(by, relation, model)
             if first is not None:
                 check_absent(self.session, request.table)
                 return ZorderResponse.of(_build(self.session, first, request, is_first=True))
@@ -478,7 +515,7 @@ class ZorderAdapter(SparkAdapter):
             operations.check_dry_run("zorder_optimize", dry_run)
             settings = self.zorder_settings(model) if model else None
             if settings is not None and model is not None:
-                request = build_request(settings, relation, model)
+                request = self._request(settings, relation, model)
             else:
                 request = request_from_marker(self.session, table_name(relation))
             with progress(self.session, str(table_name(relation))):

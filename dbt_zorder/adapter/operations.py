@@ -14,6 +14,7 @@ from dbt_zorder.adapter.config import ModelSettings
 from dbt_zorder.errors import ConfigError, ZorderError, did_you_mean
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.spark.columns import case_sensitive, folded
 from dbt_zorder.stats.summary import absent
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.operations.verify import verify_table
@@ -47,6 +48,8 @@ def vacuum_table(
 ) -> dict[str, Any]:
     """Delete old versions of a table; return the names of the deleted ones, and ``text`` to print.
 
+    ``refused`` says why nothing was deleted, where the version that is served is not whole.
+
     Args:
         spark: the session.
         table: whose versions.
@@ -62,7 +65,7 @@ def vacuum_table(
         settings.location_root if settings else None,
         dry_run=dry_run,
     )
-    return {"deleted": list(vacuumed.deleted), "text": str(vacuumed)}
+    return {"deleted": list(vacuumed.deleted), "refused": vacuumed.refused, "text": str(vacuumed)}
 
 
 def compare_with_stats(spark: SparkSession, table: TableName) -> dict[str, Any]:
@@ -110,8 +113,9 @@ def count_point_query_files(spark: SparkSession, table: TableName, column: str) 
         return {"files": 0, "read": 0}
     summary = existing(found, table).summary()
     name, by = column.replace("`", ""), summary.point_query_files
-    folded = {other.lower(): files for other, files in by.items()}
-    read = by.get(name, folded.get(name.lower()))
+    sensitive = case_sensitive(spark)
+    in_any_case = {folded(other, sensitive=sensitive): files for other, files in by.items()}
+    read = by.get(name, in_any_case.get(folded(name, sensitive=sensitive)))
     if read is None:
         msg = (
             f"zorder_clustered: there are no stats of '{name}' in {table}, only of {', '.join(by)}."

@@ -8,11 +8,17 @@ from typing import Any
 from dbt.adapters.base import BaseRelation
 from pyspark.sql import DataFrame
 
+from dbt_zorder import option_parsers as values
 from dbt_zorder.adapter.config import ModelSettings
 from dbt_zorder.adapter.names import model_name, table_name
+from dbt_zorder.errors import ConfigError, ZorderError
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.spark.columns import case_sensitive, folded
+from dbt_zorder.spark.plain_names import check_identifier
 from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.tables.parquet.reserved import check_name
 from dbt_zorder.tables.parquet.snapshot import default_columns
 
 _KEPT = ("zorder_keep_versions", "zorder_grace_hours", "location_root")
@@ -20,8 +26,20 @@ _AS_SNAPSHOT = {"zorder_skip": None, "zorder_weights": None}
 """Of a snapshot that dbt-spark has not on Parquet: built by versions, by its key, for which no weights were given."""
 
 
-def build_request(settings: ModelSettings, relation: BaseRelation, model: Mapping[str, Any]) -> BuildRequest:
-    """Return what to build for a model; comments go along as its ``persist_docs`` says."""
+def build_request(
+    settings: ModelSettings, relation: BaseRelation, model: Mapping[str, Any], *, sensitive: bool = False
+) -> BuildRequest:
+    """Return what to build for a model; comments go along as its ``persist_docs`` says.
+
+    Args:
+        settings: of the model.
+        relation: its table.
+        model: its node.
+        sensitive: whether the session that builds it distinguishes column names by case.
+
+    Raises:
+        ConfigError: ``zorder_weights`` names a column that ``zorder_by`` does not, or one twice.
+    """
     persisted = model["config"].get("persist_docs") or {}
     described = {
         quote_name(name) if column.get("quote") else name: column.get("description") or ""
@@ -34,7 +52,9 @@ def build_request(settings: ModelSettings, relation: BaseRelation, model: Mappin
             files=settings.files,
             file_size=settings.file_size,
             partition_by=settings.partition_by,
-            weights=settings.weights,
+            weights=values.given(
+                "zorder_weights", settings.weights, values.weights_in_order(settings.by, sensitive=sensitive), None
+            ),
             curve=settings.curve,
             encoding=settings.encoding,
             page_rows=settings.page_rows,
@@ -54,11 +74,55 @@ def build_request(settings: ModelSettings, relation: BaseRelation, model: Mappin
     )
 
 
+def model_request(
+    settings: ModelSettings, relation: BaseRelation, model: Mapping[str, Any], *, sensitive: bool
+) -> BuildRequest:
+    """Return what to build for a model, as ``build_request`` does.
+
+    Raises:
+        ConfigError: as ``build_request``; the message names the model.
+    """
+    try:
+        return build_request(settings, relation, model, sensitive=sensitive)
+    except ConfigError as exc:
+        msg = f"Model {model_name(model)}: {exc}"
+        raise ConfigError(msg) from exc
+
+
+def check_reserved(model: Mapping[str, Any]) -> None:
+    """Check that the name of a model, seed or snapshot is not reserved for what belongs to another one.
+
+    Raises:
+        ConfigError: it is.
+    """
+    try:
+        check_name(TableName(str(model.get("schema")), str(model.get("alias") or model.get("name"))))
+    except ZorderError as exc:
+        msg = f"Model {model_name(model)}: {exc}"
+        raise ConfigError(msg) from exc
+
+
+def check_alias(model: Mapping[str, Any], settings: ModelSettings) -> None:
+    """Check that a model's table can have its name, before a hook runs.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    if settings.file_format == "iceberg":  # whose catalogs have rules of their own
+        return
+    try:
+        check_identifier(str(model["alias"]))
+    except ConfigError as exc:
+        msg = f"Model {model_name(model)}: {exc} Set it as the model's alias."
+        raise ConfigError(msg) from exc
+
+
 def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[str, str]) -> ModelSettings:
     """Return the settings of a snapshot that names no ``zorder_by``: it is built by versions all the same."""
     config = model["config"]
-    partitions = {name.lower() for name in _listed(config.get("partition_by"))}
-    key = [name for name in _listed(config.get("unique_key")) if name.lower() not in partitions]
+    sensitive = case_sensitive(df.sparkSession)
+    partitions = {folded(name, sensitive=sensitive) for name in _listed(config.get("partition_by"))}
+    key = [name for name in _listed(config.get("unique_key")) if folded(name, sensitive=sensitive) not in partitions]
     by = default_columns(df, key, columns["dbt_valid_from"])
     settings = ModelSettings.from_config(model_name(model), {**config, **_AS_SNAPSHOT, "zorder_by": by})
     assert settings is not None

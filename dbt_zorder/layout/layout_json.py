@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 from pyspark.sql.types import DataType, StructType
 
-from dbt_zorder.layout.curve import CurveKey
+from dbt_zorder.layout.curve import VALUE_BITS, CurveKey
+from dbt_zorder.layout.curves import CURVES, ENCODINGS
 from dbt_zorder.layout.keys import TEXT, Key, KeyValue, key_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.runs import Run
 from dbt_zorder.spark.columns import ResolvedColumn
+from dbt_zorder.spark.sql import quote_name
 
 FORMAT = 2
 """Of the JSON; a layout of another format is not read, and the batch is laid out by itself."""
@@ -59,27 +61,54 @@ def layout_from_json(found: Mapping[str, Any] | None, schema: StructType) -> Lay
     if found is None or found["format"] != FORMAT:
         return None
     keys: list[Key] = []
-    for saved in found["keys"]:
+    for saved in _list(found["keys"]):
         column = _column(tuple(saved["path"]), schema)
         key = key_of(column) if column is not None else None
         if key is None or (key.expression, key.carrier) != (saved["key"], saved["carrier"]):
             return None
         keys.append(key)
+    parts, hashes = _list(found["partition_columns"]), _numbers(found["partition_hashes"])
+    if not {*parts} <= {quote_name(name) for name in schema.names}:
+        return None
     curve = _curve_from_json(found["curve"], keys)
     decode = [_codec(carrier)[1] for carrier in _carriers(curve, keys)]
-    return Layout(
+    levels = [
+        {_number(n, len(decode)): _each(decode[int(n)], _list(values)) for n, values in cuts.items()}
+        for cuts in _list(found["levels"])
+    ]
+    layout = Layout(
         keys=keys,
-        levels=[{int(n): _each(decode[int(n)], values) for n, values in cuts.items()} for cuts in found["levels"]],
-        file_levels=found["file_levels"],
-        first_file=np.asarray(found["first_file"], dtype=np.int32),
-        file_count=np.asarray(found["file_count"], dtype=np.int32),
-        files=found["files"],
-        partition_columns=found["partition_columns"],
-        partition_hashes=np.asarray(found["partition_hashes"], dtype=np.int64),
-        rows=found["rows"],
+        levels=levels,
+        file_levels=_number(found["file_levels"], len(levels) + 1),
+        first_file=np.asarray(_numbers(found["first_file"]), dtype=np.int32),
+        file_count=np.asarray(_numbers(found["file_count"]), dtype=np.int32),
+        files=_number(found["files"]),
+        partition_columns=parts,
+        partition_hashes=np.asarray(hashes, dtype=np.int64),
+        rows=_number(found["rows"]),
         curve=curve,
-        runs=[Run(*run) for run in found.get("runs", ())],  # versions of before have none
+        # versions of before have none
+        runs=[Run(_number(key, len(keys)), _number(unit)) for key, unit in _list(found.get("runs", []))],
     )
+    _check_shape(layout)
+    return layout
+
+
+def _check_shape(layout: Layout) -> None:
+    """Raise ValueError if a layout has other numbers of nodes, cells or files than a forest has."""
+    nodes = [layout.trees << level for level in range(len(layout.levels))]
+    cells = layout.trees << layout.file_levels
+    first, count = layout.first_file.astype(np.int64), layout.file_count.astype(np.int64)
+    if (
+        any(len(values) != size for size, cuts in zip(nodes, layout.levels, strict=True) for values in cuts.values())
+        or not len(first) == len(count) == cells
+        or count.min() < 0
+        or first.min() < 0
+        or first.max() > layout.files  # a cell to which no row comes may begin behind the last file
+        or layout.files > max(1, int(count.sum()))
+    ):
+        msg = "the saved layout does not fit itself"
+        raise ValueError(msg)
 
 
 def _carriers(curve: CurveKey | None, keys: Sequence[Key]) -> list[str]:
@@ -106,9 +135,14 @@ def _curve_to_json(curve: CurveKey | None, keys: Sequence[Key]) -> Json | None:
 def _curve_from_json(found: Json | None, keys: Sequence[Key]) -> CurveKey | None:
     if found is None:
         return None
-    each = zip(keys, found["boundaries"], strict=False)
-    boundaries = [_each(_codec(key.carrier)[1], values) for key, values in each]
-    return CurveKey(**{**found, "boundaries": boundaries})
+    each = zip(keys, _list(found["boundaries"]), strict=False)
+    boundaries = [_each(_codec(key.carrier)[1], _list(values)) for key, values in each]
+    if found["curve"] not in CURVES or found["encoding"] not in ENCODINGS or type(found["cuts_files"]) is not bool:
+        msg = "the saved curve is none"
+        raise ValueError(msg)
+    codes = [_numbers(values) for values in _list(found["codes"])]
+    bits = _number(found["bits"], VALUE_BITS + 1)
+    return CurveKey(found["curve"], found["encoding"], found["cuts_files"], bits, boundaries, codes)
 
 
 def _column(path: tuple[str, ...], schema: StructType) -> ResolvedColumn | None:
@@ -134,3 +168,28 @@ def _codec(carrier: str) -> tuple[Callable[[Any], Any], Callable[[Any], KeyValue
 
 def _each(convert: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
     return [None if value is None else convert(value) for value in values]
+
+
+def _list(value: Any) -> list[Any]:
+    """Return a list of JSON; what is no list would be read letter by letter."""
+    if not isinstance(value, list):
+        msg = f"the saved layout has a {type(value).__name__} where a list belongs"
+        raise ValueError(msg)
+    return value
+
+
+def _numbers(values: Any) -> list[int]:
+    """Return a list of whole numbers, which become SQL text."""
+    if not all(type(value) is int for value in _list(values)):
+        msg = "the saved layout has other than whole numbers"
+        raise ValueError(msg)
+    return list(values)
+
+
+def _number(value: Any, end: int = 1 << 63) -> int:
+    """Return a whole number from 0 to below ``end``; a key of JSON is a text of digits."""
+    number: int = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+    if type(number) is not int or not 0 <= number < end:
+        msg = f"the saved layout has a number that is not from 0 to {end - 1}"
+        raise ValueError(msg)
+    return number

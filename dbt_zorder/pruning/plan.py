@@ -26,10 +26,10 @@ from dbt_zorder.pruning.predicate.names import Names, has_default
 from dbt_zorder.pruning.predicate.parse import comment_continues, holds_query, parse
 from dbt_zorder.pruning.predicate.read import read
 from dbt_zorder.pruning.predicate.tree import Column, Node
-from dbt_zorder.spark.columns import case_sensitive
+from dbt_zorder.spark.columns import case_sensitive, folded
 from dbt_zorder.spark.conf import DATETIME_TO_STRING, ESCAPED_LITERALS, is_on
 from dbt_zorder.spark.jvm import active
-from dbt_zorder.spark.messages import first_line
+from dbt_zorder.spark.messages import first_line, unlogged
 from dbt_zorder.stats.portability import FIELD_IDS, goes_by_ids, is_moved
 from dbt_zorder.stats.table_state import FORMATS
 
@@ -103,7 +103,7 @@ def make_plan(
         PredicateError, ColumnError: the predicate is wrong. Nothing else is ever raised by pruning itself; an unknown
             table is Spark's own error.
     """
-    with active(spark):
+    with active(spark), unlogged():  # what Spark refuses is raised
         return _plan(spark, table, predicate, alias, each, zoned, frame)
 
 
@@ -157,7 +157,8 @@ def _pruned(
 ) -> Plan:
     if was_on(meant, ESCAPED_LITERALS):
         return _full(plan, f"{ESCAPED_LITERALS} is on, so strings are not what they look like")
-    if any(name.lower() == _METADATA for name in plan.table.columns):
+    sensitive = case_sensitive(spark)
+    if any(folded(name, sensitive=sensitive) == _METADATA for name in plan.table.columns):
         return _full(plan, "the table has a column named _metadata, which hides Spark's own")
     if plan.facts.provider in FORMATS:
         plan = _with(plan, skipped_by=plan.facts.provider)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,14 @@ from pyspark.sql.types import StructType
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.catalog_entry import Entry, entry_of, is_absent, location_by_entry
 from dbt_zorder.spark.columns import split_name
+from dbt_zorder.spark.inner_path import folder_name
+from dbt_zorder.spark.messages import in_one_line, unlogged
 from dbt_zorder.spark.sql import quote_name
+
+_LOG = logging.getLogger("dbt_zorder")
+
+ROOT_SUFFIX = "__zorder"
+"""Behind a table's identifier: the folder of its versions."""
 
 NEXT_SUFFIX = "__zorder_next"
 """Behind a table's identifier: the entry that a swap makes and then puts in the table's place."""
@@ -30,10 +38,25 @@ _DETAILS = "# Detailed Table Information"
 
 @dataclass(frozen=True)
 class TableName:
-    """A table by schema and identifier, unquoted."""
+    """A table by schema and identifier, unquoted.
+
+    Raises:
+        ZorderError: the identifier is none, since folders are named for it, and it would lead to another one.
+    """
 
     schema: str
     identifier: str
+
+    def __post_init__(self) -> None:
+        """Refuse what is no name before any path is made of it."""
+        try:
+            folder_name(self.identifier)
+        except ValueError as exc:
+            msg = (
+                f"A table cannot have the name {self.identifier!r}: {exc}. A name has letters, digits and underscores; "
+                "look at the model's file and its alias."
+            )
+            raise ZorderError(msg) from exc
 
     @property
     def sql(self) -> str:
@@ -90,7 +113,8 @@ def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
         if is_absent(spark, table.schema, table.identifier):
             return None
         try:
-            found = _entry_by_sql(spark, table)
+            with unlogged():
+                found = _entry_by_sql(spark, table)
         except AnalysisException:
             if spark.catalog.tableExists(table.sql):
                 raise
@@ -175,30 +199,50 @@ def managed_location(spark: SparkSession, table: TableName) -> str:
     return f"{schema_location(spark, table.schema).rstrip('/')}/{table.identifier.lower()}"
 
 
-def served_locations(spark: SparkSession, schema: str) -> Mapping[str, str]:
-    """Return, by the last folder of its location, the name of every table of a schema but those of an unfinished swap.
+def table_locations(spark: SparkSession) -> list[tuple[TableName, str]]:
+    """Return the location of every table of every schema that the session may list.
 
     A comment or a property that has a line like that of a location counts as one too: it cannot be told apart, and what
-    is served must never be missing here.
+    a table lies in must never be missing here.
 
-    One call where the catalog has such a call; a table that cannot be described then hides all others, and each is
-    described by itself.
-
-    Raises:
-        AnalysisException: there is no such schema.
+    One call a schema where the catalog has such a call; a table that cannot be described then hides all others, and
+    each is described by itself.
     """
+    found = []
+    for row in spark.sql("SHOW DATABASES").collect():
+        schema = str(row[0])
+        try:
+            found += _locations_in(spark, schema)
+        except AnalysisException as exc:  # dropped meanwhile, or not for this user to see
+            _LOG.debug("the tables of %s could not be listed: %s", schema, in_one_line(exc))
+    return found
+
+
+def _locations_in(spark: SparkSession, schema: str) -> list[tuple[TableName, str]]:
     try:
         rows = spark.sql(f"SHOW TABLE EXTENDED IN {quote_name(schema)} LIKE '*'").collect()
-        found = [(str(row["tableName"]), _LOCATION.findall(row["information"])) for row in rows]
+        found = [
+            (str(row["tableName"]), _LOCATION.findall(row["information"])) for row in rows if not row["isTemporary"]
+        ]
     except Exception:
         names = [row["tableName"] for row in spark.sql(f"SHOW TABLES IN {quote_name(schema)}").collect()]
         found = [(name, _location_of(spark, TableName(schema, name))) for name in names]
+    return [(TableName(schema, name), place) for name, places in found for place in places]
+
+
+def served_locations(spark: SparkSession) -> Mapping[str, str]:
+    """Return, by the last folder of its location, the name of every table but those of an unfinished swap."""
     return {
-        place.rstrip("/").rsplit("/", 1)[-1]: f"{schema}.{name}"
-        for name, places in found
-        for place in places
-        if not name.endswith(NEXT_SUFFIX)
+        place.rstrip("/").rsplit("/", 1)[-1]: str(table)
+        for table, place in table_locations(spark)
+        if not (table.identifier.endswith(NEXT_SUFFIX) and _is_in_own_root(table, place))
     }
+
+
+def _is_in_own_root(following: TableName, place: str) -> bool:
+    """Tell whether an entry that a swap has made leads to a version of its table, as one that a user made may not."""
+    root = place.rstrip("/").rsplit("/", 2)[-2:-1]
+    return [name.lower() for name in root] == [f"{following.identifier.removesuffix(NEXT_SUFFIX)}{ROOT_SUFFIX}".lower()]
 
 
 def _location_of(spark: SparkSession, table: TableName) -> list[str]:

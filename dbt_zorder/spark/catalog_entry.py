@@ -6,7 +6,6 @@ EXTENDED`` prints, by the same names.
 
 from __future__ import annotations
 
-import json
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
@@ -14,13 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
-from dbt_zorder.spark.columns import USER_DEFINED
 from dbt_zorder.spark.conf import is_on, session_aside
 from dbt_zorder.spark.jvm import catalog_identifier, class_named, jvm_of, table_identifier
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.spark.type_json import columns_from_json
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -71,10 +69,7 @@ def entry_of(spark: SparkSession, schema: str, identifier: str) -> Entry | None:
         found = _known(spark, schema, identifier)
         if found is None:
             return None
-        told = found.schema().json()
-        if USER_DEFINED in told:  # all of those have one name here
-            return None
-        fields = StructType.fromJson(json.loads(told)).fields
+        fields = columns_from_json(found.schema().json(), f"{schema}.{identifier}").fields
         between = _between()
         parts = found.partitionColumnNames().mkString(between)
         details = _details(found)

@@ -14,9 +14,6 @@ from dbt_zorder.errors import ColumnError, did_you_mean
 from dbt_zorder.spark.conf import CASE_SENSITIVE, is_on
 from dbt_zorder.spark.sql import quote_name
 
-_CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
-"""Key of the field metadata under which Spark keeps the declared CHAR or VARCHAR type of what it reads as STRING."""
-
 USER_DEFINED = '"type":"udt"'
 """How a type that a user has defined stands in a schema's JSON."""
 
@@ -54,9 +51,9 @@ def case_sensitive(spark: SparkSession) -> bool:
     return is_on(spark, CASE_SENSITIVE)
 
 
-def is_char(column: StructField) -> bool:
-    """Tell whether a column, or something in it, was declared CHAR: to Spark blanks behind its values do not count."""
-    return "char(" in str((column.metadata or {}).get(_CHAR_VARCHAR, "")).replace("varchar(", "")
+def folded(name: str, *, sensitive: bool) -> str:
+    """Return what a name has in common with all that stand for the same column: itself, or its lower case."""
+    return name if sensitive else name.lower()
 
 
 def leaf_names(schema: StructType) -> list[str]:
@@ -175,8 +172,8 @@ def split_name(name: str) -> list[str]:
 def _match(struct: DataType, name: str, sensitive: bool) -> StructField | None:
     if not isinstance(struct, StructType):
         return None
-    exact = [field for field in struct.fields if field.name == name]
-    found = exact if sensitive else [field for field in struct.fields if field.name.lower() == name.lower()]
+    wanted = folded(name, sensitive=sensitive)
+    found = [field for field in struct.fields if folded(field.name, sensitive=sensitive) == wanted]
     if len(found) > 1:
         msg = f"The column '{name}' is ambiguous: {', '.join(repr(field.name) for field in found)} differ only by case."
         raise ColumnError(msg)

@@ -23,6 +23,9 @@ from dbt_zorder.spark.sql import glob_escape
 _WHOLE_WHEN_CLOSED = {"s3a", "s3", "gs"}
 """Object stores in which a file is there once it is closed, in place of what had its name; to rename one copies it."""
 
+_MOST_TEXT = 1 << 28
+"""Bytes of a text that is read: the largest are plans of batches and saved trees, of about 100 for each file."""
+
 
 def has_client(spark: SparkSession) -> bool:
     """Tell whether this session can list and delete folders."""
@@ -236,15 +239,12 @@ def _has_folder(place: Place, system: Any, folder: Any) -> bool:
     each folder that it makes: some 10 ms.
     """
     path = Path(place.path).parent
-    missing = [one for one in (path, *path.parents) if not one.exists()] if place.path.isascii() else []
     with contextlib.suppress(OSError):  # Hadoop says why
-        for one in reversed(missing):
-            one.mkdir()
-            one.chmod(place.folder_mode)
+        made = place.make_folders(str(path)) if place.path.isascii() else []
         if system.exists(folder):
             return path.is_dir()
-        for one in missing:
-            one.rmdir()
+        for one in reversed(made):
+            os.rmdir(one)
     system.mkdirs(folder)
     return path.is_dir()
 
@@ -255,7 +255,7 @@ def _write_here(place: Place, text: str) -> None:
     beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}._writing")
     try:
         beside.write_bytes(text.encode())
-        beside.chmod(place.mode)
+        place.give_rights(beside)
         # the checksum that Hadoop wrote beside an older file would contradict the new one
         file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
         beside.replace(file)
@@ -269,14 +269,23 @@ def read_text(spark: SparkSession, path: str) -> str:
 
     Raises:
         Py4JJavaError: there is none.
+        ValueError: it is none that ``write_text`` wrote.
     """
     here = on_disk(spark, path)
     if here is not None:
         with contextlib.suppress(OSError):  # the JVM says what is wrong, or it spells a name in other bytes
+            _check_size(path, Path(here.path).stat().st_size)
             return Path(here.path).read_bytes().decode()
     system, file = open_path(spark, path)
+    _check_size(path, system.getFileStatus(file).getLen())
     stream = system.open(file)
     try:
         return bytes(class_named(spark._jvm, "org.apache.commons.io.IOUtils").toByteArray(stream)).decode()
     finally:
         stream.close()
+
+
+def _check_size(path: str, size: int) -> None:
+    if size > _MOST_TEXT:
+        msg = f"The file {path} has {size:,} bytes, which is no text of ours."
+        raise ValueError(msg)

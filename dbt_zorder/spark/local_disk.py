@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import stat
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -28,7 +31,8 @@ class Place:
     Attributes:
         path: absolute.
         uri: the same as Spark lists it, special characters encoded.
-        umask: rights that Spark does not give to what it makes there.
+        umask: rights that Spark does not give to what it makes there. It is Hadoop's own setting,
+            ``fs.permissions.umask-mode``: Hadoop sets the rights of all that it makes, whatever the process's umask.
     """
 
     path: str
@@ -44,6 +48,34 @@ class Place:
     def folder_mode(self) -> int:
         """Rights of a folder that it would make there."""
         return 0o777 & ~self.umask
+
+    def make_folder(self, folder: str) -> None:
+        """Make a folder with the rights that Spark would give it.
+
+        Raises:
+            OSError: it is there already, or the folder above it is not.
+        """
+        os.mkdir(folder)
+        # below a folder that passes its group on, a folder does so, too: Hadoop's chmod of four digits keeps that
+        os.chmod(folder, self.folder_mode | os.stat(folder).st_mode & stat.S_ISGID)
+
+    def make_folders(self, folder: str) -> list[str]:
+        """Make a folder and those above it, where they are not there; return those made, the outermost first.
+
+        Raises:
+            OSError: one of them cannot be made.
+        """
+        made = []
+        for one in reversed([Path(folder), *Path(folder).parents]):
+            with contextlib.suppress(FileExistsError):  # another thread may have been faster
+                if not one.is_dir():
+                    self.make_folder(str(one))
+                    made.append(str(one))
+        return made
+
+    def give_rights(self, file: str | Path) -> None:
+        """Give a file that this process has written the rights of one that Spark would make."""
+        os.chmod(file, self.mode)
 
 
 def on_disk(spark: SparkSession, path: str) -> Place | None:
@@ -62,7 +94,7 @@ def on_disk(spark: SparkSession, path: str) -> Place | None:
         if system is None:
             return None
         uri = system.makeQualified(place).toUri()
-        umask = _umask(jvm, context.hadoopConfiguration())
+        umask = _umask(jvm, system)
     except Exception:  # no file system for it, or another machine in its name: whoever uses it will say so
         return None
     return Place(os.path.normpath(uri.getPath()), f"file:{uri.getRawPath().rstrip('/')}", umask)
@@ -82,7 +114,7 @@ def _known_umask(spark: SparkSession, root: str) -> int | None:
     if root not in known:
         jvm, conf = spark._jvm, spark._jsc.hadoopConfiguration()
         system = _own_system(jvm, class_named(jvm, "org.apache.hadoop.fs.Path")(root), conf)
-        known[root] = None if system is None else _umask(jvm, conf)
+        known[root] = None if system is None else _umask(jvm, system)
     return known[root]
 
 
@@ -96,5 +128,6 @@ def _own_system(jvm: Any, place: Any, conf: Any) -> Any | None:
     return system if system.getClass().getName() in _OWN else None
 
 
-def _umask(jvm: Any, conf: Any) -> int:
-    return int(class_named(jvm, "org.apache.hadoop.fs.permission.FsPermission").getUMask(conf).toShort())
+def _umask(jvm: Any, system: Any) -> int:
+    """Return what a file system takes from all rights by its own settings, which are those it was opened with."""
+    return int(class_named(jvm, "org.apache.hadoop.fs.permission.FsPermission").getUMask(system.getConf()).toShort())

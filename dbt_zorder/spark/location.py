@@ -21,6 +21,11 @@ def is_within(folder: str, other: str) -> bool:
     )
 
 
+def path_of(location: str) -> str:
+    """Return a location without its file system and host, as it is spelled."""
+    return _part(location, "path")
+
+
 def _may_share(one: str, other: str) -> bool:
     found = {_host(location) for location in (one, other)} - {""}
     return len(found) < 2

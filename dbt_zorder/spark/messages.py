@@ -2,20 +2,62 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import re
+import threading
+from collections.abc import Iterator
 
-_JAVA = ("\tat ", "JVM stacktrace:", "Driver stacktrace:")
+_JAVA = ("\tat ", "\t... ", "\tSuppressed: ", "JVM stacktrace:", "Driver stacktrace:")
 # what an analysis error says of the plan, behind the position in the SQL or the SQLSTATE
 _PLAN = re.compile(r"(; line \d+ pos \d+|SQLSTATE: \w{5});\n.*", re.DOTALL)
 _GATEWAY = re.compile(r"\AAn error occurred while calling \S+\n: ")
-_STAGE = re.compile(r"Job aborted due to stage failure: .*?Lost task \S+ in stage \S+ \(TID \d+\) \([^)]*\): ")
+_STAGE = re.compile(
+    r"Job aborted due to stage failure: .*?Lost task \S+ in stage \S+ \(TID \d+\) \([^)]*\): ", re.DOTALL
+)
 _CLASS = re.compile(r"\A(?:[a-z]\w*\.){2,}[A-Z][\w$]*(?:Exception|Error): ")
-_WAITED = re.compile(r"\A(?:\S+ )?Exception thrown in awaitResult:\s*\Z")
-"""What Spark says of an error in a thread of its own; what it was stands below, among the causes."""
-_UNREADABLE = "[FAILED_READ_FILE.NO_HINT]"
-"""Names the file alone."""
-_CAUSE = re.compile(r"^Caused by: (.+)$", re.MULTILINE)
+_ONLY_WHERE = re.compile(
+    r"\A(?:(?:\S+ )?Exception thrown in awaitResult:\s*"
+    r"|(?:\[\w+\] )?Task failed while writing rows\b.*"
+    r"|(?:\[\w+\] )?Writing job aborted\b.*"
+    r"|Job aborted\."
+    r"|(?:[a-z]\w*\.){2,}[A-Z][\w$]*)\Z",
+    re.DOTALL,
+)
+"""What Spark says of an error in a thread or a task of its own, or a class alone: the causes say what it was."""
+_WITHOUT_REASON = re.compile(r"\[FAILED_READ_FILE\.NO_HINT\]|\[FAILED_EXECUTE_UDF\]|reading file [^\n]*Details:\s*\Z")
+"""Names the file or the function alone."""
+_CAUSE = "Caused by: "
 _WORKER_FRAME = re.compile(r'  File "[^"]*pyspark(?:\.zip)?/[^"]*", line .*\n(?:    .*\n)*')
+
+
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_asking = threading.local()
+
+
+@contextlib.contextmanager
+def unlogged() -> Iterator[None]:
+    """Keep PySpark from printing the errors that it raises in this thread while the block runs.
+
+    PySpark 4 logs each error of analysis as JSON with a Java stack trace when it is made, also one that is caught.
+    """
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # PySpark 3.5 logs none
+        yield
+        return
+    for name in _LOGGERS:
+        PySparkLogger.getLogger(name).addFilter(_is_wanted)  # once, however often it is added
+    before = getattr(_asking, "quietly", False)
+    _asking.quietly = True
+    try:
+        yield
+    finally:
+        _asking.quietly = before
+
+
+def _is_wanted(_: logging.LogRecord) -> bool:
+    return not getattr(_asking, "quietly", False)
 
 
 def full_text(exc: BaseException) -> str:
@@ -25,22 +67,44 @@ def full_text(exc: BaseException) -> str:
 
 
 def message_of(exc: BaseException) -> str:
-    """Return what an error of Spark says, with the cause where Spark itself says nothing of it; never an empty text."""
-    lines: list[str] = []
-    for line in str(exc).splitlines():
-        if line.startswith(_JAVA):
-            break
-        lines.append(line)
-    text = _GATEWAY.sub("", "\n".join(lines).strip())
-    for prefix in (_CLASS, _STAGE, _CLASS):
-        text = prefix.sub("", text, count=1)
-    causes = [_CLASS.sub("", cause) for cause in _CAUSE.findall(full_text(exc))]
-    if _WAITED.match(text):
-        text = next((cause for cause in causes if not _WAITED.match(cause)), text)
-    if _UNREADABLE in text and causes:
+    """Return what an error of Spark says, or the outermost of its causes that says why; never an empty text.
+
+    PySpark 3.5 begins with where a task has failed, ``TASK_WRITE_FAILED``; PySpark 4 says at once why.
+    """
+    first = _plain(_head(str(exc).splitlines()))
+    causes = list(_causes(full_text(exc)))
+    text = next((one for one in (first, *causes) if one and not _ONLY_WHERE.match(one)), first)
+    if _WITHOUT_REASON.search(text) and causes and causes[-1] not in text:
         text = f"{text.rstrip()}\n{causes[-1]}"
     text = _PLAN.sub(r"\1", text)
     return _WORKER_FRAME.sub("", text + "\n").strip() or type(exc).__name__
+
+
+def _causes(text: str) -> Iterator[str]:
+    """Yield what each cause says in a Java stack trace, from the outermost."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith(_CAUSE):
+            yield _plain(_head([line.removeprefix(_CAUSE), *lines[number + 1 :]]))
+
+
+def _head(lines: list[str]) -> str:
+    """Return the lines of a message that stand before its stack trace."""
+    found: list[str] = []
+    for line in lines:
+        if line.startswith((*_JAVA, _CAUSE)):
+            break
+        found.append(line)
+    return "\n".join(found).strip()
+
+
+def _plain(text: str) -> str:
+    """Return a message without the classes, and the number of the task, that Java puts before it."""
+    before = None
+    text = _GATEWAY.sub("", text)
+    while text != before:
+        before, text = text, _STAGE.sub("", _CLASS.sub("", text), count=1)
+    return text
 
 
 def in_one_line(exc: BaseException) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import uuid
@@ -18,9 +17,8 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.spark.arrow import frame_of
 from dbt_zorder.spark.local_disk import on_disk
-
-SCHEMA_KEY = "org.apache.spark.sql.parquet.row.metadata"
-"""Under which Spark's own writer keeps a file's schema, and its readers look for it."""
+from dbt_zorder.spark.type_json import columns_from_json
+from dbt_zorder.stats.footer_schema import SCHEMA_KEY
 
 VERSION_KEY = "org.apache.spark.version"
 """With it, and without the keys of another calendar, readers take dates and times for what they say."""
@@ -83,13 +81,13 @@ def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
         return None
     file = f"{place.path}/part-{uuid.uuid4()}{ENDING}"
     try:
-        os.mkdir(place.path)
+        place.make_folder(place.path)
     except OSError:
         return None
     try:
         rows = stats.rows.sort_by("file_path").replace_schema_metadata(told_by_spark(stats.spark, stats.schema))
         pq.write_table(rows, file)
-        os.chmod(file, place.mode)
+        place.give_rights(file)
         return replace(stats, rows=pq.ParquetFile(file).read())
     except (OSError, pa.ArrowException):
         with contextlib.suppress(OSError):
@@ -115,7 +113,7 @@ def read_local(spark: SparkSession, folder: str) -> LocalStats | None:
         if _are_large([file.metadata for file in files]):
             return None
         rows = pa.concat_tables([file.read() for file in files]).replace_schema_metadata(None)
-        return LocalStats(spark, rows, StructType.fromJson(json.loads(told.pop())))
+        return LocalStats(spark, rows, columns_from_json(told.pop(), folder))
     except Exception:  # whatever is wrong with them
         return None
 

@@ -40,7 +40,7 @@ def held_stats(spark: SparkSession, location: str) -> DataFrame | None:
     where a type does not come back as it was.
 
     Raises:
-        AnalysisException: there are no stats.
+        LookupError: there are no stats.
     """
     files = _files(spark, stats_path(location))
     if not files or sum(size for _, size, _ in files) > FILE_BYTES:

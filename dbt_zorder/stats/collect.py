@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from dbt_zorder.errors import ColumnError, ZorderError
-from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive, resolve_all
+from dbt_zorder.spark.char_types import reader_schema, text_type
+from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive, folded, resolve_all
 from dbt_zorder.spark.conf import is_on
 from dbt_zorder.spark.ordering import is_ordered
 from dbt_zorder.spark.sql import glob_escape
@@ -74,9 +75,7 @@ def collect_path(
     told = footer_stats(spark, path, columns, version)
     if told is not None:
         return told.moved(hidden) if hidden else told
-    # by types alone: what a query's columns are known for, as the blanks of CHAR, is not true of what was written
-    plain = StructType([StructField(column.name, column.dataType) for column in schema.fields])
-    df = spark.read.schema(plain).parquet(glob_escape(path))
+    df = spark.read.schema(reader_schema(schema)).parquet(glob_escape(path))
     stats = row_stats(df, columns, version)
     return stats.withColumn("file_path", f.replace("file_path", f.lit(hidden), f.lit("/"))) if hidden else stats
 
@@ -84,16 +83,21 @@ def collect_path(
 def row_stats(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) -> DataFrame:
     """Return the statistics of each file that a DataFrame reads, by reading all of its rows."""
     metadata = _metadata(df)
-    values = [f.expr(column.sql).alias(f"c{number}") for number, column in enumerate(columns)]
+    # a bound that is a VARCHAR could not be read back
+    kinds = [text_type(column.data_type) for column in columns]
+    values = [
+        (f.expr(column.sql) if kind == column.data_type else f.expr(column.sql).cast(kind)).alias(f"c{number}")
+        for number, (column, kind) in enumerate(zip(columns, kinds, strict=True))
+    ]
     rows = df.select(
         metadata.getField("file_path").alias("file_path"), metadata.getField("file_size").alias("file_size"), *values
     )
     measures: list[Column] = [f.count(f.lit(1)).alias("row_count")]
-    for number, column in enumerate(columns):
+    for number, kind in enumerate(kinds):
         value = f.col(f"c{number}")
-        nothing = f.lit(None).cast(column.data_type)
+        nothing = f.lit(None).cast(kind)
         # one that is not may be z-ordered by all the same, by what it begins with; no file is left out by it
-        ordered = is_ordered(column.data_type)
+        ordered = is_ordered(kind)
         measures += [
             (f.min(value) if ordered else nothing).alias(f"min{number}"),
             (f.max(value) if ordered else nothing).alias(f"max{number}"),
@@ -115,7 +119,8 @@ def row_stats(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) ->
 
 
 def _metadata(df: DataFrame) -> Column:
-    if all(name.lower() != "_metadata" for name in df.columns):
+    sensitive = case_sensitive(df.sparkSession)
+    if all(folded(name, sensitive=sensitive) != "_metadata" for name in df.columns):
         return f.col("_metadata")
     if not hasattr(df, "metadataColumn"):
         msg = "A column named _metadata hides Spark's own, and PySpark 3.5 has no way around it: rename the column."

@@ -14,6 +14,7 @@ from dbt_zorder.spark.jvm import class_named, has_jvm
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.sql import glob_escape
 from dbt_zorder.stats.arrow_store import ENDING, LocalStats, read_local, write_local
+from dbt_zorder.stats.footer_schema import footer_schema
 from dbt_zorder.stats.portability import is_legacy, without_old
 from dbt_zorder.stats.schema import STATS_DIRECTORY, with_bounds
 
@@ -78,19 +79,21 @@ def _as_writable(stats: DataFrame) -> DataFrame:
 
 
 def read_stats(spark: SparkSession, location: str) -> DataFrame:
-    """Return the stats of the version at ``location``.
+    """Return the stats of the version at ``location``, in the columns that their first file names.
 
     Raises:
-        AnalysisException: there are none.
+        LookupError: there are none.
+        Exception: as ``footer_schema``.
     """
-    return spark.read.parquet(glob_escape(stats_path(location)))
+    folder = stats_path(location)
+    return spark.read.schema(footer_schema(spark, folder)).parquet(glob_escape(folder))
 
 
 def known_stats(spark: SparkSession, location: str) -> DataFrame | LocalStats:
     """Return the same, from memory where this process can read them by itself.
 
     Raises:
-        AnalysisException: there are none.
+        Exception: as ``read_stats``.
     """
     return read_local(spark, stats_path(location)) or read_stats(spark, location)
 

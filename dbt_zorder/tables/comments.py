@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.spark.catalog_entry import change_entry
+from dbt_zorder.spark.columns import folded
 from dbt_zorder.spark.sql import quote_name, quote_string
 
 
@@ -37,18 +38,23 @@ def set_comments(spark: SparkSession, table: TableName, comment: str | None, col
     return len(statements)
 
 
-def documented(columns: Mapping[str, Mapping[str, object]], names: list[str]) -> dict[str, str]:
+def documented(
+    columns: Mapping[str, Mapping[str, object]], names: list[str], *, sensitive: bool = False
+) -> dict[str, str]:
     """Return the descriptions that a model's properties give the columns of a table, by the table's own spelling.
 
-    A property with ``quote: true`` names a column in its very case; others name it in any.
+    A property with ``quote: true`` names a column in its very case; others name it in any, unless case
+    distinguishes names in the session.
 
     Args:
         columns: properties by name, with ``description`` and ``quote``.
         names: of the table's columns.
+        sensitive: ``spark.sql.caseSensitive``.
     """
     found: dict[str, str] = {}
     for given, facts in columns.items():
         for name in names:
-            if name == given or (name.lower() == given.lower() and not facts.get("quote")):
+            exact = sensitive or bool(facts.get("quote"))
+            if folded(name, sensitive=exact) == folded(given, sensitive=exact):
                 found[name] = str(facts.get("description") or "")
     return found

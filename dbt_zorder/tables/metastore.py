@@ -41,6 +41,27 @@ def rename_entry(spark: SparkSession, table: TableName, to: TableName) -> bool:
     return _put(spark, table, table, to) is not None
 
 
+def kept_entry(spark: SparkSession, table: TableName) -> Any | None:
+    """Return the entry of a table as the metastore has it, for ``put_back``; None without a client for one."""
+    try:
+        if jvm_of(spark) is None:
+            return None
+        client = spark._jsparkSession.sharedState().externalCatalog().unwrapped().client()
+        return client.getTable(table.schema, table.identifier)
+    except Exception:  # another catalog
+        return None
+
+
+def put_back(spark: SparkSession, table: TableName, entry: Any) -> None:
+    """Give a table the entry again that ``kept_entry`` returned.
+
+    Raises:
+        Py4JJavaError: the metastore refused.
+    """
+    client = spark._jsparkSession.sharedState().externalCatalog().unwrapped().client()
+    client.alterTable(table.schema, table.identifier, entry)
+
+
 def _put(spark: SparkSession, place: TableName, source: TableName, name: TableName) -> Any:
     """Put the entry of ``source``, under another name, in the place of that of a table; None if it is not done."""
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -17,10 +16,13 @@ from dbt_zorder.layout.curves import CURVES, ENCODINGS
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import IN_MEMORY, BuildRequest
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
-from dbt_zorder.spark.columns import split_name
+from dbt_zorder.spark.char_types import as_text
+from dbt_zorder.spark.columns import case_sensitive, split_name
 from dbt_zorder.spark.conf import settings
+from dbt_zorder.spark.plain_names import check_identifier
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.tables.parquet.partition_discovery import BY_CATALOG, folders_tell
+from dbt_zorder.tables.parquet.reserved import check_name
 from dbt_zorder.tables.registry import LAKEHOUSE, PARQUET, for_format, open_table
 from dbt_zorder.tables.report import Outcome
 from dbt_zorder.tables.two_step_swap import bring_back
@@ -30,8 +32,6 @@ MODES = ("error", "errorifexists", "overwrite")
 
 _CATALOG = "spark_catalog"
 _TIMES, _NO_BOUNDS, _BOUNDS = "spark.sql.parquet.outputTimestampType", "INT96", "TIMESTAMP_MICROS"
-_IDENTIFIER = re.compile(r"\w+", re.ASCII)
-"""What Spark's own catalog takes for the name of a new table."""
 
 _SETTING = threading.Lock()
 
@@ -102,15 +102,17 @@ def save_table(
     if not hasattr(df, "sparkSession") or df.isStreaming:
         msg = f"df is a {'stream' if hasattr(df, 'sparkSession') else type(df).__name__}, not a batch DataFrame."
         raise ConfigError(msg)
-    spark = df.sparkSession
+    spark, df = df.sparkSession, as_text(df)
     mode = values.read("mode", mode, values.one_of(*MODES))
     name = _name(spark, table)
     with _told_of(name):
+        check_name(name)
         bring_back(spark, name)
         there = open_table(spark, name)
         info = None if there is None else there.info
         _check_there(spark, name, info, mode)
         names = values.read("by", by, values.column_names)
+        in_order = values.weights_in_order(names, sensitive=case_sensitive(spark))
         written = values.given("options", options, values.options, {})
         request = BuildRequest(
             table=name,
@@ -119,7 +121,7 @@ def save_table(
                 files=values.given("files", files, values.positive_integer, None),
                 file_size=values.read("file_size", file_size, values.file_size),
                 partition_by=values.given("partition_by", partition_by, values.column_names, ()),
-                weights=values.given("weights", weights, values.weights(names), None),
+                weights=values.given("weights", weights, in_order, None),
                 seed=seed,
                 curve=values.read("curve", curve, values.one_of(*CURVES)),
                 encoding=values.read("encoding", encoding, values.one_of(*ENCODINGS)),
@@ -186,9 +188,7 @@ def _check_there(spark: SparkSession, table: TableName, info: TableInfo | None, 
         if not spark.catalog.databaseExists(quote_name(table.schema)):
             msg = f"There is no schema {table.schema}; make it by CREATE SCHEMA {quote_name(table.schema)}."
             raise ConfigError(msg)
-        if not _IDENTIFIER.fullmatch(table.identifier):
-            msg = f"'{table.identifier}' is no name for a table: it may have letters, digits and underscores of ASCII."
-            raise ConfigError(msg)
+        check_identifier(table.identifier)
     elif info.is_view:
         msg = "It is a view. Drop it, or take another name."
         raise ConfigError(msg)

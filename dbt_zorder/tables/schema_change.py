@@ -1,27 +1,39 @@
-"""A batch whose columns are not those of the table that it is added to: dbt's ``on_schema_change``, on Parquet."""
+"""A batch whose columns are not those of the table that it is added to: dbt's ``on_schema_change``, on Parquet.
+
+Fields of structs go as columns do, by name, also in arrays and in the values of maps. Where they change, a new version
+is built of all rows: files of both shapes are not left side by side. Spark 4.1 would fill the gaps with NULL. Earlier
+releases read a whole struct as NULL if a file has none of the fields that are asked for: ``explode(items.new)`` then
+loses rows (SPARK-53535).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructField, StructType
 
 from dbt_zorder.errors import SchemaChangeError
 from dbt_zorder.spark.columns import case_sensitive
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.messages import first_line
-from dbt_zorder.spark.sql import checked_cast, quote_name, quote_string
+from dbt_zorder.spark.sql import quote_name, quote_string
+from dbt_zorder.tables.conversion import converted, fields_by_name, fits, same_type
 
 MODES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
+
+ADVICE = "Give it the table's type in the query, or run the model with --full-refresh."
+"""What helps where a type cannot become the other."""
 
 
 @dataclass(frozen=True)
 class SchemaChange:
-    """How a query's columns differ from a table's.
+    """How a query's columns differ from a table's, fields of structs by dotted names among them.
+
+    The element of an array is its field ``element``, keys and values of a map are ``key`` and ``value``.
 
     Attributes:
         added: columns that only the query has.
@@ -29,9 +41,9 @@ class SchemaChange:
         retyped: columns of another type, as the query has them; each has the table's spelling.
     """
 
-    added: Sequence[StructField]
-    removed: Sequence[StructField]
-    retyped: Sequence[StructField]
+    added: list[StructField] = field(default_factory=list)
+    removed: list[StructField] = field(default_factory=list)
+    retyped: list[StructField] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.retyped)
@@ -46,82 +58,181 @@ class SchemaChange:
 
 
 def compare(query: StructType, table: StructType, *, sensitive: bool = False) -> SchemaChange:
-    """Compare columns by name and type; their order and what may be NULL make no difference."""
-    ours = {_folded(column.name, sensitive): column for column in table.fields}
-    theirs = {_folded(column.name, sensitive): column for column in query.fields}
-    return SchemaChange(
-        added=[column for name, column in theirs.items() if name not in ours],
-        removed=[column for name, column in ours.items() if name not in theirs],
-        retyped=[
-            StructField(ours[name].name, column.dataType)
-            for name, column in theirs.items()
-            if name in ours and not _same(column.dataType, ours[name].dataType)
-        ],
-    )
+    """Compare columns by name and type; their order and what may be NULL make no difference.
+
+    Raises:
+        SchemaChangeError: fields of a struct differ only by case, which the session does not distinguish.
+    """
+    change = SchemaChange()
+    _compare(query, table, "", sensitive, change)
+    return change
 
 
-def target_schema(change: SchemaChange, table: StructType, mode: str) -> StructType:
+def _compare(query: DataType, table: DataType, name: str, sensitive: bool, change: SchemaChange) -> None:
+    if same_type(query, table):
+        return
+    if isinstance(query, StructType) and isinstance(table, StructType):
+        theirs, ours = (fields_by_name(one, sensitive, name) for one in (query, table))
+        for these, those, found in ((theirs, ours, change.added), (ours, theirs, change.removed)):
+            found += [
+                StructField(_dotted(name, one.name), one.dataType) for key, one in these.items() if key not in those
+            ]
+        for key, column in ours.items():
+            if key in theirs:
+                _compare(theirs[key].dataType, column.dataType, _dotted(name, column.name), sensitive, change)
+    elif isinstance(query, ArrayType) and isinstance(table, ArrayType):
+        _compare(query.elementType, table.elementType, _dotted(name, "element"), sensitive, change)
+    elif isinstance(query, MapType) and isinstance(table, MapType):
+        _compare(query.keyType, table.keyType, _dotted(name, "key"), sensitive, change)
+        _compare(query.valueType, table.valueType, _dotted(name, "value"), sensitive, change)
+    else:
+        change.retyped.append(StructField(name, query))
+
+
+def _dotted(name: str, part: str) -> str:
+    return f"{name}.{part}" if name else part
+
+
+def target_schema(
+    query: StructType,
+    table: StructType,
+    mode: str,
+    *,
+    sensitive: bool = False,
+    serves: Callable[[StructType], bool] = lambda _: True,
+) -> StructType:
     """Return the columns that a table has after a batch, by ``on_schema_change``.
 
     Args:
-        change: what ``compare`` found.
+        query: the query's columns.
         table: the table's columns.
         mode: one of ``MODES``.
+        sensitive: whether names are distinguished by case.
+        serves: whether columns hold all that the model's config names; what does not is no advice.
 
     Raises:
         SchemaChangeError: the mode does not allow the change; the table is as it was.
     """
+    change = compare(query, table, sensitive=sensitive)
     if mode == "fail" and change:
+        does = dict.fromkeys(("append_new_columns", "sync_all_columns"), "")
         msg = (
-            f"The columns of the query are not those of the table ({change}), and on_schema_change is 'fail'. Set it "
-            "to 'append_new_columns' or 'sync_all_columns', or run the model with --full-refresh."
+            f"The columns of the query are not those of the table ({change}), and on_schema_change is 'fail'. "
+            f"{_advice(query, table, does, sensitive, serves)}"
         )
         raise SchemaChangeError(msg)
     if mode == "ignore" and change.removed:
+        does = {"append_new_columns": ", which makes them NULL", "sync_all_columns": ", which drops them"}
         msg = (
-            f"The query lacks columns of the table ({change}), and on_schema_change is 'ignore', its default. Set it "
-            "to 'append_new_columns', which makes them NULL, or to 'sync_all_columns', which drops them, or run the "
-            "model with --full-refresh."
+            f"The query lacks columns of the table ({change}), and on_schema_change is 'ignore', its default. "
+            f"{_advice(query, table, does, sensitive, serves)}"
         )
         raise SchemaChangeError(msg)
-    if mode in ("ignore", "fail"):
+    return table if mode in ("ignore", "fail") else _merged_schema(query, table, mode, sensitive)
+
+
+def _advice(
+    query: StructType,
+    table: StructType,
+    does: Mapping[str, str],
+    sensitive: bool,
+    serves: Callable[[StructType], bool],
+) -> str:
+    """Return what helps whatever values there are: modes that convert each of them, and a full refresh."""
+    modes = []
+    for mode, what in does.items():
+        after = _merged_schema(query, table, mode, sensitive)
+        if serves(after) and fits(query, after, sensitive) and fits(table, after, sensitive):
+            modes.append(f"'{mode}'{what}")
+    ways = [f"set it to {', or to '.join(modes) if any(does.values()) else ' or '.join(modes)}"] if modes else []
+    ways += ["run the model with --full-refresh"] if serves(query) else []
+    ways = ways or ["let the query give the table's columns, which the model's config names"]
+    text = ", or ".join(ways)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _merged_schema(query: StructType, table: StructType, mode: str, sensitive: bool) -> StructType:
+    merged = merged_type(query, table, mode, sensitive)
+    assert isinstance(merged, StructType)
+    return merged
+
+
+def merged_type(query: DataType, table: DataType, mode: str, sensitive: bool) -> DataType:
+    """Return the type of a column, or the columns of a table, after a batch that adds to them or replaces them.
+
+    Args:
+        query: type that the batch has.
+        table: type that the table has.
+        mode: ``append_new_columns`` or ``sync_all_columns``; what comes new stands last.
+        sensitive: whether names are distinguished by case.
+    """
+    if same_type(query, table):
         return table
-    added = [StructField(column.name, column.dataType) for column in change.added]
-    if mode == "append_new_columns":
-        return StructType([*table.fields, *added])
-    removed = {column.name for column in change.removed}
-    retyped = {column.name: column.dataType for column in change.retyped}
-    kept = [
-        StructField(column.name, retyped.get(column.name, column.dataType), True, column.metadata)
-        for column in table.fields
-        if column.name not in removed
-    ]
-    return StructType([*kept, *added])
+    if isinstance(query, StructType) and isinstance(table, StructType):
+        theirs, ours = fields_by_name(query, sensitive), fields_by_name(table, sensitive)
+        kept = [
+            StructField(one.name, merged_type(theirs[key].dataType, one.dataType, mode, sensitive), True, one.metadata)
+            if key in theirs
+            else one
+            for key, one in ours.items()
+            if key in theirs or mode == "append_new_columns"
+        ]
+        return StructType(
+            kept + [StructField(one.name, one.dataType) for key, one in theirs.items() if key not in ours]
+        )
+    if isinstance(query, ArrayType) and isinstance(table, ArrayType):
+        return ArrayType(merged_type(query.elementType, table.elementType, mode, sensitive))
+    if isinstance(query, MapType) and isinstance(table, MapType):
+        key = merged_type(query.keyType, table.keyType, mode, sensitive)
+        return MapType(key, merged_type(query.valueType, table.valueType, mode, sensitive))
+    return query if mode == "sync_all_columns" and not isinstance(query, NullType) else table
 
 
-def conform(df: DataFrame, schema: StructType) -> DataFrame:
-    """Return ``df`` with the columns of ``schema``: by name, NULL where it lacks one.
+def conform(df: DataFrame, schema: StructType, advice: str = ADVICE) -> DataFrame:
+    """Return ``df`` with the columns of ``schema``: by name, NULL where it lacks one; so do structs with their fields.
 
     Other types are cast as an ANSI INSERT casts them: a value that does not fit is an error, never NULL.
+
+    Args:
+        df: the rows.
+        schema: the columns that they are to have.
+        advice: what an error says that helps.
 
     Raises:
         SchemaChangeError: a type cannot become the other. A single value that cannot fails the query that reads it.
     """
-    if _names_and_types(df.schema) == _names_and_types(schema):
+    if same_type(df.schema, schema):
         return df
     sensitive = case_sensitive(df.sparkSession)
     has = {_folded(column.name, sensitive): column for column in df.schema.fields}
     try:
-        return df.select(*(_as(has.get(_folded(column.name, sensitive)), column) for column in schema.fields))
-    except AnalysisException as exc:
-        said = first_line(exc)
-        msg = f"A type of the query cannot become that of the table: {said} Cast it there, or run with --full-refresh."
+        columns = [_as(has.get(_folded(column.name, sensitive)), column, sensitive) for column in schema.fields]
+    except SchemaChangeError as exc:
+        msg = f"{exc} {advice}"
         raise SchemaChangeError(msg) from exc
+    try:
+        return df.select(*columns)
+    except AnalysisException as exc:
+        _explain(df, schema, columns, advice)
+        msg = f"A type cannot become the other: {first_line(exc)} {advice}"
+        raise SchemaChangeError(msg) from exc
+
+
+def _explain(df: DataFrame, schema: StructType, columns: Sequence[Column], advice: str) -> None:
+    """Raise an error that names the column which Spark cannot cast; Spark names an expression."""
+    for wanted, column in zip(schema.fields, columns, strict=True):
+        try:
+            df.select(column)
+        except AnalysisException as exc:
+            msg = (
+                f"The column '{wanted.name}' cannot become {wanted.dataType.simpleString()}: {first_line(exc)} {advice}"
+            )
+            raise SchemaChangeError(msg) from exc
 
 
 def keeps(table: StructType, schema: StructType) -> bool:
     """Tell whether all columns of a table stay as they are in ``schema``, so that its files need not be touched."""
-    return _names_and_types(schema)[: len(table.fields)] == _names_and_types(table)
+    return same_type(StructType(schema.fields[: len(table.fields)]), table)
 
 
 def add_columns_sql(table: str, columns: Sequence[StructField], comments: dict[str, str]) -> str:
@@ -130,40 +241,21 @@ def add_columns_sql(table: str, columns: Sequence[StructField], comments: dict[s
     Args:
         table: quoted name.
         columns: to be added.
-        comments: of columns, by name in lower case.
+        comments: of columns, by name.
     """
     parts = []
     for column in columns:
-        comment = comments.get(column.name.lower())
+        comment = comments.get(column.name)
         text = f"{quote_name(column.name)} {type_ddl(column.dataType)}"
         parts.append(f"{text} COMMENT {quote_string(comment)}" if comment else text)
     return f"ALTER TABLE {table} ADD COLUMNS ({', '.join(parts)})"
 
 
-def _names_and_types(schema: StructType) -> list[tuple[str, str]]:
-    return [(column.name, column.dataType.simpleString()) for column in schema.fields]
-
-
-def _as(found: StructField | None, wanted: StructField) -> Column:
-    kind = type_ddl(wanted.dataType)
+def _as(found: StructField | None, wanted: StructField, sensitive: bool) -> Column:
     if found is None:
-        return f.expr(f"CAST(NULL AS {kind})").alias(wanted.name)
-    name = quote_name(found.name)
-    if _same(found.dataType, wanted.dataType):
-        return f.expr(name).alias(wanted.name)
-    if any(isinstance(one, (StructType, ArrayType, MapType)) for one in (found.dataType, wanted.dataType)):
-        msg = (
-            f"The column '{wanted.name}' is {found.dataType.simpleString()} in one of query and table and "
-            f"{wanted.dataType.simpleString()} in the other. Values that hold others are not converted: cast them in "
-            "the query, or run the model with --full-refresh."
-        )
-        raise SchemaChangeError(msg)
-    complaint = f"A value of column {wanted.name} does not fit into {wanted.dataType.simpleString()}: "
-    return f.expr(checked_cast(name, kind, complaint)).alias(wanted.name)
-
-
-def _same(one: DataType, other: DataType) -> bool:
-    return one.simpleString() == other.simpleString()
+        return f.expr(f"CAST(NULL AS {type_ddl(wanted.dataType)})").alias(wanted.name)
+    text = converted(quote_name(found.name), found.dataType, wanted.dataType, wanted.name, sensitive)
+    return f.expr(text).alias(wanted.name)
 
 
 def _folded(name: str, sensitive: bool) -> str:

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName, describe
 from dbt_zorder.tables.metastore import rename_entry
+from dbt_zorder.tables.parquet.reserved import check_free, is_helper, mark_helper, unmark_helper
 
 _LOG = logging.getLogger("dbt_zorder")
 _PATIENCE_SECONDS = 2.0
@@ -37,18 +38,23 @@ def take_place(spark: SparkSession, table: TableName) -> None:
         Exception: as the catalog does; the table is as it was, or ``bring_back`` will find it.
     """
     bring_back(spark, table)  # what a run has left there would be in the way
+    check_free(spark, table, PREVIOUS_SUFFIX)
     try:
+        mark_helper(spark, table)
         _rename(spark, table, previous_of(table))
         _rename(spark, following_of(table), table)
     except BaseException:
         with contextlib.suppress(Exception):  # the next to ask for the table tries again
-            bring_back(spark, table, patience=0)
+            if not bring_back(spark, table, patience=0):
+                unmark_helper(spark, table)
         raise
     _drop(spark, previous_of(table))
 
 
 def bring_back(spark: SparkSession, table: TableName, patience: float | None = None) -> bool:
     """Undo a swap that was cut short between its two calls, or drop what one that was done has left.
+
+    What somebody else has made by that name stays as it is.
 
     Args:
         spark: the session.
@@ -62,17 +68,21 @@ def bring_back(spark: SparkSession, table: TableName, patience: float | None = N
     if not spark.catalog.tableExists(previous.sql):
         return False
     before = describe(spark, previous)
+    if before is None or not is_helper(spark, table, previous, before):
+        return False
     until = time.monotonic() + (_PATIENCE_SECONDS if patience is None else patience)
     while describe(spark, table) is None:
         if time.monotonic() >= until:
             _LOG.warning("%s was moved aside by a run that ended before its swap did, and is put back", table)
             _rename(spark, previous, table)
+            with contextlib.suppress(Exception):  # a mark that stays does no harm
+                unmark_helper(spark, table)
             spark.sql(f"REFRESH TABLE {table.sql}")
             return True
         time.sleep(0.1)
     after, now = describe(spark, previous), describe(spark, table)
     # another run that swaps just now may have moved its table there meanwhile
-    if before is not None and after is not None and now is not None and before.location == after.location:
+    if after is not None and now is not None and before.location == after.location:
         _drop(spark, previous)
     return False
 

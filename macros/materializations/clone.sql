@@ -1,6 +1,7 @@
 {#- dbt's own: what can be cloned is Delta alone, which dbt-spark does; of anything else a clone is a view. A view of
     itself would first drop the table that it is to be a view of. -#}
 {% materialization clone, adapter='spark_zorder' %}
+  {% do adapter.zorder_check_name(model) %}
   {%- set places = [this, defer_relation] | select | map('string') | map('lower') | list -%}
   {%- if defer_relation and places[0] == places[1] -%}
     {{ log("Target relation and defer relation are the same, skipping clone for relation: " ~ this) }}

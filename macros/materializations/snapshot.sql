@@ -1,6 +1,7 @@
 {#- A snapshot on Parquet: what dbt's own query names as changed goes, with the rows that are there, into a new version
     that is swapped in whole. In the other file formats it is dbt-spark's, which merges. -#}
 {% materialization snapshot, adapter='spark_zorder' %}
+  {% do adapter.zorder_check_name(model) %}
   {%- if (config.get('file_format') or 'parquet') | lower != 'parquet' -%}
     {{ return(materialization_snapshot_spark()) }}
   {%- endif -%}

@@ -8,7 +8,7 @@
   {%- set found = [] -%}
   {%- for target in (zorder_targets(model) if zorder_acts() else []) -%}
     {%- set vacuumed = adapter.zorder_vacuum(target.relation, target.node, dry_run, grace_hours, keep_versions) -%}
-    {%- if dry_run or model is not none or vacuumed.deleted -%} {#- a hook tells of what it does, run after run -#}
+    {%- if dry_run or model is not none or vacuumed.deleted or vacuumed.refused -%} {#- a hook tells of what it does, run after run -#}
       {% do print(vacuumed.text) %}
     {%- endif -%}
     {% do found.append(vacuumed) %}

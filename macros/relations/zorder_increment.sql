@@ -12,6 +12,7 @@
   {%- if config.get('contract').enforced -%}
     {{ get_assert_columns_equivalent('select * from ' ~ source) }}
   {%- endif -%}
+  {%- set source = adapter.zorder_merge_source(settings, relation, source, model, batch) -%}
   {% do process_schema_changes(batch.on_schema_change, source, old_relation) %}
   {%- set predicates = config.get('predicates', none) or config.get('incremental_predicates', none) -%}
   {%- set sql = dbt_spark_get_incremental_sql(

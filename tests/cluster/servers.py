@@ -42,7 +42,7 @@ def standalone(folder: Path) -> Iterator[str]:
     worker = ["spark-class", "org.apache.spark.deploy.worker.Worker", "-c", "1", "-m", "1g"]
     with contextlib.ExitStack() as stack:
         stack.enter_context(_process(master, folder, "master"))
-        _wait(port, folder / "master.log")
+        wait_for(port, folder / "master.log")
         for number, host in enumerate(("localhost", "127.0.0.1")):
             own = ["--host", host, "--webui-port", str(free_port())]
             own += ["--work-dir", str(folder / f"work{number}"), address]
@@ -72,7 +72,7 @@ def connect_and_thrift(folder: Path, again: Server | None = None) -> Iterator[Se
     command += ["--hiveconf", "hive.server2.thrift.bind.host=localhost"]
     with _process(command, folder, "server"):
         for port in (server.connect, server.thrift):
-            _wait(port, folder / "server.log")
+            wait_for(port, folder / "server.log")
         yield server
 
 
@@ -106,7 +106,12 @@ def _process(command: Sequence[str], folder: Path, name: str) -> Iterator[None]:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def _wait(port: int, log: Path) -> None:
+def wait_for(port: int, log: Path) -> None:
+    """Wait until somebody listens on a port.
+
+    Raises:
+        AssertionError: nobody does within two minutes; the message has the end of the log.
+    """
     until = time.monotonic() + _SECONDS
     while time.monotonic() < until:
         with contextlib.suppress(OSError), socket.create_connection(("localhost", port), timeout=1):

@@ -17,7 +17,12 @@ from dbt_zorder.spark.catalog import TableName
 from tests.faults.points import POINTS, Strike, armed
 from tests.faults.victim import KINDS, Victim
 
-SETTINGS = {"spark.sql.shuffle.partitions": "2", "spark.master": "local[2]"}
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.master": "local[2]",
+    **json.loads(os.environ.get("STRUCK_SETTINGS", "{}")),
+}
+"""Of the session: with those by which tests/servers puts it on a server's catalog or store."""
 
 
 def die() -> None:

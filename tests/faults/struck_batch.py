@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
+from importlib import import_module
 from typing import Any
 from unittest.mock import patch
 
@@ -20,8 +20,9 @@ from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.spark.files import list_folders
 from dbt_zorder.tables.batch import Batch
-from dbt_zorder.tables.parquet import append, journal
+from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin, increment
 from dbt_zorder.tables.parquet.operations.verify import verify_table
@@ -59,7 +60,7 @@ def die() -> None:
 def armed(point: str) -> Any:
     """Return what kills at the call of a function of a module, the nth of its calls if a number is given."""
     module, step, *call = point.split(":")
-    owner = {"append": append, "journal": journal}[module]
+    owner = import_module(f"dbt_zorder.table.{module}")
     real: Callable[..., Any] = getattr(owner, step)
     calls = iter(range(1000))
 
@@ -71,10 +72,9 @@ def armed(point: str) -> Any:
     return patch.object(owner, step, wrapped)
 
 
-def leftovers(location: str) -> list[str]:
+def leftovers(spark: SparkSession, location: str) -> list[str]:
     """Return what lies in a version's journal."""
-    folder = Path(location.removeprefix("file:")) / journal.JOURNAL_DIRECTORY
-    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    return list_folders(spark, f"{location}/{journal.JOURNAL_DIRECTORY}")
 
 
 def look(spark: SparkSession, kind: str, done: int) -> None:
@@ -93,7 +93,7 @@ def look(spark: SparkSession, kind: str, done: int) -> None:
     info = describe(spark, table)
     assert info is not None
     whole = checksum(spark.table(table.sql)) == new
-    tell(f"in the end {kind}", [whole, leftovers(info.location), list(verify_table(spark, table).findings)])
+    tell(f"in the end {kind}", [whole, leftovers(spark, info.location), list(verify_table(spark, table).findings)])
 
 
 def run(spark: SparkSession, request: BuildRequest, kind: str, number: int) -> None:

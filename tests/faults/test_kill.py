@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,13 @@ FIRST_ROWS = 1000
 
 
 def run(
-    directory: Path, *args: str, program: str = "struck"
+    directory: Path, *args: str, program: str = "struck", settings: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any], subprocess.CompletedProcess[str]]:
     """Run one process in a process group of its own, which it kills as a whole; return what it told."""
     done = subprocess.run(
         [sys.executable, "-m", f"tests.faults.{program}", str(directory), *args],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "STRUCK_SETTINGS": json.dumps(settings or {})},
         capture_output=True,
         text=True,
         timeout=600,
@@ -48,10 +49,15 @@ def test_a_killed_build_leaves_a_whole_table_and_the_next_succeeds(tmp_path: Pat
     chain = [(name, kind) for name in POINTS for kind in KINDS]
     if not soak:
         chain = [(name, KINDS[number % 2]) for number, name in enumerate(SHARE)]
+    kill_builds(tmp_path, chain)
+
+
+def kill_builds(directory: Path, chain: Sequence[tuple[str, str]], settings: Mapping[str, str] | None = None) -> None:
+    """Kill a build at each point of a chain, of the kind of table beside it; after each the next process looks."""
     rows = FIRST_ROWS
     struck: tuple[str, str] | None = None
     for name, kind in [*chain, ("", KINDS[0])]:
-        told, done = run(tmp_path, str(rows), kind, name)
+        told, done = run(directory, str(rows), kind, name, settings=settings)
         where = f"after {struck}: {told}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
         assert done.returncode == (-signal.SIGKILL if name else 0), where
         assert told.get("fired", False) == bool(name), where

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.faults.struck_batch import KINDS, POINTS
@@ -22,9 +23,14 @@ def test_a_killed_batch_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> Non
     if os.environ.get("SOAK_FAULTS"):
         every = [(point, kind) for point in POINTS for kind in KINDS]
         chain = [(point, kind) for point, kind in every if int([*point.split(":"), "0"][2]) < MOVES[kind]]
+    kill_batches(tmp_path, chain)
+
+
+def kill_batches(directory: Path, chain: Sequence[tuple[str, str]], settings: Mapping[str, str] | None = None) -> None:
+    """Kill a batch at each point of a chain, of the kind beside it; after each the next process looks."""
     struck: tuple[str, str] | None = None
     for done, (point, kind) in enumerate([*chain, ("", KINDS[0])]):
-        told, ended = run(tmp_path, str(done), kind, point, program="struck_batch")
+        told, ended = run(directory, str(done), kind, point, program="struck_batch", settings=settings)
         where = f"after {struck}: {told}\n{ended.stdout[-3000:]}{ended.stderr[-3000:]}"
         assert ended.returncode == (-signal.SIGKILL if point else 0), where
         assert told.get("fired", False) == bool(point), where

@@ -10,9 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, location_of, schema_location
+from dbt_zorder.spark.files import list_folders
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
-from dbt_zorder.tables.parquet.version import version_of
+from dbt_zorder.tables.parquet.version import root_of, version_of
 from dbt_zorder.tables.report import BuildReport
 from tests.support import checksum
 
@@ -60,7 +61,10 @@ class Victim:
 
     def others(self) -> list[str]:
         """Everything in the root besides the version that is served."""
-        names = sorted(path.name for path in self.root.iterdir()) if self.root.exists() else []
+        if schema_location(self.spark, self.table.schema).startswith("file:"):
+            names = sorted(path.name for path in self.root.iterdir()) if self.root.exists() else []
+        else:
+            names = list_folders(self.spark, root_of(self.spark, self.table, None))
         return [name for name in names if name != self.current()]
 
     def vacuum(self) -> list[str]:

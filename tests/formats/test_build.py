@@ -23,6 +23,7 @@ from dbt_zorder.stats.delta import log as delta_log
 from dbt_zorder.stats.delta.log import delta_state
 from dbt_zorder.tables.lakehouse.state import version_of
 from dbt_zorder.tables.parquet.build import build as build_parquet
+from dbt_zorder.tables.parquet.reserved import mark_folder
 from tests.formats.tables import build, failing, last_whole, request, rewrite, rows
 from tests.support import same_rows, settings
 
@@ -166,7 +167,12 @@ def test_a_table_of_another_format_is_replaced(
     left = [row["tableName"] for row in spark.sql(f"SHOW TABLES IN {table.schema}").collect()]
     assert [name for name in left if name.startswith(table.identifier)] == [table.identifier]
     # what a run that was killed between drop and rename has left goes with the next
-    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {table.schema}.{table.identifier}{FORMAT_SUFFIX}")
+    following = TableName(table.schema, table.identifier + FORMAT_SUFFIX)
+    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {following.sql}")
+    with pytest.raises(ConfigError, match=f"{following} is in the way of {table}"):
+        build(spark, rows(spark, 0, 500), request(table, file_format))
+    assert spark.table(following.sql).count(), "what is not marked is somebody else's"
+    mark_folder(spark, table, following)
     build(spark, rows(spark, 0, 500), request(table, file_format))
     left = [row["tableName"] for row in spark.sql(f"SHOW TABLES IN {table.schema}").collect()]
     assert [name for name in left if name.startswith(table.identifier)] == [table.identifier]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -203,6 +204,12 @@ def test_what_a_killed_run_left_is_in_nobodys_way(
     left = Path(urlsplit(schema_location(spark, table.schema)).path) / f"{table.identifier}{FORMAT_SUFFIX}"
     left.mkdir()
     (left / "part-0.parquet").write_bytes(b"half")
+    with pytest.raises(BuildError, match="is in the way of a new Delta table"):
+        build(spark, rows(spark, 0, 500), request(table, file_format, files=4))
+    assert [one.name for one in left.iterdir()] == ["part-0.parquet"], "nobody knows whose that is"
+    assert describe(spark, table) is None
+    mark = blake2b(str(table).lower().encode(), digest_size=8).hexdigest()
+    (left / "_zorder_helper").write_text(mark)  # as of a table that was half deleted
     build(spark, rows(spark, 0, 500), request(table, file_format, files=4))
     assert way(table) == HERE
     assert not left.exists()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.errors import BuildError, ConfigError, SchemaChangeError, ZorderError
+from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.lakehouse import incremental
 from dbt_zorder.tables.lakehouse.state import Standing
+from dbt_zorder.tables.parquet.incremental import increment as increment_parquet
+from dbt_zorder.tables.registry import lakehouse_table
+from dbt_zorder.tables.report import IncrementReport
 from tests.formats.tables import build, increment, merge, optimize, read_standing, request, rewrite, rows
 from tests.support import same_rows
 
@@ -105,6 +110,100 @@ def test_columns_change_as_on_schema_change_says(spark: SparkSession, table: Tab
     assert report.built is not None
     assert set(spark.table(table.sql).columns) == {"id", "a", "s", "p"}
     assert spark.table(table.sql).count() == 130
+
+
+STRUCT = "named_struct('x', id, 'y', 'z') AS st, array(named_struct('k', id)) AS r, map('m', named_struct('k', 1)) AS m"
+OTHER = (
+    "named_struct('n', 1Y, 'y', 'z', 'x', id) AS st, array(named_struct('n', 'n', 'k', id)) AS r, "
+    "map('m', named_struct('n', 'n', 'k', 1)) AS m"
+)
+AFTER = (
+    "named_struct('x', id, 'y', 'z', 'n', cast({} AS {})) AS st, array(named_struct('k', id, 'n', {})) AS r, "
+    "map('m', named_struct('k', 1, 'n', {})) AS m"
+)
+
+
+def nested(first: int, end: int, columns: str) -> str:
+    return f"SELECT id, {columns} FROM range({first}, {end})"
+
+
+def check_nested(spark: SparkSession, table: TableName, file_format: str, old: int, end: int) -> None:
+    """Compare a table whose rows below ``old`` had fewer fields with what it has to hold."""
+    kind = "INT" if file_format == "iceberg" else "TINYINT"
+    null = "cast(NULL AS STRING)"
+    before, new = AFTER.format("NULL", kind, null, null), AFTER.format(1, kind, "'n'", "'n'")
+    told = [
+        df.selectExpr("id", "st", "r", "to_json(m, map('ignoreNullFields', 'false')) AS m")
+        for df in (spark.table(table.sql), spark.sql(f"{nested(0, old, before)} UNION ALL {nested(old, end, new)}"))
+    ]
+    assert same_rows(*told)
+
+
+@pytest.mark.parametrize("mode", ["append_new_columns", "sync_all_columns"])
+def test_fields_of_structs_change_as_the_error_advises(
+    spark: SparkSession, table: TableName, file_format: str, mode: str
+) -> None:
+    wanted = request(table, file_format, by=("st.x", "id"), files=2)
+    build(spark, spark.sql(nested(0, 100, STRUCT)), wanted)
+    with pytest.raises(SchemaChangeError, match="Set it to 'append_new_columns' or 'sync_all_columns', or run the"):
+        go_nested(spark, wanted, 100, "fail")
+    go_nested(spark, wanted, 100, mode)
+    check_nested(spark, table, file_format, 100, 110)
+    report = go_nested(spark, wanted, 110, mode)
+    assert report.built is None, "the table has those fields now"
+    check_nested(spark, table, file_format, 100, 120)
+    build(spark, spark.sql(nested(0, 50, OTHER)), wanted)  # --full-refresh
+    assert spark.table(table.sql).where("st.n = 1").count() == 50
+
+
+def test_fields_that_are_new_are_left_out_by_ignore(spark: SparkSession, table: TableName, file_format: str) -> None:
+    wanted = request(table, file_format, by=("st.x",), files=2)
+    build(spark, spark.sql(nested(0, 100, STRUCT)), wanted)
+    report = go_nested(spark, wanted, 100, "ignore")
+    assert report.built is None
+    assert spark.table(table.sql).where("st.x = id AND r[0].k = id AND m['m'].k = 1").count() == 110
+
+
+def go_nested(spark: SparkSession, wanted: BuildRequest, first: int, mode: str) -> IncrementReport:
+    batch = Batch(on_schema_change=mode, may_rewrite=False)
+    return increment(spark, lambda: spark.sql(nested(first, first + 10, OTHER)), wanted, batch, "never")
+
+
+@pytest.mark.parametrize("mode", ["append_new_columns", "sync_all_columns"])
+def test_a_merge_brings_fields_as_the_error_advises(
+    spark: SparkSession, table: TableName, file_format: str, mode: str
+) -> None:
+    wanted = request(table, file_format, by=("st.x", "id"), files=2)
+    build(spark, spark.sql(nested(0, 100, STRUCT)), wanted)
+    source = spark.sql(nested(90, 110, OTHER))
+    with pytest.raises(SchemaChangeError, match="Set it to 'append_new_columns' or 'sync_all_columns', or run the"):
+        lakehouse_table(spark, wanted).merge_source(source, wanted, Batch(on_schema_change="fail"))
+    rows = lakehouse_table(spark, wanted).merge_source(source, wanted, Batch(on_schema_change=mode))
+    merge(spark, merge_sql(table, rows), wanted, Batch(may_rewrite=False), "never")
+    check_nested(spark, table, file_format, 90, 110)
+    again = spark.sql(nested(110, 120, OTHER))
+    rows = lakehouse_table(spark, wanted).merge_source(again, wanted, Batch(on_schema_change="fail"))
+    merge(spark, merge_sql(table, rows), wanted, Batch(may_rewrite=False), "never")
+    check_nested(spark, table, file_format, 90, 120)
+    plain = spark.range(3).toDF("id")
+    assert lakehouse_table(spark, wanted).merge_source(plain, wanted, Batch()) is plain
+
+
+def test_a_table_of_another_format_goes_by_either_advice(
+    spark: SparkSession, table: TableName, file_format: str
+) -> None:
+    wanted = request(table, file_format, files=2)
+    build(spark, rows(spark, 0, 100), wanted)
+    parquet = replace(wanted, file_format="parquet")
+    with pytest.raises(ZorderError, match=f"set file_format: {file_format} to keep it, or run the model with --full-"):
+        increment_parquet(spark, rows(spark, 100, 120), parquet, Batch())
+    increment(spark, lambda: rows(spark, 100, 120), wanted, Batch(may_rewrite=False), "never")
+    assert spark.table(table.sql).count() == 120
+    build(spark, rows(spark, 0, 50), parquet)
+    with pytest.raises(ZorderError, match="build it anew, with --full-refresh if it is incremental"):
+        increment(spark, lambda: rows(spark, 50, 60), wanted, Batch(), "never")
+    build(spark, rows(spark, 0, 60), wanted)
+    assert spark.table(table.sql).count() == 60
 
 
 def test_a_query_may_read_the_table_that_gets_a_new_column(

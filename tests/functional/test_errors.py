@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.engine.plan import make_plan
 from dbt_zorder.tables.parquet import build
 from tests.support import settings
+from tests.unit.snapshots import tree
 
 CONFIGS = {
     "table": "materialized='table'",
@@ -131,3 +133,21 @@ class TestCancelled:
         assert "The run was cancelled" in str(results.results[0].message)
         assert "could not be undone" not in text
         assert spark.table(f"{project.test_schema}.m").inputFiles() == before
+
+
+class TestNames:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        aliases = {"slash": ("table", "a/b"), "up": ("incremental", "../evil"), "encoded": ("table", "%2e%2e")}
+        return {
+            f"{name}.sql": f"{{{{ config(materialized='{kind}', alias='{alias}', zorder_by='id') }}}} select 1 as id"
+            for name, (kind, alias) in aliases.items()
+        }
+
+    def test_a_name_that_is_a_path_is_an_error_before_anything_is_written(self, project: Any, session_dir: str) -> None:
+        before = tree(Path(session_dir) / "warehouse")
+        results = run_dbt(["run"], expect_pass=False)
+        found = {result.node.name: str(result.message) for result in results}
+        for name, alias in {"slash": "a/b", "up": "../evil", "encoded": "%2e%2e"}.items():
+            assert f"A table cannot have the name '{alias}'" in found[name]
+        assert tree(Path(session_dir) / "warehouse") == before

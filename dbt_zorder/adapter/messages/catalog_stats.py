@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import TableInfo, TableName
-from dbt_zorder.spark.columns import split_name
+from dbt_zorder.spark.columns import case_sensitive, folded, split_name
 from dbt_zorder.stats.summary import Summary
 from dbt_zorder.tables.parquet.version import read_marker, version_of
 from dbt_zorder.tables.registry import table_of
@@ -25,22 +25,23 @@ def table_stats(spark: SparkSession, table: TableName, info: TableInfo) -> dict[
         return {}
     marker = read_marker(spark, info.location)
     by = [".".join(split_name(name)) for name in marker.zorder_by] if marker else []
-    return catalog_stats(version, by, table_of(spark, table, info).summary())
+    return catalog_stats(version, by, table_of(spark, table, info).summary(), sensitive=case_sensitive(spark))
 
 
-def catalog_stats(version: str, by: Sequence[str], summary: Summary) -> dict[str, Any]:
+def catalog_stats(version: str, by: Sequence[str], summary: Summary, *, sensitive: bool = False) -> dict[str, Any]:
     """Return the statistics of a table as columns of dbt's catalog: label, value, description and include of each.
 
     Args:
         version: name of the version that is served.
         by: the clustering columns, as their model spells them, without backticks.
         summary: its figures, over all columns with stats.
+        sensitive: ``spark.sql.caseSensitive``.
     """
-    folded = {name.lower() for name in by}
+    wanted = {folded(name, sensitive=sensitive) for name in by}
     reads = "; ".join(
         f"{column} {mean:.1f}".removesuffix(".0") + f" of {summary.files}"
         for column, mean in summary.point_query_files.items()
-        if column.lower() in folded
+        if folded(column, sensitive=sensitive) in wanted
     )
     facts = [
         ("zorder_by", "Z-order columns", ", ".join(by), "Columns by which rows are laid out in files"),

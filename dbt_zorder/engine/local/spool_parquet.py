@@ -15,6 +15,7 @@ from pyspark.sql.types import StructField, StructType
 
 from dbt_zorder.engine.local.row_estimate import texts_of, width_of
 from dbt_zorder.engine.local.spool_folder import OPTIONS, PIECE_BYTES, column_name, files_in, place_of, uri_of
+from dbt_zorder.spark.char_types import reader_schema
 from dbt_zorder.spark.columns import inner_types
 from dbt_zorder.spark.decimals import compact_columns
 from dbt_zorder.spark.sql import glob_escape
@@ -116,8 +117,8 @@ def write_rows(df: DataFrame, behind: Sequence[str], folder: str) -> RowFiles | 
 def frame_of(query: DataFrame, folder: str) -> DataFrame:
     """Return the rows of a query that are in files, by numbered names, as a query with its columns."""
     fields = query.schema.fields
-    schema = StructType([StructField(column_name(place), field.dataType) for place, field in enumerate(fields)])
-    rows = query.sparkSession.read.schema(schema).parquet(glob_escape(uri_of(folder)))
+    named = [StructField(column_name(place), field.dataType) for place, field in enumerate(fields)]
+    rows = query.sparkSession.read.schema(reader_schema(StructType(named))).parquet(glob_escape(uri_of(folder)))
     return rows.select(
         *(f.col(column_name(place)).alias(field.name, metadata=field.metadata) for place, field in enumerate(fields))
     )

@@ -118,7 +118,7 @@ class ArrowWriter:
     def make_folders(self, place: Place, folders: Iterable[str]) -> None:
         """Make the folders of some partitions."""
         for folder in {"", *folders}:
-            os.makedirs(f"{place.path}/{folder}", exist_ok=True)
+            place.make_folders(f"{place.path}/{folder}")
 
     def write_file(self, place: Place, folder: str, number: int, rows: pa.Table) -> None:
         """Write a file of some rows; arguments as of ``new_file``."""
@@ -146,7 +146,7 @@ class ArrowWriter:
         self.begun.append(file)
         with self._writer_to(file, schema, traits) as writer:
             yield writer
-        os.chmod(file, place.mode)
+        place.give_rights(file)
 
     def place_of(self, spark: SparkSession, path: str) -> Place:
         """Return where a folder lies that is written to now.

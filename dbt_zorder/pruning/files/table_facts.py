@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.spark.catalog import described, partition_columns
 from dbt_zorder.spark.columns import split_name
 from dbt_zorder.spark.jvm import class_named
+from dbt_zorder.spark.messages import unlogged
 from dbt_zorder.spark.sql import quote_name
 
 NOT_DESCRIBED = "NOT DESCRIBED"
@@ -64,12 +65,15 @@ def facts_of(spark: SparkSession, table: str, frame: DataFrame) -> TableFacts:
     sql = quoted(table)
     try:
         facts = _known(sql, spark._jvm, frame._jdf) or _of_relation(sql, spark._jvm, frame._jdf)
+        if facts is None and _is_of_files(frame._jdf):
+            return TableFacts(sql, kind=NOT_DESCRIBED)
     except Exception:  # another version of Spark, or none in this process
         facts = None
     if facts is not None:
         return facts
     try:
-        return describe(spark, table)
+        with unlogged():
+            return describe(spark, table)
     except Exception:  # a path that was read as a table, or no right to describe it: nothing is known, and all is read
         return TableFacts(sql, kind=NOT_DESCRIBED)
 
@@ -86,10 +90,22 @@ def _known(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
     return held[1] if same else None
 
 
-def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
+def _relation_of(jdf: Any) -> Any | None:
+    """Return the relation that a name stands for, None where it is more than one of files."""
     alias = jdf.queryExecution().analyzed()
     relation = alias.child() if alias.nodeName() == "SubqueryAlias" else alias
-    if relation.getClass().getSimpleName() != "LogicalRelation" or relation.catalogTable().isEmpty():
+    return relation if relation.getClass().getSimpleName() == "LogicalRelation" else None
+
+
+def _is_of_files(jdf: Any) -> bool:
+    """Tell whether Spark reads a path in place of a table, as ``parquet.`/path``: no catalog has such a name."""
+    relation = _relation_of(jdf)
+    return relation is not None and bool(relation.catalogTable().isEmpty())
+
+
+def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
+    relation = _relation_of(jdf)
+    if relation is None or relation.catalogTable().isEmpty():
         return None
     found = relation.catalogTable().get()
     identifier = found.identifier()

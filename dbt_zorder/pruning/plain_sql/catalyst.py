@@ -7,7 +7,6 @@ table in the end is what all rows of it must pass that the query goes by, which 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from pyspark.sql.types import StructType
 from dbt_zorder.spark.columns import all_columns
 from dbt_zorder.spark.jvm import class_named, items, jvm_of
 from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.spark.type_json import plain_columns
 
 _QUERY_OF = frozenset({"CreateTableAsSelect", "ReplaceTableAsSelect", "InsertIntoStatement"})
 """Statements that run a query once and keep its rows. A view would keep the files that were chosen."""
@@ -208,7 +208,7 @@ def _normalized(spark: SparkSession, test: Any, relation: Any) -> Any:
 def _columns_of(scan: Scan) -> list[str]:
     """Return what a scan reads of the columns in its tests; of structs Spark reads only what the query needs."""
     names = {reference.name() for test in scan.tests for reference in _references(test)}
-    schema = StructType.fromJson(json.loads(scan.relation.schema().json()))
+    schema = plain_columns(scan.relation.schema().json(), "a relation")
     leaves = [column for column in all_columns(schema) if not isinstance(column.data_type, StructType)]
     return [quote_name(*leaf.path) for leaf in leaves if leaf.path[0] in names]
 

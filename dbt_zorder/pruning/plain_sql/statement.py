@@ -27,11 +27,12 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     query_of,
     scans,
 )
+from dbt_zorder.pruning.plain_sql.parameters import Args, is_same, with_literals
 from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, names_whole, today
 from dbt_zorder.pruning.plan import VARIABLE, Plan, make_plan
 from dbt_zorder.spark.columns import split_name
 from dbt_zorder.spark.jvm import active, has_jvm, sql_parser
-from dbt_zorder.spark.messages import first_line
+from dbt_zorder.spark.messages import first_line, unlogged
 from dbt_zorder.spark.sql import quote_name
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -85,14 +86,38 @@ class _Table:
     frame: DataFrame
 
 
-def query(spark: SparkSession, sql: str) -> DataFrame:
+def query(spark: SparkSession, sql: str, args: Args | None = None) -> DataFrame:
     """Return the rows of a query, as ``spark.sql`` does, without opening files that cannot hold any of them.
 
     Args:
         spark: the reader's session, which must be in this process: over Spark Connect all files are read.
         sql: any query; views in it, and tables without statistics, are read in full.
+        args: values of its parameter markers: by name for ``:name``, in order for ``?``.
+
+    Raises:
+        AnalysisException, ParseException: Spark refuses the query; the error is that of ``spark.sql``.
     """
-    return spark.sql(prune_statement(spark, sql).sql)
+    if not args:
+        return spark.sql(prune_statement(spark, sql).sql)
+    pruned = _pruned_with(spark, sql, args)
+    return spark.sql(sql, args) if pruned is None else spark.sql(pruned)  # type: ignore[arg-type]
+
+
+def _pruned_with(spark: SparkSession, sql: str, args: Args) -> str | None:
+    """Return a statement with literals in the place of its values, from fewer files; None if it leaves out none."""
+    if not has_jvm(spark):
+        return None
+    try:
+        with active(spark), unlogged():
+            text = with_literals(spark, sql, args)
+            # Spark replaces ${...} in a statement, and not in a value
+            if text is None or VARIABLE in text or not is_same(spark, sql, args, text):
+                return None
+    except Exception as exc:  # any doubt is a full read, and Spark says what the fault is
+        _LOG.debug("all files are read: %s", first_line(exc))
+        return None
+    pruned = prune_statement(spark, text)
+    return pruned.sql if pruned.reads else None
 
 
 def prune_statement(spark: SparkSession, sql: str) -> Pruned:
@@ -106,7 +131,7 @@ def prune_statement(spark: SparkSession, sql: str) -> Pruned:
     if VARIABLE in sql:
         return Pruned(sql, reason="Spark replaces ${...} in it by a setting's value when it runs")
     try:
-        with active(spark):
+        with active(spark), unlogged():
             pruned = _pruned(spark, sql)
     except UnfitError as exc:
         pruned = Pruned(sql, reason=str(exc))

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from dbt_zorder.pruning.predicate.tree import Column
-from dbt_zorder.spark.columns import is_char, leaf_names
+from dbt_zorder.spark.char_types import is_char
+from dbt_zorder.spark.columns import folded, leaf_names
 
 _EXISTS_DEFAULT = "EXISTS_DEFAULT"
 """Key of the field metadata under which Spark keeps what rows have that were written before the column was there."""
@@ -64,9 +65,9 @@ class Names:
         return (*path, struct_field.name), struct_field.dataType
 
     def _same(self, left: Sequence[str], right: Sequence[str]) -> bool:
-        if self.sensitive:
-            return list(left) == list(right)
-        return [part.lower() for part in left] == [part.lower() for part in right]
+        return [folded(part, sensitive=self.sensitive) for part in left] == [
+            folded(part, sensitive=self.sensitive) for part in right
+        ]
 
 
 def _plain(struct_field: StructField) -> bool:

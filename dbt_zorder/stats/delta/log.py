@@ -21,6 +21,7 @@ from dbt_zorder.spark.jvm import class_named, items, jvm_of, table_identifier
 from dbt_zorder.spark.local_disk import on_disk
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.sql import glob_escape
+from dbt_zorder.spark.type_json import plain_columns
 from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.bounds_json import UnknownValueError, local_stats
 from dbt_zorder.stats.delta.values import delta_values, told_by_spark
@@ -64,8 +65,10 @@ class DeltaState:
         """Where the table lies."""
         return str(self.log.dataPath().toString())
 
-    def info(self) -> TableInfo:
-        """Return what ``describe`` would say of its columns and partitions."""
+    def info(self) -> TableInfo | None:
+        """Return what ``describe`` would say of its columns and partitions; None where one has a type of others."""
+        if len(self._schema) != self.snapshot.schema().length():
+            return None
         parts = [str(name) for name in items(self.snapshot.metadata().partitionColumns())]
         return TableInfo("", "delta", self.folder, parts, column_facts(self._schema), "")
 
@@ -109,7 +112,7 @@ class DeltaState:
 
     @cached_property
     def _schema(self) -> StructType:
-        return StructType.fromJson(json.loads(self.snapshot.schema().json()))
+        return plain_columns(self.snapshot.schema().json(), str(self.table))
 
     def _files(self, token: str) -> Sequence[Mapping[str, Any]] | DataFrame:
         """Return the version's files: as a commit's ``add`` actions have them, where no job is needed for it.

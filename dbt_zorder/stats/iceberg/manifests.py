@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructType
 
 from dbt_zorder.spark.catalog import TableInfo, TableName, column_facts
 from dbt_zorder.spark.columns import ResolvedColumn
@@ -19,6 +17,7 @@ from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.jvm import class_named, items, jvm_of
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.spark.type_json import columns_from_json
 from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.bounds_json import UnknownValueError, local_stats
 from dbt_zorder.stats.iceberg.values import iceberg_values
@@ -55,7 +54,7 @@ class IcebergState:
             return None
         parts = [str(schema.findColumnName(field.sourceId())) for field in fields]
         columns = class_named(jvm_of(self.spark), "org.apache.iceberg.spark.SparkSchemaUtil").convert(schema)
-        facts = column_facts(StructType.fromJson(json.loads(columns.json())))
+        facts = column_facts(columns_from_json(columns.json(), str(self.table)))
         return TableInfo("", "iceberg", str(self.kept.location()), parts, facts, "")
 
     def stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame:

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
+from dbt_zorder.errors import BuildError
 from dbt_zorder.spark.catalog import TableName, managed_location
 from dbt_zorder.spark.files import delete_path, exists
 from dbt_zorder.spark.jvm import class_named, jvm_of, nullable_type
@@ -18,6 +19,7 @@ from dbt_zorder.stats.delta.log import delta_state
 from dbt_zorder.tables.delta.metadata import columns_kept, metadata_of
 from dbt_zorder.tables.delta.target import COMMENT, LOCATION, NOT_KEPT, NOTE, PLAIN_WRITER, DeltaFiles
 from dbt_zorder.tables.delta.transaction import Replaces
+from dbt_zorder.tables.parquet.reserved import is_marked
 
 
 def new_delta(
@@ -58,19 +60,32 @@ def new_delta(
 
 
 def make_delta(
-    spark: SparkSession, table: TableName, schema: t.StructType, parts: Sequence[str], properties: Mapping[str, str]
+    spark: SparkSession,
+    table: TableName,
+    of: TableName,
+    schema: t.StructType,
+    parts: Sequence[str],
+    properties: Mapping[str, str],
 ) -> str:
     """Make a table without rows or files, by Delta's own API for that, and return its id.
 
     Args:
         spark: the session.
         table: its name, which is only ours, and which nothing has.
+        of: the table that it is to become.
         schema: of its rows; all of it may be NULL.
         parts: names of the columns that it is to be parted by.
         properties: of the table, its comment and place among them.
+
+    Raises:
+        BuildError: something else lies where it would.
     """
-    if LOCATION not in properties and exists(spark, managed_location(spark, table)):
-        delete_path(spark, managed_location(spark, table))  # of a run that was killed while it dropped the table
+    place = managed_location(spark, table)
+    if LOCATION not in properties and exists(spark, place):
+        if not is_marked(spark, of, place):
+            msg = f"The folder {place} is in the way of a new Delta table; nothing was changed. Move it elsewhere."
+            raise BuildError(msg)
+        delete_path(spark, place)  # of a run that was killed while it dropped the table
     jvm: Any = jvm_of(spark)
     made = class_named(jvm, "io.delta.tables.DeltaTable").createOrReplace(spark._jsparkSession).tableName(table.sql)
     made = made.addColumns(nullable_type(jvm, schema))

@@ -23,12 +23,13 @@ class EmptyDelta:
         self,
         spark: SparkSession,
         table: TableName,
+        of: TableName,
         schema: StructType,
         parts: Sequence[str],
         properties: Mapping[str, str],
     ) -> str:
-        """Make a table whose name nothing has, and return its id."""
-        return make_delta(spark, table, schema, parts, properties)
+        """Make a table whose name nothing has, which is to become ``of``, and return its id."""
+        return make_delta(spark, table, of, schema, parts, properties)
 
     def id_of(self, spark: SparkSession, table: TableName) -> str:
         """Return what distinguishes a table from another one that had or will have its name."""

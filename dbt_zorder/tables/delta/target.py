@@ -20,6 +20,7 @@ from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.columns import without
 from dbt_zorder.spark.conf import first_below
 from dbt_zorder.spark.jvm import class_named, is_error_of, jvm_of
+from dbt_zorder.spark.type_json import columns_from_json
 from dbt_zorder.stats.delta.log import delta_state
 from dbt_zorder.tables.delta.metadata import columns_kept, metadata_of, protocol_of, says_more
 from dbt_zorder.tables.delta.properties import DELTA_DEFAULT, DELTA_INDEXED, DELTA_STATS, is_named, leaves
@@ -164,7 +165,7 @@ class DeltaFiles:
     @property
     def _indexed(self) -> list[Any]:
         """Leaves that the table keeps statistics of."""
-        schema = t.StructType.fromJson(self.metadata["schemaString"])
+        schema = columns_from_json(self.metadata["schemaString"], str(self.name))
         found, kept = leaves(without(schema, self.parts)), self.metadata["configuration"]
         if DELTA_STATS in kept:
             named = {name.strip().replace("`", "").lower() for name in kept[DELTA_STATS].split(",")}

@@ -7,6 +7,7 @@ from pyspark.sql.types import StringType
 
 from dbt_zorder.layout.partitions import null_if_unnamed
 from dbt_zorder.request import BuildRequest, check_names, partition_columns
+from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.columns import naming
 from dbt_zorder.tables.lakehouse.values import with_columns_as
 
@@ -14,12 +15,13 @@ from dbt_zorder.tables.lakehouse.values import with_columns_as
 def in_delta_types(df: DataFrame, request: BuildRequest) -> DataFrame:
     """Return a query in the values that Delta keeps: an empty text that parts a table is NULL.
 
-    So it is by "Partition Value Serialization" of its protocol.
+    CHAR and VARCHAR become STRING. So it is by "Partition Value Serialization" of its protocol.
 
     Raises:
         ColumnError: two columns have one name, or ``partition_by`` names none.
     """
     check_names(df)
+    df = as_text(df)
     return with_columns_as(df, _nulls(df, request))
 
 

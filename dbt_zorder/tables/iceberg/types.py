@@ -15,18 +15,20 @@ from pyspark.sql.types import (
 )
 
 from dbt_zorder.request import check_names
+from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.tables.lakehouse.values import with_columns_as
 
 
 def in_iceberg_types(df: DataFrame) -> DataFrame:
-    """Return a query in the types that Iceberg keeps, which has no whole numbers below 32 bits.
+    """Return a query in the types that Iceberg keeps: no whole numbers below 32 bits, no CHAR or VARCHAR.
 
     Raises:
         ColumnError: two columns have one name.
     """
     check_names(df)
+    df = as_text(df)
     return with_columns_as(df, _casts(df))
 
 

@@ -20,7 +20,7 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.progress import Clock
 from dbt_zorder.request import BuildRequest, check
-from dbt_zorder.spark.catalog import TableInfo, TableName, describe
+from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableInfo, TableName, describe
 from dbt_zorder.stats.store import sizes_of
 from dbt_zorder.stats.summary import Summary, summarize_format
 from dbt_zorder.stats.table_state import state_of
@@ -33,6 +33,7 @@ from dbt_zorder.tables.lakehouse.spark_writer import check_session
 from dbt_zorder.tables.lakehouse.state import version_of
 from dbt_zorder.tables.lakehouse.targets import made_files
 from dbt_zorder.tables.lakehouse.write_table import DropTable, TableWrite, name_of, put_table
+from dbt_zorder.tables.parquet.reserved import check_free
 from dbt_zorder.tables.report import BuildReport
 
 
@@ -73,6 +74,7 @@ def build(
     check_session(spark, request)
     df = form.in_its_types(df, request)
     check(df, request)
+    check_free(spark, request.table, FORMAT_SUFFIX)
     keys = keys_for(df, request.spec)
     clock = Clock()
     info = info or describe(spark, request.table)

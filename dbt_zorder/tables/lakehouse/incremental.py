@@ -98,7 +98,8 @@ def increment(
         check(conform(df, schema), request)
     added = schema.fields[len(existing.fields) :]
     if added:
-        comments = {column.name.lower(): request.comment_of(column.name) for column in added}
+        sensitive = case_sensitive(spark)
+        comments = {column.name: request.comment_of(column.name, sensitive=sensitive) for column in added}
         spark.sql(add_columns_sql(request.table.sql, added, comments))
         state = state_of(spark, form.name, request.table)
         df = form.in_its_types(query(), request)

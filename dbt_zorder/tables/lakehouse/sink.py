@@ -62,11 +62,12 @@ class EmptyTable(Protocol):
         self,
         spark: SparkSession,
         table: TableName,
+        of: TableName,
         schema: StructType,
         parts: Sequence[str],
         properties: Mapping[str, str],
     ) -> str:
-        """Make a table whose name nothing has, and return its id."""
+        """Make a table whose name nothing has, which is to become ``of``, and return its id."""
 
     def id_of(self, spark: SparkSession, table: TableName) -> str:
         """Return what distinguishes a table from another one that had or will have its name."""

@@ -20,7 +20,7 @@ from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.summary import Summary, no_stats, over_all_columns, with_bounds
 from dbt_zorder.stats.table_state import state_of
 from dbt_zorder.tables.batch import Batch
-from dbt_zorder.tables.lakehouse import build, incremental, rewrite
+from dbt_zorder.tables.lakehouse import build, incremental, merge_source, rewrite
 from dbt_zorder.tables.lakehouse.format import Format
 from dbt_zorder.tables.lakehouse.write_table import DropTable
 from dbt_zorder.tables.report import BuildReport, IncrementReport, OptimizeReport, Verified
@@ -85,6 +85,10 @@ class LakehouseTable:
     ) -> IncrementReport:
         """Run a MERGE, and lay the table out anew if that is due."""
         return incremental.merge(self.spark, self.form, sql, request, batch, how, unique_key)
+
+    def merge_source(self, df: DataFrame, request: BuildRequest, batch: Batch) -> DataFrame:
+        """Return the rows of a MERGE in the structs of the table, which gets new fields first."""
+        return merge_source.merge_source(self.spark, self.form, df, request, batch, self.drop)
 
     def rewrite(self, request: BuildRequest, how: str = "auto") -> BuildReport:
         """Lay the table out anew from its own rows, in one commit that changes none of them."""

@@ -64,7 +64,7 @@ def make_empty(
         wanted: properties that it is to have.
     """
     spark = df.sparkSession
-    return empty.make(spark, table, df.schema, _parts(spark, df.schema, request), wanted)
+    return empty.make(spark, table, request.table, df.schema, _parts(spark, df.schema, request), wanted)
 
 
 def filled_files(

@@ -15,7 +15,7 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.request import BuildRequest
-from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableInfo, TableName, describe, managed_location
+from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableInfo, TableName, managed_location
 from dbt_zorder.spark.files import exists
 from dbt_zorder.stats.footers import stats_of_files
 from dbt_zorder.stats.summary import Summary, summarize_format
@@ -23,6 +23,8 @@ from dbt_zorder.tables.lakehouse.format import Carried, Format
 from dbt_zorder.tables.lakehouse.sink import EmptyTable, Find, FormatFiles, put_files
 from dbt_zorder.tables.lakehouse.spark_writer import create
 from dbt_zorder.tables.lakehouse.targets import check_made, filled_files, make_empty
+from dbt_zorder.tables.parquet.opened import check_readable
+from dbt_zorder.tables.parquet.reserved import check_free, drop_helper, mark_folder, unmark_folder
 
 DropTable: TypeAlias = Callable[[SparkSession, TableName], bool]
 """Drops a table of ours in Parquet with its versions; False if it is none."""
@@ -66,6 +68,7 @@ class TableWrite:
         find: Find = partial(self.target, to)
         if self.beside is not None:
             self.made = make_empty(self.beside, self.df, to, request, self.wanted(to))
+            mark_folder(spark, request.table, to)
             find = partial(filled_files, self.form, self.beside, self.df, to, request, self.token, self.made)
         sizes = put_files(spark, self.holding, self.layout, find, self.df.schema, self.check_free)
         if sizes is not None:
@@ -110,19 +113,22 @@ def put_table(
     table, following = request.table, _following(request.table)
     if write.beside is None and name_of(request, info) == table:
         # of a run that was killed between drop and rename
-        if (info is None or write.form.sink.empty_table is not None) and describe(spark, following) is not None:
-            spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+        if info is None or write.form.sink.empty_table is not None:
+            drop_helper(spark, table, following)
         write(table)
         return
     if info is not None:
         _check_place(spark, write.form, request, info)
-    spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+    check_free(spark, table, FORMAT_SUFFIX)
+    drop_helper(spark, table, following)
     try:
         write(following)
+        if write.beside is None:
+            mark_folder(spark, table, following)
         write.check_ours(following)
         write.check_free()
     except BaseException:
-        spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+        spark.sql(f"DROP TABLE IF EXISTS {following.sql}")  # nothing had the name before
         raise
     if info is not None and not drop(spark, table):
         spark.sql(f"DROP {info.keyword} IF EXISTS {table.sql}")
@@ -132,6 +138,8 @@ def put_table(
         if info is None:  # nothing was dropped, and another run was faster
             spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         raise
+    unmark_folder(spark, table)
+    check_readable(spark, table, f"was written as {following} and renamed")
 
 
 def name_of(request: BuildRequest, info: TableInfo | None) -> TableName:

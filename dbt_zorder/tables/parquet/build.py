@@ -30,30 +30,36 @@ from dbt_zorder.request import (
     readable_partitions,
     stats_columns,
 )
-from dbt_zorder.spark.catalog import TableInfo, TableName, describe
+from dbt_zorder.spark.catalog import NEXT_SUFFIX, PREVIOUS_SUFFIX, TableInfo, TableName, describe
+from dbt_zorder.spark.catalog_id import catalog_id, was_moved
+from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.conf import OPEN_FILES, open_files, settings
 from dbt_zorder.spark.files import delete_empty, delete_path, has_client
 from dbt_zorder.spark.location import is_same_place, is_within
 from dbt_zorder.spark.messages import in_one_line
+from dbt_zorder.spark.plain_names import check_folder
 from dbt_zorder.stats.collect import collect_path
+from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.stats.store import known_sizes, write_stats
 from dbt_zorder.stats.summary import add_up, gather
 from dbt_zorder.tables.build import warn_of_many, written
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
 from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_base, check_served, check_version, verify
 from dbt_zorder.tables.parquet.listing import watch
+from dbt_zorder.tables.parquet.ownership import Owner, identified, served_owner
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
 from dbt_zorder.tables.parquet.replacements import forget_replaced, note_replaced
+from dbt_zorder.tables.parquet.reserved import check_free
 from dbt_zorder.tables.parquet.retention import collect_old, delete_unserved
 from dbt_zorder.tables.parquet.saved_layout import write_tree
 from dbt_zorder.tables.parquet.stats_view import publish_stats
+from dbt_zorder.tables.parquet.surroundings import check_former, check_root, goes_with, why_not_deletable
 from dbt_zorder.tables.parquet.swap import Definition, definition_for, publish
 from dbt_zorder.tables.parquet.version import (
     Marker,
+    home_of,
     new_version,
-    read_marker,
     root_of,
-    roots_of,
     version_of,
     write_marker,
 )
@@ -83,26 +89,42 @@ def build(
         info: what the catalog says of the table, where that was just asked.
 
     Raises:
-        ColumnError, ConfigError: the request does not fit the query, or its root lies in a folder that goes with the
-            table before; nothing was read or written.
+        ColumnError, ConfigError: the request does not fit the query, its root lies in a folder that goes with the
+            table before, another table lies where folders of this one are or go, or a name of its helpers is taken;
+            nothing was read or written.
         BuildError: rows or files went missing on the way, somebody else changed the table meanwhile, or the catalog
             refused.
     """
+    df = as_text(df)
     check(df, request)
     if request.spec.partition_by:
         let_folders_tell(spark)
     if info is None:
         bring_back(spark, request.table)
     base = info or describe(spark, request.table)
+    check_free(spark, request.table, PREVIOUS_SUFFIX, NEXT_SUFFIX, STATS_SUFFIX)
     statistics = analyzed(spark, request.table, base)
     definition = definition_for(df, request)
     root = root_of(spark, request.table, request.location_root)
+    check_folder(spark, root)
     _check_root(root, base, request)
+    owner = None
+    if base is not None and version_of(base.location):
+        owner = served_owner(spark, request.table, base.location)
+    check_root(spark, request.table, root, request.location_root, owner.roots if owner else ())
+    check_former(spark, request.table, base)
+    if owner is not None and owner.refused:
+        _LOG.warning(
+            "%s gets a version of its own, and what it was served from stays as it is: %s %s",
+            request.table,
+            owner.location,
+            owner.refused,
+        )
     guard = guard or watch(spark, request.table, base)
     version = new_version()
     path = f"{root}/{version}"
     clock = Clock()
-    commit = VersionCommit(df, request, definition, base, root, version)
+    commit = VersionCommit(df, request, definition, base, path, owner)
     try:
         with written(readable_partitions(df, request), request, commit, clock) as done:
             assert done is not None
@@ -125,8 +147,8 @@ def build(
         _discard(spark, request.table, path)
         raise
     with clock.phase("swap"):
-        if base is not None and version_of(base.location):
-            note_replaced(spark, base.location, version)
+        if owner is not None and not owner.refused:
+            note_replaced(spark, owner.location, version)
         try:
             publish_stats(spark, request.table, path, stats.schema)
         except Exception as exc:
@@ -148,28 +170,23 @@ class VersionCommit:
         df, request: what is built.
         definition: what the catalog is to know of the table.
         base: what the catalog says of the table as it was; None if there was none.
-        root: folder of the table's versions.
-        version: name of the new one.
+        path: the folder of the version.
+        owner: of the version that is served; None if it is none of ours.
     """
 
     df: DataFrame
     request: BuildRequest
     definition: Definition
     base: TableInfo | None
-    root: str
-    version: str
+    path: str
+    owner: Owner | None
     by_spark: bool = False
     counts_first: bool = False
-
-    @property
-    def path(self) -> str:
-        """The folder of the version."""
-        return f"{self.root}/{self.version}"
 
     def open(self) -> tuple[Sequence[Key], WriterFor]:
         """Mark the folder as a version; return the clustering columns, and what writes files there."""
         spark = self.df.sparkSession
-        marker = _marker(spark, self.request, self.definition, self.root, self.version, self.base)
+        marker = _marker(spark, self.request, self.definition, self.path, self.owner)
         write_marker(spark, self.path, marker)
         return keys_for(self.df, self.request.spec), as_spark_writes(spark, self.request, self.path)
 
@@ -229,22 +246,23 @@ def _marker(
     spark: SparkSession,
     request: BuildRequest,
     definition: Definition,
-    root: str,
-    version: str,
-    base: TableInfo | None,
+    path: str,
+    owner: Owner | None,
 ) -> Marker:
-    roots: list[str] = []
-    if base is not None and version_of(base.location):
-        roots = roots_of(base.location, read_marker(spark, base.location))
+    root, _, version = path.rpartition("/")
+    own = owner if owner is not None and not owner.refused else None
     return Marker(
         version=version,
         table=str(request.table),
-        base=version_of(base.location) if base else "",
+        base=version_of(own.location) if own else "",
         created_at=datetime.now(timezone.utc).isoformat(),
         zorder_by=list(request.spec.by),
-        former_roots=[one for one in dict.fromkeys(roots) if not is_same_place(one, root)],
+        former_roots=[one for one in dict.fromkeys(own.roots if own else ()) if not is_same_place(one, root)],
         schema=definition.schema.json(),
         partition_by=list(definition.partition_by),
+        table_id=identified(spark, own),
+        catalog=catalog_id(spark),
+        home=home_of(spark, path),
     )
 
 
@@ -289,8 +307,21 @@ def _collect(
 
 
 def _drop_replaced(spark: SparkSession, base: TableInfo | None, table: TableName, root: str) -> None:
-    """Delete the folder of a managed table that a version of ours has replaced, as dropping that table would have."""
-    if base is None or base.kind != "MANAGED" or not has_client(spark) or is_within(root, base.location):
+    """Delete the folder of a managed table that a version of ours has replaced, as dropping that table would have.
+
+    It stays, with a warning, where another table may have rows there.
+    """
+    if base is None or not goes_with(table, base) or not has_client(spark) or is_within(root, base.location):
         return
-    if base.location.rstrip("/").rsplit("/", 1)[-1] == table.identifier.lower():
-        delete_path(spark, base.location)
+    why = "this session's metastore was moved or copied, so that another one may know the folder as well"
+    if not was_moved(spark):
+        why = why_not_deletable(spark, table, base)
+    if why:
+        _LOG.warning(
+            "%s is built, and the folder that it had before stays, %s: %s. Delete it by hand if nothing needs it.",
+            table,
+            base.location,
+            why,
+        )
+        return
+    delete_path(spark, base.location)

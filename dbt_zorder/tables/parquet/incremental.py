@@ -14,6 +14,7 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.request import BuildRequest, check
 from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.catalog_entry import change_entry, look_anew
+from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.spark.files import has_client
 from dbt_zorder.stats.listing import list_data
@@ -31,9 +32,10 @@ from dbt_zorder.tables.batch import (
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.listing import check_unchanged
+from dbt_zorder.tables.parquet.ownership import Owner, served_owner, stamped
 from dbt_zorder.tables.parquet.rewrite import recover, rewrite
 from dbt_zorder.tables.parquet.state import Standing, known_standing, measure
-from dbt_zorder.tables.parquet.version import Marker, is_anothers, read_marker, version_of, write_marker
+from dbt_zorder.tables.parquet.version import version_of, write_marker
 from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport
 from dbt_zorder.tables.rewrite_policy import Overlap
 from dbt_zorder.tables.schema_change import add_columns_sql, conform, keeps
@@ -84,6 +86,7 @@ def increment(
         SchemaChangeError: ``on_schema_change`` does not allow the columns that the query has.
         BuildError: as ``build`` and ``append``; also if the table is not there any more.
     """
+    df = as_text(df)
     info = table_of(spark, request.table)  # anew: since ``begin`` the query was analysed, and may have taken long
     partitioned = bool(request.spec.partition_by)
     if batch.overwrite and not partitioned:
@@ -99,15 +102,11 @@ def increment(
     existing, schema = schemas(spark, df, request, batch)
     in_place = bool(version_of(info.location)) and has_client(spark) and keeps(existing, schema)
     rows = conform(df, schema)
-    marker = read_marker(spark, info.location) if in_place else None
+    owner = served_owner(spark, request.table, info.location) if in_place else None
     with naming_left_out(df, schema, request, batch):
         check_parts(spark, info, request, schema, batch)
-        # what is moved into the version of another table would be in that one as well
-        if (
-            not in_place
-            or not same_partitions(spark, info, request, schema)
-            or is_anothers(spark, request.table, info.location, marker)
-        ):
+        # what is moved into a version of another table, or of another catalog, would be in that one as well
+        if owner is None or not same_partitions(spark, info, request, schema) or owner.refused:
             return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before, info))
         standing = known_standing(spark, info.location, schema, request.spec)
         if standing.files is not None and not standing.files.num_rows:
@@ -119,11 +118,12 @@ def increment(
     _say_of_stats(spark, standing, request, schema)
     added = schema.fields[len(existing.fields) :]
     if added:
-        comments = {column.name.lower(): request.comment_of(column.name) for column in added}
+        sensitive = case_sensitive(spark)
+        comments = {column.name: request.comment_of(column.name, sensitive=sensitive) for column in added}
         statement = add_columns_sql(request.table.sql, added, comments)
         change_entry(spark, request.table.schema, request.table.identifier, statement)
         rows = conform(df, spark.table(request.table.sql).schema)
-    _renew_marker(spark, info, marker, spark.table(request.table.sql).schema if added else existing)
+    _renew_marker(spark, owner, spark.table(request.table.sql).schema if added else existing)
     report = append(spark, rows, request, overwrite=batch.overwrite, before=before, info=info, standing=standing)
     return after_batch(
         report,
@@ -149,14 +149,25 @@ def _build_with(
         return build(spark, state, request, known, info)
 
 
-def _renew_marker(spark: SparkSession, info: TableInfo, marker: Marker | None, schema: StructType) -> None:
-    """Let a version's marker know columns that were added, also by a run that died then: a rollback restores them."""
-    if (
-        marker is not None
-        and marker.schema
-        and len(StructType.fromJson(json.loads(marker.schema)).fields) != len(schema)
-    ):
-        write_marker(spark, info.location, replace(marker, schema=schema.json()), renew=True)
+def _renew_marker(spark: SparkSession, owner: Owner, schema: StructType) -> None:
+    """Let a version's marker know columns that were added, also by a run that died then: a rollback restores them.
+
+    One of an earlier release gets what tells whose it is.
+    """
+    assert owner.marker is not None
+    marker = stamped(spark, owner)
+    if marker.schema and _number_of_columns(marker.schema) != len(schema):
+        marker = replace(marker, schema=schema.json())
+    if marker != owner.marker:
+        write_marker(spark, owner.location, marker, renew=True)
+
+
+def _number_of_columns(schema: str) -> int | None:
+    """Return how many columns a marker's schema has, whatever their types; None if it cannot be read."""
+    try:
+        return len(json.loads(schema)["fields"])
+    except Exception:
+        return None
 
 
 def _measured(spark: SparkSession, info: TableInfo, request: BuildRequest, report: AppendReport) -> Overlap:

@@ -23,11 +23,13 @@ import re
 import secrets
 import socket
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from pyspark.sql import SparkSession
 
+from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.files import (
     delete_empty,
     delete_path,
@@ -38,13 +40,15 @@ from dbt_zorder.spark.files import (
     read_text,
     write_text,
 )
+from dbt_zorder.spark.inner_path import check_links, data_file, stats_file
+from dbt_zorder.spark.local_disk import on_disk
 from dbt_zorder.stats.schema import STATS_DIRECTORY
 
 _LOG = logging.getLogger("dbt_zorder")
 
 JOURNAL_DIRECTORY = "_zorder_journal"
 _FORMAT = 1
-_NAME = re.compile(r"^b(\d{8}T\d{9})-[0-9a-f]{8}$")
+_NAME = re.compile(r"b(\d{8}T\d{9})-[0-9a-f]{8}", re.ASCII)
 _ABANDONED = timedelta(hours=24)
 """After this, an entry that is not ready belongs to no run: how long one on another machine is waited for."""
 
@@ -108,7 +112,12 @@ def open_entry(spark: SparkSession, version_path: str) -> Entry:
 
 
 def make_ready(spark: SparkSession, entry: Entry, plan: Plan) -> None:
-    """Write the plan: from now on the batch belongs to the table, and whoever comes next completes it."""
+    """Write the plan: from now on the batch belongs to the table, and whoever comes next completes it.
+
+    Raises:
+        ZorderError: it has paths that lead out of the version's folder, by which it would not be carried out.
+    """
+    _parse(spark, entry, asdict(plan))
     write_text(spark, f"{entry.path}/plan.json", json.dumps(asdict(plan)))
 
 
@@ -165,11 +174,14 @@ def recover_journal(spark: SparkSession, version_path: str) -> tuple[int, int]:
 
     Returns:
         The numbers of entries completed and deleted.
+
+    Raises:
+        ZorderError: as ``read_plan``; what is older than that entry is completed.
     """
     journal = f"{version_path.rstrip('/')}/{JOURNAL_DIRECTORY}"
     completed = deleted = 0
     for name in list_folders(spark, journal):
-        if _NAME.match(name) is None or name in _open_here:
+        if _NAME.fullmatch(name) is None or name in _open_here:
             continue
         entry = Entry(version_path, name)
         if exists(spark, f"{entry.path}/plan.json"):
@@ -191,7 +203,7 @@ def ready_entries(spark: SparkSession, version_path: str) -> list[Entry]:
     if not has_client(spark):
         return []
     journal = f"{version_path.rstrip('/')}/{JOURNAL_DIRECTORY}"
-    entries = [Entry(version_path, name) for name in list_folders(spark, journal) if _NAME.match(name)]
+    entries = [Entry(version_path, name) for name in list_folders(spark, journal) if _NAME.fullmatch(name)]
     return [entry for entry in entries if exists(spark, f"{entry.path}/plan.json")]
 
 
@@ -199,16 +211,67 @@ def read_plan(spark: SparkSession, entry: Entry) -> Plan:
     """Return the plan of an entry that is ready.
 
     Raises:
-        ValueError: it was written by another release of this package.
+        ZorderError: it is none of this release's, or leads out of the version's folder; nothing was moved.
     """
-    found = json.loads(read_text(spark, f"{entry.path}/plan.json"))
-    if found.get("format") != _FORMAT:
+    try:
+        found = json.loads(read_text(spark, f"{entry.path}/plan.json"))
+    except (ValueError, RecursionError) as exc:
+        raise _refused(entry, f"it is no JSON ({type(exc).__name__})") from exc
+    if isinstance(found, dict) and found.get("format") != _FORMAT:
         msg = (
-            f"The journal entry {entry.path} is of format {found.get('format')}, and this release of dbt-zorder knows "
-            f"{_FORMAT}: complete it with the release that wrote it, or run the model with --full-refresh."
+            f"The journal entry {entry.path} is of format {found.get('format')!r}, and this release of dbt-zorder "
+            f"knows {_FORMAT}: complete it with the release that wrote it, or run the model with --full-refresh."
         )
-        raise ValueError(msg)
-    return Plan(**found)
+        raise ZorderError(msg)
+    return _parse(spark, entry, found)
+
+
+def _parse(spark: SparkSession, entry: Entry, found: Any) -> Plan:
+    """Return a plan as it lies in an entry, each of whose paths leads to a file below the version's own folder.
+
+    Raises:
+        ZorderError: another does.
+    """
+    try:
+        keys = {one.name for one in fields(Plan)}
+        if not isinstance(found, dict) or {*found} != keys:
+            msg = f"it is no object with the keys {', '.join(sorted(keys))}"
+            raise ValueError(msg)
+        wrong = [key for key in keys - {"format"} if not isinstance(found[key], list)]
+        if wrong:
+            msg = f"its {wrong[0]} is no list"
+            raise ValueError(msg)
+        plan = Plan(
+            [data_file(path) for path in found["adds"]],
+            [data_file(path) for path in found["removes"]],
+            [stats_file(name) for name in found["stats_adds"]],
+            [stats_file(name) for name in found["stats_removes"]],
+            found["format"],
+        )
+        _check_links(spark, entry, plan)
+    except ValueError as exc:
+        raise _refused(entry, str(exc)) from exc
+    return plan
+
+
+def _check_links(spark: SparkSession, entry: Entry, plan: Plan) -> None:
+    """Raise ValueError if folders that a plan's files are moved from or to are links, where this process can see it."""
+    here = on_disk(spark, entry.version_path)
+    if here is None:
+        return
+    inside = f"{JOURNAL_DIRECTORY}/{entry.name}"
+    data = {_folder(path) for path in [*plan.adds, *plan.removes]}
+    staged = (f"{inside}/{place}/{folder}" for folder in data for place in (f"data-{entry.name}", "old"))
+    stats = (STATS_DIRECTORY, f"{inside}/{STATS_DIRECTORY}")
+    check_links(here.path, [one.rstrip("/") for one in (inside, *stats, *data, *staged)])
+
+
+def _refused(entry: Entry, why: str) -> ZorderError:
+    return ZorderError(
+        f"The journal entry {entry.path} has a plan.json that no batch of dbt-zorder's wrote: {why}. Nothing was moved "
+        "or deleted. Find out who writes to this folder; to go on without the batch, delete the entry, or run the "
+        "model with --full-refresh."
+    )
 
 
 def _here() -> str:
@@ -225,20 +288,28 @@ def _folder(path: str) -> str:
 
 def _is_alive(spark: SparkSession, entry: Entry) -> bool:
     """Tell whether a run may still be at work on an entry."""
-    match = _NAME.match(entry.name)
+    match = _NAME.fullmatch(entry.name)
     assert match is not None
     began = datetime.strptime(match[1] + "000", "%Y%m%dT%H%M%S%f").replace(tzinfo=timezone.utc)
-    owner = {}
-    with contextlib.suppress(Exception):
-        owner = json.loads(read_text(spark, f"{entry.path}/owner.json"))
-    if owner.get("host") != _here():  # or it is just being opened, and has no owner yet
-        return datetime.now(timezone.utc) - began <= (_ABANDONED if owner else _OPENING)
-    if owner["pid"] == os.getpid():
+    host, process = _owner(spark, entry)
+    if host != _here():  # or it is just being opened, and has no owner yet
+        return datetime.now(timezone.utc) - began <= (_ABANDONED if host else _OPENING)
+    if process == os.getpid():
         return False  # of this process, and no thread is at work on it
     try:
-        os.kill(owner["pid"], 0)
-    except ProcessLookupError:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
         return False
     except OSError:
         return True
     return True
+
+
+def _owner(spark: SparkSession, entry: Entry) -> tuple[str, int]:
+    """Return host and number of the process that began an entry; an empty host if it does not say so."""
+    with contextlib.suppress(Exception):
+        owner = json.loads(read_text(spark, f"{entry.path}/owner.json"))
+        host, process = owner["host"], owner["pid"]
+        if type(host) is str and type(process) is int and process > 0:
+            return host, process
+    return "", 0

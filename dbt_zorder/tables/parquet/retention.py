@@ -14,15 +14,16 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.catalog import TableName, describe, served_locations
 from dbt_zorder.spark.files import delete_path, folders_with, has_client, list_folders
 from dbt_zorder.spark.messages import in_one_line
+from dbt_zorder.tables.parquet.former_roots import listed_roots
+from dbt_zorder.tables.parquet.ownership import Owner, chain_of, owner_of, why_not_own, why_unnamed
 from dbt_zorder.tables.parquet.replacements import NOTE, note_replaced, replaced_at
 from dbt_zorder.tables.parquet.tombstone import deletion_began, is_dying, raise_tombstone, take_away
 from dbt_zorder.tables.parquet.version import (
     MARKER_DIRECTORY,
     TOMBSTONE,
-    Marker,
     is_version,
+    markers_below,
     read_marker,
-    roots_of,
     version_of,
 )
 
@@ -66,16 +67,21 @@ def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_h
     marker = read_marker(spark, f"{root}/{current}") if has_client(spark) else None
     if marker is None:
         return []
-    table = marker.table_name
     path = f"{root}/{current}"
-    roots = roots_of(path, marker)
+    roots, _ = listed_roots(spark, path, marker)
     if not _is_due(spark, roots, current, grace_hours):
         return []
+    owner = owner_of(spark, marker.table_name, path, marker)
+    if is_dying(spark, path):
+        return []
+    if owner.refused:
+        _LOG.warning("no old version of %s is collected: the one that is served %s", owner.table, owner.refused)
+        return []
     # that tables are served from old versions can only spare some: where nothing is to be done, nobody asks for them
-    judged = judge(spark, table, roots, path, keep, grace_hours, served={}, running=True, note=False)
+    judged = judge(spark, owner, roots, keep, grace_hours, served={}, running=True, note=False)
     if any(one.delete or not one.noted for one in judged):
-        judged = judge(spark, table, roots, path, keep, grace_hours, running=True)
-    gone = delete_judged(spark, table, judged)
+        judged = judge(spark, owner, roots, keep, grace_hours, running=True)
+    gone = delete_judged(spark, owner.table, judged)
     _LOG.debug("collected %d old versions below %s", len(gone), root)
     return gone
 
@@ -93,9 +99,8 @@ def _is_due(spark: SparkSession, roots: Sequence[str], current: str, grace_hours
 
 def judge(
     spark: SparkSession,
-    table: TableName,
+    owner: Owner,
     roots: Sequence[str],
-    current: str,
     keep: int,
     grace_hours: float,
     *,
@@ -105,26 +110,28 @@ def judge(
 ) -> list[Judged]:
     """Say of every folder in the roots of a table whether it may be deleted, the newest first.
 
-    Never deleted is the current version, a folder whose name is not a version's, one without a readable marker of its
-    own, one of another table, and one that any table of the schema is served from, whatever name it has by now. What a
-    deletion that was cut short has left takes no place of a version that is kept.
+    Never deleted is the current version, a folder whose name is not a version's, one that is not known to be the
+    table's own (see ``ownership``), and one that any table of the catalog is served from, whatever name it has by now.
+    What a deletion that was cut short has left takes no place of a version that is kept.
     A reader that began with a version keeps it for the grace period after it was replaced. Where nobody noted when
     that was, because a run was killed, the period begins now.
 
     Args:
-        table: whose versions.
+        spark: the session.
+        owner: whose versions, and which of them is served.
         roots: folders of its versions.
-        current: path of the version that is served, empty if there is none.
         keep: number of versions that were served once and stay whatever their age.
         grace_hours: hours that a version stays at least after it was replaced.
-        served: by name of a version, the table that is served from it; None looks at every table of the schema.
+        served: by name of a version, the table that is served from it; None looks at every table of the catalog.
         running: spare versions that are younger than the current one and were never served.
         note: note the replacement where that is missing; a dry run does not.
     """
+    markers = markers_below(spark, roots)
     # by name, because one root may be spelled in two ways, and no two versions have one name
     by_name = {name: f"{root}/{name}" for root in roots for name in list_folders(spark, root)}
     paths = [by_name[name] for name in sorted(by_name, reverse=True)]
-    markers = {path: read_marker(spark, path, dying=True) for path in paths if is_version(path.rsplit("/", 1)[-1])}
+    chain = chain_of(owner, markers)
+    current = version_of(owner.location)
     dying = {
         name: deletion_began(spark, f"{root}/{name}") or seen
         for root in roots
@@ -135,12 +142,15 @@ def judge(
     kept = 0
     judged = []
     for path in paths:
-        why = _not_ours(path, markers.get(path), table)
-        if not why and version_of(path) == version_of(current):
+        marker = markers.get(path)
+        why = why_unnamed(owner, path, marker)
+        if not why and version_of(path) == current:
             why = "is the version that is served"
         if not why:
-            served = served_locations(spark, table.schema) if served is None else served
+            served = served_locations(spark) if served is None else served
             why = f"is served as {served[version_of(path)]}" if version_of(path) in served else ""
+        if not why and marker is not None:
+            why = why_not_own(spark, owner, path, marker, chain)
         if why:
             judged.append(Judged(path, False, why))
             continue
@@ -159,7 +169,7 @@ def judge(
         if was_served and begun is None and kept < keep:
             kept += 1
             judged.append(Judged(path, False, f"{state}, and is one of the {keep} old versions that are kept", noted))
-        elif running and not was_served and version_of(path) > version_of(current):
+        elif running and not was_served and version_of(path) > current:
             judged.append(Judged(path, False, "is served by no table and may still be being built", noted))
         elif since > now - timedelta(hours=grace_hours):
             judged.append(Judged(path, False, f"{state}, and its grace period of {grace_hours:g} hours goes on", noted))
@@ -216,14 +226,3 @@ def delete_unserved(spark: SparkSession, path: str) -> None:
 
 def _delete(spark: SparkSession, path: str) -> None:
     delete_path(spark, path, last=(MARKER_DIRECTORY, NOTE, TOMBSTONE))
-
-
-def _not_ours(path: str, marker: Marker | None, table: TableName) -> str:
-    name = path.rsplit("/", 1)[-1]
-    if not is_version(name):
-        return "is no version of ours"
-    if marker is None or marker.version != name:
-        return "has no marker of ours that can be read"
-    if not marker.is_of(table):
-        return f"was built for {marker.table}"
-    return ""

@@ -19,8 +19,8 @@ from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import known_stats
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.parquet.build import build
-from dbt_zorder.tables.parquet.journal import recover_journal
 from dbt_zorder.tables.parquet.listing import check_same_files
+from dbt_zorder.tables.parquet.ownership import recover_own_journal
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell_of
 from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.saved_layout import read_tree
@@ -105,7 +105,7 @@ def recover(spark: SparkSession, table: TableName, info: TableInfo | None = None
     info = info or describe(spark, table)
     let_folders_tell_of(spark, info)
     if info is not None and version_of(info.location) and has_client(spark):
-        completed, _ = recover_journal(spark, info.location)
+        completed, _ = recover_own_journal(spark, table, info.location)
         if completed:
             spark.catalog.refreshTable(table.sql)
     return info

@@ -44,6 +44,17 @@ def read_tree(spark: SparkSession, path: str, schema: StructType) -> Tree | None
     """Return the tree of the version at ``path``, None if there is none that can be read."""
     try:
         found: Mapping[str, Any] = json.loads(read_line(spark, f"{path.rstrip('/')}/{TREE_DIRECTORY}"))
-        return Tree(layout_from_json(found["layout"], schema), Summary(**found["built"]), found["by"])
+        return Tree(
+            layout_from_json(found["layout"], schema), _figures(found["built"]), [str(one) for one in found["by"]]
+        )
     except Exception:  # whatever is wrong with it: the batch is laid out by itself
         return None
+
+
+def _figures(found: Mapping[str, Any]) -> Summary:
+    """Return the figures of a build; ValueError or KeyError if they are none."""
+    files, rows, size, means = (found[name] for name in ("files", "rows", "bytes", "point_query_files"))
+    if not all(type(one) is int and one >= 0 for one in (files, rows, size)) or not isinstance(means, dict):
+        msg = "the figures of a build are whole numbers"
+        raise ValueError(msg)
+    return Summary(files, rows, size, {str(name): float(mean) for name, mean in means.items()})

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.spec import MOST_COLUMNS
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import describe
+from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.sql import quote_name, quote_string
@@ -26,7 +27,7 @@ from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.listing import check_unchanged
 from dbt_zorder.tables.report import BuildReport
-from dbt_zorder.tables.schema_change import conform
+from dbt_zorder.tables.schema_change import conform, target_schema
 from dbt_zorder.tables.two_step_swap import bring_back
 
 CHANGE_TYPE = "dbt_change_type"
@@ -34,6 +35,10 @@ UNIQUE_KEY = "dbt_unique_key"
 KEY_PART = re.compile(rf"{UNIQUE_KEY}_\d+", re.IGNORECASE)
 """What dbt calls the parts of a key of several columns."""
 
+_ADVICE = (
+    "Give it the snapshot's type in the query, or rename the column there: the snapshot then keeps the old one, and "
+    "adds the new one."
+)
 _CLOSING = f"{CHANGE_TYPE} IN ('update', 'delete')"
 _CLOSED_ID = "__zorder_closed_id"
 _CLOSED_AT = "__zorder_closed_at"
@@ -79,7 +84,9 @@ def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names:
         raise ZorderError(msg)
     existing = spark.table(request.table.sql)
 
-    kept = spark.sql(query).persist()  # the snapshot's query runs once, for the rows to close and for those to add
+    kept = as_text(
+        spark.sql(query)
+    ).persist()  # the snapshot's query runs once, for the rows to close and for those to add
     try:
         state = next_state(existing, kept, names)
         closes_any = not kept.filter(_CLOSING).isEmpty()
@@ -110,32 +117,31 @@ def next_state(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) 
     rows = kept.withColumn(names.valid_to, f.expr(f"if({closes}, {closed_at}, {valid_to})")).select(
         *(f.col(quote_name(name)) for name in existing.columns)
     )
-    return rows.unionByName(added(existing, changes, names), allowMissingColumns=True)
+    return conform(rows, _columns_after(existing, changes), _ADVICE).unionAll(added(existing, changes, names))
 
 
 def added(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) -> DataFrame:
-    """Return the rows that a snapshot does not have yet, in the types that it has: old rows keep theirs, as in a MERGE.
+    """Return the rows that a snapshot does not have yet, in the columns of its next state.
 
     Raises:
+        SchemaChangeError: a type cannot become that of the snapshot.
         Exception: by the query that reads it, if a value does not fit the column's type.
     """
     there = existing.select(f.expr(quote_name(names.scd_id)).alias(_CLOSED_ID))
-    rows = (
-        changes.filter(f"{CHANGE_TYPE} = 'insert'")
-        .join(there, f.expr(f"{quote_name(names.scd_id)} = {_CLOSED_ID}"), "left_anti")
-        .drop(*(name for name in changes.columns if _is_helper(name)))
+    rows = changes.filter(f"{CHANGE_TYPE} = 'insert'").join(
+        there, f.expr(f"{quote_name(names.scd_id)} = {_CLOSED_ID}"), "left_anti"
     )
-    fold = str if case_sensitive(existing.sparkSession) else str.lower
-    types = {fold(field.name): field.dataType for field in existing.schema if not _is_nested(field.dataType)}
-    wanted = [
-        field if _is_nested(field.dataType) else StructField(field.name, types.get(fold(field.name), field.dataType))
-        for field in rows.schema
-    ]
-    return conform(rows, StructType(wanted))
+    return conform(rows, _columns_after(existing, changes), _ADVICE)
 
 
-def _is_nested(data_type: DataType) -> bool:
-    return isinstance(data_type, (StructType, ArrayType, MapType))
+def _columns_after(existing: DataFrame, changes: DataFrame) -> StructType:
+    """Return the columns of the next state: those that are there keep their types, as in a MERGE, and new ones follow.
+
+    So it is with the fields of structs.
+    """
+    query = StructType([column for column in changes.schema.fields if not _is_helper(column.name)])
+    mode, sensitive = "append_new_columns", case_sensitive(existing.sparkSession)
+    return target_schema(query, existing.schema, mode, sensitive=sensitive)
 
 
 def default_columns(df: DataFrame, unique_key: Sequence[str], valid_from: str) -> list[str]:

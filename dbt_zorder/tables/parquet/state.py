@@ -89,7 +89,7 @@ def read_standing(spark: SparkSession, location: str, schema: StructType, spec: 
         spec: names the clustering columns where no tree does.
 
     Raises:
-        AnalysisException: it has no stats.
+        LookupError: it has no stats.
     """
     return _with_stats(spark, Standing(location, read_tree(spark, location, schema)), schema, spec)
 

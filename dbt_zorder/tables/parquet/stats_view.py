@@ -9,6 +9,7 @@ from dbt_zorder.spark.catalog import TableName, location_of
 from dbt_zorder.spark.catalog_entry import look_anew
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.stats.store import known_stats, stats_path
+from dbt_zorder.tables.parquet.reserved import check_free
 from dbt_zorder.tables.parquet.swap import Definition, leads_to, publish
 from dbt_zorder.tables.parquet.version import version_of
 
@@ -23,9 +24,13 @@ def publish_stats(spark: SparkSession, table: TableName, path: str, schema: Stru
         table: whose stats these are.
         path: of the version.
         schema: of its stats, looked for where it is not known.
+
+    Raises:
+        ConfigError: somebody else has made a table by that name.
     """
     if version_of(location_of(spark, table)) != version_of(path):
         return
+    check_free(spark, table, STATS_SUFFIX)
     publish(spark, stats_table(table), Definition(schema or known_stats(spark, path).schema), stats_path(path))
 
 

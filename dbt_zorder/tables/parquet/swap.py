@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.request import BuildRequest, partition_columns
-from dbt_zorder.spark.catalog import TableInfo, TableName, column_facts, describe, location_of
+from dbt_zorder.spark.catalog import NEXT_SUFFIX, TableInfo, TableName, column_facts, describe, location_of
 from dbt_zorder.spark.catalog_entry import entry_session, look_anew, move_entry
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.messages import message_of
 from dbt_zorder.spark.sql import quote_name, quote_string
-from dbt_zorder.tables.metastore import replace_entry
+from dbt_zorder.spark.type_json import columns_from_json
+from dbt_zorder.tables.metastore import kept_entry, put_back, replace_entry
+from dbt_zorder.tables.parquet.opened import check_opens
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
 from dbt_zorder.tables.parquet.properties import are_set, with_record
+from dbt_zorder.tables.parquet.reserved import check_free, drop_helper
 from dbt_zorder.tables.parquet.version import Marker, is_version
 from dbt_zorder.tables.two_step_swap import following_of, take_place
 
@@ -57,12 +60,13 @@ def definition_of(marker: Marker, comment: str, own: Mapping[str, str]) -> Defin
     """Return the definition of the table as it was when a version was built, with a comment and properties of today.
 
     Raises:
-        ZorderError: the version does not say what columns it has.
+        ZorderError: the version does not say what columns it has, or says it of types that Spark has not.
     """
     if not marker.schema:
         msg = f"{marker.table}: the version {marker.version} does not say what columns it has, so it cannot be served."
         raise ZorderError(msg)
-    return Definition(StructType.fromJson(json.loads(marker.schema)), marker.partition_by, comment, own)
+    columns = columns_from_json(marker.schema, f"the marker of {marker.table}'s version {marker.version}")
+    return Definition(columns, marker.partition_by, comment, own)
 
 
 def publish(
@@ -72,6 +76,7 @@ def publish(
 
     Where only the location changes, the entry is moved: by one call to the catalog, or by ``ALTER TABLE ... SET
     LOCATION``, whose first call does it. Else the whole entry is replaced. Nothing at the former location is touched.
+    Then the table is opened by its name; where it does not lead to its rows, the entry before is put back.
 
     Args:
         spark: the session.
@@ -81,30 +86,57 @@ def publish(
         now: what it is, if that was just asked.
 
     Raises:
-        BuildError: the catalog refused; the message says whether the table is still as it was.
+        BuildError: the catalog refused, or what it accepted cannot be read; the message says whether the table is still
+            as it was.
         ConfigError: the table is partitioned, and this session would look for its partitions in the catalog.
     """
     if definition.partition_by:
         let_folders_tell(spark)
     old = now or describe(spark, table)
+    entry = kept_entry(spark, table) if old is not None else None
+    moved = False
     try:
         session = entry_session(spark)
         if old is None:
             session.sql(_create(table, definition, location))
-        elif not _is_same(spark, table, old, definition):
+        elif not (moved := _is_same(spark, table, old, definition)):
             _replace(session, table, definition, location)
         elif not move_entry(session, table.schema, table.identifier, location):
-            session.sql(f"ALTER TABLE {table.sql} SET LOCATION {quote_string(location)}")
+            session.sql(_move(table, location))
         look_anew(spark, table.schema, table.identifier)  # also in the catalog of a format that had the table before
     except Exception as exc:
         # the call may have been carried out and only its reply lost: what the catalog says now decides
-        if leads_to(spark, table, location):
-            look_anew(spark, table.schema, table.identifier)
-            return
-        left = describe(spark, table)
-        state = "does not exist now" if left is None else f"still stands at {left.location or 'its view'}"
-        msg = f"The catalog did not accept the new version of {table}, which {state}: {message_of(exc)}"
+        if not leads_to(spark, table, location):
+            left = describe(spark, table)
+            state = "does not exist now" if left is None else f"still stands at {left.location or 'its view'}"
+            msg = f"The catalog did not accept the new version of {table}, which {state}: {message_of(exc)}"
+            raise BuildError(msg) from exc
+        look_anew(spark, table.schema, table.identifier)
+    try:
+        check_opens(spark, table, location, old.location if old else "")
+    except BuildError as exc:
+        state = _undo(spark, table, old, entry, moved=moved)
+        msg = f"The catalog accepted the new version of {table}, but {exc}. {state}"
         raise BuildError(msg) from exc
+
+
+def _undo(spark: SparkSession, table: TableName, old: TableInfo | None, entry: Any, *, moved: bool) -> str:
+    """Make a table what it was before its entry was changed; return a sentence that says what it is now."""
+    if old is None:
+        spark.sql(f"DROP TABLE IF EXISTS {table.sql}")
+        return "There was no such table before, and there is none now."
+    try:
+        if entry is not None:
+            put_back(spark, table, entry)
+        elif moved:
+            entry_session(spark).sql(_move(table, old.location))
+        look_anew(spark, table.schema, table.identifier)
+    except Exception as exc:
+        _LOG.warning("the entry of %s could not be put back: %s", table, message_of(exc))
+    before = f"at {old.location}" if old.location else "a view"
+    if describe(spark, table) == old:
+        return f"The table is as it was, {before}."
+    return f"Its entry could not be put back: the table was {before} before."
 
 
 def leads_to(spark: SparkSession, table: TableName, location: str) -> bool:
@@ -115,6 +147,10 @@ def leads_to(spark: SparkSession, table: TableName, location: str) -> bool:
 def _tail(location: str) -> list[str]:
     """Return the last two folders of a location, which no two versions share: stats always lie in one of one name."""
     return location.rstrip("/").split("/")[-2:]
+
+
+def _move(table: TableName, location: str) -> str:
+    return f"ALTER TABLE {table.sql} SET LOCATION {quote_string(location)}"
 
 
 def _create(table: TableName, definition: Definition, location: str) -> str:
@@ -164,9 +200,11 @@ def _replace(spark: SparkSession, table: TableName, definition: Definition, loca
     some milliseconds there is no table then.
     """
     following = following_of(table)
-    spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
+    check_free(spark, table, NEXT_SUFFIX)
+    drop_helper(spark, table, following)
     spark.sql(_create(following, definition, location))
     try:
+        check_opens(spark, following, location)  # while the table is as it was
         # a call that was carried out may have lost its reply
         if not (replace_entry(spark, table, following) or leads_to(spark, table, location)):
             _LOG.debug("%s is replaced by two catalog calls, because this catalog has no single one for it", table)

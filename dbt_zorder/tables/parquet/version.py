@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from datetime import datetime, timezone
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.spark.catalog import TableName, describe, schema_location
-from dbt_zorder.spark.files import list_folders
+from dbt_zorder.spark.catalog import ROOT_SUFFIX, TableName, schema_location
+from dbt_zorder.spark.files import has_client, list_folders
+from dbt_zorder.spark.hadoop import open_path
+from dbt_zorder.spark.inner_path import folder_name, is_folder
+from dbt_zorder.spark.local_disk import on_disk
 from dbt_zorder.tables.parquet.markers import read_line, write_line
 
-ROOT_SUFFIX = "__zorder"
 MARKER_DIRECTORY = "_zorder_version"
 TOMBSTONE = "_zorder_deleting"
 """Folder in a version whose deletion has begun; see ``tombstone``."""
@@ -22,7 +27,9 @@ TOMBSTONE = "_zorder_deleting"
 _MARKER_COPY = "_zorder_version_copy"
 _FORMAT = 1
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
-_NAME = re.compile(r"^v\d{8}T\d{9}-[0-9a-f]{8}$")
+_NAME = re.compile(r"v\d{8}T\d{9}-[0-9a-f]{8}", re.ASCII)
+_MOST_TEXT = 16 << 20
+"""Characters of a marker that can be one: its schema has about a hundred for each column."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,9 @@ class Marker:
         former_roots: other folders in which versions of this table may lie, because its ``location_root`` was changed.
         schema: of the table, as Spark's JSON with partition columns last; a rollback restores it.
         partition_by: names of the partition columns.
+        table_id: of the table, random, and the same in each version that was built upon one of ours; see ``ownership``.
+        catalog: identity of the catalog that built it, as of ``catalog_id``.
+        home: the version's folder as it was written. A copy has it too, but lies elsewhere.
     """
 
     version: str
@@ -50,6 +60,9 @@ class Marker:
     former_roots: list[str] = field(default_factory=list)
     schema: str = ""
     partition_by: list[str] = field(default_factory=list)
+    table_id: str = ""
+    catalog: str = ""
+    home: str = ""
 
     @property
     def table_name(self) -> TableName:
@@ -69,7 +82,7 @@ def new_version() -> str:
 
 def is_version(name: str) -> bool:
     """Tell whether a folder's name is one that ``new_version`` makes."""
-    return _NAME.match(name) is not None
+    return _NAME.fullmatch(name) is not None
 
 
 def root_of(spark: SparkSession, table: TableName, location_root: str | None) -> str:
@@ -93,26 +106,38 @@ def version_of(location: str) -> str:
 
 def roots_of(location: str, marker: Marker | None) -> list[str]:
     """Return the folders in which versions of a table may lie: first that of the one at ``location``."""
-    return [location.rstrip("/").rsplit("/", 1)[0], *(marker.former_roots if marker else [])]
+    former = [root for root in marker.former_roots if is_root(root)] if marker else []
+    return [location.rstrip("/").rsplit("/", 1)[0], *former]
 
 
-def versions_of(spark: SparkSession, root: str, table: TableName) -> list[tuple[str, Marker]]:
-    """Return path and marker of every version below ``root`` that was built for ``table``, also of one half deleted."""
-    paths = [f"{root}/{name}" for name in list_folders(spark, root) if is_version(name)]
-    markers = [(path, read_marker(spark, path, dying=True)) for path in paths]
-    return [(path, marker) for path, marker in markers if marker and marker.is_of(table)]
+def is_root(folder: str) -> bool:
+    """Tell whether a folder may be one that holds versions: its name is a table's, which may have another by now."""
+    return is_folder(folder.rstrip("/"), ROOT_SUFFIX)
 
 
-def is_anothers(spark: SparkSession, table: TableName, location: str, marker: Marker | None) -> bool:
-    """Tell whether the version at ``location`` was built for another table, which is served from it still.
+def new_table_id() -> str:
+    """Return an identity that no other table has."""
+    return secrets.token_hex(8)
 
-    So it is where somebody made ``table`` over the folder of another one, which saves a copy. A table that was renamed
-    leads nowhere under its old name. ``marker`` is the version's own.
+
+def home_of(spark: SparkSession, path: str) -> str:
+    """Return a version's folder with its file system; over Spark Connect as it is spelled."""
+    if not has_client(spark):
+        return path.rstrip("/")
+    place = on_disk(spark, path)
+    if place is not None:
+        return place.uri
+    system, folder = open_path(spark, path)
+    return str(system.makeQualified(folder).toString())
+
+
+def markers_below(spark: SparkSession, roots: Iterable[str]) -> dict[str, Marker | None]:
+    """Return the marker of every version below some folders by its path, also of one half deleted.
+
+    By name, because one root may be spelled in two ways, and no two versions have one name.
     """
-    if marker is None or marker.is_of(table):
-        return False
-    other = describe(spark, marker.table_name)
-    return other is not None and version_of(other.location) == version_of(location)
+    by_name = {name: f"{root}/{name}" for root in roots for name in list_folders(spark, root) if is_version(name)}
+    return {path: read_marker(spark, path, dying=True) for path in by_name.values()}
 
 
 def write_marker(spark: SparkSession, path: str, marker: Marker, *, renew: bool = False) -> None:
@@ -131,10 +156,53 @@ def read_marker(spark: SparkSession, path: str, *, dying: bool = False) -> Marke
     """
     for directory in (MARKER_DIRECTORY, _MARKER_COPY, *([TOMBSTONE] if dying else [])):
         try:
-            return Marker(**json.loads(read_line(spark, f"{path}/{directory}")))
+            return parse_marker(read_line(spark, f"{path}/{directory}"), path)
         except Exception:  # whatever is wrong with it: without a marker nothing is deleted
             continue
     return None
+
+
+def parse_marker(text: str, path: str) -> Marker:
+    """Return the marker that a text is, of the version at ``path``.
+
+    Other keys are passed over: a later release may add them, and raises ``format`` where the rest mean
+    something else by then. Former roots are looked at where they are used, see ``roots_of``.
+
+    Raises:
+        ValueError: it is none, or that of another version.
+        RecursionError: it is nested too deep for one.
+    """
+    found = json.loads(text) if len(text) <= _MOST_TEXT else None
+    if not isinstance(found, dict):
+        msg = f"the marker of {path} is no object of JSON, or too large"
+        raise ValueError(msg)
+    kinds = get_type_hints(Marker)
+    given = {key: value for key, value in found.items() if key in kinds}
+    needed = {one.name for one in fields(Marker) if one.default is MISSING and one.default_factory is MISSING}
+    wrong = [*(needed - {*given}), *(key for key, value in given.items() if not _is_of(value, kinds[key]))]
+    if wrong:
+        msg = f"the marker of {path} lacks '{wrong[0]}', or has it of another type"
+        raise ValueError(msg)
+    marker = Marker(**given)
+    if marker.format != _FORMAT or marker.version != version_of(path):
+        msg = f"the marker of {path} is of another format, or that of another version"
+        raise ValueError(msg)
+    if marker.base and not is_version(marker.base):
+        msg = f"the marker of {path} names no version as its base"
+        raise ValueError(msg)
+    schema, _, identifier = marker.table.partition(".")
+    folder_name(schema)
+    folder_name(identifier)
+    return marker
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Tell whether a value of JSON is of the type that a field of a marker has."""
+    if get_origin(kind) is list:
+        return isinstance(value, list) and all(_is_of(one, get_args(kind)[0]) for one in value)
+    if get_origin(kind) is UnionType:
+        return any(_is_of(value, one) for one in get_args(kind))
+    return type(value) is kind
 
 
 def is_gone(spark: SparkSession, path: str) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import traceback
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_server_side_parameters_may_be_numbers_and_booleans_of_yaml() -> None:
         "spark.driver.memory": "2g",
         "spark.sql.ansi.enabled": "false",  # by dbt-spark, whatever is asked for
     }
-    with pytest.raises(DbtConfigError, match="has None as spark"):
+    with pytest.raises(DbtConfigError, match="has null as spark"):
         ZorderCredentials.from_dict({"schema": "s", "server_side_parameters": {"spark.master": None}})
 
 
@@ -87,3 +88,29 @@ def test_formats_may_be_one_name(formats: object, monkeypatch: pytest.MonkeyPatc
 def test_a_key_that_was_meant_to_be_one_of_ours_is_found(key: str, message: str) -> None:
     with pytest.raises(DbtConfigError, match=f"'{key}', which is no key of .*{message}"):
         ZorderCredentials.from_dict({"schema": "s", key: "x"})
+
+
+def checked(data: dict[str, object]) -> ZorderCredentials:
+    ZorderCredentials.validate(data)
+    return ZorderCredentials.from_dict(data)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"server_side_parameters": {"spark.key": ["SECRET"]}}, "has a list as spark.key, but it must be a text"),
+        ({"server_side_parameters": {"spark": {"key": "SECRET"}}}, "has a mapping of names to values as spark, but"),
+        (
+            {"server_side_parameters": "spark.key=SECRET"},
+            "a text in 'server_side_parameters', but it must be a mapping",
+        ),
+        ({"server_side_parameters": ["SECRET"]}, "a list in 'server_side_parameters', but it must be a mapping"),
+        ({"token": ["SECRET"]}, "has a list in 'token', but it must be a text or null"),
+        ({"password": {"is": "SECRET"}}, "in 'password', but it must be a text or null"),
+    ],
+)
+def test_a_value_that_may_be_a_secret_is_in_no_message(given: dict[str, object], message: str) -> None:
+    with pytest.raises(DbtConfigError) as found:
+        checked({"schema": "s", **given})
+    assert message in str(found.value)
+    assert "SECRET" not in "".join(traceback.format_exception(found.value))

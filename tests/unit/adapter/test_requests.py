@@ -7,6 +7,7 @@ from dbt.adapters.spark.relation import SparkRelation
 
 from dbt_zorder.adapter.config import ModelSettings
 from dbt_zorder.adapter.requests import build_request, kept_settings
+from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName
@@ -63,8 +64,16 @@ def test_every_setting_of_a_model_reaches_the_build() -> None:
     assert (asked.spec.files, list(asked.spec.weights or ())) == (16, [1.0, 3.0])
 
 
-def request(config: dict[str, Any]) -> BuildRequest:
+def test_weights_go_by_the_session_s_rule_for_names() -> None:
+    config = {"zorder_by": ["id", "at"], "zorder_weights": {"ID": 2}}
+    assert list(request(config).spec.weights or ()) == [2.0, 1.0]
+    with pytest.raises(ConfigError, match=r"zorder_weights is .*, but 'ID' is not in zorder_by\. Did you mean 'id'"):
+        request(config, sensitive=True)
+
+
+def request(config: dict[str, Any], *, sensitive: bool = False) -> BuildRequest:
     settings = ModelSettings.from_config("m", config)
     assert settings is not None
     relation = SparkRelation.create(schema="sales", identifier="m")
-    return build_request(settings, relation, {**model("model", **config), "columns": {}})
+    node = {**model("model", **config), "columns": {}}
+    return build_request(settings, relation, node, sensitive=sensitive)

@@ -99,3 +99,31 @@ def test_a_layout_of_another_format_is_not_read(spark: SparkSession, broken: dic
 
 def test_no_layout_stays_none(spark: SparkSession) -> None:
     assert layout_from_json(None, spark.range(1).schema) is None
+
+
+SQL = "reflect('java.lang.System', 'exit', 1)"
+PLANTED: list[dict[str, Any]] = [
+    *({key: wrong} for key in ("keys", "levels", "partition_columns", "runs") for wrong in (None, 1, "`a`", {"a": 1})),
+    *({key: wrong} for key in ("first_file", "file_count", "partition_hashes") for wrong in (None, "1", ["1"], [1.5])),
+    *({key: wrong} for key in ("files", "file_levels", "rows") for wrong in (None, SQL, -1, True, 1.5, [1], 1 << 64)),
+    {"partition_columns": [SQL]}, {"partition_columns": [["a"]]}, {"file_levels": 40}, {"files": 1 << 40},
+    {"first_file": []}, {"first_file": [0, 0, 99]}, {"levels": []}, {"levels": [{"0": []}]}, {"levels": [{"-1": [1]}]},
+    {"levels": [{"9": [1]}]}, {"levels": [{"0": [SQL]}]}, {"levels": [["0"]]}, {"runs": [[0, SQL]]}, {"runs": [[9, 1]]},
+    {"runs": [[0, -1]]}, {"runs": [["a", 1]]}, {"keys": [{"path": ["a"], "key": SQL, "carrier": "bigint"}]},
+    *({"curve": {"curve": "hilbert", "encoding": "rank", "cuts_files": False, "bits": 3, "boundaries": [[1]],
+                    "codes": [[0, 1]], **more}}
+      for more in ({"curve": SQL}, {"encoding": SQL}, {"cuts_files": 1}, {"bits": SQL}, {"bits": 65},
+                   {"codes": [[SQL]]}, {"boundaries": [[SQL]]}, {"boundaries": SQL}, {"codes": SQL})),
+]  # fmt: skip
+
+
+def test_a_saved_layout_that_nobody_saved_is_not_read(spark: SparkSession) -> None:
+    df = spark.sql("SELECT id AS a FROM range(10)")
+    saved = json.loads(json.dumps(layout_to_json(plan_layout(df, LayoutSpec(by=["a"], files=2)))))
+    assert layout_from_json(saved, df.schema) is not None
+    for planted in PLANTED:
+        try:
+            found = layout_from_json({**saved, **planted}, df.schema)
+        except (KeyError, ValueError, TypeError, AttributeError, IndexError):
+            continue
+        assert found is None, planted

@@ -54,4 +54,4 @@ def test_a_schema_says_where_it_lies(spark: SparkSession, database: str) -> None
 
 def test_a_comment_does_not_hide_where_a_table_lies(spark: SparkSession, database: str) -> None:
     spark.sql(f"CREATE TABLE {database}.told (a INT) USING parquet COMMENT 'moved\nLocation: /elsewhere/there\nback'")
-    assert served_locations(spark, database)["told"] == f"{database}.told"
+    assert served_locations(spark)["told"] == f"{database}.told"

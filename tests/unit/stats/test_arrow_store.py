@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.spark.columns import resolve_all
 from dbt_zorder.stats import arrow_store as local
 from dbt_zorder.stats.arrow_store import LocalStats, read_local, write_local
+from dbt_zorder.stats.footer_schema import SCHEMA_KEY
 from dbt_zorder.stats.footers import footer_stats
 from dbt_zorder.stats.schema import stats_schema
 from dbt_zorder.stats.store import known_stats, read_stats, stats_path, write_stats
@@ -150,7 +151,7 @@ def _by_spark(spark: SparkSession, stats: LocalStats, folder: Path) -> None:
 
 def _of_others(spark: SparkSession, stats: LocalStats, folder: Path) -> None:
     other = stats_schema({"other": stats.schema["row_count"].dataType})
-    pq.write_table(pa.table({"x": [1]}).replace_schema_metadata({local.SCHEMA_KEY: other.json()}), folder / "o.parquet")
+    pq.write_table(pa.table({"x": [1]}).replace_schema_metadata({SCHEMA_KEY: other.json()}), folder / "o.parquet")
 
 
 def _without_schema(spark: SparkSession, stats: LocalStats, folder: Path) -> None:
@@ -160,7 +161,7 @@ def _without_schema(spark: SparkSession, stats: LocalStats, folder: Path) -> Non
 
 def _odd_schema(spark: SparkSession, stats: LocalStats, folder: Path) -> None:
     next(folder.iterdir()).unlink()
-    pq.write_table(stats.rows.replace_schema_metadata({local.SCHEMA_KEY: "{}"}), folder / "s.parquet")
+    pq.write_table(stats.rows.replace_schema_metadata({SCHEMA_KEY: "{}"}), folder / "s.parquet")
 
 
 def _garbage(spark: SparkSession, stats: LocalStats, folder: Path) -> None:

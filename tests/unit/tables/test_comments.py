@@ -43,6 +43,7 @@ def test_a_property_in_quotes_names_a_column_in_its_very_case() -> None:
     }
     assert documented(columns, ["a", "b", "C"]) == {"a": "a", "C": ""}
     assert documented(columns, ["B"]) == {"B": "b"}
+    assert documented(columns, ["a", "A", "C"], sensitive=True) == {"A": "a"}
 
 
 def test_partition_columns_keep_the_comments_that_they_were_made_with(spark: SparkSession, database: str) -> None:

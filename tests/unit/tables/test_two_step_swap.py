@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.operations.drop import drop_table
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
+from dbt_zorder.tables.parquet.reserved import HELPER
 from dbt_zorder.tables.two_step_swap import bring_back, following_of, previous_of
 from tests.support import unique
 
@@ -132,7 +134,9 @@ def test_whoever_comes_next_puts_the_table_back(
 
 def test_what_a_swap_that_was_done_has_left_goes(spark: SparkSession, table: TableName) -> None:
     make(spark, table, 20)
-    spark.sql(f"CREATE TABLE {previous_of(table).sql} USING parquet AS SELECT 1 AS a")
+    mark = blake2b(str(table).lower().encode(), digest_size=8).hexdigest()
+    marked = f"TBLPROPERTIES ('{HELPER}' = '{mark}')"
+    spark.sql(f"CREATE TABLE {previous_of(table).sql} USING parquet {marked} AS SELECT 1 AS a")
     assert not bring_back(spark, table)
     assert leftovers(spark, table) == []
     assert spark.table(table.sql).count() == 20

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.spark.catalog import TableName, describe, served_locations
-from dbt_zorder.spark.files import delete_path, has_client, is_empty
+from dbt_zorder.errors import ConfigError
+from dbt_zorder.spark.catalog import TableInfo, TableName, describe, served_locations
+from dbt_zorder.spark.files import delete_empty, has_client
+from dbt_zorder.stats.schema import STATS_SUFFIX
+from dbt_zorder.tables.parquet.ownership import Owner, own_versions, served_owner
+from dbt_zorder.tables.parquet.reserved import check_free, drop_helper, is_helper
 from dbt_zorder.tables.parquet.retention import delete_version
 from dbt_zorder.tables.parquet.stats_view import stats_table
-from dbt_zorder.tables.parquet.version import is_anothers, read_marker, roots_of, version_of, versions_of, write_marker
+from dbt_zorder.tables.parquet.version import Marker, version_of, write_marker
 from dbt_zorder.tables.two_step_swap import bring_back, following_of
+
+_LOG = logging.getLogger("dbt_zorder")
 
 
 def drop_table(spark: SparkSession, table: TableName) -> bool:
@@ -22,14 +31,28 @@ def drop_table(spark: SparkSession, table: TableName) -> bool:
     """
     bring_back(spark, table)
     info = describe(spark, table)
-    spark.sql(f"DROP TABLE IF EXISTS {stats_table(table).sql}")
+    drop_helper(spark, table, stats_table(table))
     if info is None or not version_of(info.location):
         return False
+    owner = _owner(spark, table, info)  # while the entry is there
+    own = {} if owner is None else own_versions(spark, owner)
     spark.sql(f"DROP TABLE IF EXISTS {table.sql}")
-    spark.sql(f"DROP TABLE IF EXISTS {following_of(table).sql}")
-    if has_client(spark):
-        _delete_versions(spark, table, info.location.rstrip("/"))
+    drop_helper(spark, table, following_of(table))
+    if owner is not None and owner.refused:
+        _LOG.warning(
+            "%s is dropped, and its files stay: %s %s. Delete them by hand if nothing else needs them.",
+            table,
+            owner.location,
+            owner.refused,
+        )
+    elif owner is not None:
+        _delete_versions(spark, owner, own)
     return True
+
+
+def _owner(spark: SparkSession, table: TableName, info: TableInfo) -> Owner | None:
+    """Return whose the version is that a table is served from; None where no folder can be listed."""
+    return served_owner(spark, table, info.location) if has_client(spark) else None
 
 
 def rename_stats(spark: SparkSession, old: TableName, new: TableName) -> None:
@@ -38,32 +61,29 @@ def rename_stats(spark: SparkSession, old: TableName, new: TableName) -> None:
     Another table of the old name will keep its versions in the same root: by the markers each drops and collects its
     own.
     """
-    if describe(spark, stats_table(old)) is not None:
-        spark.sql(f"DROP TABLE IF EXISTS {stats_table(new).sql}")
-        spark.sql(f"ALTER TABLE {stats_table(old).sql} RENAME TO {stats_table(new).sql}")
+    stats = describe(spark, stats_table(old))
+    if stats is not None and is_helper(spark, old, stats_table(old), stats):
+        drop_helper(spark, new, stats_table(new))
+        try:
+            check_free(spark, new, STATS_SUFFIX)
+        except ConfigError as exc:  # the table has its new name by now
+            _LOG.warning("the stats of %s have no relation: %s", new, exc)
+            drop_helper(spark, old, stats_table(old))
+        else:
+            spark.sql(f"ALTER TABLE {stats_table(old).sql} RENAME TO {stats_table(new).sql}")
     info = describe(spark, new)
     if info is not None and version_of(info.location) and has_client(spark):
-        roots = roots_of(info.location, read_marker(spark, info.location))
-        for path, marker in [one for root in roots for one in versions_of(spark, root, old)]:
-            write_marker(spark, path, replace(marker, table=str(new)), renew=True)
+        for path, marker in own_versions(spark, served_owner(spark, new, info.location)).items():
+            if marker.is_of(old):
+                write_marker(spark, path, replace(marker, table=str(new)), renew=True)
 
 
-def _delete_versions(spark: SparkSession, table: TableName, location: str) -> None:
-    """Delete all versions of a dropped table, but for those that another table is served from.
-
-    A table that was renamed by plain SQL has left its old name in the markers; one that was made over the version of
-    another table has never had its own there.
-    """
-    marker = read_marker(spark, location)
-    spared = is_anothers(spark, table, location, marker)
-    served = served_locations(spark, table.schema)
-    roots = roots_of(location, marker)
-    for root in roots:
-        paths = [path for path, _ in versions_of(spark, root, table)]
-        if root == roots[0] and marker is not None and location not in paths and not spared:
-            paths.append(location)
-        for path in paths:
-            if version_of(path) not in served:
-                delete_version(spark, path)
-        if is_empty(spark, root):
-            delete_path(spark, root)
+def _delete_versions(spark: SparkSession, owner: Owner, own: Mapping[str, Marker]) -> None:
+    """Delete the versions of a dropped table, but for those that another table is served from."""
+    served = served_locations(spark)
+    for path in own:
+        if version_of(path) not in served:
+            delete_version(spark, path)
+    for root in owner.roots:
+        with contextlib.suppress(Exception):  # something else is in it
+            delete_empty(spark, root)

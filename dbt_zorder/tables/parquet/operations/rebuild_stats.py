@@ -9,12 +9,15 @@ from pyspark.sql import SparkSession
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.spark.columns import as_written, case_sensitive, resolve_all
+from dbt_zorder.spark.files import has_client
 from dbt_zorder.stats.collect import collect
 from dbt_zorder.stats.column_case import without_misspelled
 from dbt_zorder.stats.portability import widened
-from dbt_zorder.stats.schema import columns_type
+from dbt_zorder.stats.schema import STATS_SUFFIX, columns_type
 from dbt_zorder.stats.store import known_stats, write_stats
 from dbt_zorder.tables.parquet.journal import ready_entries
+from dbt_zorder.tables.parquet.ownership import served_owner
+from dbt_zorder.tables.parquet.reserved import check_free
 from dbt_zorder.tables.parquet.rewrite import recover
 from dbt_zorder.tables.parquet.stats_view import publish_stats
 from dbt_zorder.tables.parquet.version import version_of
@@ -36,8 +39,8 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
         The number of files.
 
     Raises:
-        ZorderError: there is no such table, it is not Parquet, no columns are named and none are known, or the session
-            passes over what it cannot read.
+        ZorderError: there is no such table, it is not Parquet, it is served from a version of another table, no columns
+            are named and none are known, or the session passes over what it cannot read.
         ColumnError: a column is unknown, ambiguous or named twice.
     """
     info = describe(spark, table)
@@ -46,7 +49,12 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
         msg = f"Stats are kept of Parquet tables only, and {table} {kind}."
         raise ZorderError(msg)
     bring_back(spark, table)
+    check_free(spark, table, STATS_SUFFIX)
     recover(spark, table, info)
+    owner = served_owner(spark, table, info.location) if version_of(info.location) and has_client(spark) else None
+    if owner is not None and owner.marker is not None and owner.refused:
+        msg = f"{table} is served from {owner.location}, which {owner.refused}: its stats belong to that table."
+        raise ZorderError(msg)
     if version_of(info.location) and ready_entries(spark, info.location):
         msg = f"Another run is moving a batch into {table}; its stats come with it. Run this again after it."
         raise ZorderError(msg)

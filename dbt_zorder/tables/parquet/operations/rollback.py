@@ -5,17 +5,21 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import ZorderError, did_you_mean
-from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.spark.catalog import NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName
 from dbt_zorder.spark.files import has_client
+from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
 from dbt_zorder.tables.parquet.conflicts import check_base, check_served, check_version
 from dbt_zorder.tables.parquet.journal import recover_journal
+from dbt_zorder.tables.parquet.ownership import Owner, own_versions, served_owner
 from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.replacements import forget_replaced, note_replaced
+from dbt_zorder.tables.parquet.reserved import check_free
 from dbt_zorder.tables.parquet.rewrite import own_table
 from dbt_zorder.tables.parquet.stats_view import publish_stats
 from dbt_zorder.tables.parquet.swap import definition_of, publish
-from dbt_zorder.tables.parquet.version import Marker, read_marker, roots_of, version_of, versions_of
+from dbt_zorder.tables.parquet.version import Marker, version_of
+from dbt_zorder.tables.parquet.whole import told_of_gone, whole_versions
 from dbt_zorder.tables.two_step_swap import bring_back
 
 
@@ -31,17 +35,31 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
         The names of the version that was served till now and of the one that is served from now on.
 
     Raises:
-        ZorderError: there is no such version, it is not whole, or the table is not served from one of ours.
+        ZorderError: there is no such version, it is not whole, or the table is not served from one of its own.
         BuildError: another run changed the table meanwhile, or the catalog refused.
     """
     bring_back(spark, table)
     info = own_table(spark, table, "rolled back")
+    if not has_client(spark):
+        msg = (
+            "zorder_rollback lists folders by the session's own Hadoop client, which Spark Connect has not: run it "
+            "with a target in dbt's own process."
+        )
+        raise ZorderError(msg)
+    check_free(spark, table, STATS_SUFFIX, NEXT_SUFFIX, PREVIOUS_SUFFIX)
     current = version_of(info.location)
-    folders = _versions(spark, table, info.location.rstrip("/"))
+    owner = served_owner(spark, table, info.location)
+    if owner.marker is None:
+        folders = whole_versions(spark, table, owner.location)
+        if version not in folders:
+            msg = told_of_gone(spark, table, owner.location, "which is gone")
+            raise ZorderError(msg)
+    else:
+        folders = _versions(spark, owner)
     target = _target(table, current, version, folders)
     path, marker = folders[target]
     definition = definition_of(marker, info.comment, own_properties(spark, table))
-    for location in (info.location, path):
+    for location in ([] if owner.marker is None else [owner.location]) + [path]:
         recover_journal(spark, location)  # what a run that died has left half-done, here or there
     check_version(spark, path)
     statistics = analyzed(spark, table, info)
@@ -55,17 +73,19 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
     return current, target
 
 
-def _versions(spark: SparkSession, table: TableName, location: str) -> dict[str, tuple[str, Marker]]:
-    """Return path and marker of the versions of a table, by name."""
-    if not has_client(spark):
+def _versions(spark: SparkSession, owner: Owner) -> dict[str, tuple[str, Marker]]:
+    """Return path and marker of a table's own versions, by name.
+
+    Raises:
+        ZorderError: the one that is served is not its own.
+    """
+    if owner.refused:
         msg = (
-            "zorder_rollback lists folders by the session's own Hadoop client, which Spark Connect has not: run it "
-            "with a target in dbt's own process."
+            f"{owner.table} is served from {owner.location}, which {owner.refused}: it has no versions of its own to "
+            "be rolled back to, until a run of its model builds one."
         )
         raise ZorderError(msg)
-    roots = roots_of(location, read_marker(spark, location))
-    found = [one for root in roots for one in versions_of(spark, root, table)]
-    return {marker.version: (path, marker) for path, marker in found if marker.version == version_of(path)}
+    return {version_of(path): (path, marker) for path, marker in own_versions(spark, owner).items()}
 
 
 def _target(table: TableName, current: str, version: str | None, folders: dict[str, tuple[str, Marker]]) -> str:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import ConfigError, ZorderError
 from dbt_zorder.option_parsers import MOST_HOURS, are_hours
 from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.spark.catalog_id import catalog_id
 from dbt_zorder.spark.files import folder_bytes, has_client
+from dbt_zorder.tables.parquet.former_roots import listed_roots
+from dbt_zorder.tables.parquet.ownership import Owner, owner_of
 from dbt_zorder.tables.parquet.retention import Judged, delete_judged, judge
-from dbt_zorder.tables.parquet.version import read_marker, root_of, roots_of, version_of
+from dbt_zorder.tables.parquet.version import read_marker, root_of, version_of
+from dbt_zorder.tables.parquet.whole import told_of_gone, why_gone
 from dbt_zorder.tables.two_step_swap import bring_back
 
 
@@ -25,15 +29,19 @@ class Vacuumed:
         versions: each folder with its size in bytes, the newest first.
         dry_run: nothing was deleted.
         deleted: names of the versions that are gone now.
+        skipped: folders that the marker names and that were not looked into, each with the reason.
+        refused: why nothing is deleted, as a sentence; empty if what is to go may go.
     """
 
     table: TableName
     versions: Sequence[tuple[Judged, int]]
     dry_run: bool = True
     deleted: Sequence[str] = ()
+    skipped: Sequence[tuple[str, str]] = ()
+    refused: str = ""
 
     def __str__(self) -> str:
-        lines = [str(self.table)]
+        lines = [str(self.table), *([f"  {self.refused}"] if self.refused else [])]
         does, done = ("delete", "to delete") if self.dry_run else ("deleted", "deleted")
         going = []
         for one, size in self.versions:
@@ -41,6 +49,7 @@ class Vacuumed:
             why = one.why if goes or not one.delete else "it is served again"
             lines.append(f"  {does if goes else 'keep':<7} {one.version}  {size:>15,} bytes  {why}")
             going += [size] if goes else []
+        lines += [f"  skip    {root!r}, which the marker names: {why}" for root, why in self.skipped]
         lines.append(f"  {len(going)} of {len(self.versions)} versions {done}, {sum(going):,} bytes")
         return "\n".join(lines)
 
@@ -86,8 +95,20 @@ def vacuum(
     info = describe(spark, table)
     current = info.location.rstrip("/") if info and version_of(info.location) else ""
     roots = [root_of(spark, table, location_root)]
+    owner = Owner(table, catalog_id(spark), "", None, "")
+    skipped: Sequence[tuple[str, str]] = ()
+    refused = ""
     if current:
-        roots += roots_of(current, read_marker(spark, current))
-    judged = judge(spark, table, roots, current, keep, grace_hours, note=not dry_run)
+        marker = read_marker(spark, current)
+        listed, skipped = listed_roots(spark, current, marker)
+        roots += listed
+        owner = owner_of(spark, table, current, marker)
+        gone = why_gone(spark, current)
+        if gone:
+            refused = f"Nothing is deleted: {told_of_gone(spark, table, current, gone)}"
+    judged = judge(spark, owner, roots, keep, grace_hours, note=not (dry_run or refused))
+    if refused:
+        judged = [replace(one, delete=False, why="stays until the table leads to a whole version") for one in judged]
     sizes = [(one, folder_bytes(spark, one.path)) for one in judged]
-    return Vacuumed(table, sizes, dry_run, [] if dry_run else delete_judged(spark, table, judged))
+    deleted = [] if dry_run else delete_judged(spark, table, judged)
+    return Vacuumed(table, sizes, dry_run, deleted, skipped, refused)

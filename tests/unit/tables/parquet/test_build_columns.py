@@ -9,11 +9,12 @@ from pyspark.ml.linalg import Vectors, VectorUDT
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, LongType, StructType
 
-from dbt_zorder.errors import ColumnError
+from dbt_zorder.errors import ColumnError, ZorderError
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.pruning import scan
 from dbt_zorder.request import BuildRequest
-from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.spark.conf import settings
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import increment
@@ -102,3 +103,34 @@ def test_a_type_that_a_user_defines_is_told_before_anything_is_written(spark: Sp
     with pytest.raises(ColumnError, match="'points' is of a user-defined type"):
         build(spark, frame, request(table, ("id",)))
     assert not spark.catalog.tableExists(table.sql)
+
+
+def test_case_tells_columns_apart_where_it_does_in_the_session(spark: SparkSession, table: TableName) -> None:
+    query = "SELECT id, id % 7 AS iD, -id AS p FROM range(100)"
+    with settings(spark, {"spark.sql.caseSensitive": "true"}):
+        wanted = request(table, ("id", "iD"), column_comments={"id": "one", "iD": "other"})
+        assert build(spark, spark.sql(query), wanted).summary.rows == 100
+        assert scan(spark, table.sql, "id = 50 AND iD = 1").count() == 1
+        info = describe(spark, table)
+        assert info is not None
+        assert [comment for _, _, comment in info.columns] == ["one", "other", ""]
+        increment(spark, spark.sql(query.replace("(100)", "(100, 120)")), wanted, Batch())
+        assert scan(spark, table.sql, "id > 90 AND iD = 1").count() == 4
+        parted = BuildRequest(table, LayoutSpec(by=("id",), partition_by=("iD",)))
+        assert build(spark, spark.sql(query), parted).summary.rows == 100
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (LayoutSpec(by=("id", "ID")), "zorder_by: The column 'id' is named twice"),
+        (LayoutSpec(by=("id",), partition_by=("ID",)), "The column 'id' is a partition column"),
+    ],
+)
+def test_case_makes_no_difference_where_it_makes_none_in_the_session(
+    spark: SparkSession, table: TableName, spec: LayoutSpec, said: str
+) -> None:
+    with pytest.raises(ZorderError, match=said):
+        build(spark, spark.sql("SELECT id, 1 AS x FROM range(9)"), BuildRequest(table, spec))
+    with pytest.raises(ZorderError, match="zorder_stats_columns: The column 'x' is named twice"):
+        build(spark, spark.sql("SELECT id, 1 AS x FROM range(9)"), request(table, ("id",), stats_columns=("x", "X")))

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from dbt_zorder.errors import ZorderError
 from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.journal import (
     Entry,
@@ -20,6 +23,7 @@ from dbt_zorder.tables.parquet.journal import (
     ready_entries,
     recover_journal,
 )
+from tests.unit.snapshots import Tree, tree
 
 LONG_AGO = "b20200101T000000000-0123abcd"
 
@@ -133,7 +137,7 @@ def test_entries_are_carried_out_in_order(spark: SparkSession, tmp_path: Path) -
 def test_a_plan_of_another_release_is_an_error_and_nothing_is_lost(spark: SparkSession, tmp_path: Path) -> None:
     entry = staged(spark, tmp_path, "a.parquet")
     make_ready(spark, entry, Plan(["a.parquet"], [], [], [], format=99))
-    with pytest.raises(ValueError, match="is of format 99, and this release of dbt-zorder knows 1"):
+    with pytest.raises(ZorderError, match="is of format 99, and this release of dbt-zorder knows 1"):
         recover_journal(spark, f"file:{tmp_path}")
     assert (place(entry) / f"data-{entry.name}" / "a.parquet").exists()
 
@@ -144,3 +148,95 @@ def test_an_entry_cut_short_while_it_was_deleted_is_deleted(spark: SparkSession,
     assert recover_journal(spark, f"file:{tmp_path}") == (0, 0), "it may be just begun"
     place(entry).rename(place(entry).with_name(LONG_AGO))
     assert recover_journal(spark, f"file:{tmp_path}") == (0, 1)
+
+
+OUT: list[Any] = [
+    "../victim.parquet", "p=1/../../victim.parquet", "/victim.parquet", "file:/victim.parquet/..",
+    "%2e%2e/victim.parquet", "%252e%252e/victim.parquet", "..\\victim.parquet",
+    "", ".", "..", "a//b", "a\x00b", "link/victim.parquet",
+    "_zorder_version/part-0.txt", None, 1, True, ["a"], {"a": 1},
+]  # fmt: skip
+WRONG: list[dict[str, Any]] = [
+    {"adds": "a"}, {"removes": None}, {"stats_adds": {"a": 1}}, {"stats_removes": 1}, {"more": []}, {"format": "1"},
+    {"format": None}, {"format": [1]},
+]  # fmt: skip
+NO_PLANS: list[Any] = [
+    "", "not json", "[" * 100_000, "null", "1", "[]", "{}", {"format": 1}, {"format": 1, "adds": []},
+    *({"adds": [], "removes": [], "stats_adds": [], "stats_removes": [], "format": 1, **more} for more in WRONG),
+]  # fmt: skip
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A version with a file, beside one of somebody else's, to which a folder in the version leads."""
+    version = tmp_path / "w" / "t__zorder" / "v20240101T000000000-0123abcd"
+    for file in (version / "x.parquet", version / "_zorder_stats" / "s.stats", tmp_path / "w" / "victim.parquet"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(file.name)
+    (version.parent / "victim.parquet").write_text("victim")
+    (version / "link").symlink_to(tmp_path / "w", target_is_directory=True)
+    return version
+
+
+@pytest.mark.parametrize("key", ["adds", "removes", "stats_adds", "stats_removes"])
+def test_a_plan_that_leads_out_of_its_table_is_refused_whole(spark: SparkSession, table: Path, key: str) -> None:
+    before: Tree = {}
+    for path in OUT:
+        entry = staged(spark, table, "new.parquet")
+        plan = {"adds": ["new.parquet"], "removes": ["x.parquet"], "stats_adds": [], "stats_removes": ["s.stats"]}
+        plan[key] = [*plan[key], path]
+        (place(entry) / "plan.json").write_text(json.dumps({**plan, "format": 1}))
+        before = tree(table.parents[1])
+        with pytest.raises(ZorderError, match=rf"{entry.name} has a plan\.json that no batch .* Nothing was moved"):
+            recover_journal(spark, f"file:{table}")
+        assert tree(table.parents[1]) == before, path
+        shutil.rmtree(place(entry))
+
+
+def test_what_is_no_plan_is_refused(spark: SparkSession, table: Path) -> None:
+    for found in NO_PLANS:
+        entry = staged(spark, table, "new.parquet")
+        (place(entry) / "plan.json").write_text(found if isinstance(found, str) else json.dumps(found))
+        before = tree(table.parents[1])
+        with pytest.raises(ZorderError, match=rf"journal entry .*{entry.name} "):
+            recover_journal(spark, f"file:{table}")
+        assert tree(table.parents[1]) == before, found
+        shutil.rmtree(place(entry))
+
+
+def test_no_plan_is_made_ready_that_would_be_refused(spark: SparkSession, table: Path) -> None:
+    entry = staged(spark, table, "new.parquet")
+    for adds, removes in (([], ["../victim.parquet"]), (["link/x"], []), (["a\\b"], [])):
+        with pytest.raises(ZorderError, match=r"Nothing was moved or deleted\."):
+            make_ready(spark, entry, Plan(adds, removes, [], []))
+    assert not (place(entry) / "plan.json").exists()
+
+
+@pytest.mark.parametrize("folder", ["", "old", "data-{}", "_zorder_stats"])
+def test_an_entry_that_is_elsewhere_by_a_link_is_refused(spark: SparkSession, table: Path, folder: str) -> None:
+    entry = staged(spark, table, "new.parquet", "../_zorder_stats/s.stats")
+    make_ready(spark, entry, Plan(["new.parquet"], ["x.parquet"], [], []))
+    elsewhere = table.parents[1] / "elsewhere"
+    linked = place(entry) / folder.format(entry.name)
+    if linked.exists():
+        linked.rename(elsewhere)
+    else:
+        elsewhere.mkdir()
+    linked.symlink_to(elsewhere, target_is_directory=True)
+    before = tree(table.parents[1])
+    with pytest.raises(ZorderError, match="is a link to another folder"):
+        recover_journal(spark, f"file:{table}")
+    assert tree(table.parents[1]) == before
+
+
+@pytest.mark.parametrize(
+    "owner", [[], "x", 1, {"host": 1}, *({"pid": pid} for pid in (None, "1", 0, -1, True, 1 << 80, [1])), "[" * 100_000]
+)
+def test_an_owner_that_is_none_is_as_none(spark: SparkSession, tmp_path: Path, owner: Any) -> None:
+    host = json.loads((place(staged(spark, tmp_path / "a")) / "owner.json").read_text())["host"]
+    text = (
+        owner if isinstance(owner, str) else json.dumps({"host": host, **owner} if isinstance(owner, dict) else owner)
+    )
+    entry = owned(spark, tmp_path / "b", text)
+    place(entry).rename(place(entry).with_name(LONG_AGO))
+    assert recover_journal(spark, f"file:{tmp_path / 'b'}") == (0, 1)

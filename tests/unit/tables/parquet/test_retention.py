@@ -12,6 +12,8 @@ from dbt_zorder.spark import files
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.files import delete_path
 from dbt_zorder.tables.parquet import retention as collect
+from dbt_zorder.tables.parquet import version
+from dbt_zorder.tables.parquet.ownership import Owner, served_owner
 from dbt_zorder.tables.parquet.replacements import NOTE, forget_replaced, note_replaced
 from dbt_zorder.tables.parquet.retention import collect_old, delete_version, judge
 from dbt_zorder.tables.parquet.tombstone import raise_tombstone
@@ -31,6 +33,10 @@ def marker(number: int, base: int | None = None, hours: float = 0) -> Marker:
 
 def left(root: Path) -> list[str]:
     return sorted(path.name for path in root.iterdir())
+
+
+def owner(spark: SparkSession, root: Path) -> Owner:
+    return served_owner(spark, TableName("default", "t"), str(root / name(4)))
 
 
 def replaced(spark: SparkSession, root: Path, number: int, hours: float) -> None:
@@ -80,6 +86,7 @@ def test_versions_in_their_grace_period_are_not_even_opened(
         return read_marker(spark, path, dying=dying)
 
     monkeypatch.setattr(collect, "read_marker", reading)
+    monkeypatch.setattr(version, "read_marker", reading)
     assert collect_old(spark, str(chain), name(4), 0, 31) == []
     assert read == [name(4)]
     write_marker(spark, str(chain / name(5)), marker(5, 4))  # by a run that was killed: its grace period begins now
@@ -134,7 +141,7 @@ def test_a_build_spares_what_may_still_be_being_built(spark: SparkSession, chain
 
 def test_a_dry_run_notes_nothing(spark: SparkSession, chain: Path) -> None:
     forget_replaced(spark, str(chain / name(0)))
-    judged = judge(spark, TableName("default", "t"), [str(chain)], str(chain / name(4)), 0, 0, note=False)
+    judged = judge(spark, owner(spark, chain), [str(chain)], 0, 0, note=False)
     assert [one.version for one in judged if one.delete] == [name(number) for number in (3, 2, 1, 0)]
     assert not (chain / name(0) / NOTE).exists()
 
@@ -169,7 +176,7 @@ def test_what_a_deletion_has_left_takes_no_place_and_goes_later(spark: SparkSess
     delete_path(spark, str(chain / name(3) / gone))
     if gone == "_zorder_version":
         forget_replaced(spark, str(chain / name(3)))
-    judged = judge(spark, TableName("default", "t"), [str(chain)], str(chain / name(4)), 1, 24, note=False)
+    judged = judge(spark, owner(spark, chain), [str(chain)], 1, 24, note=False)
     assert "a run began to delete it" in judged[1].why
     assert [one.version for one in judged if one.delete] == [name(0)]
     assert collect_old(spark, str(chain), name(4), 1, 0) == [name(3), name(1), name(0)]
@@ -181,15 +188,15 @@ def test_other_tables_are_asked_for_only_when_something_would_go(
 ) -> None:
     asked: list[str] = []
 
-    def served_locations(spark: SparkSession, schema: str) -> dict[str, str]:
-        asked.append(schema)
+    def served_locations(_: SparkSession) -> dict[str, str]:
+        asked.append("once")
         return {}
 
     monkeypatch.setattr(collect, "served_locations", served_locations)
     assert collect_old(spark, str(chain), name(4), 9, 24) == []
     assert asked == []
     assert collect_old(spark, str(chain), name(4), 0, 24) == [name(0)]
-    assert asked == ["default"]
+    assert asked == ["once"]
     forget_replaced(spark, str(chain / name(2)))
     assert collect_old(spark, str(chain), name(4), 9, 24) == []  # that nobody noted its replacement is mended now
     assert (chain / name(2) / NOTE).exists()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.errors import BuildError, ZorderError
+from dbt_zorder.errors import BuildError, SchemaChangeError, ZorderError
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
@@ -186,3 +186,33 @@ def test_inserts_that_are_there_write_nothing(spark: SparkSession, database: str
     first = build(spark, rows(spark, (1, "a", None, "1a")), request)
     assert take_snapshot(spark, query(spark, ("insert", 1, "a", 1, None, "1a")), request, NAMES) is None
     assert first.version in spark.table(table.sql).inputFiles()[0]
+
+
+def test_fields_that_come_later_are_null_in_older_rows_and_found_by_name(spark: SparkSession) -> None:
+    old = "named_struct('a', 1, 'b', named_struct('x', 2)) AS s, array(named_struct('k', 3, 'l', 4)) AS r"
+    new = (
+        "named_struct('b', named_struct('y', 'z', 'x', 5L), 'a', 6) AS s, "
+        "array(named_struct('n', 'm', 'l', 7, 'k', 8)) AS r"
+    )
+    m, one, other = "map('m', named_struct({})) AS m", "'p', 1, 'q', 2", "'q', 9, 'p', 8"
+    before = spark.sql(f"SELECT 1 AS id, {old}, {m.format(one)}, cast(NULL AS date) AS until, '1a' AS scd")
+    staged = spark.sql(
+        f"SELECT 'insert' AS dbt_change_type, 1 AS dbt_unique_key, 1 AS id, {new}, {m.format(other)}, "
+        "cast(NULL AS date) AS until, '1b' AS scd"
+    )
+    found = next_state(before, staged, NAMES)
+    assert found.schema["s"].dataType.simpleString() == "struct<a:int,b:struct<x:int,y:string>>"
+    told = {row.scd: (row.s.a, row.s.b.x, row.s.b.y, *row.r[0], *row.m["m"]) for row in found.collect()}
+    assert told == {"1a": (1, 2, None, 3, 4, None, 1, 2), "1b": (6, 5, "z", 8, 7, "m", 8, 9)}
+
+
+def test_a_type_that_cannot_become_that_of_the_snapshot_goes_by_either_advice(spark: SparkSession) -> None:
+    before = spark.sql("SELECT 1 AS id, 'text' AS v, cast(NULL AS date) AS until, '1a' AS scd")
+    text = (
+        "SELECT 'insert' AS dbt_change_type, 1 AS dbt_unique_key, 1 AS id, {} AS {}, cast(NULL AS date) AS until, "
+        "'1b' AS scd"
+    )
+    with pytest.raises(SchemaChangeError, match="Give it the snapshot's type in the query, or rename the column there"):
+        next_state(before, spark.sql(text.format("array(1)", "v")), NAMES)
+    for value, name in (("to_json(array(1))", "v"), ("array(1)", "w")):
+        assert next_state(before, spark.sql(text.format(value, name)), NAMES).count() == 2

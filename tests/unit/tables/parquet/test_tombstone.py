@@ -16,9 +16,9 @@ from dbt_zorder.tables.parquet.tombstone import deletion_began, is_dying, raise_
 from dbt_zorder.tables.parquet.version import (
     MARKER_DIRECTORY,
     Marker,
+    markers_below,
     new_version,
     read_marker,
-    versions_of,
     write_marker,
 )
 
@@ -77,7 +77,7 @@ def test_the_tombstone_goes_last_and_tells_what_the_marker_did(
     marker = read_marker(spark, path, dying=True)
     assert marker is not None
     assert marker.version == version.name
-    assert [found for found, _ in versions_of(spark, str(version.parent), marker.table_name)] == [path]
+    assert markers_below(spark, [str(version.parent)]) == {path: marker}
     monkeypatch.undo()
     delete_version(spark, path)
     assert not version.exists()

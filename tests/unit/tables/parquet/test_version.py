@@ -1,17 +1,25 @@
 from __future__ import annotations
 
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.parquet.version import (
+    MARKER_DIRECTORY,
     Marker,
     is_version,
     new_version,
+    parse_marker,
     read_marker,
     root_of,
+    roots_of,
     version_of,
     write_marker,
 )
@@ -68,7 +76,7 @@ def test_a_relative_root_counts_from_the_schema_as_spark_counts_it(spark: SparkS
 
 
 def test_a_marker_is_read_as_it_was_written(spark: SparkSession, tmp_path: Path) -> None:
-    path = str(tmp_path / "v [1]")
+    path = str(tmp_path / "v [1]" / MARKER.version)
     write_marker(spark, path, MARKER)
     assert read_marker(spark, path) == MARKER
 
@@ -79,10 +87,55 @@ def test_a_marker_is_never_overwritten(spark: SparkSession, tmp_path: Path) -> N
         write_marker(spark, str(tmp_path), MARKER)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "not json", '{"version": "v"}', '["v"]'])
-def test_what_is_no_marker_is_none(spark: SparkSession, tmp_path: Path, text: str) -> None:
-    folder = tmp_path / "_zorder_version"
-    folder.mkdir()
-    (folder / "part-0.txt").write_text(text)
-    assert read_marker(spark, str(tmp_path)) is None
+WHOLE = asdict(MARKER)
+OF_NO_TYPE: list[Any] = [None, 1, True, {"a": 1}, [1], [["a"]]]
+NO_FORMAT: list[Any] = [None, "1", True, 1.0, 2, 0, []]
+MALFORMED: list[Any] = [
+    "", "{}", "not json", "null", "1", '"v"', '{"version": "v"}', '["v"]', "[" * 100_000, '{"a":' * 100_000, "NaN",
+    *({key: value for key, value in WHOLE.items() if key != lacking} for lacking in list(WHOLE)[:5]),
+    *({**WHOLE, key: wrong} for key in WHOLE if key != "format" for wrong in OF_NO_TYPE),
+    *({**WHOLE, "format": wrong} for wrong in NO_FORMAT),
+    *({**WHOLE, "version": wrong} for wrong in ("", "/", "..", "v20240101T000000000-0123abce", f"{MARKER.version}\n")),
+    *({**WHOLE, "base": wrong} for wrong in ("/", "..", "v1", "../v20240101T000000000-0123abcd")),
+    *({**WHOLE, "table": wrong} for wrong in ("", "t", "db.", ".t", "db.../evil", "db.a/b", "a/b.t", "../x.t")),
+    json.dumps({**WHOLE, "schema": "x" * (16 << 20)}),
+]  # fmt: skip
+
+
+def test_what_is_no_marker_is_none(spark: SparkSession, tmp_path: Path) -> None:
+    version = tmp_path / MARKER.version
+    (version / MARKER_DIRECTORY).mkdir(parents=True)
+    file = version / MARKER_DIRECTORY / "part-00000.txt"
+    for number, planted in enumerate(MALFORMED):
+        file.write_text(planted if isinstance(planted, str) else json.dumps(planted))
+        assert read_marker(spark, str(version)) is None, (number, str(planted)[:200])
+    file.write_text(json.dumps(WHOLE))
+    assert read_marker(spark, str(version)) == MARKER
     assert read_marker(spark, str(tmp_path / "nothing")) is None
+    with file.open("wb") as opened:
+        opened.truncate(1 << 40)  # bytes that are not there: who read them would not end
+    assert read_marker(spark, str(version)) is None
+
+
+def test_what_a_later_release_adds_is_passed_over(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / MARKER.version)
+    assert parse_marker(json.dumps({**WHOLE, "of later": {"a": [1]}}), path) == MARKER
+    without = {key: value for key, value in WHOLE.items() if key not in ("schema", "partition_by", "former_roots")}
+    assert parse_marker(json.dumps(without), path) == MARKER, "as releases of before wrote it"
+
+
+def test_former_roots_are_folders_of_versions(tmp_path: Path) -> None:
+    roots = ["/", "", "relative__zorder", "/w/../t__zorder", "/w/old__zorder", "s3a://b/t__zorder", "/etc"]
+    assert roots_of(f"/w/t__zorder/{MARKER.version}", replace(MARKER, former_roots=roots)) == [
+        "/w/t__zorder",
+        "/w/old__zorder",
+        "s3a://b/t__zorder",
+    ]
+
+
+@given(
+    st.text(max_size=20) | st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=4).map(json.dumps)
+)
+def test_no_text_makes_another_error(text: str) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        parse_marker(text, f"/w/{MARKER.version}")

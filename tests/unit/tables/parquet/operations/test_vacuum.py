@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from dbt_zorder.option_parsers import MOST_HOURS
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, schema_location
 from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.operations.drop import drop_table
 from dbt_zorder.tables.parquet.operations.vacuum import Vacuumed, vacuum
 from dbt_zorder.tables.parquet.retention import Judged
-from dbt_zorder.tables.parquet.version import Marker, new_version, write_marker
+from dbt_zorder.tables.parquet.version import Marker, new_version, read_marker, write_marker
 from tests.support import unique
+from tests.unit.snapshots import tree
 
 
 def make(spark: SparkSession, table: TableName, rows: int = 10, location_root: str | None = None) -> str:
@@ -126,3 +129,32 @@ def test_a_grace_period_of_a_century_is_kept(spark: SparkSession, table: TableNa
 def test_a_schema_that_is_not_there_is_one_sentence(spark: SparkSession) -> None:
     with pytest.raises(ZorderError, match="There is no schema not_yet"):
         vacuum(spark, TableName("not_yet", "t"))
+
+
+def test_roots_that_a_planted_marker_names_are_skipped_and_said(
+    spark: SparkSession, table: TableName, tmp_path: Path
+) -> None:
+    old, new = make(spark, table), make(spark, table)
+    strange = ["/", "", "..", str(tmp_path / "x" / ".." / "t__zorder"), "nosuch://host/t__zorder"]
+    for version in (old, new):
+        place = str(root(spark, table) / version)
+        marker = read_marker(spark, place)
+        assert marker is not None
+        write_marker(spark, place, replace(marker, former_roots=strange), renew=True)
+    assert marker is not None
+    # a folder that is named like a version, and whose marker is that of another one
+    victim = tmp_path / "t__zorder" / new_version()
+    victim.mkdir(parents=True)
+    (victim / "data.parquet").write_text("somebody else's")
+    write_marker(spark, str(victim), replace(marker, version="/"))
+    before = tree(tmp_path)
+    done = vacuum(spark, table, keep=0, grace_hours=0, dry_run=False)
+    assert done.deleted == [old]
+    assert [name for name, _ in done.skipped] == strange
+    assert "  skip    '/', which the marker names: no folder of versions has such a name" in str(done)
+    assert "'nosuch://host/t__zorder', which the marker names: cannot be listed: " in str(done)
+    again = make(spark, table)
+    assert vacuum(spark, table, keep=0, grace_hours=0, dry_run=False).deleted == [new]
+    assert left(root(spark, table)) == [again]
+    assert drop_table(spark, table)
+    assert tree(tmp_path) == before

@@ -1,0 +1,124 @@
+"""What lies in, above or at a folder that a table is to have, or that is to be deleted: tables of the whole catalog."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from urllib.parse import unquote
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.errors import ConfigError, ZorderError
+from dbt_zorder.spark.catalog import ROOT_SUFFIX, TableInfo, TableName, describe, schema_location, table_locations
+from dbt_zorder.spark.files import exists, has_client
+from dbt_zorder.spark.location import is_same_place, is_within, path_of
+from dbt_zorder.stats.listing import data_files
+from dbt_zorder.tables.parquet.version import is_version
+
+
+def check_root(
+    spark: SparkSession, table: TableName, root: str, location_root: str | None, roots: Sequence[str]
+) -> None:
+    """Find out, before a table has its first version in a folder, whether that belongs to another table.
+
+    The whole catalog is asked where the folder is there already or where ``location_root`` names a place: by default
+    versions lie beside the schema's other tables, and nothing is there.
+
+    Args:
+        spark: the session.
+        table: which is to be built.
+        root: folder of its versions.
+        location_root: of the model.
+        roots: folders in which it has versions.
+
+    Raises:
+        ConfigError: it does; nothing was read or written.
+    """
+    if any(is_same_place(root, one) for one in roots):
+        return
+    inside = next((name for name in root.split("/") if is_version(name)), None)
+    if inside is not None:
+        msg = (
+            f"{table}: location_root is '{location_root}', which lies in the version {inside} of another table and "
+            "goes with that. Name another folder."
+        )
+        raise ConfigError(msg)
+    beside = TableName(table.schema, root.rsplit("/", 1)[-1])
+    found = describe(spark, beside)
+    if found is not None and found.location and is_same_place(found.location, root):
+        raise ConfigError(_in_the_way(table, beside, found.location, root))
+    if location_root is None and not (has_client(spark) and exists(spark, root)):
+        return
+    places = table_locations(spark)
+    for other, place in places:
+        # what is served from a version, under whatever name, is looked after version by version
+        lies_in = is_within(place, root) and not _is_of_version(place)
+        if not _is_same(other, table) and (lies_in or _is_above(spark, place, root, places)):
+            raise ConfigError(_in_the_way(table, other, place, root))
+
+
+def check_former(spark: SparkSession, table: TableName, base: TableInfo | None) -> None:
+    """Find out, before anything is built, whether the folder of a managed table can be deleted once it is replaced.
+
+    Raises:
+        ConfigError: another table lies there.
+    """
+    if base is not None and goes_with(table, base) and has_client(spark):
+        why = why_not_deletable(spark, table, base)
+        if why:
+            msg = (
+                f"{table} is a managed table, whose folder {base.location} goes once it is z-ordered, and {why}. "
+                "Nothing was changed: move the other table to a folder of its own, or drop it, and run again."
+            )
+            raise ConfigError(msg)
+
+
+def goes_with(table: TableName, base: TableInfo) -> bool:
+    """Tell whether the folder of a table is its own, and goes with it as dropping the table would have it go."""
+    return base.kind == "MANAGED" and base.location.rstrip("/").rsplit("/", 1)[-1] == table.identifier.lower()
+
+
+def why_not_deletable(spark: SparkSession, table: TableName, base: TableInfo) -> str:
+    """Return which other table lies in, above or at the folder of a managed one, as a clause; empty if none does."""
+    folder = base.location
+    places = table_locations(spark)
+    for other, place in places:
+        if _is_same(other, table):
+            continue
+        if is_within(place, folder) or _is_above(spark, place, folder, places):
+            return f"{other} lies in {place}"
+    files: Sequence[str] = ()
+    with contextlib.suppress(Exception):  # it is gone already
+        files = list(data_files(spark, folder))
+    depth = len(path_of(folder).rstrip("/").split("/"))
+    for file in files:
+        for name in path_of(file).split("/")[depth:-1]:
+            if is_version(name) or unquote(name).endswith(ROOT_SUFFIX):
+                return f"{file} is of a z-ordered table that this catalog does not know"
+    return ""
+
+
+def _is_same(other: TableName, table: TableName) -> bool:
+    return str(other).lower() == str(table).lower()
+
+
+def _is_of_version(place: str) -> bool:
+    return any(is_version(name) for name in place.rstrip("/").split("/")[-2:])
+
+
+def _is_above(spark: SparkSession, place: str, folder: str, places: Sequence[tuple[TableName, str]]) -> bool:
+    """Tell whether a table's folder holds another one, and is not that of whole schemas."""
+    if not is_within(folder, place) or is_same_place(folder, place):
+        return False
+    for schema in dict.fromkeys(other.schema for other, _ in places):
+        with contextlib.suppress(ZorderError):  # it has none, or was dropped meanwhile
+            if is_within(schema_location(spark, schema), place):
+                return False
+    return True
+
+
+def _in_the_way(table: TableName, other: TableName, place: str, root: str) -> str:
+    return (
+        f"{table} is to have its versions in {root}, and {other} lies in {place}: dropping one of the two would take "
+        f"rows of the other. Nothing was changed: give {table} another location_root, or move {other}."
+    )

@@ -1,0 +1,56 @@
+"""Whether the version that a table leads to is there, which a restored metastore may not know; and what repairs it."""
+
+from __future__ import annotations
+
+import contextlib
+
+from pyspark.sql import SparkSession
+
+from dbt_zorder.errors import BuildError
+from dbt_zorder.spark.arrow import collect_arrow
+from dbt_zorder.spark.catalog import TableName
+from dbt_zorder.stats.listing import lost_files
+from dbt_zorder.stats.store import read_stats
+from dbt_zorder.tables.parquet.conflicts import check_version
+from dbt_zorder.tables.parquet.ownership import claimed_versions
+from dbt_zorder.tables.parquet.tombstone import is_dying
+from dbt_zorder.tables.parquet.version import Marker, read_marker, version_of
+
+
+def why_gone(spark: SparkSession, path: str) -> str:
+    """Return why the version at ``path`` is not whole, as a clause; empty if nothing speaks against it.
+
+    One whose stats cannot be read may be whole: its files are counted by nobody then.
+    """
+    if read_marker(spark, path) is None:
+        return "which is gone"
+    if is_dying(spark, path):
+        return "whose deletion has begun"
+    with contextlib.suppress(Exception):
+        stats = collect_arrow(read_stats(spark, path).select("file_path", "file_size"))
+        files = dict(zip(stats["file_path"].to_pylist(), stats["file_size"].to_pylist(), strict=True))
+        lost = lost_files(spark, path, files)
+        if lost:
+            return f"which lacks {len(lost)} of its {len(files)} files"
+    return ""
+
+
+def whole_versions(spark: SparkSession, table: TableName, location: str) -> dict[str, tuple[str, Marker]]:
+    """Return path and marker, by name, of the whole versions of a table that are left where it leads to none."""
+    found = {}
+    for path, marker in claimed_versions(spark, table, location).items():
+        with contextlib.suppress(BuildError):
+            check_version(spark, path)
+            found[version_of(path)] = (path, marker)
+    found.pop(version_of(location), None)
+    return found
+
+
+def told_of_gone(spark: SparkSession, table: TableName, location: str, why: str) -> str:
+    """Return a sentence that says what a table leads to, which whole versions are left, and what repairs it."""
+    names = sorted(whole_versions(spark, table, location), reverse=True)
+    left = f"Whole versions there: {', '.join(names)}. " if names else "No whole version is left there. "
+    args = f"{{model: {table}, version: {names[0] if names else ''}}}"
+    serve = f"Serve one of them by dbt run-operation zorder_rollback --args '{args}', or " if names else ""
+    run = "run the model with --full-refresh."
+    return f"{table} leads to {location}, {why}. {left}{serve}{run if serve else run.capitalize()}"

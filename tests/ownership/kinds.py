@@ -1,0 +1,28 @@
+"""Which kinds of sequences are mended, in one place: a kind whose value is False is left out of generated sequences.
+
+``tests/ownership/test_known.py`` holds the least sequence of each; what passes there is to be True here.
+"""
+
+from __future__ import annotations
+
+import os
+
+MENDED = {
+    "root in a managed folder": True,
+    "plain table at a root": True,
+    "other catalog": True,
+    "clones": True,
+    "clones left behind": False,  # served from a version of a table that has moved on to another one
+    "copied version": True,
+    "restored entry": True,
+    "batches where the version is gone": False,  # the error is Spark's own, and does not say what repairs it
+    "versions to roll back to": True,
+    "strangers of reserved names": True,
+    "foreign files in our folders": False,
+}
+"""Kinds of faults of which generated sequences are to find none any more."""
+
+
+def is_mended(kind: str) -> bool:
+    """Tell whether sequences of a kind are generated; ``OWNERSHIP_ALL=1`` generates all."""
+    return MENDED[kind] or bool(os.environ.get("OWNERSHIP_ALL"))
