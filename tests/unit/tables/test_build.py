@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,15 +27,17 @@ REQUEST = BuildRequest(TableName("default", "t"), LayoutSpec(by=["id"], files=2)
 class Noted:
     """A commit of nothing; ``steps`` are those that it was asked for."""
 
-    def __init__(self, df: DataFrame, *, by_spark: bool = False, counts_first: bool = False, empty: bool = False):
-        self.df, self.by_spark, self.counts_first, self.empty = df, by_spark, counts_first, empty
+    def __init__(
+        self, df: DataFrame, path: str = "", *, by_spark: bool = False, counts_first: bool = False, empty: bool = False
+    ):
+        self.df, self.path, self.by_spark, self.counts_first, self.empty = df, path, by_spark, counts_first, empty
         self.steps: list[str] = []
         self.known: Any = None
         self.rows: Any = None
 
     def open(self) -> tuple[Sequence[Key], WriterFor]:
         self.steps.append("open")
-        return keys_for(self.df, REQUEST.spec), as_spark_writes(self.df.sparkSession, REQUEST, "file:/w/t")
+        return keys_for(self.df, REQUEST.spec), as_spark_writes(self.df.sparkSession, REQUEST, self.path)
 
     def lay_out(self, holding: Holding) -> Layout | None:
         self.steps.append("lay out")
@@ -52,9 +55,11 @@ class Noted:
         self.steps.append("settle" if freed else "settle with rows in memory")
 
 
-def test_steps_come_in_their_order_and_rows_are_freed_before_the_table_is_looked_at(spark: SparkSession) -> None:
+def test_steps_come_in_their_order_and_rows_are_freed_before_the_table_is_looked_at(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     df, clock, phases = spark.range(1000).toDF("id"), Clock(), list[str]()
-    commit = Noted(df)
+    commit = Noted(df, f"file:{tmp_path}")
     with listening(phases.append), written(df, REQUEST, commit, clock) as done:
         assert done is not None
         assert (done.layout.files, done.counted) == (2, None)
