@@ -14,6 +14,7 @@ from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.lakehouse import incremental
 from dbt_zorder.tables.lakehouse.state import Standing
+from dbt_zorder.tables.parquet.build import build as build_parquet
 from dbt_zorder.tables.parquet.incremental import increment as increment_parquet
 from dbt_zorder.tables.registry import lakehouse_table
 from dbt_zorder.tables.report import IncrementReport
@@ -199,7 +200,7 @@ def test_a_table_of_another_format_goes_by_either_advice(
         increment_parquet(spark, rows(spark, 100, 120), parquet, Batch())
     increment(spark, lambda: rows(spark, 100, 120), wanted, Batch(may_rewrite=False), "never")
     assert spark.table(table.sql).count() == 120
-    build(spark, rows(spark, 0, 50), parquet)
+    build_parquet(spark, rows(spark, 0, 50), parquet)
     with pytest.raises(ZorderError, match="build it anew, with --full-refresh if it is incremental"):
         increment(spark, lambda: rows(spark, 50, 60), wanted, Batch(), "never")
     build(spark, rows(spark, 0, 60), wanted)
