@@ -18,8 +18,8 @@ from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.columns import case_sensitive, folded
 from dbt_zorder.spark.plain_names import check_identifier
 from dbt_zorder.spark.sql import quote_name
-from dbt_zorder.tables.parquet.reserved import check_name
 from dbt_zorder.tables.parquet.snapshot import default_columns
+from dbt_zorder.tables.reserved import check_name
 
 _KEPT = ("zorder_keep_versions", "zorder_grace_hours", "location_root")
 _AS_SNAPSHOT = {"zorder_skip": None, "zorder_weights": None}

@@ -22,9 +22,9 @@ from dbt_zorder.spark.conf import settings
 from dbt_zorder.spark.plain_names import check_identifier
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.tables.parquet.partition_discovery import BY_CATALOG, folders_tell
-from dbt_zorder.tables.parquet.reserved import check_name
 from dbt_zorder.tables.registry import LAKEHOUSE, PARQUET, for_format, open_table
 from dbt_zorder.tables.report import Outcome
+from dbt_zorder.tables.reserved import check_name
 from dbt_zorder.tables.two_step_swap import bring_back
 
 MODES = ("error", "errorifexists", "overwrite")

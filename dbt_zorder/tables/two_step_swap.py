@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName, describe
 from dbt_zorder.tables.metastore import rename_entry
-from dbt_zorder.tables.parquet.reserved import check_free, is_helper, mark_helper, unmark_helper
+from dbt_zorder.tables.reserved import check_free, is_helper, mark_helper, unmark_helper
 
 _LOG = logging.getLogger("dbt_zorder")
 _PATIENCE_SECONDS = 2.0

@@ -13,8 +13,8 @@ from dbt_zorder.spark.catalog import TableName, location_of, schema_location
 from dbt_zorder.spark.files import list_folders
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
-from dbt_zorder.tables.parquet.version import root_of, version_of
 from dbt_zorder.tables.report import BuildReport
+from dbt_zorder.tables.version import root_of, version_of
 from tests.support import checksum
 
 KINDS = ("plain", "parted")

@@ -23,7 +23,7 @@ from dbt_zorder.stats.delta import log as delta_log
 from dbt_zorder.stats.delta.log import delta_state
 from dbt_zorder.tables.lakehouse.state import version_of
 from dbt_zorder.tables.parquet.build import build as build_parquet
-from dbt_zorder.tables.parquet.reserved import mark_folder
+from dbt_zorder.tables.reserved import mark_folder
 from tests.formats.tables import build, failing, last_whole, request, rewrite, rows
 from tests.support import same_rows, settings
 

@@ -32,7 +32,7 @@ from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.rewrite import optimize, request_from_marker
 from dbt_zorder.tables.parquet.stats_view import stats_table
-from dbt_zorder.tables.parquet.version import is_version, new_version, version_of
+from dbt_zorder.tables.version import is_version, new_version, version_of
 from tests.ownership.kinds import is_mended
 from tests.support import settings, unique
 

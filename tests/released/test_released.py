@@ -27,7 +27,7 @@ from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.operations.verify import verify_table
 from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.snapshot import SnapshotColumns, take_snapshot
-from dbt_zorder.tables.parquet.version import version_of
+from dbt_zorder.tables.version import version_of
 from tests.released.contents import CONTENTS, PLACEHOLDER, SCHEMA, STATS_ENDING, WAREHOUSE
 from tests.support import same_rows
 

@@ -18,7 +18,7 @@ from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.operations.verify import verify_table
 from dbt_zorder.tables.parquet.snapshot import SnapshotColumns, take_snapshot
-from dbt_zorder.tables.parquet.version import root_of
+from dbt_zorder.tables.version import root_of
 from tests.support import checksum, unique
 from tests.unit.tables.parquet.batches import assert_sound, made, rows
 

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.columns import case_sensitive, folded, split_name
 from dbt_zorder.stats.summary import Summary
-from dbt_zorder.tables.parquet.version import read_marker, version_of
 from dbt_zorder.tables.registry import table_of
+from dbt_zorder.tables.version import read_marker, version_of
 
 
 def table_stats(spark: SparkSession, table: TableName, info: TableInfo) -> dict[str, Any]:

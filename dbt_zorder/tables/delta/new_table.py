@@ -19,7 +19,7 @@ from dbt_zorder.stats.delta.log import delta_state
 from dbt_zorder.tables.delta.metadata import columns_kept, metadata_of
 from dbt_zorder.tables.delta.target import COMMENT, LOCATION, NOT_KEPT, NOTE, PLAIN_WRITER, DeltaFiles
 from dbt_zorder.tables.delta.transaction import Replaces
-from dbt_zorder.tables.parquet.reserved import is_marked
+from dbt_zorder.tables.reserved import is_marked
 
 
 def new_delta(

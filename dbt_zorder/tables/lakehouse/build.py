@@ -33,8 +33,8 @@ from dbt_zorder.tables.lakehouse.spark_writer import check_session
 from dbt_zorder.tables.lakehouse.state import version_of
 from dbt_zorder.tables.lakehouse.targets import made_files
 from dbt_zorder.tables.lakehouse.write_table import DropTable, TableWrite, name_of, put_table
-from dbt_zorder.tables.parquet.reserved import check_free
 from dbt_zorder.tables.report import BuildReport
+from dbt_zorder.tables.reserved import check_free
 
 
 def build(

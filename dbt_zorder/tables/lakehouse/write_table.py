@@ -23,8 +23,8 @@ from dbt_zorder.tables.lakehouse.format import Carried, Format
 from dbt_zorder.tables.lakehouse.sink import EmptyTable, Find, FormatFiles, put_files
 from dbt_zorder.tables.lakehouse.spark_writer import create
 from dbt_zorder.tables.lakehouse.targets import check_made, filled_files, make_empty
-from dbt_zorder.tables.parquet.opened import check_readable
-from dbt_zorder.tables.parquet.reserved import check_free, drop_helper, mark_folder, unmark_folder
+from dbt_zorder.tables.opened import check_readable
+from dbt_zorder.tables.reserved import check_free, drop_helper, mark_folder, unmark_folder
 
 DropTable: TypeAlias = Callable[[SparkSession, TableName], bool]
 """Drops a table of ours in Parquet with its versions; False if it is none."""

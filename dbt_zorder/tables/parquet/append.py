@@ -37,8 +37,8 @@ from dbt_zorder.tables.parquet.listing import check_same_files
 from dbt_zorder.tables.parquet.plan_batch import place
 from dbt_zorder.tables.parquet.state import Standing, known_standing
 from dbt_zorder.tables.parquet.stats_view import refresh_stats
-from dbt_zorder.tables.parquet.version import version_of
 from dbt_zorder.tables.report import AppendReport
+from dbt_zorder.tables.version import version_of
 
 _LOG = logging.getLogger("dbt_zorder")
 

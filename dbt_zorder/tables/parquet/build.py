@@ -49,22 +49,15 @@ from dbt_zorder.tables.parquet.listing import watch
 from dbt_zorder.tables.parquet.ownership import Owner, identified, served_owner
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
 from dbt_zorder.tables.parquet.replacements import forget_replaced, note_replaced
-from dbt_zorder.tables.parquet.reserved import check_free
 from dbt_zorder.tables.parquet.retention import collect_old, delete_unserved
 from dbt_zorder.tables.parquet.saved_layout import write_tree
 from dbt_zorder.tables.parquet.stats_view import publish_stats
 from dbt_zorder.tables.parquet.surroundings import check_former, check_root, goes_with, why_not_deletable
 from dbt_zorder.tables.parquet.swap import Definition, definition_for, publish
-from dbt_zorder.tables.parquet.version import (
-    Marker,
-    home_of,
-    new_version,
-    root_of,
-    version_of,
-    write_marker,
-)
 from dbt_zorder.tables.report import BuildReport
+from dbt_zorder.tables.reserved import check_free
 from dbt_zorder.tables.two_step_swap import bring_back, following_of
+from dbt_zorder.tables.version import Marker, home_of, new_version, root_of, version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")
 

@@ -19,8 +19,8 @@ from dbt_zorder.stats.summary import Summary
 from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.swap import definition_of, publish
 from dbt_zorder.tables.parquet.tombstone import is_dying
-from dbt_zorder.tables.parquet.version import MARKER_DIRECTORY, is_gone, read_marker, version_of
 from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.version import MARKER_DIRECTORY, is_gone, read_marker, version_of
 
 
 def verify(query: Staged | None, counted: int, summary: Summary) -> None:

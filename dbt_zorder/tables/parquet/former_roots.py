@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.files import list_folders
 from dbt_zorder.spark.messages import in_one_line
-from dbt_zorder.tables.parquet.version import Marker, is_root, roots_of
+from dbt_zorder.tables.version import Marker, is_root, roots_of
 
 
 def listed_roots(spark: SparkSession, location: str, marker: Marker | None) -> tuple[list[str], list[tuple[str, str]]]:

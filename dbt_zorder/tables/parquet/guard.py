@@ -15,7 +15,7 @@ from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.listing import below_uri
 from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.listing import check_unchanged
-from dbt_zorder.tables.parquet.version import read_marker, roots_of
+from dbt_zorder.tables.version import read_marker, roots_of
 
 _LOG = logging.getLogger("dbt_zorder")
 

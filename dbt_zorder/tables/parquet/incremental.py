@@ -35,10 +35,10 @@ from dbt_zorder.tables.parquet.listing import check_unchanged
 from dbt_zorder.tables.parquet.ownership import Owner, served_owner, stamped
 from dbt_zorder.tables.parquet.rewrite import recover, rewrite
 from dbt_zorder.tables.parquet.state import Standing, known_standing, measure
-from dbt_zorder.tables.parquet.version import version_of, write_marker
 from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport
 from dbt_zorder.tables.rewrite_policy import Overlap
 from dbt_zorder.tables.schema_change import add_columns_sql, conform, keeps
+from dbt_zorder.tables.version import version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")
 

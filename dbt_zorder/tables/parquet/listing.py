@@ -12,7 +12,7 @@ from dbt_zorder.spark.catalog import TableInfo, TableName, describe
 from dbt_zorder.spark.files import has_client
 from dbt_zorder.stats.listing import list_data
 from dbt_zorder.tables.parquet.journal import Entry, ready_entries
-from dbt_zorder.tables.parquet.version import version_of
+from dbt_zorder.tables.version import version_of
 
 _LOG = logging.getLogger("dbt_zorder")
 

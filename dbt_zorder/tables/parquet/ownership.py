@@ -26,7 +26,7 @@ from dbt_zorder.stats.store import stats_path
 from dbt_zorder.tables.parquet.former_roots import listed_roots
 from dbt_zorder.tables.parquet.journal import JOURNAL_DIRECTORY, recover_journal
 from dbt_zorder.tables.parquet.saved_layout import TREE_DIRECTORY
-from dbt_zorder.tables.parquet.version import (
+from dbt_zorder.tables.version import (
     Marker,
     home_of,
     is_version,

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.spark.catalog import TableInfo
 from dbt_zorder.spark.messages import in_one_line
-from dbt_zorder.tables.parquet.version import version_of
+from dbt_zorder.tables.version import version_of
 
 _LOG = logging.getLogger("dbt_zorder")
 BY_CATALOG = "spark.sql.hive.manageFilesourcePartitions"

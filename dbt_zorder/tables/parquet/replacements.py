@@ -8,7 +8,7 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.files import delete_path, has_client, read_text, write_text, written_at
-from dbt_zorder.tables.parquet.version import read_marker
+from dbt_zorder.tables.version import read_marker
 
 NOTE = "_zorder_replaced"
 _UNKNOWN = "-"

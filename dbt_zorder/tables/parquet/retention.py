@@ -18,14 +18,7 @@ from dbt_zorder.tables.parquet.former_roots import listed_roots
 from dbt_zorder.tables.parquet.ownership import Owner, chain_of, owner_of, why_not_own, why_unnamed
 from dbt_zorder.tables.parquet.replacements import NOTE, note_replaced, replaced_at
 from dbt_zorder.tables.parquet.tombstone import deletion_began, is_dying, raise_tombstone, take_away
-from dbt_zorder.tables.parquet.version import (
-    MARKER_DIRECTORY,
-    TOMBSTONE,
-    is_version,
-    markers_below,
-    read_marker,
-    version_of,
-)
+from dbt_zorder.tables.version import MARKER_DIRECTORY, TOMBSTONE, is_version, markers_below, read_marker, version_of
 
 _LOG = logging.getLogger("dbt_zorder")
 

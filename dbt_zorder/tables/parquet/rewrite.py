@@ -25,9 +25,9 @@ from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell_of
 from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.saved_layout import read_tree
 from dbt_zorder.tables.parquet.state import measure
-from dbt_zorder.tables.parquet.version import read_marker, version_of
 from dbt_zorder.tables.report import BuildReport, OptimizeReport
 from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.version import read_marker, version_of
 
 _LOG = logging.getLogger("dbt_zorder")
 

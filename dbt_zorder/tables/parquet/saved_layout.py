@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.layout_json import layout_from_json, layout_to_json
 from dbt_zorder.stats.summary import Summary
-from dbt_zorder.tables.parquet.markers import read_line, write_line
+from dbt_zorder.tables.markers import read_line, write_line
 
 TREE_DIRECTORY = "_zorder_tree"
 

@@ -9,9 +9,9 @@ from dbt_zorder.spark.catalog import TableName, location_of
 from dbt_zorder.spark.catalog_entry import look_anew
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.stats.store import known_stats, stats_path
-from dbt_zorder.tables.parquet.reserved import check_free
 from dbt_zorder.tables.parquet.swap import Definition, leads_to, publish
-from dbt_zorder.tables.parquet.version import version_of
+from dbt_zorder.tables.reserved import check_free
+from dbt_zorder.tables.version import version_of
 
 
 def publish_stats(spark: SparkSession, table: TableName, path: str, schema: StructType | None = None) -> None:

@@ -13,7 +13,7 @@ from dbt_zorder.spark.catalog import ROOT_SUFFIX, TableInfo, TableName, describe
 from dbt_zorder.spark.files import exists, has_client
 from dbt_zorder.spark.location import is_same_place, is_within, path_of
 from dbt_zorder.stats.listing import data_files
-from dbt_zorder.tables.parquet.version import is_version
+from dbt_zorder.tables.version import is_version
 
 
 def check_root(

@@ -19,12 +19,12 @@ from dbt_zorder.spark.messages import message_of
 from dbt_zorder.spark.sql import quote_name, quote_string
 from dbt_zorder.spark.type_json import columns_from_json
 from dbt_zorder.tables.metastore import kept_entry, put_back, replace_entry
-from dbt_zorder.tables.parquet.opened import check_opens
+from dbt_zorder.tables.opened import check_opens
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
 from dbt_zorder.tables.parquet.properties import are_set, with_record
-from dbt_zorder.tables.parquet.reserved import check_free, drop_helper
-from dbt_zorder.tables.parquet.version import Marker, is_version
+from dbt_zorder.tables.reserved import check_free, drop_helper
 from dbt_zorder.tables.two_step_swap import following_of, take_place
+from dbt_zorder.tables.version import Marker, is_version
 
 _LOG = logging.getLogger("dbt_zorder")
 

@@ -18,8 +18,8 @@ from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet import build, incremental, rewrite
 from dbt_zorder.tables.parquet.guard import as_read
 from dbt_zorder.tables.parquet.operations.verify import verify_table
-from dbt_zorder.tables.parquet.version import version_of
 from dbt_zorder.tables.report import BuildReport, IncrementReport, OptimizeReport, Verified
+from dbt_zorder.tables.version import version_of
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.files import delete_empty, delete_path, has_client, list_files, write_text, written_at
-from dbt_zorder.tables.parquet.markers import read_line
-from dbt_zorder.tables.parquet.version import TOMBSTONE, read_marker
+from dbt_zorder.tables.markers import read_line
+from dbt_zorder.tables.version import TOMBSTONE, read_marker
 
 
 def raise_tombstone(spark: SparkSession, path: str) -> str:

@@ -14,7 +14,7 @@ from dbt_zorder.stats.store import read_stats
 from dbt_zorder.tables.parquet.conflicts import check_version
 from dbt_zorder.tables.parquet.ownership import claimed_versions
 from dbt_zorder.tables.parquet.tombstone import is_dying
-from dbt_zorder.tables.parquet.version import Marker, read_marker, version_of
+from dbt_zorder.tables.version import Marker, read_marker, version_of
 
 
 def why_gone(spark: SparkSession, path: str) -> str:

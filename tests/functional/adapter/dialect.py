@@ -23,7 +23,7 @@ from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.rewrite import request_from_marker
-from dbt_zorder.tables.parquet.version import version_of
+from dbt_zorder.tables.version import version_of
 from tests.support import settings
 
 _TYPES = [

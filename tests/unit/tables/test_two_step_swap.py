@@ -16,7 +16,7 @@ from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.operations.drop import drop_table
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
-from dbt_zorder.tables.parquet.reserved import HELPER
+from dbt_zorder.tables.reserved import HELPER
 from dbt_zorder.tables.two_step_swap import bring_back, following_of, previous_of
 from tests.support import unique
 

@@ -14,11 +14,11 @@ from dbt_zorder.spark.catalog import TableInfo, TableName, describe, served_loca
 from dbt_zorder.spark.files import delete_empty, has_client
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.tables.parquet.ownership import Owner, own_versions, served_owner
-from dbt_zorder.tables.parquet.reserved import check_free, drop_helper, is_helper
 from dbt_zorder.tables.parquet.retention import delete_version
 from dbt_zorder.tables.parquet.stats_view import stats_table
-from dbt_zorder.tables.parquet.version import Marker, version_of, write_marker
+from dbt_zorder.tables.reserved import check_free, drop_helper, is_helper
 from dbt_zorder.tables.two_step_swap import bring_back, following_of
+from dbt_zorder.tables.version import Marker, version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")
 

@@ -17,11 +17,11 @@ from dbt_zorder.stats.schema import STATS_SUFFIX, columns_type
 from dbt_zorder.stats.store import known_stats, write_stats
 from dbt_zorder.tables.parquet.journal import ready_entries
 from dbt_zorder.tables.parquet.ownership import served_owner
-from dbt_zorder.tables.parquet.reserved import check_free
 from dbt_zorder.tables.parquet.rewrite import recover
 from dbt_zorder.tables.parquet.stats_view import publish_stats
-from dbt_zorder.tables.parquet.version import version_of
+from dbt_zorder.tables.reserved import check_free
 from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.version import version_of
 
 
 def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] = ()) -> int:

@@ -14,13 +14,13 @@ from dbt_zorder.tables.parquet.journal import recover_journal
 from dbt_zorder.tables.parquet.ownership import Owner, own_versions, served_owner
 from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.replacements import forget_replaced, note_replaced
-from dbt_zorder.tables.parquet.reserved import check_free
 from dbt_zorder.tables.parquet.rewrite import own_table
 from dbt_zorder.tables.parquet.stats_view import publish_stats
 from dbt_zorder.tables.parquet.swap import definition_of, publish
-from dbt_zorder.tables.parquet.version import Marker, version_of
 from dbt_zorder.tables.parquet.whole import told_of_gone, whole_versions
+from dbt_zorder.tables.reserved import check_free
 from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.version import Marker, version_of
 
 
 def rollback(spark: SparkSession, table: TableName, version: str | None = None) -> tuple[str, str]:

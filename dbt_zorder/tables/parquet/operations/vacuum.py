@@ -15,9 +15,9 @@ from dbt_zorder.spark.files import folder_bytes, has_client
 from dbt_zorder.tables.parquet.former_roots import listed_roots
 from dbt_zorder.tables.parquet.ownership import Owner, owner_of
 from dbt_zorder.tables.parquet.retention import Judged, delete_judged, judge
-from dbt_zorder.tables.parquet.version import read_marker, root_of, version_of
 from dbt_zorder.tables.parquet.whole import told_of_gone, why_gone
 from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.version import read_marker, root_of, version_of
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.tables.parquet.journal import ready_entries
 from dbt_zorder.tables.parquet.stats_view import stats_table
-from dbt_zorder.tables.parquet.version import version_of
 from dbt_zorder.tables.report import Verified
+from dbt_zorder.tables.version import version_of
 
 
 def verify_table(spark: SparkSession, table: TableName, info: TableInfo | None = None) -> Verified:

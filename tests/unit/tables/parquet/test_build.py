@@ -22,8 +22,8 @@ from dbt_zorder.tables.build import warn_of_many
 from dbt_zorder.tables.parquet import build as table_build
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.stats_view import stats_table
-from dbt_zorder.tables.parquet.version import is_version
 from dbt_zorder.tables.report import BuildReport
+from dbt_zorder.tables.version import is_version
 from tests.support import same_rows, settings, unique, versions
 
 pytestmark = pytest.mark.usefixtures("way")

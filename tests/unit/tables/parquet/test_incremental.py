@@ -19,8 +19,8 @@ from dbt_zorder.tables.parquet import incremental as module
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin, increment
 from dbt_zorder.tables.parquet.rewrite import rewrite
-from dbt_zorder.tables.parquet.version import read_marker
 from dbt_zorder.tables.report import IncrementReport
+from dbt_zorder.tables.version import read_marker
 from tests.support import checksum, settings, unique
 from tests.unit.tables.parquet.batches import folder, made, request, rows, same
 

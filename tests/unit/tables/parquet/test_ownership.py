@@ -24,7 +24,7 @@ from dbt_zorder.tables.parquet.operations.drop import drop_table, rename_stats
 from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
 from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
-from dbt_zorder.tables.parquet.version import Marker, new_version, read_marker, write_marker
+from dbt_zorder.tables.version import Marker, new_version, read_marker, write_marker
 from tests.support import settings, unique
 
 

@@ -16,7 +16,7 @@ from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.operations.drop import drop_table
 from dbt_zorder.tables.parquet.operations.vacuum import Vacuumed, vacuum
 from dbt_zorder.tables.parquet.retention import Judged
-from dbt_zorder.tables.parquet.version import Marker, new_version, read_marker, write_marker
+from dbt_zorder.tables.version import Marker, new_version, read_marker, write_marker
 from tests.support import unique
 from tests.unit.snapshots import tree
 

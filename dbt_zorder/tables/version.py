@@ -18,7 +18,7 @@ from dbt_zorder.spark.files import has_client, list_folders
 from dbt_zorder.spark.hadoop import open_path
 from dbt_zorder.spark.inner_path import folder_name, is_folder
 from dbt_zorder.spark.local_disk import on_disk
-from dbt_zorder.tables.parquet.markers import read_line, write_line
+from dbt_zorder.tables.markers import read_line, write_line
 
 MARKER_DIRECTORY = "_zorder_version"
 TOMBSTONE = "_zorder_deleting"

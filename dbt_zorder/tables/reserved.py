@@ -23,7 +23,7 @@ from dbt_zorder.spark.catalog_entry import change_entry, is_absent, location_by_
 from dbt_zorder.spark.files import delete_path, has_client, read_text, write_text
 from dbt_zorder.spark.sql import quote_string
 from dbt_zorder.stats.schema import STATS_DIRECTORY, STATS_SUFFIX
-from dbt_zorder.tables.parquet.version import read_marker, version_of
+from dbt_zorder.tables.version import read_marker, version_of
 
 SUFFIXES = (ROOT_SUFFIX, STATS_SUFFIX, NEXT_SUFFIX, PREVIOUS_SUFFIX, FORMAT_SUFFIX)
 

@@ -11,7 +11,7 @@ from dbt_zorder.spark.catalog import TableName, location_of
 from dbt_zorder.spark.location import is_within
 from dbt_zorder.spark.messages import message_of
 from dbt_zorder.stats.listing import list_data
-from dbt_zorder.tables.parquet.version import version_of
+from dbt_zorder.tables.version import version_of
 
 
 def check_opens(spark: SparkSession, table: TableName, location: str, former: str = "") -> None:

@@ -10,7 +10,7 @@ from dbt_zorder.spark.catalog import FORMAT_SUFFIX, NEXT_SUFFIX, PREVIOUS_SUFFIX
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.operations.drop import drop_table, rename_stats
-from dbt_zorder.tables.parquet.reserved import SUFFIXES, check_free, check_name, mark_helper, unmark_helper
+from dbt_zorder.tables.reserved import SUFFIXES, check_free, check_name, mark_helper, unmark_helper
 from dbt_zorder.tables.save import save_table
 from dbt_zorder.tables.two_step_swap import bring_back
 from tests.support import unique

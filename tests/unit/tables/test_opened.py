@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from dbt_zorder.errors import BuildError
 from dbt_zorder.spark.catalog import TableName, describe, location_of
 from dbt_zorder.tables.metastore import replace_entry
+from dbt_zorder.tables.opened import check_opens, check_readable
 from dbt_zorder.tables.parquet import swap
-from dbt_zorder.tables.parquet.opened import check_opens, check_readable
 from dbt_zorder.tables.parquet.swap import publish
 from tests.support import unique
 from tests.unit.tables.parquet.versions import V1, V2, V3, Write, content

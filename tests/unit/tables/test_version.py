@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.tables.parquet.version import (
+from dbt_zorder.tables.version import (
     MARKER_DIRECTORY,
     Marker,
     is_version,
