@@ -16,9 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from dbt_zorder.adapter.session.open import SESSION_DIRECTORY, open_session
-from dbt_zorder.pruning import scan
-from dbt_zorder.spark.scan_metrics import scan_metrics
+from dbt_zorder.adapter.session.open import SESSION_DIRECTORY
+from dbt_zorder.api import open_session, scan, scan_metrics
 
 REPEATS = 3
 VALUES = 50

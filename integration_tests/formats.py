@@ -17,9 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 from dbt_zorder.adapter.session.format_packages import format_settings
-from dbt_zorder.adapter.session.open import SESSION_DIRECTORY, open_session
-from dbt_zorder.pruning import scan
-from dbt_zorder.spark.scan_metrics import scan_metrics
+from dbt_zorder.adapter.session.open import SESSION_DIRECTORY
+from dbt_zorder.api import open_session, scan, scan_metrics
 
 HERE = Path(__file__).parent
 TARGETS = {"dev": "flights", "delta": "flights_delta", "iceberg": "flights_iceberg"}

@@ -10,9 +10,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from dbt_zorder.adapter.session.open import SESSION_DIRECTORY, open_session
-from dbt_zorder.pruning import explain, query
-from dbt_zorder.tables.save import save_table
+from dbt_zorder.adapter.session.open import SESSION_DIRECTORY
+from dbt_zorder.api import explain, open_session, query, save_table
 
 HERE = Path(__file__).parent
 TABLE = "from_pyspark.flights"
