@@ -70,8 +70,8 @@ def test_a_comment_does_not_hide_where_a_table_lies(spark: SparkSession, databas
 
 def test_a_table_of_another_tool_hides_no_other_one_by_its_name() -> None:
     def answer(statement: str) -> Any:
-        row = {"tableName": "a/b", "information": "Location: file:/w/ab\n", "isTemporary": False}
-        return SimpleNamespace(collect=lambda: [("db",)] if statement == "SHOW DATABASES" else [row])
+        found: Any = {"tableName": "a/b", "information": "Location: file:/w/ab\n", "isTemporary": False}
+        return SimpleNamespace(collect=lambda: [("db",) if statement == "SHOW DATABASES" else found])
 
     spark: Any = SimpleNamespace(sql=answer)
     assert [(str(table), place) for table, place in table_locations(spark)] == [("db.a/b", "file:/w/ab")]
