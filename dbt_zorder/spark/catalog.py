@@ -68,6 +68,17 @@ class TableName:
 
 
 @dataclass(frozen=True)
+class ListedName(TableName):
+    """A table as the catalog lists it, under whatever name: Hive lets other tools make a table ``a/b``.
+
+    No path is made of it.
+    """
+
+    def __post_init__(self) -> None:
+        """Accept any name."""
+
+
+@dataclass(frozen=True)
 class TableInfo:
     """A table or view as the catalog describes it.
 
@@ -226,8 +237,8 @@ def _locations_in(spark: SparkSession, schema: str) -> list[tuple[TableName, str
         ]
     except Exception:
         names = [row["tableName"] for row in spark.sql(f"SHOW TABLES IN {quote_name(schema)}").collect()]
-        found = [(name, _location_of(spark, TableName(schema, name))) for name in names]
-    return [(TableName(schema, name), place) for name, places in found for place in places]
+        found = [(name, _location_of(spark, ListedName(schema, name))) for name in names]
+    return [(ListedName(schema, name), place) for name, places in found for place in places]
 
 
 def served_locations(spark: SparkSession) -> Mapping[str, str]:

@@ -1,10 +1,21 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import ZorderError
-from dbt_zorder.spark.catalog import TableName, column_facts, describe, properties, schema_location, served_locations
+from dbt_zorder.spark.catalog import (
+    TableName,
+    column_facts,
+    describe,
+    properties,
+    schema_location,
+    served_locations,
+    table_locations,
+)
 
 
 def test_what_is_not_there_is_none(spark: SparkSession, database: str) -> None:
@@ -55,3 +66,13 @@ def test_a_schema_says_where_it_lies(spark: SparkSession, database: str) -> None
 def test_a_comment_does_not_hide_where_a_table_lies(spark: SparkSession, database: str) -> None:
     spark.sql(f"CREATE TABLE {database}.told (a INT) USING parquet COMMENT 'moved\nLocation: /elsewhere/there\nback'")
     assert served_locations(spark)["told"] == f"{database}.told"
+
+
+def test_a_table_of_another_tool_hides_no_other_one_by_its_name() -> None:
+    def answer(statement: str) -> Any:
+        found: Any = {"tableName": "a/b", "information": "Location: file:/w/ab\n", "isTemporary": False}
+        return SimpleNamespace(collect=lambda: [("db",) if statement == "SHOW DATABASES" else found])
+
+    spark: Any = SimpleNamespace(sql=answer)
+    assert [(str(table), place) for table, place in table_locations(spark)] == [("db.a/b", "file:/w/ab")]
+    assert served_locations(spark) == {"ab": "db.a/b"}
