@@ -38,7 +38,7 @@ WriterFor: TypeAlias = Callable[[StructType, Collection[str]], "ArrowWriter | st
 
 
 @dataclass
-class Holding:
+class RowSource:
     """Where the rows of a query are; what they are placed by may be forgotten once it has served.
 
     Attributes:
@@ -76,7 +76,7 @@ def as_spark_writes(spark: SparkSession, request: BuildRequest, path: str) -> Wr
 
 
 @contextlib.contextmanager
-def hold_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], files: WriterFor) -> Iterator[Holding]:
+def open_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], files: WriterFor) -> Iterator[RowSource]:
     """Hold the rows of a query while the block runs, if they can be placed and written from here.
 
     Those of a small scan are fetched; all others are copied to this machine's disk, if all of Spark runs on it. Waits
@@ -92,16 +92,16 @@ def hold_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], files:
     writer = _writer(staged.query, request, keys, files)
     if isinstance(writer, str):
         _LOG.debug("%s is laid out and written by Spark: %s", request.table, writer)
-        yield Holding(staged.rows)
+        yield RowSource(staged.rows)
         return
     choose_arrow_pool()
     with contextlib.ExitStack() as until_written:
-        holding: Holding | None = None
+        holding: RowSource | None = None
         if _is_small(staged):
             holding = until_written.enter_context(_fetched(staged, request, keys, parts, writer))
         if holding is None and _copies(staged.query, parts):
             holding = until_written.enter_context(_copied(staged, request, keys, parts, writer))
-        yield holding or Holding(staged.rows)
+        yield holding or RowSource(staged.rows)
 
 
 def _copies(query: DataFrame, parts: Sequence[ResolvedColumn]) -> bool:
@@ -122,18 +122,18 @@ def _is_small(staged: Staged) -> bool:
 @contextlib.contextmanager
 def _copied(
     staged: Staged, request: BuildRequest, keys: Sequence[Key], parts: Sequence[ResolvedColumn], writer: ArrowWriter
-) -> Iterator[Holding]:
+) -> Iterator[RowSource]:
     """Copy the rows of a query, and run it no more."""
     plain = None if staged.is_kept else keys
     with copied(staged.query, parts, whole=writer.whole, keys=plain) as copy:
         if copy is None:
-            yield Holding(staged.rows)
+            yield RowSource(staged.rows)
         elif not copy.count:
-            yield Holding(copy.rows, known=0)
+            yield RowSource(copy.rows, known=0)
         else:
             _LOG.debug("%s is laid out and written here, from disk: %d rows", request.table, copy.count)
             rows = CopiedRows(copy, writer, keys, request.in_memory)
-            held = Holding(copy.rows) if copy.files.serves_spark else Holding(copy.query, copy=lambda: copy.rows)
+            held = RowSource(copy.rows) if copy.files.serves_spark else RowSource(copy.query, copy=lambda: copy.rows)
             held.rows, size = rows, rows.key_bytes
             if size is None:
                 held.known = rows.drawn_keys
@@ -147,7 +147,7 @@ def _copied(
 @contextlib.contextmanager
 def _fetched(
     staged: Staged, request: BuildRequest, keys: Sequence[Key], parts: Sequence[ResolvedColumn], writer: ArrowWriter
-) -> Iterator[Holding | None]:
+) -> Iterator[RowSource | None]:
     """Fetch the rows of a small scan; None where they are more than they were taken for, or Spark is to write them."""
     df = staged.rows
     most = most_bytes_of(df.sparkSession, request.in_memory)
@@ -163,7 +163,7 @@ def _fetched(
             return
         correct(fetched.rows.nbytes)
         _LOG.debug("%s is laid out and written here: %d rows", request.table, fetched.count)
-        yield Holding(df, HeldRows(fetched, writer), fetched)
+        yield RowSource(df, HeldRows(fetched, writer), fetched)
 
 
 def _writer(

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.sql import DataFrame
 
-from dbt_zorder.engine.choose import Holding
+from dbt_zorder.engine.choose import RowSource
 from dbt_zorder.engine.plan import make_plan, resized
 from dbt_zorder.engine.row_bytes import Measuring
 from dbt_zorder.engine.spark.pilot import MeasuredBySpark
@@ -33,7 +33,7 @@ _LARGE = 4
 
 
 def sized_layout(
-    holding: Holding,
+    holding: RowSource,
     plan: Plan,
     spec: LayoutSpec,
     path: str,
@@ -64,14 +64,14 @@ def sized_layout(
     return _sized_by(holding, plan, spec, MeasuredBySpark(df, f"{path}/{PILOT_DIRECTORY}", write))
 
 
-def sized_here(holding: Holding, plan: Plan, spec: LayoutSpec) -> Layout:
+def sized_here(holding: RowSource, plan: Plan, spec: LayoutSpec) -> Layout:
     """Return the same for rows that are placed here; for others the layout as it is."""
     if holding.rows is None or not _is_measured(plan.layout, spec):
         return plan.layout
     return _sized_by(holding, plan, spec, holding.rows)
 
 
-def _sized_by(holding: Holding, plan: Plan, spec: LayoutSpec, measuring: Measuring) -> Layout:
+def _sized_by(holding: RowSource, plan: Plan, spec: LayoutSpec, measuring: Measuring) -> Layout:
     for last in (False, True):
         layout = plan.layout
         found = measuring.size_of(layout, _spread(_telling_files(plan)))

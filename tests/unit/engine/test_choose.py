@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.engine import choose as module
-from dbt_zorder.engine.choose import Holding, as_spark_writes, hold_rows
+from dbt_zorder.engine.choose import RowSource, as_spark_writes, open_rows
 from dbt_zorder.engine.keep_result import staged
 from dbt_zorder.engine.local import large_table as copied_rows
 from dbt_zorder.engine.local.large_table import CopiedRows
@@ -34,13 +34,13 @@ pytestmark = needs_page_limit
 QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s, id % 3 AS p FROM range({})"
 
 
-def held(spark: SparkSession, query: str, path: Path, **more: Any) -> Holding:
+def held(spark: SparkSession, query: str, path: Path, **more: Any) -> RowSource:
     df = spark.sql(query)
     spec = LayoutSpec(**{"by": ["a", "s"], **more.pop("spec", {})})
     request = BuildRequest(TableName("default", "any"), spec, **more)
     with (
         staged(df) as rows,
-        hold_rows(rows, request, keys_for(df, spec), as_spark_writes(df.sparkSession, request, str(path))) as found,
+        open_rows(rows, request, keys_for(df, spec), as_spark_writes(df.sparkSession, request, str(path))) as found,
     ):
         return found
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine.choose import Holding
+from dbt_zorder.engine.choose import RowSource
 from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.descent import Names, add_node
 from dbt_zorder.errors import ColumnError, ConfigError
@@ -136,7 +136,7 @@ def test_what_goes_to_disk_keeps_the_order_of_the_tree_in_the_files_of_partition
     layouts: list[Layout] = []
     write_data = table_build.write_data
 
-    def noted(holding: Holding, layout: Layout, *more: Any) -> None:
+    def noted(holding: RowSource, layout: Layout, *more: Any) -> None:
         layouts.append(layout)
         write_data(holding, layout, *more)
 
