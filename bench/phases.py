@@ -34,7 +34,7 @@ from bench.kernel_time import RESULTS
 from bench.measure import SETTINGS, Meter
 from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.engine.local import spool as copies
-from dbt_zorder.engine.local.large_table import CopiedRows
+from dbt_zorder.engine.local.large_table import SpooledRows
 from dbt_zorder.engine.local.moved_rows import MovedRows
 from dbt_zorder.engine.local.place import Placing
 from dbt_zorder.engine.local.row_groups import Parts
@@ -54,7 +54,7 @@ STEPS: Sequence[tuple[Any, str, str]] = (
     (Copied, "read_compact", "pieces are read"),
     (Placing, "cells", "rows are placed: cells"),
     (Parts, "share_out", "rows are placed: order of files"),
-    (CopiedRows, "_share", "rows are moved to their files"),
+    (SpooledRows, "_share", "rows are moved to their files"),
     (Shares, "add", "rows are moved to their files"),
     (Shares, "take", "a file's rows are found"),
     (MovedRows, "order", "a file's rows are sorted"),

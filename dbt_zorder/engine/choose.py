@@ -13,10 +13,10 @@ from pyspark.sql.types import StructField, StructType
 
 from dbt_zorder.engine.keep_result import Staged
 from dbt_zorder.engine.local.fetched_keys import fetch
-from dbt_zorder.engine.local.large_table import CopiedRows
+from dbt_zorder.engine.local.large_table import SpooledRows
 from dbt_zorder.engine.local.memory_budget import Room
 from dbt_zorder.engine.local.row_estimate import MOST_TEXTS, most_bytes_of, texts_of, width_of
-from dbt_zorder.engine.local.small_table import HeldRows
+from dbt_zorder.engine.local.small_table import InMemoryRows
 from dbt_zorder.engine.local.spool import copied
 from dbt_zorder.engine.local.spoolable import can_come_back, can_copy
 from dbt_zorder.engine.parquet.writer import ArrowWriter, are_old, arrow_writer
@@ -49,7 +49,7 @@ class RowSource:
     """
 
     source: DataFrame
-    rows: HeldRows | CopiedRows | None = None
+    rows: InMemoryRows | SpooledRows | None = None
     known: Known = None
     copy: Callable[[], DataFrame] | None = None
 
@@ -132,7 +132,7 @@ def _copied(
             yield RowSource(copy.rows, known=0)
         else:
             _LOG.debug("%s is laid out and written here, from disk: %d rows", request.table, copy.count)
-            rows = CopiedRows(copy, writer, keys, request.in_memory)
+            rows = SpooledRows(copy, writer, keys, request.in_memory)
             held = RowSource(copy.rows) if copy.files.serves_spark else RowSource(copy.query, copy=lambda: copy.rows)
             held.rows, size = rows, rows.key_bytes
             if size is None:
@@ -163,7 +163,7 @@ def _fetched(
             return
         correct(fetched.rows.nbytes)
         _LOG.debug("%s is laid out and written here: %d rows", request.table, fetched.count)
-        yield RowSource(df, HeldRows(fetched, writer), fetched)
+        yield RowSource(df, InMemoryRows(fetched, writer), fetched)
 
 
 def _writer(

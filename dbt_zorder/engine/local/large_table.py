@@ -50,7 +50,7 @@ _ALONE = threading.Lock()
 
 
 @dataclass(frozen=True)
-class CopiedRows:
+class SpooledRows:
     """All rows of a query, and how they are written.
 
     Attributes:

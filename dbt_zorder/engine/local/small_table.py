@@ -23,7 +23,7 @@ TELLING_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class HeldRows:
+class InMemoryRows:
     """All rows of a query, and how they are written.
 
     Attributes:

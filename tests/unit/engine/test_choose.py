@@ -12,8 +12,8 @@ from dbt_zorder.engine import choose as module
 from dbt_zorder.engine.choose import RowSource, as_spark_writes, open_rows
 from dbt_zorder.engine.keep_result import staged
 from dbt_zorder.engine.local import large_table as copied_rows
-from dbt_zorder.engine.local.large_table import CopiedRows
-from dbt_zorder.engine.local.small_table import HeldRows
+from dbt_zorder.engine.local.large_table import SpooledRows
+from dbt_zorder.engine.local.small_table import InMemoryRows
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.known_keys import count_of
 from dbt_zorder.layout.layout import Layout
@@ -47,7 +47,7 @@ def held(spark: SparkSession, query: str, path: Path, **more: Any) -> RowSource:
 
 def test_a_small_scan_is_fetched_and_all_else_is_copied(spark: SparkSession, tmp_path: Path) -> None:
     found = held(spark, QUERY.format(500), tmp_path)
-    assert isinstance(found.rows, HeldRows)
+    assert isinstance(found.rows, InMemoryRows)
     assert count_of(found.known) == found.rows.fetched.count == 500
     grouped = f"SELECT a, s, count(*) AS n FROM ({QUERY.format(500)}) GROUP BY a, s"
     for query, count in ((grouped, spark.sql(grouped).count()), (QUERY.format(20_000_000), 20_000_000)):
@@ -55,7 +55,7 @@ def test_a_small_scan_is_fetched_and_all_else_is_copied(spark: SparkSession, tmp
             query += " WHERE id % 100000 = 7"  # Spark takes it for as large as what is filtered
             count //= 100_000
         found = held(spark, query, tmp_path)
-        assert isinstance(found.rows, CopiedRows)
+        assert isinstance(found.rows, SpooledRows)
         assert count_of(found.known) == found.rows.copied.count == count
         assert not Path(found.rows.copied.folder).exists(), "it goes with the block"
 
@@ -64,7 +64,7 @@ def test_elsewhere_than_on_one_machine_small_scans_alone_are_fetched(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "can_copy", lambda *_: False)
-    assert isinstance(held(spark, QUERY.format(500), tmp_path).rows, HeldRows)
+    assert isinstance(held(spark, QUERY.format(500), tmp_path).rows, InMemoryRows)
     kept = f"SELECT a, s, count(*) AS n FROM ({QUERY.format(500)}) GROUP BY a, s"
     for query in (kept, f"{QUERY.format(20_000_000)} WHERE id < 7"):
         left = held(spark, query, tmp_path)
@@ -78,7 +78,7 @@ def test_what_is_too_long_to_be_fetched_is_copied(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "fetch", lambda *_, **__: None)
-    assert isinstance(held(spark, QUERY.format(500), tmp_path).rows, CopiedRows)
+    assert isinstance(held(spark, QUERY.format(500), tmp_path).rows, SpooledRows)
 
 
 def test_no_rows_are_neither(spark: SparkSession, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from dbt_zorder.engine import choose as holding
 from dbt_zorder.engine.local import large_table as module
 from dbt_zorder.engine.local import row_groups as parts_module
 from dbt_zorder.engine.local.fetched_keys import fetch
-from dbt_zorder.engine.local.large_table import CopiedRows
+from dbt_zorder.engine.local.large_table import SpooledRows
 from dbt_zorder.engine.local.place import Placing, rows_of_files
 from dbt_zorder.engine.local.shuffle import Shares
 from dbt_zorder.engine.local.spool import copied
@@ -44,7 +44,7 @@ QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s, id % 3 
 
 
 @contextlib.contextmanager
-def rows_of(spark: SparkSession, query: str, spec: LayoutSpec, path: Path) -> Iterator[tuple[CopiedRows, Layout]]:
+def rows_of(spark: SparkSession, query: str, spec: LayoutSpec, path: Path) -> Iterator[tuple[SpooledRows, Layout]]:
     """Give the rows of a query on disk, and a layout of them."""
     frame = spark.sql(query)
     parts = resolve_all(spec.partition_by, frame.schema, sensitive=False)
@@ -53,7 +53,7 @@ def rows_of(spark: SparkSession, query: str, spec: LayoutSpec, path: Path) -> It
     assert isinstance(writer, ArrowWriter)
     with copied(frame, parts, keys=keys_for(frame, spec)) as copy:
         assert copy is not None
-        rows = CopiedRows(copy, writer, keys_for(frame, spec), 1 << 26)
+        rows = SpooledRows(copy, writer, keys_for(frame, spec), 1 << 26)
         assert rows.key_bytes is not None
         yield rows, plan_layout(copy.rows, spec, rows.fetch_keys())
 
@@ -304,9 +304,9 @@ def test_what_ends_it_leaves_the_table_and_nothing_else(
 ) -> None:
     monkeypatch.setattr(holding, "_is_small", lambda _: False)
     folders: list[str] = []
-    write = CopiedRows.write
+    write = SpooledRows.write
 
-    def noted(rows: CopiedRows, *args: Any) -> bool:
+    def noted(rows: SpooledRows, *args: Any) -> bool:
         folders.append(rows.copied.folder)
         return write(rows, *args)
 
@@ -322,7 +322,7 @@ def test_what_ends_it_leaves_the_table_and_nothing_else(
     table = TableName(database, unique("t"))
     request = BuildRequest(table, LayoutSpec(by=["a", "s"], files=3))
     build(spark, spark.sql(QUERY.format(100)), request)
-    monkeypatch.setattr(CopiedRows, "write", noted)
+    monkeypatch.setattr(SpooledRows, "write", noted)
     if fault == "a full disk":
         monkeypatch.setattr(ArrowWriter, "_writer_to", full)
     listener = cancel if fault == "cancelled" else told.append
