@@ -15,7 +15,7 @@ from dbt_zorder.engine.keep_result import Staged
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.large_table import SpooledRows
 from dbt_zorder.engine.local.memory_budget import Room
-from dbt_zorder.engine.local.row_estimate import MOST_TEXTS, most_bytes_of, texts_of, width_of
+from dbt_zorder.engine.local.row_estimate import MOST_TEXTS, estimated_row_bytes, most_bytes_of, texts_of
 from dbt_zorder.engine.local.small_table import InMemoryRows
 from dbt_zorder.engine.local.spool import copied
 from dbt_zorder.engine.local.spoolable import can_come_back, can_copy
@@ -113,7 +113,7 @@ def _copies(query: DataFrame, parts: Sequence[ResolvedColumn]) -> bool:
 def _is_small(staged: Staged) -> bool:
     """Tell whether a query is taken to be so small that it is fetched sooner than it is copied."""
     schema = staged.query.schema
-    if staged.is_kept or len(texts_of(schema)) > MOST_TEXTS or width_of(schema) is None:
+    if staged.is_kept or len(texts_of(schema)) > MOST_TEXTS or estimated_row_bytes(schema) is None:
         return False
     estimate = estimated_bytes(staged.query)
     return estimate is not None and estimate <= SMALL_BYTES
@@ -175,8 +175,8 @@ def _writer(
     """Return what writes the files; or in a few words why Spark is to."""
     if not request.in_memory:
         return "zorder_in_memory is never"
-    if width_of(df.schema, nested=True) is None:
+    if estimated_row_bytes(df.schema, nested=True) is None:
         return "it has a type that only Spark writes"
-    if width_of(StructType([StructField(key.column.name, key.column.data_type) for key in keys])) is None:
+    if estimated_row_bytes(StructType([StructField(key.column.name, key.column.data_type) for key in keys])) is None:
         return "a key is of a type that only Spark orders"
     return files(df.schema, [column.name for column in bloom_columns(df, request)])

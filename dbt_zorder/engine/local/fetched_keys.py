@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from dbt_zorder.engine.local.row_estimate import SLACK, text_length, texts_of, width_of
+from dbt_zorder.engine.local.row_estimate import SLACK, estimated_row_bytes, text_length, texts_of
 from dbt_zorder.layout.key_arrays import key_here
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import Fetched
@@ -47,13 +47,13 @@ def fetch(
     stands, the less text it may have, so that rows of equal length weigh no more than ``SLACK`` times what is allowed.
 
     Args:
-        df: the query, of types that ``width_of`` knows.
+        df: the query, of types that ``estimated_row_bytes`` knows.
         keys: what rows are placed by.
         most_bytes: that rows may weigh here.
         partition_by: columns that part the table, each a whole one.
         whole: files have these, too, and an empty text is another partition than NULL.
     """
-    width = width_of(df.schema)
+    width = estimated_row_bytes(df.schema)
     assert width
     quoted = {name: quote_name(name) for name in df.columns}
     wanted, behind = [*quoted.values()], partition_sql(partition_by)

@@ -35,7 +35,7 @@ class Placing:
     """A layout as rows are sent through it here.
 
     Attributes:
-        layout: of keys of types that ``width_of`` knows.
+        layout: of keys of types that ``estimated_row_bytes`` knows.
         forest: its trees, whose cuts are places among the distinct ones of each column.
         cuts: these, by number of the column that is cut: a key, or the only one of a curve that cuts files.
     """

@@ -43,7 +43,7 @@ _WIDTHS = {
 """Bytes of a value in Arrow, of the types that Arrow and Spark store alike; a decimal takes 16."""
 
 
-def width_of(schema: t.StructType, *, nested: bool = False) -> int | None:
+def estimated_row_bytes(schema: t.StructType, *, nested: bool = False) -> int | None:
     """Return the bytes that a row takes in memory, text by a guess; None if it has a type that stays in Spark.
 
     All that Parquet has no type of its own for does, and nested types do unless they are asked for: then an array, or a

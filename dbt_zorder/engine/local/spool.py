@@ -62,7 +62,7 @@ class Copied:
 
     @property
     def pieces(self) -> Sequence[Piece]:
-        """Parts of rows that are of types that ``width_of`` knows, in the order in which they came."""
+        """Parts of rows that are of types that ``estimated_row_bytes`` knows, in the order in which they came."""
         return self.files.pieces
 
     @property
@@ -193,7 +193,7 @@ def copied(
         partition_by: columns that part the table, each a whole one.
         whole: files have these, too, and an empty text is another partition than NULL.
         keys: what rows are placed by, where they are read here, and the query is a plain scan: of the types that
-            ``width_of`` knows, there is a shorter way than one that Spark reads as well; None for any other.
+            ``estimated_row_bytes`` knows, there is a shorter way than one that Spark reads as well; None for any other.
     """
     with scratch_folder() as folder:
         files: RowFiles | BatchFiles | None = None

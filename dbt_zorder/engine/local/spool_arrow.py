@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, DecimalType
 
-from dbt_zorder.engine.local.row_estimate import LEAST_WIDTH, MOST_TEXTS, text_length, texts_of, width_of
+from dbt_zorder.engine.local.row_estimate import LEAST_WIDTH, MOST_TEXTS, estimated_row_bytes, text_length, texts_of
 from dbt_zorder.engine.local.spool_folder import OPTIONS, PIECE_BYTES, column_name, files_in, in_scratch, uri_of
 from dbt_zorder.engine.local.spool_parquet import Piece, frame_of
 from dbt_zorder.engine.local.spoolable import can_come_back
@@ -231,7 +231,7 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
         wanted: as of ``BatchFiles``.
     """
     spark, jvm = df.sparkSession, jvm_of(df.sparkSession)  # by whose settings the plan runs, as it is the active one
-    fields, width = df.schema.fields, width_of(df.schema)
+    fields, width = df.schema.fields, estimated_row_bytes(df.schema)
     if width is None or width > _MOST_WIDTH or str(spark.conf.get(_LARGE, "false")).lower() != "false":
         return None
     if len(texts_of(df.schema)) > MOST_TEXTS:
@@ -267,7 +267,7 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
 
 
 def _arrow_type(data_type: DataType) -> pa.DataType:
-    """Return what Spark makes of a type that ``width_of`` knows; of a moment the zone is told alike in all sessions."""
+    """Return what Spark makes of a type that ``estimated_row_bytes`` knows; of a moment the zone is told alike in all sessions."""
     if isinstance(data_type, DecimalType):
         return pa.decimal128(data_type.precision, data_type.scale)
     return ARROW_TYPES[data_type.simpleString()]

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
-from dbt_zorder.engine.local.row_estimate import texts_of, width_of
+from dbt_zorder.engine.local.row_estimate import estimated_row_bytes, texts_of
 from dbt_zorder.engine.local.spool_folder import OPTIONS, PIECE_BYTES, column_name, files_in, place_of, uri_of
 from dbt_zorder.spark.char_types import reader_schema
 from dbt_zorder.spark.columns import inner_types
@@ -70,11 +70,11 @@ class RowFiles:
 
     @cached_property
     def pieces(self) -> Sequence[Piece]:
-        """Row groups of rows that are of types that ``width_of`` knows, in the order in which they came."""
+        """Row groups of rows that are of types that ``estimated_row_bytes`` knows, in the order in which they came."""
         fields = dict(enumerate(self.query.schema.fields))
         texts = texts_of(self.query.schema)
         long = {place for place, field in fields.items() if field.name in texts or inner_types(field.dataType)}
-        width = width_of(StructType([field for place, field in fields.items() if place not in long])) or 0
+        width = estimated_row_bytes(StructType([field for place, field in fields.items() if place not in long])) or 0
         pieces: list[Piece] = []
         for file in files_in(self.folder):
             metadata = pq.read_metadata(file)
@@ -109,7 +109,7 @@ def write_rows(df: DataFrame, behind: Sequence[str], folder: str) -> RowFiles | 
     """
     wanted = df.selectExpr("*", *behind).toDF(*map(column_name, range(len(df.columns) + len(behind))))
     # what is NULL or repeats takes no room on disk, and as much in memory as all else
-    most_rows = PIECE_BYTES // (width_of(df.schema, nested=True) or PIECE_BYTES)
+    most_rows = PIECE_BYTES // (estimated_row_bytes(df.schema, nested=True) or PIECE_BYTES)
     wanted.write.options(**OPTIONS, maxRecordsPerFile=most_rows if most_rows > 1 else 0).parquet(uri_of(folder))
     return RowFiles(df, folder) if files_in(folder) else None
 

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, DateType, MapType, StructField, StructType, TimestampType
 
-from dbt_zorder.engine.local.row_estimate import width_of
+from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
 from dbt_zorder.spark.conf import COMMITTERS
 
 _CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite"
@@ -66,4 +66,4 @@ def _comes_back(data_type: DataType, moments: tuple[type[DataType], ...]) -> boo
         return bool(data_type.fields) and all(_comes_back(field.dataType, moments) for field in data_type.fields)
     if isinstance(data_type, (DateType, TimestampType)):
         return isinstance(data_type, moments)
-    return width_of(StructType([StructField("value", data_type)])) is not None
+    return estimated_row_bytes(StructType([StructField("value", data_type)])) is not None

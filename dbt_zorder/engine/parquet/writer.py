@@ -235,7 +235,7 @@ def arrow_writer(
 
     Args:
         spark: the session.
-        schema: of the rows without their partition columns, of types that ``width_of`` knows.
+        schema: of the rows without their partition columns, of types that ``estimated_row_bytes`` knows.
         options: of Spark's Parquet writer.
         path: of a folder that is there, the one that is written to or one beside it.
         blooms: names of columns with a bloom filter.

@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 from dbt_zorder.engine.local import spool_folder as module
 from dbt_zorder.engine.local import spool_parquet as row_files
 from dbt_zorder.engine.local.fetched_keys import fetch
-from dbt_zorder.engine.local.row_estimate import width_of
+from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
 from dbt_zorder.engine.local.spool import Copied, copied
 from dbt_zorder.engine.local.spool_folder import OPTIONS, PIECE_BYTES
 from dbt_zorder.engine.local.spoolable import can_come_back
@@ -33,7 +33,7 @@ def all_of(copy: Copied) -> pa.Table:
 def test_rows_and_keys_are_those_that_are_fetched(spark: SparkSession, zone: str, name: str, values: list[str]) -> None:
     with settings(spark, {"spark.sql.session.timeZone": zone}):
         frame = spark.sql(cast_values(name, [*values, "NULL"]))
-        if width_of(frame.schema) is None:
+        if estimated_row_bytes(frame.schema) is None:
             if "interval" in name:
                 assert not can_come_back(frame)
                 return

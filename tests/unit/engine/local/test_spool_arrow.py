@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.engine.local import spool_arrow as module
-from dbt_zorder.engine.local.row_estimate import width_of
+from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
 from dbt_zorder.engine.local.spool import Copied, copied
 from dbt_zorder.engine.local.spool_arrow import BatchFiles, write_batches
 from dbt_zorder.engine.local.spool_parquet import RowFiles
@@ -42,7 +42,7 @@ def test_rows_and_keys_are_those_of_a_copy_in_parquet(
     with settings(spark, {"spark.sql.session.timeZone": zone}):
         # others beside it, because of decimals alone there are no batches
         frame = spark.sql(cast_values(name, [*values, "NULL"])).selectExpr("v", "1 AS a", "'t' AS b", "2D AS c")
-        if width_of(frame.schema) is None:
+        if estimated_row_bytes(frame.schema) is None:
             with copied(frame, keys=[]) as copy:
                 assert copy is not None
                 assert isinstance(copy.files, RowFiles)
