@@ -24,7 +24,7 @@ from dbt_zorder.engine.local.shuffle import Shares
 from dbt_zorder.engine.local.small_table import TELLING_ROWS
 from dbt_zorder.engine.local.spool import Copied
 from dbt_zorder.engine.local.spool_folder import in_scratch
-from dbt_zorder.engine.local.spool_parquet import Piece
+from dbt_zorder.engine.local.spool_parquet import Chunk
 from dbt_zorder.engine.parquet.writer import GROUP_BYTES, ArrowWriter, writing_to
 from dbt_zorder.engine.row_bytes import Share, by_some_rows
 from dbt_zorder.engine.rows import Rows
@@ -189,7 +189,7 @@ class SpooledRows:
             drawn = [self.copied.read_keys(self.keys, piece).take(pa.array(some)) for piece, some in self._drawn()]
         return pa.concat_tables(drawn)
 
-    def _drawn(self) -> Iterator[tuple[Piece, Rows]]:
+    def _drawn(self) -> Iterator[tuple[Chunk, Rows]]:
         """Give pieces from all over the copy, and rows drawn from each."""
         pieces = self.copied.pieces
         ends = np.cumsum([piece.rows for piece in pieces])
@@ -214,7 +214,7 @@ class SpooledRows:
                 tell("write" if only is None else "sample")
 
     def _share(
-        self, parts: Parts, folders: _Folders | None, only: Sequence[int] | None, piece: Piece
+        self, parts: Parts, folders: _Folders | None, only: Sequence[int] | None, piece: Chunk
     ) -> tuple[pa.Table, dict[int, slice]]:
         """Return rows in order of files and their parts, with what tells their order there, and where parts lie."""
         found, placing = self.copied.read_compact(piece, self._moved.shortened), parts.placing

@@ -21,7 +21,7 @@ from pyspark.sql.types import DecimalType
 from dbt_zorder.engine.local.fetched_keys import partition_sql
 from dbt_zorder.engine.local.spool_arrow import BatchFiles, write_batches
 from dbt_zorder.engine.local.spool_folder import column_name, in_scratch, scratch_folder
-from dbt_zorder.engine.local.spool_parquet import Piece, RowFiles, write_rows
+from dbt_zorder.engine.local.spool_parquet import Chunk, RowFiles, write_rows
 from dbt_zorder.layout.key_arrays import key_here
 from dbt_zorder.layout.keys import TEXT, Key
 from dbt_zorder.layout.known_keys import FetchedKeys
@@ -61,7 +61,7 @@ class Copied:
         return self.files.frame
 
     @property
-    def pieces(self) -> Sequence[Piece]:
+    def pieces(self) -> Sequence[Chunk]:
         """Parts of rows that are of types that ``estimated_row_bytes`` knows, in the order in which they came."""
         return self.files.pieces
 
@@ -75,7 +75,7 @@ class Copied:
         """Bytes that all rows take in memory, roughly."""
         return sum(piece.nbytes for piece in self.pieces)
 
-    def read(self, piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
+    def read(self, piece: Chunk, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows of a piece, or some of their columns.
 
         They are named ``c0``, ``c1``, ... in the order of the query's, and what tells their partition stands behind. Of
@@ -83,7 +83,7 @@ class Copied:
         """
         return self.files.read(piece, columns)
 
-    def read_compact(self, piece: Piece, names: Collection[str]) -> pa.Table:
+    def read_compact(self, piece: Chunk, names: Collection[str]) -> pa.Table:
         """Return the rows of a piece; some decimals, of those that are ``shortened``, as ``compacted`` has them."""
         return self.files.read_compact(piece, names)
 
@@ -121,11 +121,11 @@ class Copied:
             tables = list(pool.map(lambda piece: self._read_for(piece, keys), self.pieces))
         return FetchedKeys(self.keys_in(pa.concat_tables(tables), keys))
 
-    def read_keys(self, keys: Sequence[Key], piece: Piece) -> pa.Table:
+    def read_keys(self, keys: Sequence[Key], piece: Chunk) -> pa.Table:
         """Return what the rows of a piece are placed by."""
         return self.keys_in(self._read_for(piece, keys), keys)
 
-    def _read_for(self, piece: Piece, keys: Sequence[Key]) -> pa.Table:
+    def _read_for(self, piece: Chunk, keys: Sequence[Key]) -> pa.Table:
         wanted = list(map(self._path, keys))
         return self.read(piece, [*wanted, column_name(self._hash)] if self.partition_by else wanted)
 
@@ -133,7 +133,7 @@ class Copied:
         """Return the same of some rows alone, text of them as ``FetchedKeys.sampled`` has it; see ``DrawnKeys``."""
         shares = shares_of([piece.rows for piece in self.pieces], rows, seed)
 
-        def some(piece: Piece, share: int) -> pa.Table:
+        def some(piece: Chunk, share: int) -> pa.Table:
             drawn = drawn_rows(piece.rows, share, seed + piece.number)
             taken = self._read_for(piece, keys).take(pa.array(drawn))
             return FetchedKeys(self.keys_in(taken, keys)).sampled

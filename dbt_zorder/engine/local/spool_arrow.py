@@ -27,8 +27,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, DecimalType
 
 from dbt_zorder.engine.local.row_estimate import LEAST_WIDTH, MOST_TEXTS, estimated_row_bytes, text_length, texts_of
-from dbt_zorder.engine.local.spool_folder import OPTIONS, PIECE_BYTES, column_name, files_in, in_scratch, uri_of
-from dbt_zorder.engine.local.spool_parquet import Piece, frame_of
+from dbt_zorder.engine.local.spool_folder import CHUNK_BYTES, OPTIONS, column_name, files_in, in_scratch, uri_of
+from dbt_zorder.engine.local.spool_parquet import Chunk, frame_of
 from dbt_zorder.engine.local.spoolable import can_come_back
 from dbt_zorder.engine.local.unscaled import unscaled
 from dbt_zorder.spark.arrow import ARROW_TYPES
@@ -50,7 +50,7 @@ _DECIMALS = 4
 _OPTIONS: Mapping[str, str] = {
     **OPTIONS,
     "compression": "uncompressed",  # takes as long to read as all else
-    "maxRecordsPerFile": str(PIECE_BYTES // (LEAST_WIDTH * _BATCH_ROWS)),
+    "maxRecordsPerFile": str(CHUNK_BYTES // (LEAST_WIDTH * _BATCH_ROWS)),
     # a batch is a row to Parquet, which looks at the size of what it holds after a hundred
     "parquet.block.size.row.check.min": "1",
     "parquet.page.size.row.check.min": "1",
@@ -115,7 +115,7 @@ class BatchFiles:
         return {column.name: column.type for column in self.schema if can_compact(column.type)}
 
     @property
-    def pieces(self) -> Sequence[Piece]:
+    def pieces(self) -> Sequence[Chunk]:
         """Some batches each, in the order in which they came."""
         return self._looked_at.pieces
 
@@ -124,7 +124,7 @@ class BatchFiles:
         """Whether a row had more text than it may have here: then this is no copy."""
         return self._looked_at.has_long_text
 
-    def read(self, piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
+    def read(self, piece: Chunk, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows of a piece, or some of their columns, which then keep no others in memory."""
         if columns is None:
             return self.read_compact(piece)
@@ -133,7 +133,7 @@ class BatchFiles:
             return kept.select(columns)
         return self._in_decimals(_apart(self._batches(piece.path, piece.group), columns))
 
-    def read_compact(self, piece: Piece, names: Collection[str] = ()) -> pa.Table:
+    def read_compact(self, piece: Chunk, names: Collection[str] = ()) -> pa.Table:
         """Return the rows of a piece, some decimals of them as ``compacted`` makes them."""
         rows = self._batches(piece.path, piece.group).select(self._columns.names)
         for name in names:
@@ -173,12 +173,12 @@ class BatchFiles:
                 pool.shutdown(cancel_futures=True)
         return found
 
-    def _look_at(self, found: _Found, file: str, group: int) -> tuple[Piece, bool, pa.Table]:
+    def _look_at(self, found: _Found, file: str, group: int) -> tuple[Chunk, bool, pa.Table]:
         rows = self._batches(file, group)
         sizes = {column.name: int(rows[column.name].nbytes) for column in self._columns if _is_text(column.type)}
         nbytes = int(rows.select(self._columns.names).nbytes) + _SPARED * len(self.numbers) * rows.num_rows
         nbytes = max(nbytes, LEAST_WIDTH * rows.num_rows)
-        piece = Piece(file, group, 0, rows.num_rows, nbytes, sizes)
+        piece = Chunk(file, group, 0, rows.num_rows, nbytes, sizes)
         has_long_text = bool(pc.any(rows.column(rows.num_columns - 1)).as_py())
         return piece, has_long_text, self._in_decimals(_apart(rows, self.wanted if found.left > 0 else ()))
 
@@ -204,12 +204,12 @@ class _Found:
         left: bytes that may be kept besides.
     """
 
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[Chunk] = field(default_factory=list)
     has_long_text: bool = False
     kept: dict[int, pa.Table] = field(default_factory=dict)
     left: int = field(default_factory=lambda: _MOST_KEPT)
 
-    def add(self, piece: Piece, has_long_text: bool, wanted: pa.Table) -> None:
+    def add(self, piece: Chunk, has_long_text: bool, wanted: pa.Table) -> None:
         """Take what was found in the next group."""
         number = len(self.pieces)
         self.pieces.append(replace(piece, number=number))

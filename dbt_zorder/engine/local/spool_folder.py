@@ -13,14 +13,14 @@ from pyspark import SparkFiles
 
 from dbt_zorder.errors import BuildError
 
-PIECE_BYTES = 16 << 20
+CHUNK_BYTES = 16 << 20
 """Of a row group as it lies on disk, and in memory where it has no text: so much is read, placed and shared out at a
 time in each thread."""
 OPTIONS: Mapping[str, str] = {
     "compression": "snappy",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
     "mapreduce.output.basename": "part",
-    "parquet.block.size": str(PIECE_BYTES),
+    "parquet.block.size": str(CHUNK_BYTES),
     "parquet.enable.dictionary": "false",  # takes longer to write than the bytes that it spares
     "parquet.page.write-checksum.enabled": "false",
     "parquet.column.statistics.enabled": "false",

@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
 from dbt_zorder.engine.local.row_estimate import estimated_row_bytes, texts_of
-from dbt_zorder.engine.local.spool_folder import OPTIONS, PIECE_BYTES, column_name, files_in, place_of, uri_of
+from dbt_zorder.engine.local.spool_folder import CHUNK_BYTES, OPTIONS, column_name, files_in, place_of, uri_of
 from dbt_zorder.spark.char_types import reader_schema
 from dbt_zorder.spark.columns import inner_types
 from dbt_zorder.spark.decimals import compact_columns
@@ -25,7 +25,7 @@ _ABSENT = 4
 
 
 @dataclass(frozen=True)
-class Piece:
+class Chunk:
     """A row group of a copy.
 
     Attributes:
@@ -69,28 +69,28 @@ class RowFiles:
         return frame_of(self.query, self.folder)
 
     @cached_property
-    def pieces(self) -> Sequence[Piece]:
+    def pieces(self) -> Sequence[Chunk]:
         """Row groups of rows that are of types that ``estimated_row_bytes`` knows, in the order in which they came."""
         fields = dict(enumerate(self.query.schema.fields))
         texts = texts_of(self.query.schema)
         long = {place for place, field in fields.items() if field.name in texts or inner_types(field.dataType)}
         width = estimated_row_bytes(StructType([field for place, field in fields.items() if place not in long])) or 0
-        pieces: list[Piece] = []
+        pieces: list[Chunk] = []
         for file in files_in(self.folder):
             metadata = pq.read_metadata(file)
             for group in range(metadata.num_row_groups):
                 one = metadata.row_group(group)
                 sizes = _long_bytes(one, long)
                 size = one.num_rows * width + sum(sizes.values())
-                pieces.append(Piece(file, group, len(pieces), one.num_rows, size, sizes))
+                pieces.append(Chunk(file, group, len(pieces), one.num_rows, size, sizes))
         return pieces
 
-    def read(self, piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
+    def read(self, piece: Chunk, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows of a piece, or some of their columns; of a struct one may ask for a leaf: ``c0.id``."""
         with pq.ParquetFile(piece.path) as file:
             return file.read_row_group(piece.group, columns=columns, use_threads=False)
 
-    def read_compact(self, piece: Piece, names: Collection[str]) -> pa.Table:
+    def read_compact(self, piece: Chunk, names: Collection[str]) -> pa.Table:
         """Return the rows of a piece, some decimals of them as ``compacted`` makes them."""
         return compact_columns(self.read(piece), names)
 
@@ -109,7 +109,7 @@ def write_rows(df: DataFrame, behind: Sequence[str], folder: str) -> RowFiles | 
     """
     wanted = df.selectExpr("*", *behind).toDF(*map(column_name, range(len(df.columns) + len(behind))))
     # what is NULL or repeats takes no room on disk, and as much in memory as all else
-    most_rows = PIECE_BYTES // (estimated_row_bytes(df.schema, nested=True) or PIECE_BYTES)
+    most_rows = CHUNK_BYTES // (estimated_row_bytes(df.schema, nested=True) or CHUNK_BYTES)
     wanted.write.options(**OPTIONS, maxRecordsPerFile=most_rows if most_rows > 1 else 0).parquet(uri_of(folder))
     return RowFiles(df, folder) if files_in(folder) else None
 

@@ -12,7 +12,7 @@ from dbt_zorder.engine.local import spool_parquet as row_files
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
 from dbt_zorder.engine.local.spool import Copied, copied
-from dbt_zorder.engine.local.spool_folder import OPTIONS, PIECE_BYTES
+from dbt_zorder.engine.local.spool_folder import CHUNK_BYTES, OPTIONS
 from dbt_zorder.engine.local.spoolable import can_come_back
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
@@ -132,7 +132,7 @@ def test_what_repeats_is_read_in_parts_as_well(spark: SparkSession) -> None:
         assert copy is not None
         assert sum(piece.rows for piece in copy.pieces) == copy.count == 200_000
         sizes = [copy.read(piece).nbytes for piece in copy.pieces]
-        assert max(sizes) < 1.1 * PIECE_BYTES
+        assert max(sizes) < 1.1 * CHUNK_BYTES
         assert sizes == pytest.approx([piece.nbytes for piece in copy.pieces], rel=0.1)
 
 
