@@ -36,7 +36,7 @@ from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.engine.local import spool as copies
 from dbt_zorder.engine.local.large_table import SpooledRows
 from dbt_zorder.engine.local.moved_rows import MovedRows
-from dbt_zorder.engine.local.place import Placing
+from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.row_groups import Parts
 from dbt_zorder.engine.local.shuffle import Shares
 from dbt_zorder.engine.local.spool import Copied
@@ -52,7 +52,7 @@ STEPS: Sequence[tuple[Any, str, str]] = (
     (Copied, "fetch_keys", "keys of all rows are read"),
     (Copied, "read", "pieces are read"),
     (Copied, "read_compact", "pieces are read"),
-    (Placing, "cells", "rows are placed: cells"),
+    (CellFinder, "cells", "rows are placed: cells"),
     (Parts, "share_out", "rows are placed: order of files"),
     (SpooledRows, "_share", "rows are moved to their files"),
     (Shares, "add", "rows are moved to their files"),

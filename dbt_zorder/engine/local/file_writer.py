@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from dbt_zorder.engine.local.moved_rows import MovedRows
 from dbt_zorder.engine.local.output_files import ShareFile
 from dbt_zorder.engine.local.pipeline import in_turn
-from dbt_zorder.engine.local.place import Placing
+from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.shuffle import Shares
 from dbt_zorder.engine.parquet.column_options import Traits, telling
 from dbt_zorder.engine.parquet.writer import ArrowWriter, by_folder
@@ -39,7 +39,7 @@ class ShareWriter:
 
     writer: ArrowWriter
     moved: MovedRows
-    placing: Placing
+    placing: CellFinder
     shares: Shares
     place: Place
     folders: Sequence[str]

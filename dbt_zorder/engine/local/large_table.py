@@ -18,7 +18,7 @@ from dbt_zorder.engine.local.file_writer import ShareWriter
 from dbt_zorder.engine.local.moved_rows import MovedRows
 from dbt_zorder.engine.local.output_files import ShareFile, files_of
 from dbt_zorder.engine.local.pipeline import in_turn
-from dbt_zorder.engine.local.place import Placing
+from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.row_groups import Parts
 from dbt_zorder.engine.local.shuffle import Shares
 from dbt_zorder.engine.local.small_table import TELLING_ROWS
@@ -133,7 +133,7 @@ class SpooledRows:
 
     def _parts(self, layout: Layout) -> Parts:
         """Return how files are parted, if they are so large that they are written part by part."""
-        placing, file_bytes = Placing.by(layout), self.copied.nbytes / layout.files
+        placing, file_bytes = CellFinder.by(layout), self.copied.nbytes / layout.files
         if file_bytes <= self._group_bytes:
             return Parts(placing)
         return Parts.of(placing, file_bytes, self._some_keys)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dbt_zorder.engine.local.place import Placing
+from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.spool import Copied
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.keys import Key
@@ -56,7 +56,7 @@ class MovedRows:
             columns[_FOLDER] = pa.array(folders)
         return pa.table(columns)
 
-    def order(self, placing: Placing, moved: pa.Table) -> Rows:
+    def order(self, placing: CellFinder, moved: pa.Table) -> Rows:
         """Return the order in which rows that were moved stand in files."""
         return placing.order(self.copied.keys_in(moved, self.keys), moved[_CELL].to_numpy().astype(np.int64))
 

@@ -31,7 +31,7 @@ _SLICE_ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
-class Placing:
+class CellFinder:
     """A layout as rows are sent through it here.
 
     Attributes:
@@ -45,7 +45,7 @@ class Placing:
     cuts: Mapping[int, Any]
 
     @classmethod
-    def by(cls, layout: Layout) -> Placing:
+    def by(cls, layout: Layout) -> CellFinder:
         """Return the way of rows through a layout."""
         return cls(layout, *_forest_of(layout))
 
@@ -186,7 +186,7 @@ def _cuts(layout: Layout) -> tuple[list[str], Sequence[LevelCuts]]:
 
 def rows_of_files(keys: pa.Table, layout: Layout, threads: int = 1) -> dict[int, Rows]:
     """Return the rows of each file that gets any, by its number, in their order there; equal ones as they came."""
-    placing = Placing.by(layout)
+    placing = CellFinder.by(layout)
     cells = placing.cells(keys, threads)
     order = placing.order(keys, cells)
     return {file: order[here] for file, here in stretches(placing.files(placing.boxes(cells)[order])).items()}
@@ -212,4 +212,4 @@ def count_held(keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64] | None:
     """Do what ``count_cells`` does, of the keys of rows that are here, see ``FetchedKeys``."""
     if layout.partition_columns and not np.isin(keys["p"].to_numpy(), layout.partition_hashes).all():
         return None
-    return np.bincount(Placing.by(layout).cells(keys), minlength=layout.trees << len(layout.levels))
+    return np.bincount(CellFinder.by(layout).cells(keys), minlength=layout.trees << len(layout.levels))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dbt_zorder.engine.local.compare import as_cuts, at_or_below, order_by
-from dbt_zorder.engine.local.place import Placing
+from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.rows import Rows, stretches
 
 PART_BYTES = 32 << 20
@@ -30,12 +30,12 @@ class Parts:
         values: in order, as ``at_or_below`` takes them, where a curve, or a column alone, orders rows.
     """
 
-    placing: Placing
+    placing: CellFinder
     levels: int = 0
     values: Any = None
 
     @classmethod
-    def of(cls, placing: Placing, file_bytes: float, some_keys: Callable[[], pa.Table]) -> Parts:
+    def of(cls, placing: CellFinder, file_bytes: float, some_keys: Callable[[], pa.Table]) -> Parts:
         """Part files so that a part takes ``PART_BYTES`` or less.
 
         Args:

@@ -18,7 +18,7 @@ from dbt_zorder.engine.local import large_table as module
 from dbt_zorder.engine.local import row_groups as parts_module
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.large_table import SpooledRows
-from dbt_zorder.engine.local.place import Placing, rows_of_files
+from dbt_zorder.engine.local.place import CellFinder, rows_of_files
 from dbt_zorder.engine.local.shuffle import Shares
 from dbt_zorder.engine.local.spool import copied
 from dbt_zorder.engine.parquet.writer import ArrowWriter, arrow_writer
@@ -102,7 +102,7 @@ def test_files_are_those_that_rows_in_memory_make(
     with rows_of(spark, mixed(4000), spec, tmp_path) as (rows, layout):
         assert rows.write(spark, layout, str(tmp_path / "t"))
         assert not rows.copied.pieces or not Path(rows.copied.pieces[0].path).exists(), "all is in the table's folder"
-    placing = Placing.by(layout)
+    placing = CellFinder.by(layout)
     cells = placing.cells(held.keys)
     wanted = rows_of_files(held.keys, layout)
     numbers = held.rows["id"].to_numpy()
@@ -207,7 +207,7 @@ def test_equal_values_of_a_cell_lie_together_whatever_piece_they_came_in(spark: 
     with rows_of(spark, query, LayoutSpec(by=["whole", "text"], files=2), tmp_path) as (rows, layout):
         assert layout.runs
         assert rows.write(spark, layout, str(tmp_path / "t"))
-        placing = Placing.by(layout)
+        placing = CellFinder.by(layout)
         for file in (tmp_path / "t").glob("*.parquet"):
             found = pq.ParquetFile(file).read()
             keys = pa.table({"k0": found["whole"].cast("int64"), "k1": found["text"].cast("binary")})
