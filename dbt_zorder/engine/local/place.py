@@ -17,7 +17,7 @@ from dbt_zorder.curve.tree import Forest, descend
 from dbt_zorder.engine.local.compare import at_or_below, cuts_of, in_order, order_by
 from dbt_zorder.engine.local.curve_keys import curve_cuts, curve_values
 from dbt_zorder.engine.local.linear import tuples_of
-from dbt_zorder.engine.rows import Rows, stretches
+from dbt_zorder.engine.rows import Rows, group_slices
 from dbt_zorder.layout.key_arrays import integers, key_type
 from dbt_zorder.layout.known_keys import with_cut_text
 from dbt_zorder.layout.layout import Layout, LevelCuts
@@ -189,7 +189,7 @@ def rows_of_files(keys: pa.Table, layout: Layout, threads: int = 1) -> dict[int,
     placing = CellFinder.by(layout)
     cells = placing.cells(keys, threads)
     order = placing.order(keys, cells)
-    return {file: order[here] for file, here in stretches(placing.files(placing.boxes(cells)[order])).items()}
+    return {file: order[here] for file, here in group_slices(placing.files(placing.boxes(cells)[order])).items()}
 
 
 def _in_runs(cells: npt.NDArray[np.int64], keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64]:

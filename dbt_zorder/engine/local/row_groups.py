@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dbt_zorder.engine.local.compare import as_cuts, at_or_below, order_by
 from dbt_zorder.engine.local.place import CellFinder
-from dbt_zorder.engine.rows import Rows, stretches
+from dbt_zorder.engine.rows import Rows, group_slices
 
 PART_BYTES = 32 << 20
 """What the rows of a part take in memory, roughly."""
@@ -87,7 +87,7 @@ class Parts:
         """
         order, files = self.placing.share_out(cells, piece, only)
         if self._width == 1:
-            return order, stretches(files)
+            return order, group_slices(files)
         if self.values is not None:
             within = at_or_below(self.placing.along(keys), self.values)
         else:
@@ -95,4 +95,4 @@ class Parts:
             within = cells >> (len(layout.levels) - layout.file_levels - self.levels)
         parts = files * self._width + within[order]
         again = np.argsort(parts, kind="stable")
-        return order[again], stretches(parts[again])
+        return order[again], group_slices(parts[again])

@@ -25,7 +25,7 @@ from pyspark.sql import types as t
 from dbt_zorder.engine.parquet.column_options import Traits, bloom_filters
 from dbt_zorder.engine.parquet.encodings import VERSION_OPTION, VERSIONS, Encodings
 from dbt_zorder.engine.parquet.field_ids import numbered
-from dbt_zorder.engine.rows import Rows, stretches
+from dbt_zorder.engine.rows import Rows, group_slices
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.file_count import arrow_codec, codec_of
 from dbt_zorder.layout.known_keys import Fetched
@@ -225,7 +225,7 @@ def by_folder(folders: Sequence[str], of_row: npt.NDArray[np.int32], rows: Rows)
     if len(folders) == 1:
         return [(folders[0], rows)]
     order = np.argsort(of_row, kind="stable")
-    return [(folders[folder], rows[order[here]]) for folder, here in stretches(of_row[order]).items()]
+    return [(folders[folder], rows[order[here]]) for folder, here in group_slices(of_row[order]).items()]
 
 
 def arrow_writer(
