@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from dbt_zorder.curve.bits import decimal_digits, float_integers
 from dbt_zorder.engine.local.buckets import Buckets, in_buckets
-from dbt_zorder.engine.local.search import by_halves, once_each
+from dbt_zorder.engine.local.search import binary_search, map_distinct
 from dbt_zorder.engine.local.text_search import TextCuts, text_cuts
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.key_arrays import integers
@@ -61,9 +61,9 @@ def at_or_below(values: pa.Array, cuts: Any) -> npt.NDArray[np.int32]:
         cuts: as ``cuts_of`` or ``as_cuts`` gives them.
     """
     if isinstance(cuts, TextCuts):
-        found = once_each(cuts.shortened(values), cuts.at_or_below)
+        found = map_distinct(cuts.shortened(values), cuts.at_or_below)
     elif isinstance(cuts, pa.Array):
-        found = once_each(values, lambda some: by_halves(pc.fill_null(some, cuts[0]), cuts))
+        found = map_distinct(values, lambda some: binary_search(pc.fill_null(some, cuts[0]), cuts))
     elif isinstance(cuts, Buckets):
         found = cuts.at_or_below(_numbers(values))
     else:

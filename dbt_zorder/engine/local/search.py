@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 _TELLING_ROWS = 1 << 13
 
 
-def by_halves(values: pa.Array, cuts: pa.Array) -> npt.NDArray[np.int32]:
+def binary_search(values: pa.Array, cuts: pa.Array) -> npt.NDArray[np.int32]:
     """Return for each value how many cuts are at or below it.
 
     Args:
@@ -28,7 +28,7 @@ def by_halves(values: pa.Array, cuts: pa.Array) -> npt.NDArray[np.int32]:
     return found
 
 
-def once_each(values: pa.Array, number: Callable[[pa.Array], npt.NDArray[np.int32]]) -> npt.NDArray[np.int32]:
+def map_distinct(values: pa.Array, number: Callable[[pa.Array], npt.NDArray[np.int32]]) -> npt.NDArray[np.int32]:
     """Return a number for each value, any for NULL; where values repeat it is found once for all that are equal."""
     if not _repeat(values):
         return number(values)

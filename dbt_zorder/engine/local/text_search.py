@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_zorder.engine.local.buckets import Buckets, in_buckets
-from dbt_zorder.engine.local.search import by_halves
+from dbt_zorder.engine.local.search import binary_search
 
 _FEWEST = 16
 """Cuts: fewer are soon compared whole."""
@@ -82,7 +82,7 @@ class TextCuts:
             others = pc.invert(pc.starts_with(values, pattern=self.shared))
             again |= pc.fill_null(others, False).to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(again)
-        found[rows] = by_halves(pc.fill_null(values.take(pa.array(rows)), b""), self.cuts)
+        found[rows] = binary_search(pc.fill_null(values.take(pa.array(rows)), b""), self.cuts)
         return found
 
 
