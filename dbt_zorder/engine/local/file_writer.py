@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from dbt_zorder.engine.local.moved_rows import MovedRows
 from dbt_zorder.engine.local.output_files import ShareFile
-from dbt_zorder.engine.local.pipeline import in_turn
+from dbt_zorder.engine.local.pipeline import ordered_map
 from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.shuffle import Shares
 from dbt_zorder.engine.parquet.column_options import Traits, telling
@@ -77,7 +77,7 @@ class ShareWriter:
             yield from map(self._by_folder, file.groups)
             return
         weighed = ((group, 1.0) for group in file.groups)
-        yield from in_turn(lambda group: list(self._by_folder(group)), weighed, _AHEAD, 1)
+        yield from ordered_map(lambda group: list(self._by_folder(group)), weighed, _AHEAD, 1)
 
     def _traits_of(self, first: pa.Table, file: ShareFile) -> Traits:
         """Return what the columns of a file are like whose first rows these are."""

@@ -17,7 +17,7 @@ from dbt_zorder.engine.local.fetched_keys import distinct_partitions
 from dbt_zorder.engine.local.file_writer import ShareWriter
 from dbt_zorder.engine.local.moved_rows import MovedRows
 from dbt_zorder.engine.local.output_files import ShareFile, files_of
-from dbt_zorder.engine.local.pipeline import in_turn
+from dbt_zorder.engine.local.pipeline import ordered_map
 from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.row_groups import Parts
 from dbt_zorder.engine.local.shuffle import Shares
@@ -127,7 +127,7 @@ class SpooledRows:
                 to_files = ShareWriter(
                     self.writer, self._moved, parts.placing, shares, place, folders.names, most, threads
                 )
-                for _ in in_turn(to_files.write, to_files.weighed(files), most, self.writer.threads):
+                for _ in ordered_map(to_files.write, to_files.weighed(files), most, self.writer.threads):
                     tell("write")
         return True
 
@@ -172,7 +172,7 @@ class SpooledRows:
             groups = (
                 (group, 2.0 * of.nbytes) for file in written for group, of in zip(file.groups, file.sizes, strict=True)
             )
-            for found in in_turn(size, groups, self.most_bytes, self.writer.threads):
+            for found in ordered_map(size, groups, self.most_bytes, self.writer.threads):
                 total.rows += found.rows
                 total.nbytes += found.nbytes
                 tell("sample")
@@ -209,7 +209,7 @@ class SpooledRows:
         share = partial(self._share, parts, folders, only)
         pieces = ((piece, 2.0 * piece.nbytes) for piece in self.copied.pieces)
         with in_scratch(self.copied.folder):
-            for rows, places in in_turn(share, pieces, self.most_bytes, self.writer.threads):
+            for rows, places in ordered_map(share, pieces, self.most_bytes, self.writer.threads):
                 shares.add(rows, places)
                 tell("write" if only is None else "sample")
 

@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def in_turn(
+def ordered_map(
     work: Callable[[Item], Result], items: Iterable[tuple[Item, float]], most: float, threads: int
 ) -> Iterator[Result]:
     """Give the results of some work in the order of its items.
