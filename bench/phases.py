@@ -37,8 +37,8 @@ from dbt_zorder.engine.local import spool as copies
 from dbt_zorder.engine.local.large_table import SpooledRows
 from dbt_zorder.engine.local.moved_rows import MovedRows
 from dbt_zorder.engine.local.place import CellFinder
-from dbt_zorder.engine.local.row_groups import Parts
-from dbt_zorder.engine.local.shuffle import Shares
+from dbt_zorder.engine.local.row_groups import RowGroups
+from dbt_zorder.engine.local.shuffle import ShuffleBuffer
 from dbt_zorder.engine.local.spool import Copied
 from dbt_zorder.engine.parquet.column_options import Traits
 from dbt_zorder.spark.catalog import TableName
@@ -53,10 +53,10 @@ STEPS: Sequence[tuple[Any, str, str]] = (
     (Copied, "read", "pieces are read"),
     (Copied, "read_compact", "pieces are read"),
     (CellFinder, "cells", "rows are placed: cells"),
-    (Parts, "share_out", "rows are placed: order of files"),
+    (RowGroups, "share_out", "rows are placed: order of files"),
     (SpooledRows, "_share", "rows are moved to their files"),
-    (Shares, "add", "rows are moved to their files"),
-    (Shares, "take", "a file's rows are found"),
+    (ShuffleBuffer, "add", "rows are moved to their files"),
+    (ShuffleBuffer, "take", "a file's rows are found"),
     (MovedRows, "order", "a file's rows are sorted"),
     (MovedRows, "in_order", "a file's rows are gathered"),
     (Traits, "of", "columns are looked at"),

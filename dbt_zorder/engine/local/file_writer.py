@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt_zorder.engine.local.moved_rows import MovedRows
-from dbt_zorder.engine.local.output_files import ShareFile
+from dbt_zorder.engine.local.output_files import OutputFile
 from dbt_zorder.engine.local.pipeline import ordered_map
 from dbt_zorder.engine.local.place import CellFinder
-from dbt_zorder.engine.local.shuffle import Shares
+from dbt_zorder.engine.local.shuffle import ShuffleBuffer
 from dbt_zorder.engine.parquet.column_options import Traits, telling
 from dbt_zorder.engine.parquet.writer import ArrowWriter, by_folder
 from dbt_zorder.spark.local_disk import Place
@@ -40,18 +40,18 @@ class ShareWriter:
     writer: ArrowWriter
     moved: MovedRows
     placing: CellFinder
-    shares: Shares
+    shares: ShuffleBuffer
     place: Place
     folders: Sequence[str]
     most_bytes: int
     threads: int = 1
 
-    def weighed(self, files: Iterable[ShareFile]) -> Iterator[tuple[ShareFile, float]]:
+    def weighed(self, files: Iterable[OutputFile]) -> Iterator[tuple[OutputFile, float]]:
         """Give files with the bytes that writing each takes in memory."""
         for file in files:
             yield file, float(file.nbytes * (_AHEAD if self._is_ahead(file) else 1))
 
-    def write(self, file: ShareFile) -> None:
+    def write(self, file: OutputFile) -> None:
         """Write a file, or one in each folder that it has rows of."""
         if len(file.groups) == 1:
             for folder, rows in self._by_folder(file.groups[0], self.threads):
@@ -67,11 +67,11 @@ class ShareWriter:
                         opened[folder] = until_written.enter_context(new)
                     opened[folder].write_table(rows, row_group_size=rows.num_rows)
 
-    def _is_ahead(self, file: ShareFile) -> bool:
+    def _is_ahead(self, file: OutputFile) -> bool:
         """Tell whether groups of a file are put in order while one is written."""
         return self.threads > 1 and len(file.groups) > 1 and _AHEAD * file.nbytes <= self.most_bytes
 
-    def _groups(self, file: ShareFile) -> Generator[Iterable[tuple[str, pa.Table]], None, None]:
+    def _groups(self, file: OutputFile) -> Generator[Iterable[tuple[str, pa.Table]], None, None]:
         """Give the rows of each group by their folders, in order."""
         if not self._is_ahead(file):
             yield from map(self._by_folder, file.groups)
@@ -79,7 +79,7 @@ class ShareWriter:
         weighed = ((group, 1.0) for group in file.groups)
         yield from ordered_map(lambda group: list(self._by_folder(group)), weighed, _AHEAD, 1)
 
-    def _traits_of(self, first: pa.Table, file: ShareFile) -> Traits:
+    def _traits_of(self, first: pa.Table, file: OutputFile) -> Traits:
         """Return what the columns of a file are like whose first rows these are."""
         traits = Traits.of(first, self.writer.page_rows, first.num_rows)
         names = telling(first.schema)

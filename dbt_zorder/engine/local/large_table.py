@@ -16,11 +16,11 @@ from pyspark.sql import SparkSession
 from dbt_zorder.engine.local.fetched_keys import distinct_partitions
 from dbt_zorder.engine.local.file_writer import ShareWriter
 from dbt_zorder.engine.local.moved_rows import MovedRows
-from dbt_zorder.engine.local.output_files import ShareFile, files_of
+from dbt_zorder.engine.local.output_files import OutputFile, files_of
 from dbt_zorder.engine.local.pipeline import ordered_map
 from dbt_zorder.engine.local.place import CellFinder
-from dbt_zorder.engine.local.row_groups import Parts
-from dbt_zorder.engine.local.shuffle import Shares
+from dbt_zorder.engine.local.row_groups import RowGroups
+from dbt_zorder.engine.local.shuffle import ShuffleBuffer
 from dbt_zorder.engine.local.small_table import TELLING_ROWS
 from dbt_zorder.engine.local.spool import Copied
 from dbt_zorder.engine.local.spool_folder import in_scratch
@@ -108,7 +108,7 @@ class SpooledRows:
         if self._is_too_much_for(parts):
             return self._left_to_spark()
         most = self.most_bytes
-        with _ALONE, Shares(most, self.copied.folder) as shares:
+        with _ALONE, ShuffleBuffer(most, self.copied.folder) as shares:
             folders = _Folders(spark, [part.name for part in self.copied.partition_by], whole=self.copied.whole)
             try:
                 self._share_out(parts, shares, folders)
@@ -131,14 +131,14 @@ class SpooledRows:
                     tell("write")
         return True
 
-    def _parts(self, layout: Layout) -> Parts:
+    def _parts(self, layout: Layout) -> RowGroups:
         """Return how files are parted, if they are so large that they are written part by part."""
         placing, file_bytes = CellFinder.by(layout), self.copied.nbytes / layout.files
         if file_bytes <= self._group_bytes:
-            return Parts(placing)
-        return Parts.of(placing, file_bytes, self._some_keys)
+            return RowGroups(placing)
+        return RowGroups.of(placing, file_bytes, self._some_keys)
 
-    def _files(self, shares: Shares, parts: Parts) -> list[ShareFile]:
+    def _files(self, shares: ShuffleBuffer, parts: RowGroups) -> list[OutputFile]:
         return files_of(shares.sizes(), parts, self._group_bytes)
 
     @property
@@ -146,7 +146,7 @@ class SpooledRows:
         """Bytes of rows that are sorted and written at a time, where a file has more."""
         return min(GROUP_BYTES, self.most_bytes)
 
-    def _is_too_much_for(self, parts: Parts) -> bool:
+    def _is_too_much_for(self, parts: RowGroups) -> bool:
         """Tell whether a piece or a part of a file, which are in memory twice for a moment, takes more than it may."""
         largest = max(piece.nbytes for piece in self.copied.pieces)
         return max(2 * largest, self.copied.nbytes / parts.placing.layout.files / parts.of_file) > self.most_bytes
@@ -160,7 +160,7 @@ class SpooledRows:
         total, parts = Share(), self._parts(layout)
         if self._is_too_much_for(parts):
             return total
-        with _ALONE, Shares(self.most_bytes, self.copied.folder) as shares:
+        with _ALONE, ShuffleBuffer(self.most_bytes, self.copied.folder) as shares:
             self._share_out(parts, shares, only=files)
             written = self._files(shares, parts)
 
@@ -203,7 +203,11 @@ class SpooledRows:
             yield piece, np.sort(random.choice(piece.rows, min(TELLING_ROWS // len(chosen), piece.rows), replace=False))
 
     def _share_out(
-        self, parts: Parts, shares: Shares, folders: _Folders | None = None, only: Sequence[int] | None = None
+        self,
+        parts: RowGroups,
+        shares: ShuffleBuffer,
+        folders: _Folders | None = None,
+        only: Sequence[int] | None = None,
     ) -> None:
         """Send rows through a layout to their files, all or those of some files, for good or to measure them."""
         share = partial(self._share, parts, folders, only)
@@ -214,7 +218,7 @@ class SpooledRows:
                 tell("write" if only is None else "sample")
 
     def _share(
-        self, parts: Parts, folders: _Folders | None, only: Sequence[int] | None, piece: Chunk
+        self, parts: RowGroups, folders: _Folders | None, only: Sequence[int] | None, piece: Chunk
     ) -> tuple[pa.Table, dict[int, slice]]:
         """Return rows in order of files and their parts, with what tells their order there, and where parts lie."""
         found, placing = self.copied.read_compact(piece, self._moved.shortened), parts.placing

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from dbt_zorder.engine.local.row_groups import Parts
+from dbt_zorder.engine.local.row_groups import RowGroups
 from dbt_zorder.engine.row_bytes import Share
 
 
 @dataclass(frozen=True)
-class ShareFile:
+class OutputFile:
     """A file, by the parts that its rows are shared out by.
 
     Attributes:
@@ -30,7 +30,7 @@ class ShareFile:
         return max(size.nbytes for size in self.sizes)
 
 
-def files_of(sizes: Mapping[int, Share], parts: Parts, group_bytes: int) -> list[ShareFile]:
+def files_of(sizes: Mapping[int, Share], parts: RowGroups, group_bytes: int) -> list[OutputFile]:
     """Return the files that have rows, in order.
 
     Args:
@@ -45,7 +45,7 @@ def files_of(sizes: Mapping[int, Share], parts: Parts, group_bytes: int) -> list
             Share(sum(sizes[part].rows for part in group), sum(sizes[part].nbytes for part in group))
             for group in groups
         ]
-        files.append(ShareFile(number, groups, together))
+        files.append(OutputFile(number, groups, together))
     return files
 
 

@@ -19,7 +19,7 @@ PART_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
-class Parts:
+class RowGroups:
     """How files are parted: by the tree's levels below them, or by values of what their rows are sorted by.
 
     A part has a number; those of one file follow each other in the order of its rows.
@@ -35,7 +35,7 @@ class Parts:
     values: Any = None
 
     @classmethod
-    def of(cls, placing: CellFinder, file_bytes: float, some_keys: Callable[[], pa.Table]) -> Parts:
+    def of(cls, placing: CellFinder, file_bytes: float, some_keys: Callable[[], pa.Table]) -> RowGroups:
         """Part files so that a part takes ``PART_BYTES`` or less.
 
         Args:

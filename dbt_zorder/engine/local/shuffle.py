@@ -19,7 +19,7 @@ _MOST_CHUNK = 1 << 30
 """Bytes: offsets of text and arrays have 32 bits."""
 
 
-class Shares:
+class ShuffleBuffer:
     """Rows by the part of a file that they are for, each part's in the order in which they were added.
 
     One thread adds; then any number take.
@@ -34,7 +34,7 @@ class Shares:
         self._spilled: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._sizes: dict[int, Share] = defaultdict(Share)
 
-    def __enter__(self) -> Shares:
+    def __enter__(self) -> ShuffleBuffer:
         return self
 
     def __exit__(

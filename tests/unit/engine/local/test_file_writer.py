@@ -9,7 +9,7 @@ from dbt_zorder.engine.local import large_table as copied_rows
 from dbt_zorder.engine.local.file_writer import ShareWriter
 from dbt_zorder.engine.local.moved_rows import MovedRows
 from dbt_zorder.engine.local.output_files import files_of
-from dbt_zorder.engine.local.shuffle import Shares
+from dbt_zorder.engine.local.shuffle import ShuffleBuffer
 from dbt_zorder.layout.spec import LayoutSpec
 from tests.unit.engine.local.test_large_table import rows_of, write_in_parts
 from tests.unit.engine.parquet.test_writer import needs_page_limit
@@ -36,7 +36,7 @@ def test_files_are_the_same_by_however_many_threads(
     with rows_of(spark, query, LayoutSpec(by=["a", "id"], files=1, partition_by=parts), tmp_path) as (rows, layout):
         how = rows._parts(layout)
         numbers = copied_rows._Folders(spark, parts)
-        with Shares(1 << 30, rows.copied.folder) as shares:
+        with ShuffleBuffer(1 << 30, rows.copied.folder) as shares:
             rows._share_out(how, shares, numbers)
             folders = numbers.names or [""]
             files = files_of(shares.sizes(), how, 30_000 if in_parts else 1 << 30)
@@ -63,7 +63,7 @@ def test_what_fails_in_a_thread_fails_the_file(
     write_in_parts(monkeypatch, 30_000)
     with rows_of(spark, mixed(9000), LayoutSpec(by=["a", "id"], files=1), tmp_path) as (rows, layout):
         how = rows._parts(layout)
-        with Shares(1 << 30, rows.copied.folder) as shares:
+        with ShuffleBuffer(1 << 30, rows.copied.folder) as shares:
             rows._share_out(how, shares)
             (file,) = files_of(shares.sizes(), how, 30_000)
             place = rows.writer.place_of(spark, str(tmp_path / "t"))

@@ -19,7 +19,7 @@ from dbt_zorder.engine.local import row_groups as parts_module
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.large_table import SpooledRows
 from dbt_zorder.engine.local.place import CellFinder, rows_of_files
-from dbt_zorder.engine.local.shuffle import Shares
+from dbt_zorder.engine.local.shuffle import ShuffleBuffer
 from dbt_zorder.engine.local.spool import copied
 from dbt_zorder.engine.parquet.writer import ArrowWriter, arrow_writer
 from dbt_zorder.engine.plan import plan_layout
@@ -92,7 +92,7 @@ def test_files_are_those_that_rows_in_memory_make(
     in_parts: bool,
 ) -> None:
     """Beyond what may be held on the way, too, and where a file is not in memory as a whole."""
-    monkeypatch.setattr(module, "Shares", lambda _, folder: Shares(most, folder))
+    monkeypatch.setattr(module, "ShuffleBuffer", lambda _, folder: ShuffleBuffer(most, folder))
     if in_parts:
         write_in_parts(monkeypatch, 20_000)
     frame = spark.sql(mixed(4000))

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local import row_groups as module
 from dbt_zorder.engine.local.place import CellFinder
-from dbt_zorder.engine.local.row_groups import Parts
+from dbt_zorder.engine.local.row_groups import RowGroups
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.spec import LayoutSpec
 from tests.unit.engine.local.test_place import planned
@@ -29,7 +29,7 @@ def test_parts_of_a_file_follow_each_other(
     layout, found = planned(spark, mixed(ROWS), LayoutSpec(by=by, files=files, partition_by=partition_by))
     placing, keys = CellFinder.by(layout), found.keys
     some = np.random.default_rng(0).choice(ROWS, ROWS // 4, replace=False)
-    parts = Parts.of(placing, 8000, lambda: keys.take(pa.array(some)))
+    parts = RowGroups.of(placing, 8000, lambda: keys.take(pa.array(some)))
     cells = placing.cells(keys)
 
     def in_order(rows: Rows) -> Rows:
@@ -56,7 +56,7 @@ def test_parts_of_a_file_follow_each_other(
 def test_small_files_are_one_part_each(spark: SparkSession) -> None:
     layout, found = planned(spark, mixed(ROWS), LayoutSpec(by=["a", "s"], files=5))
     placing = CellFinder.by(layout)
-    parts = Parts.of(placing, module.PART_BYTES, never)
+    parts = RowGroups.of(placing, module.PART_BYTES, never)
     assert parts.of_file == 1
     order, places = parts.share_out(found.keys, placing.cells(found.keys))
     assert list(places) == [parts.file(part) for part in places] == [0, 1, 2, 3, 4]
@@ -65,7 +65,7 @@ def test_small_files_are_one_part_each(spark: SparkSession) -> None:
 
 def test_of_a_column_of_nothing_there_is_one_part(spark: SparkSession) -> None:
     layout, found = planned(spark, "SELECT id, CAST(NULL AS INT) AS a FROM range(100)", LayoutSpec(by=["a"], files=1))
-    parts = Parts.of(CellFinder.by(layout), 1 << 40, lambda: found.keys)
+    parts = RowGroups.of(CellFinder.by(layout), 1 << 40, lambda: found.keys)
     assert parts.of_file == 1
     assert list(parts.share_out(found.keys, CellFinder.by(layout).cells(found.keys))[1]) == [0]
 
@@ -74,7 +74,7 @@ def test_the_rows_of_some_files_are_in_parts_as_all_are(spark: SparkSession, mon
     monkeypatch.setattr(module, "PART_BYTES", 1000)
     layout, found = planned(spark, mixed(ROWS), LayoutSpec(by=["a", "s"], files=5))
     placing = CellFinder.by(layout)
-    parts, cells = Parts.of(placing, 4000, never), placing.cells(found.keys)
+    parts, cells = RowGroups.of(placing, 4000, never), placing.cells(found.keys)
     order, places = parts.share_out(found.keys, cells)
     some, chosen = parts.share_out(found.keys, cells, only=[1, 3])
     assert list(chosen) == [part for part in places if parts.file(part) in (1, 3)]

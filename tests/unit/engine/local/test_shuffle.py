@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt_zorder.engine.local.shuffle import Shares
+from dbt_zorder.engine.local.shuffle import ShuffleBuffer
 from dbt_zorder.engine.row_bytes import Share
 
 LISTS = pa.list_(pa.struct([("a", pa.string())]))
@@ -35,7 +35,7 @@ def test_each_files_rows_come_back_in_the_order_of_adding(
 ) -> None:
     wanted: dict[int, list[int]] = {}
     folder = tmp_path_factory.mktemp("shares")
-    with Shares(most, str(folder)) as shares:
+    with ShuffleBuffer(most, str(folder)) as shares:
         first = 0
         for counts in pieces:
             table, files = rows_of(first, dict(sorted(counts.items())))
@@ -64,7 +64,7 @@ def test_each_files_rows_come_back_in_the_order_of_adding(
 
 def test_no_more_than_is_allowed_is_held(tmp_path: Path) -> None:
     table, files = rows_of(0, {0: 1000, 1: 1000})
-    with Shares(table.nbytes, str(tmp_path)) as shares:
+    with ShuffleBuffer(table.nbytes, str(tmp_path)) as shares:
         shares.add(table, files)
         assert not list(tmp_path.iterdir()), "it fits"
         shares.add(table, files)
@@ -78,6 +78,6 @@ def test_no_more_than_is_allowed_is_held(tmp_path: Path) -> None:
 
 def test_a_file_of_long_rows_weighs_what_they_do(tmp_path: Path) -> None:
     table = pa.table({"n": range(1000), "t": ["x" * 20_000 if n < 20 else "" for n in range(1000)]})
-    with Shares(1 << 30, str(tmp_path)) as shares:
+    with ShuffleBuffer(1 << 30, str(tmp_path)) as shares:
         shares.add(table, {0: slice(0, 20), 3: slice(20, 1000)})
         assert shares.sizes() == {0: Share(20, 20 * (8 + 4 + 20_000)), 3: Share(980, 980 * 12)}
