@@ -14,7 +14,7 @@ from pyspark.sql.types import StructField, StructType
 from dbt_zorder.engine.keep_result import Staged
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.large_table import SpooledRows
-from dbt_zorder.engine.local.memory_budget import Room
+from dbt_zorder.engine.local.memory_budget import MemoryBudget
 from dbt_zorder.engine.local.row_estimate import MOST_TEXTS, estimated_row_bytes, most_bytes_of, texts_of
 from dbt_zorder.engine.local.small_table import InMemoryRows
 from dbt_zorder.engine.local.spool import copied
@@ -29,7 +29,7 @@ from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes
 
 _LOG = logging.getLogger("dbt_zorder")
 
-_ROOM = Room()
+_BUDGET = MemoryBudget()
 _EXPECTED = 4
 """Part of the bytes that rows may take which small files are taken for until their rows are here."""
 
@@ -139,7 +139,7 @@ def _copied(
                 held.known = rows.drawn_keys
                 yield held
                 return
-            with _ROOM.take(size, rows.most_bytes):
+            with _BUDGET.reserve(size, rows.most_bytes):
                 held.known = rows.fetch_keys()
                 yield held
 
@@ -152,7 +152,7 @@ def _fetched(
     df = staged.rows
     most = most_bytes_of(df.sparkSession, request.in_memory)
     with contextlib.ExitStack() as room:
-        correct = room.enter_context(_ROOM.take(most // _EXPECTED, most))
+        correct = room.enter_context(_BUDGET.reserve(most // _EXPECTED, most))
         fetched = fetch(df, keys, most, parts, whole=writer.whole)
         if fetched is not None and are_old(df.sparkSession, fetched.rows):
             _LOG.debug("%s is to be written by Spark, as it has dates of another calendar", request.table)

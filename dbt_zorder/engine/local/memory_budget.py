@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 
-class Room:
+class MemoryBudget:
     """Counts the bytes that are taken."""
 
     def __init__(self) -> None:

@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from dbt_zorder.engine.local.memory_budget import Room
+from dbt_zorder.engine.local.memory_budget import MemoryBudget
 
 
 def test_no_more_is_taken_than_there_is() -> None:
-    room, taken, seen = Room(), [0], []
+    room, taken, seen = MemoryBudget(), [0], []
     lock = threading.Lock()
 
     def hold(size: int) -> None:
@@ -31,7 +31,7 @@ def test_no_more_is_taken_than_there_is() -> None:
 
 
 def test_one_that_needs_more_than_all_waits_for_the_others_alone() -> None:
-    room, found = Room(), []
+    room, found = MemoryBudget(), []
     with room.take(10, 100):
         thread = threading.Thread(target=lambda: found.append(_taken(room, 500)))
         thread.start()
@@ -42,19 +42,19 @@ def test_one_that_needs_more_than_all_waits_for_the_others_alone() -> None:
 
 
 def test_what_fails_gives_its_room_back() -> None:
-    room = Room()
+    room = MemoryBudget()
     with pytest.raises(RuntimeError), room.take(100, 100):
         raise RuntimeError
     assert _taken(room, 100)
 
 
-def _taken(room: Room, size: int) -> bool:
+def _taken(room: MemoryBudget, size: int) -> bool:
     with room.take(size, 100):
         return True
 
 
 def test_what_turns_out_to_be_more_keeps_others_waiting() -> None:
-    room, found = Room(), []
+    room, found = MemoryBudget(), []
     with room.take(10, 100) as correct:
         correct(90)
         thread = threading.Thread(target=lambda: found.append(_taken(room, 50)))
