@@ -18,7 +18,7 @@ from dbt_zorder.engine.local.memory_budget import MemoryBudget
 from dbt_zorder.engine.local.row_estimate import MOST_TEXTS, estimated_row_bytes, most_bytes_of, texts_of
 from dbt_zorder.engine.local.small_table import InMemoryRows
 from dbt_zorder.engine.local.spool import copied
-from dbt_zorder.engine.local.spoolable import can_come_back, can_copy
+from dbt_zorder.engine.local.spoolable import can_copy, survives_parquet
 from dbt_zorder.engine.parquet.writer import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import Known
@@ -107,7 +107,7 @@ def open_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], files:
 def _copies(query: DataFrame, parts: Sequence[ResolvedColumn]) -> bool:
     """Tell whether a query can be copied, and Spark still part what is copied as it would part the query."""
     # what stands in a folder's name may be a date that a file may not hold
-    return can_copy(query.sparkSession) and can_come_back(query, [query.schema[part.name] for part in parts])
+    return can_copy(query.sparkSession) and survives_parquet(query, [query.schema[part.name] for part in parts])
 
 
 def _is_small(staged: Staged) -> bool:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from dbt_zorder.engine.local.spool import copied
-from dbt_zorder.engine.local.spoolable import can_come_back, can_copy
+from dbt_zorder.engine.local.spoolable import can_copy, survives_parquet
 from dbt_zorder.spark.conf import settings
 from dbt_zorder.spark.jvm import jvm_of
 
@@ -74,7 +74,7 @@ class Staged:
         if not self.is_kept:
             return self.query
         spark = self.query.sparkSession
-        if can_copy(spark) and can_come_back(self.query):
+        if can_copy(spark) and survives_parquet(self.query):
             copy = self._until_done.enter_context(copied(self.query))
             if copy is not None:
                 return copy.rows

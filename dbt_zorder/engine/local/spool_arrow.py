@@ -29,7 +29,7 @@ from pyspark.sql.types import DataType, DecimalType
 from dbt_zorder.engine.local.row_estimate import LEAST_WIDTH, MOST_TEXTS, estimated_row_bytes, text_length, texts_of
 from dbt_zorder.engine.local.spool_folder import CHUNK_BYTES, OPTIONS, column_name, files_in, in_scratch, uri_of
 from dbt_zorder.engine.local.spool_parquet import Chunk, frame_of
-from dbt_zorder.engine.local.spoolable import can_come_back
+from dbt_zorder.engine.local.spoolable import survives_parquet
 from dbt_zorder.engine.local.unscaled import unscaled
 from dbt_zorder.spark.arrow import ARROW_TYPES
 from dbt_zorder.spark.conf import settings
@@ -241,7 +241,7 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
     schema = pa.schema(list(zip(names, kinds, strict=True)))
     if _DECIMALS * sum(pa.types.is_decimal(kind) and not can_compact(kind) for kind in kinds) > len(fields):
         return None
-    if not can_come_back(df):  # Spark's writer asks which calendar old dates and times are meant by
+    if not survives_parquet(df):  # Spark's writer asks which calendar old dates and times are meant by
         return None
     size = estimated_bytes(df)
     if size is None or _SPREAD * size > shutil.disk_usage(Path(folder).parent).free:

@@ -37,7 +37,7 @@ def can_copy(spark: SparkSession) -> bool:
     return not any(hadoop.getPropsWithPrefix(prefix).size() for prefix in _SECRETS)
 
 
-def can_come_back(df: DataFrame, columns: Sequence[StructField] | None = None) -> bool:
+def survives_parquet(df: DataFrame, columns: Sequence[StructField] | None = None) -> bool:
     """Tell whether Parquet gives back each value of a query, or of some of its columns, as it was.
 
     Dates and times do only where Spark's writer does not ask which calendar old ones are meant by.

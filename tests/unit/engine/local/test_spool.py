@@ -13,7 +13,7 @@ from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
 from dbt_zorder.engine.local.spool import Copied, copied
 from dbt_zorder.engine.local.spool_folder import CHUNK_BYTES, OPTIONS
-from dbt_zorder.engine.local.spoolable import can_come_back
+from dbt_zorder.engine.local.spoolable import survives_parquet
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.spark.arrow import collect_arrow
@@ -35,9 +35,9 @@ def test_rows_and_keys_are_those_that_are_fetched(spark: SparkSession, zone: str
         frame = spark.sql(cast_values(name, [*values, "NULL"]))
         if estimated_row_bytes(frame.schema) is None:
             if "interval" in name:
-                assert not can_come_back(frame)
+                assert not survives_parquet(frame)
                 return
-            assert can_come_back(frame)
+            assert survives_parquet(frame)
             with copied(frame) as copy:
                 assert copy is not None
                 assert sorted(map(repr, copy.rows.collect())) == sorted(map(repr, frame.collect()))

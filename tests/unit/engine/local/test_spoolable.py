@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local.spool import copied
-from dbt_zorder.engine.local.spoolable import can_come_back, can_copy
+from dbt_zorder.engine.local.spoolable import can_copy, survives_parquet
 from tests.support import settings
 
 
@@ -42,8 +42,8 @@ def test_dates_and_moments_come_back_where_the_session_writes_them_so(
     one = "TIMESTAMP'0001-01-01 00:00:00.123456'"
     with settings(spark, conf):
         dates, moments = spark.sql("SELECT array(DATE'0001-01-01') AS v"), spark.sql(f"SELECT {one} AS v, 1 AS a")
-        assert (can_come_back(dates), can_come_back(moments)) == (date, moment)
-        assert can_come_back(moments, [moments.schema["a"]])
+        assert (survives_parquet(dates), survives_parquet(moments)) == (date, moment)
+        assert survives_parquet(moments, [moments.schema["a"]])
         for frame, comes_back in ((dates, date), (moments, moment)):
             if comes_back:
                 with copied(frame) as copy:
