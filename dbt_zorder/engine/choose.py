@@ -151,14 +151,14 @@ def _fetched(
     """Fetch the rows of a small scan; None where they are more than they were taken for, or Spark is to write them."""
     df = staged.rows
     most = most_bytes_of(df.sparkSession, request.in_memory)
-    with contextlib.ExitStack() as room:
-        correct = room.enter_context(_BUDGET.reserve(most // _EXPECTED, most))
+    with contextlib.ExitStack() as budget:
+        correct = budget.enter_context(_BUDGET.reserve(most // _EXPECTED, most))
         fetched = fetch(df, keys, most, parts, whole=writer.whole)
         if fetched is not None and are_old(df.sparkSession, fetched.rows):
             _LOG.debug("%s is to be written by Spark, as it has dates of another calendar", request.table)
             fetched = None
         if fetched is None:
-            room.close()  # for as long as Spark writes
+            budget.close()  # for as long as Spark writes
             yield None
             return
         correct(fetched.rows.nbytes)

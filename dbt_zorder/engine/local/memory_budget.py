@@ -12,26 +12,26 @@ class MemoryBudget:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._taken = 0
+        self._reserved = 0
 
     @contextlib.contextmanager
-    def take(self, size: int, most: int) -> Iterator[Callable[[int], None]]:
+    def reserve(self, size: int, most: int) -> Iterator[Callable[[int], None]]:
         """Take ``size`` bytes while the block runs, once no more than ``most`` are taken with them, or none without.
 
         Gives a function that says how many they are after all, which does not wait. Who takes some asks for no more
         meanwhile, so nobody waits for who waits.
         """
-        taken = 0
+        reserved = 0
 
         def correct(actual: int) -> None:
-            nonlocal taken
+            nonlocal reserved
             with self._changed:
-                self._taken += actual - taken
-                taken = actual
+                self._reserved += actual - reserved
+                reserved = actual
                 self._changed.notify_all()
 
         with self._changed:
-            self._changed.wait_for(lambda: not self._taken or self._taken + size <= most)
+            self._changed.wait_for(lambda: not self._reserved or self._reserved + size <= most)
             correct(size)
         try:
             yield correct
