@@ -1,4 +1,4 @@
-"""Rows of a large query that lie on this machine's disk: placed piece by piece, and written file by file."""
+"""Rows of a large query that lie on this machine's disk: placed chunk by chunk, and written file by file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MOST_FILE = (1 << 31) - 1
 """Bytes of a file's rows that are in memory at a time: offsets of text have 32 bits."""
 _MOST_KEYS = 512 << 20
 """Bytes of what all rows are placed by, to plan by them: beyond, a sample serves as well."""
-_TELLING_PIECES = 8
+_TELLING_CHUNKS = 8
 _ALONE = threading.Lock()
 """Who places and writes rows takes all processors, and the memory that there is for it."""
 
@@ -147,8 +147,8 @@ class SpooledRows:
         return min(GROUP_BYTES, self.most_bytes)
 
     def _is_too_much_for(self, parts: RowGroups) -> bool:
-        """Tell whether a piece or a part of a file, which are in memory twice for a moment, takes more than it may."""
-        largest = max(piece.nbytes for piece in self.copied.pieces)
+        """Tell whether a chunk or a part of a file, which are in memory twice for a moment, takes more than it may."""
+        largest = max(chunk.nbytes for chunk in self.copied.chunks)
         return max(2 * largest, self.copied.nbytes / parts.placing.layout.files / parts.of_file) > self.most_bytes
 
     def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
@@ -179,28 +179,28 @@ class SpooledRows:
         return total
 
     def _few(self) -> pa.Table:
-        """Return some rows, drawn from pieces all over."""
+        """Return some rows, drawn from chunks all over."""
         with in_scratch(self.copied.folder):
             return pa.concat_tables([self._moved.in_order(self.copied.read(one), some) for one, some in self._drawn()])
 
     def _some_keys(self) -> pa.Table:
         """Return what some rows are placed by."""
         with in_scratch(self.copied.folder):
-            drawn = [self.copied.read_keys(self.keys, piece).take(pa.array(some)) for piece, some in self._drawn()]
+            drawn = [self.copied.read_keys(self.keys, chunk).take(pa.array(some)) for chunk, some in self._drawn()]
         return pa.concat_tables(drawn)
 
     def _drawn(self) -> Iterator[tuple[Chunk, Rows]]:
-        """Give pieces from all over the copy, and rows drawn from each."""
-        pieces = self.copied.pieces
-        ends = np.cumsum([piece.rows for piece in pieces])
-        # at equal distances by rows: pieces may be as small as a few of them
-        middles = (np.arange(_TELLING_PIECES) + 0.5) * ends[-1] / _TELLING_PIECES
+        """Give chunks from all over the copy, and rows drawn from each."""
+        chunks = self.copied.chunks
+        ends = np.cumsum([chunk.rows for chunk in chunks])
+        # at equal distances by rows: chunks may be as small as a few of them
+        middles = (np.arange(_TELLING_CHUNKS) + 0.5) * ends[-1] / _TELLING_CHUNKS
         places = np.searchsorted(ends, middles, side="right")
-        chosen = [pieces[place] for place in np.unique(places).tolist()]
+        chosen = [chunks[place] for place in np.unique(places).tolist()]
         random = np.random.default_rng(0)
-        for piece in chosen:
+        for chunk in chosen:
             # not each third one, of which id % 6 would have two values
-            yield piece, np.sort(random.choice(piece.rows, min(TELLING_ROWS // len(chosen), piece.rows), replace=False))
+            yield chunk, np.sort(random.choice(chunk.rows, min(TELLING_ROWS // len(chosen), chunk.rows), replace=False))
 
     def _share_out(
         self,
@@ -211,20 +211,20 @@ class SpooledRows:
     ) -> None:
         """Send rows through a layout to their files, all or those of some files, for good or to measure them."""
         share = partial(self._share, parts, folders, only)
-        pieces = ((piece, 2.0 * piece.nbytes) for piece in self.copied.pieces)
+        chunks = ((chunk, 2.0 * chunk.nbytes) for chunk in self.copied.chunks)
         with in_scratch(self.copied.folder):
-            for rows, places in ordered_map(share, pieces, self.most_bytes, self.writer.threads):
+            for rows, places in ordered_map(share, chunks, self.most_bytes, self.writer.threads):
                 shares.add(rows, places)
                 tell("write" if only is None else "sample")
 
     def _share(
-        self, parts: RowGroups, folders: _Folders | None, only: Sequence[int] | None, piece: Chunk
+        self, parts: RowGroups, folders: _Folders | None, only: Sequence[int] | None, chunk: Chunk
     ) -> tuple[pa.Table, dict[int, slice]]:
         """Return rows in order of files and their parts, with what tells their order there, and where parts lie."""
-        found, placing = self.copied.read_compact(piece, self._moved.shortened), parts.placing
+        found, placing = self.copied.read_compact(chunk, self._moved.shortened), parts.placing
         keys = self.copied.keys_in(found, self.keys)
         cells = placing.cells(keys)
-        order, places = parts.share_out(keys, cells, piece.number, only)
+        order, places = parts.share_out(keys, cells, chunk.number, only)
         numbers = None
         if folders is not None and self.copied.partition_by:
             numbers = folders.of(self.copied.partitions_in(found))

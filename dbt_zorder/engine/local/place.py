@@ -116,33 +116,33 @@ class CellFinder:
         order = order_by(self.along(keys))
         return order[in_order(self.boxes(cells)[order])]
 
-    def files(self, boxes: npt.NDArray[np.int64], piece: int = 0) -> npt.NDArray[np.int64]:
+    def files(self, boxes: npt.NDArray[np.int64], chunk: int = 0) -> npt.NDArray[np.int64]:
         """Return the file of each row, which are in order of their boxes.
 
-        Where no column can part the rows of several files, these take equal shares of them in that order; each piece of
+        Where no column can part the rows of several files, these take equal shares of them in that order; each chunk of
         the rows begins with another file.
         """
         layout = self.layout
         first, count = layout.first_file[boxes].astype(np.int64), layout.file_count[boxes]
         if (layout.file_count > 1).any() and len(boxes):
             starts = np.searchsorted(boxes, boxes)
-            first += ((np.arange(len(boxes)) - starts) * count // np.bincount(boxes)[boxes] + piece) % count
+            first += ((np.arange(len(boxes)) - starts) * count // np.bincount(boxes)[boxes] + chunk) % count
         return np.minimum(first, layout.files - 1)
 
     def share_out(
-        self, cells: npt.NDArray[np.int64], piece: int = 0, only: Sequence[int] | None = None
+        self, cells: npt.NDArray[np.int64], chunk: int = 0, only: Sequence[int] | None = None
     ) -> tuple[Rows, npt.NDArray[np.int64]]:
         """Return rows in the order of their files, as they came within each, and the file of each.
 
         Args:
             cells: of the rows.
-            piece: its number, if these are not all rows.
+            chunk: its number, if these are not all rows.
             only: the files whose rows are wanted, by default all.
         """
         boxes = self.boxes(cells)
         order = in_order(boxes)
-        files = self.files(boxes[order], piece)
-        if piece and (self.layout.file_count > 1).any():
+        files = self.files(boxes[order], chunk)
+        if chunk and (self.layout.file_count > 1).any():
             again = np.argsort(files, kind="stable")
             order, files = order[again], files[again]
         if only is not None:

@@ -75,17 +75,17 @@ class RowGroups:
         return part // self._width
 
     def share_out(
-        self, keys: pa.Table, cells: npt.NDArray[np.int64], piece: int = 0, only: Sequence[int] | None = None
+        self, keys: pa.Table, cells: npt.NDArray[np.int64], chunk: int = 0, only: Sequence[int] | None = None
     ) -> tuple[Rows, dict[int, slice]]:
         """Return rows in the order of their parts, as they came within each, and where each part's lie in that order.
 
         Args:
             keys: of the rows, as of ``FetchedKeys``.
             cells: of the rows.
-            piece: its number, if these are not all rows.
+            chunk: its number, if these are not all rows.
             only: the files whose rows are wanted, by default all.
         """
-        order, files = self.placing.share_out(cells, piece, only)
+        order, files = self.placing.share_out(cells, chunk, only)
         if self._width == 1:
             return order, group_slices(files)
         if self.values is not None:

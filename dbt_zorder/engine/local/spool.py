@@ -1,4 +1,4 @@
-"""All rows of a query, written once to this machine's disk by Spark as they come, and read here piece by piece.
+"""All rows of a query, written once to this machine's disk by Spark as they come, and read here chunk by chunk.
 
 That takes what a shuffle takes to write alone, runs the query once, and bears any number of rows. Figures are in
 docs/decisions/014.
@@ -61,31 +61,31 @@ class Copied:
         return self.files.frame
 
     @property
-    def pieces(self) -> Sequence[Chunk]:
+    def chunks(self) -> Sequence[Chunk]:
         """Parts of rows that are of types that ``estimated_row_bytes`` knows, in the order in which they came."""
-        return self.files.pieces
+        return self.files.chunks
 
     @property
     def count(self) -> int:
         """Number of rows."""
-        return sum(piece.rows for piece in self.pieces)
+        return sum(chunk.rows for chunk in self.chunks)
 
     @property
     def nbytes(self) -> int:
         """Bytes that all rows take in memory, roughly."""
-        return sum(piece.nbytes for piece in self.pieces)
+        return sum(chunk.nbytes for chunk in self.chunks)
 
-    def read(self, piece: Chunk, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the rows of a piece, or some of their columns.
+    def read(self, chunk: Chunk, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows of a chunk, or some of their columns.
 
         They are named ``c0``, ``c1``, ... in the order of the query's, and what tells their partition stands behind. Of
         a struct one may ask for a leaf: ``c0.id``.
         """
-        return self.files.read(piece, columns)
+        return self.files.read(chunk, columns)
 
-    def read_compact(self, piece: Chunk, names: Collection[str]) -> pa.Table:
-        """Return the rows of a piece; some decimals, of those that are ``shortened``, as ``compacted`` has them."""
-        return self.files.read_compact(piece, names)
+    def read_compact(self, chunk: Chunk, names: Collection[str]) -> pa.Table:
+        """Return the rows of a chunk; some decimals, of those that are ``shortened``, as ``compacted`` has them."""
+        return self.files.read_compact(chunk, names)
 
     @cached_property
     def data_columns(self) -> dict[str, str]:
@@ -118,40 +118,40 @@ class Copied:
     def fetch_keys(self, keys: Sequence[Key], threads: int) -> FetchedKeys:
         """Return what all rows are placed by."""
         with ThreadPoolExecutor(threads) as pool:
-            tables = list(pool.map(lambda piece: self._read_for(piece, keys), self.pieces))
+            tables = list(pool.map(lambda chunk: self._read_for(chunk, keys), self.chunks))
         return FetchedKeys(self.keys_in(pa.concat_tables(tables), keys))
 
-    def read_keys(self, keys: Sequence[Key], piece: Chunk) -> pa.Table:
-        """Return what the rows of a piece are placed by."""
-        return self.keys_in(self._read_for(piece, keys), keys)
+    def read_keys(self, keys: Sequence[Key], chunk: Chunk) -> pa.Table:
+        """Return what the rows of a chunk are placed by."""
+        return self.keys_in(self._read_for(chunk, keys), keys)
 
-    def _read_for(self, piece: Chunk, keys: Sequence[Key]) -> pa.Table:
+    def _read_for(self, chunk: Chunk, keys: Sequence[Key]) -> pa.Table:
         wanted = list(map(self._path, keys))
-        return self.read(piece, [*wanted, column_name(self._hash)] if self.partition_by else wanted)
+        return self.read(chunk, [*wanted, column_name(self._hash)] if self.partition_by else wanted)
 
     def draw_keys(self, keys: Sequence[Key], rows: int, seed: int, threads: int) -> FetchedKeys:
         """Return the same of some rows alone, text of them as ``FetchedKeys.sampled`` has it; see ``DrawnKeys``."""
-        shares = shares_of([piece.rows for piece in self.pieces], rows, seed)
+        shares = shares_of([chunk.rows for chunk in self.chunks], rows, seed)
 
-        def some(piece: Chunk, share: int) -> pa.Table:
-            drawn = drawn_rows(piece.rows, share, seed + piece.number)
-            taken = self._read_for(piece, keys).take(pa.array(drawn))
+        def some(chunk: Chunk, share: int) -> pa.Table:
+            drawn = drawn_rows(chunk.rows, share, seed + chunk.number)
+            taken = self._read_for(chunk, keys).take(pa.array(drawn))
             return FetchedKeys(self.keys_in(taken, keys)).sampled
 
         with ThreadPoolExecutor(threads) as pool:
-            return FetchedKeys(pa.concat_tables(pool.map(some, self.pieces, shares)))
+            return FetchedKeys(pa.concat_tables(pool.map(some, self.chunks, shares)))
 
     def text_bytes(self, keys: Sequence[Key]) -> int:
         """Return how many bytes a key of text takes in the mean, roughly; 0 where none is text."""
         texts = [self._path(key) for key in keys if key.carrier in TEXT]
-        size = sum(piece.long.get(path, 0) for piece in self.pieces for path in texts)
+        size = sum(chunk.long.get(path, 0) for chunk in self.chunks for path in texts)
         return -(-size // (len(texts) * self.count)) if size else 0
 
     def key_bytes(self, keys: Sequence[Key]) -> int:
         """Return how much of memory that takes, roughly."""
         wanted = set(map(self._path, keys))
         size = sum(16 if key.carrier.startswith("decimal") else _UNTOLD for key in keys) + _UNTOLD
-        return size * self.count + sum(piece.long.get(path, 0) for piece in self.pieces for path in wanted)
+        return size * self.count + sum(chunk.long.get(path, 0) for chunk in self.chunks for path in wanted)
 
     def discard(self) -> None:
         """Delete the copy, of which nothing is needed any more."""

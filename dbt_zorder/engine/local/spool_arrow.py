@@ -78,7 +78,7 @@ class BatchFiles:
         query: that was copied.
         folder: of the copy.
         schema: of the rows; the last column tells whether a row had more text than it may have here, and has none.
-        wanted: names of columns that will be read of all pieces first; they are kept when these are looked at.
+        wanted: names of columns that will be read of all chunks first; they are kept when these are looked at.
     """
 
     query: DataFrame
@@ -105,7 +105,7 @@ class BatchFiles:
         told = {"write_statistics": False, "use_dictionary": False}
         with in_scratch(self.folder):
             folder.mkdir(exist_ok=True)
-            for number, rows in enumerate(map(self.read, self.pieces) if self.pieces else [schema.empty_table()]):
+            for number, rows in enumerate(map(self.read, self.chunks) if self.chunks else [schema.empty_table()]):
                 pq.write_table(rows.cast(schema), folder / f"{number:06d}.parquet", **told)
         return frame_of(self.query, str(folder))
 
@@ -115,27 +115,27 @@ class BatchFiles:
         return {column.name: column.type for column in self.schema if can_compact(column.type)}
 
     @property
-    def pieces(self) -> Sequence[Chunk]:
+    def chunks(self) -> Sequence[Chunk]:
         """Some batches each, in the order in which they came."""
-        return self._looked_at.pieces
+        return self._looked_at.chunks
 
     @property
     def has_long_text(self) -> bool:
         """Whether a row had more text than it may have here: then this is no copy."""
         return self._looked_at.has_long_text
 
-    def read(self, piece: Chunk, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the rows of a piece, or some of their columns, which then keep no others in memory."""
+    def read(self, chunk: Chunk, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows of a chunk, or some of their columns, which then keep no others in memory."""
         if columns is None:
-            return self.read_compact(piece)
-        kept = self._looked_at.kept.pop(piece.number, None)
+            return self.read_compact(chunk)
+        kept = self._looked_at.kept.pop(chunk.number, None)
         if kept is not None and {*columns} <= {*kept.column_names}:
             return kept.select(columns)
-        return self._in_decimals(_apart(self._batches(piece.path, piece.group), columns))
+        return self._in_decimals(_apart(self._batches(chunk.path, chunk.group), columns))
 
-    def read_compact(self, piece: Chunk, names: Collection[str] = ()) -> pa.Table:
-        """Return the rows of a piece, some decimals of them as ``compacted`` makes them."""
-        rows = self._batches(piece.path, piece.group).select(self._columns.names)
+    def read_compact(self, chunk: Chunk, names: Collection[str] = ()) -> pa.Table:
+        """Return the rows of a chunk, some decimals of them as ``compacted`` makes them."""
+        rows = self._batches(chunk.path, chunk.group).select(self._columns.names)
         for name in names:
             short = rows[name].cast(compact_type(self.numbers[name]))
             rows = rows.set_column(rows.schema.get_field_index(name), name, short)
@@ -178,9 +178,9 @@ class BatchFiles:
         sizes = {column.name: int(rows[column.name].nbytes) for column in self._columns if _is_text(column.type)}
         nbytes = int(rows.select(self._columns.names).nbytes) + _SPARED * len(self.numbers) * rows.num_rows
         nbytes = max(nbytes, LEAST_WIDTH * rows.num_rows)
-        piece = Chunk(file, group, 0, rows.num_rows, nbytes, sizes)
+        chunk = Chunk(file, group, 0, rows.num_rows, nbytes, sizes)
         has_long_text = bool(pc.any(rows.column(rows.num_columns - 1)).as_py())
-        return piece, has_long_text, self._in_decimals(_apart(rows, self.wanted if found.left > 0 else ()))
+        return chunk, has_long_text, self._in_decimals(_apart(rows, self.wanted if found.left > 0 else ()))
 
     def _batches(self, file: str, group: int) -> pa.Table:
         with pq.ParquetFile(file) as opened:
@@ -198,21 +198,21 @@ class _Found:
     """What was found in the files.
 
     Attributes:
-        pieces: as of ``BatchFiles``.
+        chunks: as of ``BatchFiles``.
         has_long_text: likewise.
-        kept: columns that are wanted first, by number of their piece; none of any where they are too many bytes.
+        kept: columns that are wanted first, by number of their chunk; none of any where they are too many bytes.
         left: bytes that may be kept besides.
     """
 
-    pieces: list[Chunk] = field(default_factory=list)
+    chunks: list[Chunk] = field(default_factory=list)
     has_long_text: bool = False
     kept: dict[int, pa.Table] = field(default_factory=dict)
     left: int = field(default_factory=lambda: _MOST_KEPT)
 
-    def add(self, piece: Chunk, has_long_text: bool, wanted: pa.Table) -> None:
+    def add(self, chunk: Chunk, has_long_text: bool, wanted: pa.Table) -> None:
         """Take what was found in the next group."""
-        number = len(self.pieces)
-        self.pieces.append(replace(piece, number=number))
+        number = len(self.chunks)
+        self.chunks.append(replace(chunk, number=number))
         self.has_long_text |= has_long_text
         self.left -= wanted.nbytes
         if self.left <= 0:
@@ -297,7 +297,7 @@ def _read(messages: pa.ChunkedArray, schema: pa.Schema) -> Iterator[pa.RecordBat
 
 
 def _apart(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return some columns, each in one piece and in memory of its own: a batch lies in memory as a whole."""
+    """Return some columns, each in one chunk and in memory of its own: a batch lies in memory as a whole."""
     kinds = rows.schema
     return pa.table(
         {name: pa.concat_arrays([*rows[name].chunks, pa.array([], kinds.field(name).type)]) for name in columns}

@@ -31,7 +31,7 @@ class Chunk:
     Attributes:
         path: of its file.
         group: its number there.
-        number: among all pieces, in the order in which their rows came.
+        number: among all chunks, in the order in which their rows came.
         rows: how many it has.
         nbytes: that they take in memory, roughly.
         long: the same of each column, or leaf of one, whose values are of any length, by its path in the file: text,
@@ -69,30 +69,30 @@ class RowFiles:
         return frame_of(self.query, self.folder)
 
     @cached_property
-    def pieces(self) -> Sequence[Chunk]:
+    def chunks(self) -> Sequence[Chunk]:
         """Row groups of rows that are of types that ``estimated_row_bytes`` knows, in the order in which they came."""
         fields = dict(enumerate(self.query.schema.fields))
         texts = texts_of(self.query.schema)
         long = {place for place, field in fields.items() if field.name in texts or inner_types(field.dataType)}
         width = estimated_row_bytes(StructType([field for place, field in fields.items() if place not in long])) or 0
-        pieces: list[Chunk] = []
+        chunks: list[Chunk] = []
         for file in files_in(self.folder):
             metadata = pq.read_metadata(file)
             for group in range(metadata.num_row_groups):
                 one = metadata.row_group(group)
                 sizes = _long_bytes(one, long)
                 size = one.num_rows * width + sum(sizes.values())
-                pieces.append(Chunk(file, group, len(pieces), one.num_rows, size, sizes))
-        return pieces
+                chunks.append(Chunk(file, group, len(chunks), one.num_rows, size, sizes))
+        return chunks
 
-    def read(self, piece: Chunk, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the rows of a piece, or some of their columns; of a struct one may ask for a leaf: ``c0.id``."""
-        with pq.ParquetFile(piece.path) as file:
-            return file.read_row_group(piece.group, columns=columns, use_threads=False)
+    def read(self, chunk: Chunk, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows of a chunk, or some of their columns; of a struct one may ask for a leaf: ``c0.id``."""
+        with pq.ParquetFile(chunk.path) as file:
+            return file.read_row_group(chunk.group, columns=columns, use_threads=False)
 
-    def read_compact(self, piece: Chunk, names: Collection[str]) -> pa.Table:
-        """Return the rows of a piece, some decimals of them as ``compacted`` makes them."""
-        return compact_columns(self.read(piece), names)
+    def read_compact(self, chunk: Chunk, names: Collection[str]) -> pa.Table:
+        """Return the rows of a chunk, some decimals of them as ``compacted`` makes them."""
+        return compact_columns(self.read(chunk), names)
 
     def discard(self) -> None:
         """Delete them."""

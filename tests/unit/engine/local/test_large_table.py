@@ -101,7 +101,7 @@ def test_files_are_those_that_rows_in_memory_make(
     assert held is not None
     with rows_of(spark, mixed(4000), spec, tmp_path) as (rows, layout):
         assert rows.write(spark, layout, str(tmp_path / "t"))
-        assert not rows.copied.pieces or not Path(rows.copied.pieces[0].path).exists(), "all is in the table's folder"
+        assert not rows.copied.chunks or not Path(rows.copied.chunks[0].path).exists(), "all is in the table's folder"
     placing = CellFinder.by(layout)
     cells = placing.cells(held.keys)
     wanted = rows_of_files(held.keys, layout)

@@ -30,9 +30,9 @@ def test_rows_come_back_as_they_were_in_another_order(
         assert copy is not None
         assert isinstance(copy.files, kind)
         rows = MovedRows(copy, keys)
-        (piece,) = copy.pieces
-        read, cells = copy.read(piece), np.arange(100, dtype=np.int64)
-        compact = copy.read_compact(piece, rows.shortened)
+        (chunk,) = copy.chunks
+        read, cells = copy.read(chunk), np.arange(100, dtype=np.int64)
+        compact = copy.read_compact(chunk, rows.shortened)
         moved = rows.moved(compact, cells, 1 << 31)
         short = rows.moved(compact, cells, 100, np.full(100, 7, dtype=np.int32))
         assert moved["c1"].type == pa.int32(), "a decimal that places no row is a whole number on its way"

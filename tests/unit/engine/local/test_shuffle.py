@@ -27,17 +27,17 @@ def rows_of(first: int, counts: dict[int, int]) -> tuple[pa.Table, dict[int, sli
 
 @settings(deadline=None)
 @given(
-    pieces=st.lists(st.dictionaries(st.integers(0, 5), st.integers(1, 20), max_size=4), max_size=6),
+    chunks=st.lists(st.dictionaries(st.integers(0, 5), st.integers(1, 20), max_size=4), max_size=6),
     most=st.sampled_from([0, 500, 1 << 30]),
 )
 def test_each_files_rows_come_back_in_the_order_of_adding(
-    tmp_path_factory: pytest.TempPathFactory, pieces: list[dict[int, int]], most: int
+    tmp_path_factory: pytest.TempPathFactory, chunks: list[dict[int, int]], most: int
 ) -> None:
     wanted: dict[int, list[int]] = {}
     folder = tmp_path_factory.mktemp("shares")
     with ShuffleBuffer(most, str(folder)) as shares:
         first = 0
-        for counts in pieces:
+        for counts in chunks:
             table, files = rows_of(first, dict(sorted(counts.items())))
             shares.add(table, files)
             for file, here in files.items():

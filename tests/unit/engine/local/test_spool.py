@@ -25,7 +25,7 @@ from tests.unit.layout.test_keys import TYPES
 
 
 def all_of(copy: Copied) -> pa.Table:
-    return pa.concat_tables([copy.read(piece) for piece in copy.pieces])
+    return pa.concat_tables([copy.read(chunk) for chunk in copy.chunks])
 
 
 @pytest.mark.parametrize(("name", "values"), TYPES, ids=[name for name, _ in TYPES])
@@ -78,13 +78,13 @@ def test_pieces_are_all_rows_as_they_came(spark: SparkSession, monkeypatch: pyte
     frame = spark.range(0, 60_000, 1, 3).selectExpr("id", "sha2(string(id), 256) AS t")
     with copied(frame) as copy:
         assert copy is not None
-        assert len(copy.pieces) > len({piece.path for piece in copy.pieces}) == 3
+        assert len(copy.chunks) > len({chunk.path for chunk in copy.chunks}) == 3
         assert copy.count == 60_000
         assert all_of(copy)["c0"].to_pylist() == list(range(60_000))
-        assert [piece.number for piece in copy.pieces] == list(range(len(copy.pieces)))
+        assert [chunk.number for chunk in copy.chunks] == list(range(len(copy.chunks)))
         assert all_of(copy).nbytes < copy.nbytes < 1.5 * all_of(copy).nbytes, "with the heads of tiny pages"
-        piece = copy.pieces[1]
-        assert copy.read(piece, ["c1"]).column_names == ["c1"]
+        chunk = copy.chunks[1]
+        assert copy.read(chunk, ["c1"]).column_names == ["c1"]
 
 
 def test_what_rows_are_placed_by_is_weighed_before(spark: SparkSession) -> None:
@@ -107,7 +107,7 @@ def test_keys_of_some_rows_are_drawn_from_all_over(
     keys = keys_for(frame, LayoutSpec(by=["id", "t", "s.a", "s.b"]))
     with copied(frame) as copy:
         assert copy is not None
-        assert len(copy.pieces) > 3
+        assert len(copy.chunks) > 3
         found = copy.draw_keys(keys, rows, 7, 2)
         ids = found.keys["k0"].to_pylist()
         assert abs(found.count - min(rows, 3000)) <= (rows < 3000)
@@ -130,10 +130,10 @@ def test_what_repeats_is_read_in_parts_as_well(spark: SparkSession) -> None:
     ]
     with copied(spark.range(0, 200_000, 1, 1).selectExpr("id", *columns)) as copy:
         assert copy is not None
-        assert sum(piece.rows for piece in copy.pieces) == copy.count == 200_000
-        sizes = [copy.read(piece).nbytes for piece in copy.pieces]
+        assert sum(chunk.rows for chunk in copy.chunks) == copy.count == 200_000
+        sizes = [copy.read(chunk).nbytes for chunk in copy.chunks]
         assert max(sizes) < 1.1 * CHUNK_BYTES
-        assert sizes == pytest.approx([piece.nbytes for piece in copy.pieces], rel=0.1)
+        assert sizes == pytest.approx([chunk.nbytes for chunk in copy.chunks], rel=0.1)
 
 
 @pytest.mark.parametrize("name", ["a b", "ü%20+=@#", "x[1]{a,b}*?"])
@@ -179,7 +179,7 @@ def test_nothing_is_left_of_it(spark: SparkSession) -> None:
             assert folders[-1].exists()
             copy.discard()
             assert folders[-1].exists(), "there is room for other files"
-            assert not any(Path(piece.path).exists() for piece in copy.pieces)
+            assert not any(Path(chunk.path).exists() for chunk in copy.chunks)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

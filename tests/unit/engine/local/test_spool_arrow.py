@@ -70,9 +70,9 @@ def test_many_batches_are_all_rows_as_they_came(spark: SparkSession, monkeypatch
     keys = keys_of(frame, "id", "t")
     with copied(frame, keys=keys) as copy:
         copy = in_batches(copy)
-        assert len(copy.pieces) > len({piece.path for piece in copy.pieces}) == 3
-        assert [piece.number for piece in copy.pieces] == list(range(len(copy.pieces)))
-        assert max(piece.nbytes for piece in copy.pieces) < 400_000
+        assert len(copy.chunks) > len({chunk.path for chunk in copy.chunks}) == 3
+        assert [chunk.number for chunk in copy.chunks] == list(range(len(copy.chunks)))
+        assert max(chunk.nbytes for chunk in copy.chunks) < 400_000
         assert copy.count == 60_500
         assert copy.nbytes == pytest.approx(all_of(copy).nbytes, rel=0.01)
         assert all_of(copy)["c0"].to_pylist() == list(range(60_500))
@@ -111,7 +111,7 @@ def test_what_is_read_of_some_columns_keeps_no_others_in_memory(spark: SparkSess
     with copied(frame, keys=[]) as copy:
         copy = in_batches(copy)
         before = pa.total_allocated_bytes()
-        found = [copy.read(piece, ["c0"]) for piece in copy.pieces]
+        found = [copy.read(chunk, ["c0"]) for chunk in copy.chunks]
         assert sum(one.num_rows for one in found) == 100_000
         assert pa.total_allocated_bytes() - before < 2_000_000
 
@@ -172,7 +172,7 @@ def test_decimals_of_up_to_18_digits_are_whole_numbers_on_their_way(spark: Spark
         assert same_rows(copy.rows, frame)
         short = copy.shortened(keys)
         assert set(short) == {"c0", "c2", "c3", "c5", "c6"}
-        for ours, theirs in zip(copy.pieces, wanted.pieces, strict=True):
+        for ours, theirs in zip(copy.chunks, wanted.chunks, strict=True):
             found = copy.read_compact(ours, short)
             assert found.combine_chunks().equals(wanted.read_compact(theirs, short).combine_chunks())
             assert [*map(str, found.schema.types)][:4] == ["int32", "decimal128(9, 2)", "int32", "int64"]
@@ -194,7 +194,7 @@ def test_rows_of_a_few_bytes_are_weighed_by_what_it_takes_to_place_them(spark: S
     frame = spark.range(0, 700_000, 1, 1).selectExpr("CAST(id AS INT) AS a", "CAST(id AS TINYINT) AS b")
     with copied(frame, keys=keys_of(frame, "a")) as copy:
         copy = in_batches(copy)
-        assert [piece.rows for piece in copy.pieces] == [128 * 4096, 700_000 - 128 * 4096]
+        assert [chunk.rows for chunk in copy.chunks] == [128 * 4096, 700_000 - 128 * 4096]
         assert copy.nbytes == 32 * 700_000
 
 
