@@ -29,7 +29,7 @@ class ShareWriter:
     Attributes:
         writer: of Parquet.
         moved: the rows.
-        placing: of them.
+        finder: of them.
         shares: where they are.
         place: of the files.
         folders: names of the partitions' folders.
@@ -39,7 +39,7 @@ class ShareWriter:
 
     writer: ArrowWriter
     moved: MovedRows
-    placing: CellFinder
+    finder: CellFinder
     shares: ShuffleBuffer
     place: Place
     folders: Sequence[str]
@@ -92,7 +92,7 @@ class ShareWriter:
     def _by_folder(self, group: Sequence[int], threads: int = 1) -> Iterator[tuple[str, pa.Table]]:
         """Give the rows of some parts in their order by the folders of their partitions, mostly one."""
         found = self.shares.take(group)
-        order = self.moved.order(self.placing, found)
+        order = self.moved.order(self.finder, found)
         parts = [("", order)]
         if self.moved.copied.partition_by:
             parts = by_folder(self.folders, self.moved.folders(found)[order], order)

@@ -125,7 +125,7 @@ class SpooledRows:
                 self.writer.make_folders(place, folders.names)
                 threads = max(1, self.writer.threads // len(files))
                 to_files = ShareWriter(
-                    self.writer, self._moved, parts.placing, shares, place, folders.names, most, threads
+                    self.writer, self._moved, parts.finder, shares, place, folders.names, most, threads
                 )
                 for _ in ordered_map(to_files.write, to_files.weighed(files), most, self.writer.threads):
                     tell("write")
@@ -133,10 +133,10 @@ class SpooledRows:
 
     def _parts(self, layout: Layout) -> RowGroups:
         """Return how files are parted, if they are so large that they are written part by part."""
-        placing, file_bytes = CellFinder.by(layout), self.copied.nbytes / layout.files
+        finder, file_bytes = CellFinder.by(layout), self.copied.nbytes / layout.files
         if file_bytes <= self._group_bytes:
-            return RowGroups(placing)
-        return RowGroups.of(placing, file_bytes, self._some_keys)
+            return RowGroups(finder)
+        return RowGroups.of(finder, file_bytes, self._some_keys)
 
     def _files(self, shares: ShuffleBuffer, parts: RowGroups) -> list[OutputFile]:
         return files_of(shares.sizes(), parts, self._group_bytes)
@@ -149,7 +149,7 @@ class SpooledRows:
     def _is_too_much_for(self, parts: RowGroups) -> bool:
         """Tell whether a chunk or a part of a file, which are in memory twice for a moment, takes more than it may."""
         largest = max(chunk.nbytes for chunk in self.copied.chunks)
-        return max(2 * largest, self.copied.nbytes / parts.placing.layout.files / parts.of_file) > self.most_bytes
+        return max(2 * largest, self.copied.nbytes / parts.finder.layout.files / parts.of_file) > self.most_bytes
 
     def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
         """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
@@ -166,7 +166,7 @@ class SpooledRows:
 
             def size(group: Sequence[int]) -> Share:
                 rows = shares.take(group)
-                order = self._moved.order(parts.placing, rows)
+                order = self._moved.order(parts.finder, rows)
                 return Share(rows.num_rows, self.writer.size_of(self._moved.in_order(rows, order)))
 
             groups = (
@@ -221,14 +221,14 @@ class SpooledRows:
         self, parts: RowGroups, folders: _Folders | None, only: Sequence[int] | None, chunk: Chunk
     ) -> tuple[pa.Table, dict[int, slice]]:
         """Return rows in order of files and their parts, with what tells their order there, and where parts lie."""
-        found, placing = self.copied.read_compact(chunk, self._moved.shortened), parts.placing
+        found, finder = self.copied.read_compact(chunk, self._moved.shortened), parts.finder
         keys = self.copied.keys_in(found, self.keys)
-        cells = placing.cells(keys)
+        cells = finder.cells(keys)
         order, places = parts.share_out(keys, cells, chunk.number, only)
         numbers = None
         if folders is not None and self.copied.partition_by:
             numbers = folders.of(self.copied.partitions_in(found))
-        return self._moved.moved(found, cells, placing.count, numbers).take(pa.array(order)), places
+        return self._moved.moved(found, cells, finder.count, numbers).take(pa.array(order)), places
 
     def _left_to_spark(self, why: str = "a part of a file, or of the rows, takes too much of memory") -> bool:
         _LOG.debug("the rows are placed and written by Spark after all: %s", why)

@@ -56,9 +56,9 @@ class MovedRows:
             columns[_FOLDER] = pa.array(folders)
         return pa.table(columns)
 
-    def order(self, placing: CellFinder, moved: pa.Table) -> Rows:
+    def order(self, finder: CellFinder, moved: pa.Table) -> Rows:
         """Return the order in which rows that were moved stand in files."""
-        return placing.order(self.copied.keys_in(moved, self.keys), moved[_CELL].to_numpy().astype(np.int64))
+        return finder.order(self.copied.keys_in(moved, self.keys), moved[_CELL].to_numpy().astype(np.int64))
 
     def folders(self, moved: pa.Table) -> npt.NDArray[np.int32]:
         """Return the number of each row's folder."""

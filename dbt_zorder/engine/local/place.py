@@ -186,10 +186,10 @@ def _cuts(layout: Layout) -> tuple[list[str], Sequence[LevelCuts]]:
 
 def rows_of_files(keys: pa.Table, layout: Layout, threads: int = 1) -> dict[int, Rows]:
     """Return the rows of each file that gets any, by its number, in their order there; equal ones as they came."""
-    placing = CellFinder.by(layout)
-    cells = placing.cells(keys, threads)
-    order = placing.order(keys, cells)
-    return {file: order[here] for file, here in group_slices(placing.files(placing.boxes(cells)[order])).items()}
+    finder = CellFinder.by(layout)
+    cells = finder.cells(keys, threads)
+    order = finder.order(keys, cells)
+    return {file: order[here] for file, here in group_slices(finder.files(finder.boxes(cells)[order])).items()}
 
 
 def _in_runs(cells: npt.NDArray[np.int64], keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64]:

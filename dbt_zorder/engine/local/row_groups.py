@@ -25,41 +25,41 @@ class RowGroups:
     A part has a number; those of one file follow each other in the order of its rows.
 
     Attributes:
-        placing: of the rows.
+        finder: of the rows.
         levels: below those that cut files.
         values: in order, as ``at_or_below`` takes them, where a curve, or a column alone, orders rows.
     """
 
-    placing: CellFinder
+    finder: CellFinder
     levels: int = 0
     values: Any = None
 
     @classmethod
-    def of(cls, placing: CellFinder, file_bytes: float, some_keys: Callable[[], pa.Table]) -> RowGroups:
+    def of(cls, finder: CellFinder, file_bytes: float, some_keys: Callable[[], pa.Table]) -> RowGroups:
         """Part files so that a part takes ``PART_BYTES`` or less.
 
         Args:
-            placing: of the rows.
+            finder: of the rows.
             file_bytes: that the rows of a file take in memory.
             some_keys: gives what some rows are placed by, drawn from all of them.
         """
-        wanted, layout = int(np.ceil(file_bytes / PART_BYTES)), placing.layout
+        wanted, layout = int(np.ceil(file_bytes / PART_BYTES)), finder.layout
         if wanted <= 1:
-            return cls(placing)
+            return cls(finder)
         if layout.curve is None:
-            return cls(placing, levels=min((wanted - 1).bit_length(), len(layout.levels) - layout.file_levels))
-        values = placing.along(some_keys()).drop_null()
+            return cls(finder, levels=min((wanted - 1).bit_length(), len(layout.levels) - layout.file_levels))
+        values = finder.along(some_keys()).drop_null()
         if not len(values):  # all NULL
-            return cls(placing)
+            return cls(finder)
         ordered = values.take(pa.array(order_by(values)))
         places = np.arange(1, wanted * layout.files) * len(values) // (wanted * layout.files)
-        return cls(placing, values=as_cuts(ordered.take(pa.array(places))))
+        return cls(finder, values=as_cuts(ordered.take(pa.array(places))))
 
     @property
     def of_file(self) -> int:
         """Into how many parts a file is parted, roughly."""
         if self.values is not None:
-            return (len(self.values) + 1) // self.placing.layout.files
+            return (len(self.values) + 1) // self.finder.layout.files
         return 1 << self.levels
 
     @property
@@ -67,7 +67,7 @@ class RowGroups:
         """What lies between the numbers of the first parts of two files."""
         if self.values is not None:
             return len(self.values) + 1
-        layout = self.placing.layout
+        layout = self.finder.layout
         return layout.trees << (layout.file_levels + self.levels) if self.levels else 1
 
     def file(self, part: int) -> int:
@@ -85,13 +85,13 @@ class RowGroups:
             chunk: its number, if these are not all rows.
             only: the files whose rows are wanted, by default all.
         """
-        order, files = self.placing.share_out(cells, chunk, only)
+        order, files = self.finder.share_out(cells, chunk, only)
         if self._width == 1:
             return order, group_slices(files)
         if self.values is not None:
-            within = at_or_below(self.placing.along(keys), self.values)
+            within = at_or_below(self.finder.along(keys), self.values)
         else:
-            layout = self.placing.layout
+            layout = self.finder.layout
             within = cells >> (len(layout.levels) - layout.file_levels - self.levels)
         parts = files * self._width + within[order]
         again = np.argsort(parts, kind="stable")

@@ -102,8 +102,8 @@ def test_files_are_those_that_rows_in_memory_make(
     with rows_of(spark, mixed(4000), spec, tmp_path) as (rows, layout):
         assert rows.write(spark, layout, str(tmp_path / "t"))
         assert not rows.copied.chunks or not Path(rows.copied.chunks[0].path).exists(), "all is in the table's folder"
-    placing = CellFinder.by(layout)
-    cells = placing.cells(held.keys)
+    finder = CellFinder.by(layout)
+    cells = finder.cells(held.keys)
     wanted = rows_of_files(held.keys, layout)
     numbers = held.rows["id"].to_numpy()
     # a file of two partitions that have one hash would be two
@@ -207,12 +207,12 @@ def test_equal_values_of_a_cell_lie_together_whatever_piece_they_came_in(spark: 
     with rows_of(spark, query, LayoutSpec(by=["whole", "text"], files=2), tmp_path) as (rows, layout):
         assert layout.runs
         assert rows.write(spark, layout, str(tmp_path / "t"))
-        placing = CellFinder.by(layout)
+        finder = CellFinder.by(layout)
         for file in (tmp_path / "t").glob("*.parquet"):
             found = pq.ParquetFile(file).read()
             keys = pa.table({"k0": found["whole"].cast("int64"), "k1": found["text"].cast("binary")})
             pairs = list(
-                zip(placing.cells(keys).tolist(), found["whole"].to_pylist(), found["text"].to_pylist(), strict=True)
+                zip(finder.cells(keys).tolist(), found["whole"].to_pylist(), found["text"].to_pylist(), strict=True)
             )
             changes = sum(one != other for one, other in zip(pairs[1:], pairs, strict=False))
             assert changes < 1.05 * len(set(pairs))

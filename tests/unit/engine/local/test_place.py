@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import BinaryType, LongType
 
-from dbt_zorder.engine.local import place as placing
+from dbt_zorder.engine.local import place as finder
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.place import CellFinder, rows_of_files
 from dbt_zorder.engine.plan import plan_layout
@@ -147,8 +147,8 @@ def test_other_curves_cut_and_order_rows_as_in_spark(
     for row in written.collect():
         wanted.setdefault(row.f, []).append(row.id)
     for one in (layout, saved):
-        placing = CellFinder.by(one)
-        assert np.array_equal(placing.cells(found.keys), nodes)
+        finder = CellFinder.by(one)
+        assert np.array_equal(finder.cells(found.keys), nodes)
         files = [found.rows["id"].take(pa.array(rows)).to_pylist() for rows in rows_of_files(found.keys, one).values()]
         if not parts:
             assert files == list(wanted.values()), "equal ones as they came"
@@ -174,7 +174,7 @@ def test_keys_of_many_rows_are_made_some_at_a_time(spark: SparkSession, monkeypa
         layout, found = planned(spark, mixed(500), LayoutSpec(by=["a", "s"], files=3, curve=curve, encoding=encoding))
         whole = CellFinder.by(layout).along(found.keys)
         with monkeypatch.context() as patch:
-            patch.setattr(placing, "_SLICE_ROWS", 64)
+            patch.setattr(finder, "_SLICE_ROWS", 64)
             assert CellFinder.by(layout).along(found.keys).equals(whole)
             assert len(CellFinder.by(layout).along(found.keys[:0])) == 0
 
@@ -215,7 +215,7 @@ def _layout(levels: Levels) -> Layout:
 
 def test_more_threads_find_the_same_cells(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     layout, found = planned(spark, mixed(3000), LayoutSpec(by=["s", "d"], files=9, partition_by=("p",)))
-    monkeypatch.setattr(placing, "_PART_ROWS", 7)
+    monkeypatch.setattr(finder, "_PART_ROWS", 7)
     assert np.array_equal(CellFinder.by(layout).cells(found.keys, 3), CellFinder.by(layout).cells(found.keys))
     none = found.keys.slice(0, 0)
     assert CellFinder.by(layout).cells(none, 3).shape == (0,)
