@@ -53,7 +53,7 @@ STEPS: Sequence[tuple[Any, str, str]] = (
     (Copied, "read", "chunks are read"),
     (Copied, "read_compact", "chunks are read"),
     (CellFinder, "cells", "rows are placed: cells"),
-    (RowGroups, "share_out", "rows are placed: order of files"),
+    (RowGroups, "split_by_file", "rows are placed: order of files"),
     (SpooledRows, "_share", "rows are moved to their files"),
     (ShuffleBuffer, "add", "rows are moved to their files"),
     (ShuffleBuffer, "take", "a file's rows are found"),

@@ -111,7 +111,7 @@ class SpooledRows:
         with _ALONE, ShuffleBuffer(most, self.copied.folder) as shares:
             folders = _Folders(spark, [part.name for part in self.copied.partition_by], whole=self.copied.whole)
             try:
-                self._share_out(parts, shares, folders)
+                self._shuffle(parts, shares, folders)
             except UnicodeDecodeError:
                 return self._left_to_spark("the name of a partition is no UTF-8")
             except NamelessError as exc:
@@ -161,7 +161,7 @@ class SpooledRows:
         if self._is_too_much_for(parts):
             return total
         with _ALONE, ShuffleBuffer(self.most_bytes, self.copied.folder) as shares:
-            self._share_out(parts, shares, only=files)
+            self._shuffle(parts, shares, only=files)
             written = self._files(shares, parts)
 
             def size(group: Sequence[int]) -> Share:
@@ -202,7 +202,7 @@ class SpooledRows:
             # not each third one, of which id % 6 would have two values
             yield chunk, np.sort(random.choice(chunk.rows, min(TELLING_ROWS // len(chosen), chunk.rows), replace=False))
 
-    def _share_out(
+    def _shuffle(
         self,
         parts: RowGroups,
         shares: ShuffleBuffer,
@@ -224,7 +224,7 @@ class SpooledRows:
         found, finder = self.copied.read_compact(chunk, self._moved.shortened), parts.finder
         keys = self.copied.keys_in(found, self.keys)
         cells = finder.cells(keys)
-        order, places = parts.share_out(keys, cells, chunk.number, only)
+        order, places = parts.split_by_file(keys, cells, chunk.number, only)
         numbers = None
         if folders is not None and self.copied.partition_by:
             numbers = folders.of(self.copied.partitions_in(found))

@@ -76,7 +76,9 @@ class CellFinder:
     def _cells_of(self, keys: pa.Table) -> npt.NDArray[np.int64]:
         curve = self.layout.curve
         # cuts are of sampled keys, whose text is cut: beyond that the columns behind it count
-        columns = [self.along(with_cut_text(keys))] if curve is not None and curve.cuts_files else self._columns(keys)
+        columns = (
+            [self.sort_key(with_cut_text(keys))] if curve is not None and curve.cuts_files else self._columns(keys)
+        )
         ranks = np.zeros((keys.num_rows, len(columns)), dtype=np.int32, order="F")
         for number, distinct in self.cuts.items():
             ranks[:, number] = at_or_below(columns[number], distinct)
@@ -94,7 +96,7 @@ class CellFinder:
         assert self.layout.curve is not None
         return curve_cuts(self.layout.curve, self.layout.keys)
 
-    def along(self, keys: pa.Table) -> pa.Array:
+    def sort_key(self, keys: pa.Table) -> pa.Array:
         """Return what rows are sorted by within a box, of a layout whose curve orders them."""
         curve = self.layout.curve
         assert curve is not None
@@ -113,7 +115,7 @@ class CellFinder:
         """Return rows in the order that they have in files, equal ones as they came."""
         if self.layout.curve is None:
             return in_order(_in_runs(cells, keys, self.layout))
-        order = order_by(self.along(keys))
+        order = order_by(self.sort_key(keys))
         return order[in_order(self.boxes(cells)[order])]
 
     def files(self, boxes: npt.NDArray[np.int64], chunk: int = 0) -> npt.NDArray[np.int64]:
@@ -129,7 +131,7 @@ class CellFinder:
             first += ((np.arange(len(boxes)) - starts) * count // np.bincount(boxes)[boxes] + chunk) % count
         return np.minimum(first, layout.files - 1)
 
-    def share_out(
+    def split_by_file(
         self, cells: npt.NDArray[np.int64], chunk: int = 0, only: Sequence[int] | None = None
     ) -> tuple[Rows, npt.NDArray[np.int64]]:
         """Return rows in the order of their files, as they came within each, and the file of each.

@@ -48,7 +48,7 @@ class RowGroups:
             return cls(finder)
         if layout.curve is None:
             return cls(finder, levels=min((wanted - 1).bit_length(), len(layout.levels) - layout.file_levels))
-        values = finder.along(some_keys()).drop_null()
+        values = finder.sort_key(some_keys()).drop_null()
         if not len(values):  # all NULL
             return cls(finder)
         ordered = values.take(pa.array(order_by(values)))
@@ -74,7 +74,7 @@ class RowGroups:
         """Return the file that a part is of."""
         return part // self._width
 
-    def share_out(
+    def split_by_file(
         self, keys: pa.Table, cells: npt.NDArray[np.int64], chunk: int = 0, only: Sequence[int] | None = None
     ) -> tuple[Rows, dict[int, slice]]:
         """Return rows in the order of their parts, as they came within each, and where each part's lie in that order.
@@ -85,11 +85,11 @@ class RowGroups:
             chunk: its number, if these are not all rows.
             only: the files whose rows are wanted, by default all.
         """
-        order, files = self.finder.share_out(cells, chunk, only)
+        order, files = self.finder.split_by_file(cells, chunk, only)
         if self._width == 1:
             return order, group_slices(files)
         if self.values is not None:
-            within = at_or_below(self.finder.along(keys), self.values)
+            within = at_or_below(self.finder.sort_key(keys), self.values)
         else:
             layout = self.finder.layout
             within = cells >> (len(layout.levels) - layout.file_levels - self.levels)

@@ -37,7 +37,7 @@ def test_files_are_the_same_by_however_many_threads(
         how = rows._parts(layout)
         numbers = copied_rows._Folders(spark, parts)
         with ShuffleBuffer(1 << 30, rows.copied.folder) as shares:
-            rows._share_out(how, shares, numbers)
+            rows._shuffle(how, shares, numbers)
             folders = numbers.names or [""]
             files = files_of(shares.sizes(), how, 30_000 if in_parts else 1 << 30)
             assert (max(len(file.groups) for file in files) > 3) == in_parts
@@ -64,7 +64,7 @@ def test_what_fails_in_a_thread_fails_the_file(
     with rows_of(spark, mixed(9000), LayoutSpec(by=["a", "id"], files=1), tmp_path) as (rows, layout):
         how = rows._parts(layout)
         with ShuffleBuffer(1 << 30, rows.copied.folder) as shares:
-            rows._share_out(how, shares)
+            rows._shuffle(how, shares)
             (file,) = files_of(shares.sizes(), how, 30_000)
             place = rows.writer.place_of(spark, str(tmp_path / "t"))
             rows.writer.make_folders(place, [""])

@@ -172,11 +172,11 @@ def test_of_long_text_so_much_counts_as_is_sampled(spark: SparkSession) -> None:
 def test_keys_of_many_rows_are_made_some_at_a_time(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     for curve, encoding in CURVES:
         layout, found = planned(spark, mixed(500), LayoutSpec(by=["a", "s"], files=3, curve=curve, encoding=encoding))
-        whole = CellFinder.by(layout).along(found.keys)
+        whole = CellFinder.by(layout).sort_key(found.keys)
         with monkeypatch.context() as patch:
             patch.setattr(finder, "_SLICE_ROWS", 64)
-            assert CellFinder.by(layout).along(found.keys).equals(whole)
-            assert len(CellFinder.by(layout).along(found.keys[:0])) == 0
+            assert CellFinder.by(layout).sort_key(found.keys).equals(whole)
+            assert len(CellFinder.by(layout).sort_key(found.keys[:0])) == 0
 
 
 Levels = list[dict[int, list[Any]]]

@@ -35,10 +35,10 @@ def test_parts_of_a_file_follow_each_other(
     def in_order(rows: Rows) -> Rows:
         return rows[finder.order(keys.take(pa.array(rows)), cells[rows])]
 
-    order, places = parts.share_out(keys, cells)
+    order, places = parts.split_by_file(keys, cells)
     assert sorted(order.tolist()) == list(range(ROWS))
     assert [0, *(here.stop for here in places.values())] == [*(here.start for here in places.values()), ROWS]
-    by_file, of_file = finder.share_out(cells)
+    by_file, of_file = finder.split_by_file(cells)
     counts = {part: here.stop - here.start for part, here in places.items()}
     assert np.repeat([parts.file(part) for part in counts], [*counts.values()]).tolist() == of_file.tolist()
     # sorted part by part they are as sorted file by file
@@ -58,7 +58,7 @@ def test_small_files_are_one_part_each(spark: SparkSession) -> None:
     finder = CellFinder.by(layout)
     parts = RowGroups.of(finder, module.PART_BYTES, never)
     assert parts.of_file == 1
-    order, places = parts.share_out(found.keys, finder.cells(found.keys))
+    order, places = parts.split_by_file(found.keys, finder.cells(found.keys))
     assert list(places) == [parts.file(part) for part in places] == [0, 1, 2, 3, 4]
     assert len(order) == ROWS
 
@@ -67,7 +67,7 @@ def test_of_a_column_of_nothing_there_is_one_part(spark: SparkSession) -> None:
     layout, found = planned(spark, "SELECT id, CAST(NULL AS INT) AS a FROM range(100)", LayoutSpec(by=["a"], files=1))
     parts = RowGroups.of(CellFinder.by(layout), 1 << 40, lambda: found.keys)
     assert parts.of_file == 1
-    assert list(parts.share_out(found.keys, CellFinder.by(layout).cells(found.keys))[1]) == [0]
+    assert list(parts.split_by_file(found.keys, CellFinder.by(layout).cells(found.keys))[1]) == [0]
 
 
 def test_the_rows_of_some_files_are_in_parts_as_all_are(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,8 +75,8 @@ def test_the_rows_of_some_files_are_in_parts_as_all_are(spark: SparkSession, mon
     layout, found = planned(spark, mixed(ROWS), LayoutSpec(by=["a", "s"], files=5))
     finder = CellFinder.by(layout)
     parts, cells = RowGroups.of(finder, 4000, never), finder.cells(found.keys)
-    order, places = parts.share_out(found.keys, cells)
-    some, chosen = parts.share_out(found.keys, cells, only=[1, 3])
+    order, places = parts.split_by_file(found.keys, cells)
+    some, chosen = parts.split_by_file(found.keys, cells, only=[1, 3])
     assert list(chosen) == [part for part in places if parts.file(part) in (1, 3)]
     for part, here in chosen.items():
         assert np.array_equal(some[here], order[places[part]])
