@@ -23,7 +23,7 @@ from dbt_zorder.engine.local.row_groups import RowGroups
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
 from dbt_zorder.engine.local.small_table import TELLING_ROWS
 from dbt_zorder.engine.local.spool import Copied
-from dbt_zorder.engine.local.spool_folder import in_scratch
+from dbt_zorder.engine.local.spool_folder import spool_errors
 from dbt_zorder.engine.local.spool_parquet import Chunk
 from dbt_zorder.engine.parquet.writer import GROUP_BYTES, ArrowWriter, writing_to
 from dbt_zorder.engine.row_bytes import Share, by_some_rows
@@ -82,7 +82,7 @@ class SpooledRows:
 
     def fetch_keys(self) -> FetchedKeys:
         """Return what all rows are placed by."""
-        with in_scratch(self.copied.folder):
+        with spool_errors(self.copied.folder):
             return self.copied.fetch_keys(self.keys, self.writer.threads)
 
     @property
@@ -91,7 +91,7 @@ class SpooledRows:
         return DrawnKeys(self.copied.count, self.copied.text_bytes(self.keys), self._draw_keys)
 
     def _draw_keys(self, rows: int, seed: int) -> FetchedKeys:
-        with in_scratch(self.copied.folder):
+        with spool_errors(self.copied.folder):
             return self.copied.draw_keys(self.keys, rows, seed, self.writer.threads)
 
     def write(self, spark: SparkSession, layout: Layout, path: str) -> bool:
@@ -180,12 +180,12 @@ class SpooledRows:
 
     def _few(self) -> pa.Table:
         """Return some rows, drawn from chunks all over."""
-        with in_scratch(self.copied.folder):
+        with spool_errors(self.copied.folder):
             return pa.concat_tables([self._moved.in_order(self.copied.read(one), some) for one, some in self._drawn()])
 
     def _some_keys(self) -> pa.Table:
         """Return what some rows are placed by."""
-        with in_scratch(self.copied.folder):
+        with spool_errors(self.copied.folder):
             drawn = [self.copied.read_keys(self.keys, chunk).take(pa.array(some)) for chunk, some in self._drawn()]
         return pa.concat_tables(drawn)
 
@@ -212,7 +212,7 @@ class SpooledRows:
         """Send rows through a layout to their files, all or those of some files, for good or to measure them."""
         share = partial(self._share, parts, folders, only)
         chunks = ((chunk, 2.0 * chunk.nbytes) for chunk in self.copied.chunks)
-        with in_scratch(self.copied.folder):
+        with spool_errors(self.copied.folder):
             for rows, places in ordered_map(share, chunks, self.most_bytes, self.writer.threads):
                 shares.add(rows, places)
                 tell("write" if only is None else "sample")

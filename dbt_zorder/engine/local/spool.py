@@ -20,7 +20,7 @@ from pyspark.sql.types import DecimalType
 
 from dbt_zorder.engine.local.fetched_keys import partition_sql
 from dbt_zorder.engine.local.spool_arrow import BatchFiles, write_batches
-from dbt_zorder.engine.local.spool_folder import column_name, in_scratch, scratch_folder
+from dbt_zorder.engine.local.spool_folder import column_name, new_spool_folder, spool_errors
 from dbt_zorder.engine.local.spool_parquet import Chunk, RowFiles, write_rows
 from dbt_zorder.layout.key_arrays import key_here
 from dbt_zorder.layout.keys import TEXT, Key
@@ -195,7 +195,7 @@ def copied(
         keys: what rows are placed by, where they are read here, and the query is a plain scan: of the types that
             ``estimated_row_bytes`` knows, there is a shorter way than one that Spark reads as well; None for any other.
     """
-    with scratch_folder() as folder:
+    with new_spool_folder() as folder:
         files: RowFiles | BatchFiles | None = None
         if keys is not None and not partition_by:
             wanted = {column_name(df.columns.index(key.column.path[0])) for key in keys}
@@ -209,7 +209,7 @@ def copied(
 def _without_long_text(files: BatchFiles | None) -> BatchFiles | None:
     if files is None:
         return None
-    with in_scratch(files.folder):
+    with spool_errors(files.folder):
         if not files.has_long_text:
             return files
     _LOG.debug("rows are copied once more, as Parquet: there is long text among them")

@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, DecimalType
 
 from dbt_zorder.engine.local.row_estimate import LEAST_WIDTH, MOST_TEXTS, estimated_row_bytes, text_length, texts_of
-from dbt_zorder.engine.local.spool_folder import CHUNK_BYTES, OPTIONS, column_name, files_in, in_scratch, uri_of
+from dbt_zorder.engine.local.spool_folder import CHUNK_BYTES, OPTIONS, column_name, files_in, spool_errors, uri_of
 from dbt_zorder.engine.local.spool_parquet import Chunk, frame_of
 from dbt_zorder.engine.local.spoolable import survives_parquet
 from dbt_zorder.engine.local.unscaled import unscaled
@@ -103,7 +103,7 @@ class BatchFiles:
         schema = pa.schema(self._columns, {_VERSION: self.query.sparkSession.version})
         # bounds leave NaN out, and dictionaries tell -0.0 from 0.0: a filter of Spark's would go by them
         told = {"write_statistics": False, "use_dictionary": False}
-        with in_scratch(self.folder):
+        with spool_errors(self.folder):
             folder.mkdir(exist_ok=True)
             for number, rows in enumerate(map(self.read, self.chunks) if self.chunks else [schema.empty_table()]):
                 pq.write_table(rows.cast(schema), folder / f"{number:06d}.parquet", **told)

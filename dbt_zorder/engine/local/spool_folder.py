@@ -30,7 +30,7 @@ _NAME = "c"
 
 
 @contextlib.contextmanager
-def in_scratch(folder: str | None) -> Iterator[None]:
+def spool_errors(folder: str | None) -> Iterator[None]:
     """Let a block that reads and writes what lies in Spark's folder for that fail with a sentence.
 
     Raises:
@@ -45,14 +45,14 @@ def in_scratch(folder: str | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def scratch_folder() -> Iterator[str]:
+def new_spool_folder() -> Iterator[str]:
     """Give a folder for as long as the block runs.
 
     Raises:
         BuildError: the disk refused.
     """
-    scratch = _scratch()
-    with in_scratch(scratch):
+    scratch = _spark_folder()
+    with spool_errors(scratch):
         folder = tempfile.mkdtemp(prefix="zorder-", dir=scratch)
     try:
         yield folder
@@ -82,7 +82,7 @@ def place_of(name: str) -> int:
     return int(name.removeprefix(_NAME))
 
 
-def _scratch() -> str | None:
+def _spark_folder() -> str | None:
     """Return Spark's own folder for what it writes on the way, which goes with the session; None if it has none."""
     folder = SparkFiles.getRootDirectory()
     return folder if os.path.isabs(folder) and os.path.isdir(folder) else None

@@ -185,10 +185,10 @@ def test_nothing_is_left_of_it(spark: SparkSession) -> None:
     with pytest.raises(ZeroDivisionError):
         use_and_fail("SELECT 1 AS a")
     assert not folders[0].exists()
-    before = set(Path(module._scratch() or "").iterdir())
+    before = set(Path(module._spark_folder() or "").iterdir())
     with pytest.raises(Exception, match="it fails"):
         use_and_fail("SELECT CAST(raise_error('it fails') AS INT) AS a FROM range(3)")
-    assert set(Path(module._scratch() or "").iterdir()) == before
+    assert set(Path(module._spark_folder() or "").iterdir()) == before
 
 
 def test_what_cannot_be_seen_from_here_is_not_taken_for_nothing(
