@@ -57,7 +57,7 @@ def by_some_rows(
 
 
 @dataclass
-class Share:
+class DataSize:
     """The rows of one part of a file: how many they are, and the bytes that they take in memory."""
 
     rows: int = 0
@@ -67,6 +67,6 @@ class Share:
 class Measuring(Protocol):
     """Measures files of a layout."""
 
-    def size_of(self, layout: Layout, files: Sequence[int]) -> Share:
+    def size_of(self, layout: Layout, files: Sequence[int]) -> DataSize:
         """Return how many rows some files have, and how many bytes these take as they are written."""
         ...

@@ -23,7 +23,7 @@ _AHEAD = 2
 
 
 @dataclass(frozen=True)
-class ShareWriter:
+class FileWriter:
     """What writes files.
 
     Attributes:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local.fetched_keys import distinct_partitions
-from dbt_zorder.engine.local.file_writer import ShareWriter
+from dbt_zorder.engine.local.file_writer import FileWriter
 from dbt_zorder.engine.local.moved_rows import MovedRows
 from dbt_zorder.engine.local.output_files import OutputFile, files_of
 from dbt_zorder.engine.local.pipeline import ordered_map
@@ -26,7 +26,7 @@ from dbt_zorder.engine.local.spool import Copied
 from dbt_zorder.engine.local.spool_folder import spool_errors
 from dbt_zorder.engine.local.spool_parquet import Chunk
 from dbt_zorder.engine.parquet.writer import GROUP_BYTES, ArrowWriter, writing_to
-from dbt_zorder.engine.row_bytes import Share, by_some_rows
+from dbt_zorder.engine.row_bytes import DataSize, by_some_rows
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys
@@ -124,7 +124,7 @@ class SpooledRows:
             with writing_to(place):
                 self.writer.make_folders(place, folders.names)
                 threads = max(1, self.writer.threads // len(files))
-                to_files = ShareWriter(
+                to_files = FileWriter(
                     self.writer, self._moved, parts.finder, shares, place, folders.names, most, threads
                 )
                 for _ in ordered_map(to_files.write, to_files.weighed(files), most, self.writer.threads):
@@ -155,19 +155,19 @@ class SpooledRows:
         """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
         return by_some_rows(spec, self.copied.count, self.copied.nbytes, self._few, self.writer)
 
-    def size_of(self, layout: Layout, files: Sequence[int]) -> Share:
+    def size_of(self, layout: Layout, files: Sequence[int]) -> DataSize:
         """Return how many rows some files have, and how many bytes these take as they are written."""
-        total, parts = Share(), self._parts(layout)
+        total, parts = DataSize(), self._parts(layout)
         if self._is_too_much_for(parts):
             return total
         with _ALONE, ShuffleBuffer(self.most_bytes, self.copied.folder) as shares:
             self._shuffle(parts, shares, only=files)
             written = self._files(shares, parts)
 
-            def size(group: Sequence[int]) -> Share:
+            def size(group: Sequence[int]) -> DataSize:
                 rows = shares.take(group)
                 order = self._moved.order(parts.finder, rows)
-                return Share(rows.num_rows, self.writer.size_of(self._moved.in_order(rows, order)))
+                return DataSize(rows.num_rows, self.writer.size_of(self._moved.in_order(rows, order)))
 
             groups = (
                 (group, 2.0 * of.nbytes) for file in written for group, of in zip(file.groups, file.sizes, strict=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from dbt_zorder.engine.local.row_groups import RowGroups
-from dbt_zorder.engine.row_bytes import Share
+from dbt_zorder.engine.row_bytes import DataSize
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class OutputFile:
 
     number: int
     groups: Sequence[Sequence[int]]
-    sizes: Sequence[Share]
+    sizes: Sequence[DataSize]
 
     @property
     def nbytes(self) -> int:
@@ -30,7 +30,7 @@ class OutputFile:
         return max(size.nbytes for size in self.sizes)
 
 
-def files_of(sizes: Mapping[int, Share], parts: RowGroups, group_bytes: int) -> list[OutputFile]:
+def files_of(sizes: Mapping[int, DataSize], parts: RowGroups, group_bytes: int) -> list[OutputFile]:
     """Return the files that have rows, in order.
 
     Args:
@@ -42,14 +42,14 @@ def files_of(sizes: Mapping[int, Share], parts: RowGroups, group_bytes: int) -> 
     for number, of_file in groupby(sizes, parts.file):
         groups = _groups(list(of_file), sizes, group_bytes)
         together = [
-            Share(sum(sizes[part].rows for part in group), sum(sizes[part].nbytes for part in group))
+            DataSize(sum(sizes[part].rows for part in group), sum(sizes[part].nbytes for part in group))
             for group in groups
         ]
         files.append(OutputFile(number, groups, together))
     return files
 
 
-def _groups(parts: Sequence[int], sizes: Mapping[int, Share], group_bytes: int) -> list[list[int]]:
+def _groups(parts: Sequence[int], sizes: Mapping[int, DataSize], group_bytes: int) -> list[list[int]]:
     """Return parts that follow each other in groups as even as they can be."""
     total = sum(sizes[part].nbytes for part in parts)
     size = total / max(1, -(-total // group_bytes))

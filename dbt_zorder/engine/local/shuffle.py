@@ -11,7 +11,7 @@ from types import TracebackType
 import numpy as np
 import pyarrow as pa
 
-from dbt_zorder.engine.row_bytes import Share
+from dbt_zorder.engine.row_bytes import DataSize
 from dbt_zorder.spark.arrow import one_chunk
 
 _CODEC = "lz4"
@@ -32,7 +32,7 @@ class ShuffleBuffer:
         self._held: list[tuple[pa.Table, dict[int, slice]]] = []
         self._held_bytes = 0
         self._spilled: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        self._sizes: dict[int, Share] = defaultdict(Share)
+        self._sizes: dict[int, DataSize] = defaultdict(DataSize)
 
     def __enter__(self) -> ShuffleBuffer:
         return self
@@ -56,7 +56,7 @@ class ShuffleBuffer:
         if self._held_bytes > self._most:
             self._spill()
 
-    def sizes(self) -> dict[int, Share]:
+    def sizes(self) -> dict[int, DataSize]:
         """Return what each part that has rows takes, in order of their numbers."""
         return dict(sorted(self._sizes.items()))
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local.place import rows_of_files
 from dbt_zorder.engine.parquet.writer import ArrowWriter
-from dbt_zorder.engine.row_bytes import Share, by_some_rows
+from dbt_zorder.engine.row_bytes import DataSize, by_some_rows
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.known_keys import Fetched
 from dbt_zorder.layout.layout import Layout
@@ -51,7 +51,7 @@ class InMemoryRows:
         """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
         return by_some_rows(spec, self.fetched.count, self.fetched.rows.nbytes, self._few, self.writer)
 
-    def size_of(self, layout: Layout, files: Sequence[int]) -> Share:
+    def size_of(self, layout: Layout, files: Sequence[int]) -> DataSize:
         """Return how many rows some files have, and how many bytes these take as they are written."""
         found = rows_of_files(self.fetched.keys, layout, self.writer.threads)
         chosen = [found[file] for file in files if file in found]
@@ -60,7 +60,7 @@ class InMemoryRows:
             return self.writer.size_of(self.fetched.rows.take(pa.array(rows)))
 
         with ThreadPoolExecutor(self.writer.threads) as pool:
-            return Share(sum(map(len, chosen)), sum(pool.map(size, chosen)))
+            return DataSize(sum(map(len, chosen)), sum(pool.map(size, chosen)))
 
     def _few(self) -> pa.Table:
         # not each third one, of which id % 6 would have two values

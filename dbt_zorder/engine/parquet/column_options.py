@@ -17,7 +17,7 @@ _PAGE_BYTES, _BATCH_ROWS = 1 << 20, 1024
 """Of a page at most, as in Spark's files, and after how many rows Arrow looks at that by itself."""
 _INDEX_BITS = 8
 _FALSE_HITS = 0.01
-"""Share of values that are not there and that a bloom filter lets pass: parquet-java's."""
+"""DataSize of values that are not there and that a bloom filter lets pass: parquet-java's."""
 _MOST_VALUES = 860_000
 """For how many a filter takes a megabyte, ``parquet.bloom.filter.max.bytes``."""
 

@@ -119,7 +119,7 @@ def add_node(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
 
 
 def _chunks(layout: Layout, most: int) -> list[list[int]]:
-    """Share the steps out over projections; a step is named by its first level.
+    """DataSize the steps out over projections; a step is named by its first level.
 
     A step is used once by the next one's multiplication and once by each of its comparisons, so the text of a chunk
     grows with the product of these numbers, which is kept below ``most``.

@@ -9,7 +9,7 @@ import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from dbt_zorder.engine.row_bytes import Share
+from dbt_zorder.engine.row_bytes import DataSize
 from dbt_zorder.engine.spark.descent import Names, add_node
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark.files import delete_path
@@ -31,7 +31,7 @@ class MeasuredBySpark:
     folder: str
     write: Callable[[Layout, DataFrame, str], None]
 
-    def size_of(self, layout: Layout, files: Sequence[int]) -> Share:
+    def size_of(self, layout: Layout, files: Sequence[int]) -> DataSize:
         """Return what ``Measuring`` asks for; the query runs for it once more.
 
         Files that share a cell by a hash are measured together.
@@ -41,7 +41,7 @@ class MeasuredBySpark:
             self.write(layout, self._rows_of(layout, files), self.folder)
             size = sum(data_files(spark, self.folder).values())
             written = spark.read.schema(self.rows.schema).parquet(glob_escape(self.folder))
-            return Share(written.count(), size)
+            return DataSize(written.count(), size)
         finally:
             delete_path(spark, self.folder)
 

@@ -16,7 +16,7 @@ open (100 in our sessions)."""
 
 
 def bundles(files: Sequence[int], sizes: npt.NDArray[Any]) -> npt.NDArray[np.int32] | None:
-    """Share small partitions of one file each out over Spark partitions; None if none are worth it.
+    """DataSize small partitions of one file each out over Spark partitions; None if none are worth it.
 
     Args:
         files: of each partition.

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local import large_table as copied_rows
-from dbt_zorder.engine.local.file_writer import ShareWriter
+from dbt_zorder.engine.local.file_writer import FileWriter
 from dbt_zorder.engine.local.moved_rows import MovedRows
 from dbt_zorder.engine.local.output_files import files_of
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
@@ -46,7 +46,7 @@ def test_files_are_the_same_by_however_many_threads(
                 place = rows.writer.place_of(spark, str(tmp_path / name))
                 rows.writer.make_folders(place, folders)
                 moved = MovedRows(rows.copied, rows.keys)
-                writer = ShareWriter(rows.writer, moved, how.finder, shares, place, folders, most, threads)
+                writer = FileWriter(rows.writer, moved, how.finder, shares, place, folders, most, threads)
                 weights = [weight / file.nbytes for file, weight in writer.weighed(files)]
                 assert max(weights) == (2 if in_parts and name == "more" else 1)
                 for file in files:
@@ -69,7 +69,7 @@ def test_what_fails_in_a_thread_fails_the_file(
             place = rows.writer.place_of(spark, str(tmp_path / "t"))
             rows.writer.make_folders(place, [""])
             moved = MovedRows(rows.copied, rows.keys)
-            writer = ShareWriter(rows.writer, moved, how.finder, shares, place, [""], 1 << 30, 4)
+            writer = FileWriter(rows.writer, moved, how.finder, shares, place, [""], 1 << 30, 4)
             order, calls = MovedRows.order, []
 
             def failing(*args: object) -> object:

@@ -23,7 +23,7 @@ from dbt_zorder.engine.local.shuffle import ShuffleBuffer
 from dbt_zorder.engine.local.spool import copied
 from dbt_zorder.engine.parquet.writer import ArrowWriter, arrow_writer
 from dbt_zorder.engine.plan import plan_layout
-from dbt_zorder.engine.row_bytes import Share
+from dbt_zorder.engine.row_bytes import DataSize
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout import sample
 from dbt_zorder.layout.layout import Layout
@@ -223,7 +223,7 @@ def test_a_row_is_measured_as_it_is_written(spark: SparkSession, tmp_path: Path)
     with rows_of(spark, query, LayoutSpec(by=["a"], files=6), tmp_path) as (rows, layout):
         measured = rows.size_of(layout, [0, 3])
         estimated = rows.with_row_bytes(LayoutSpec(by=["a"], file_size=100_000)).row_bytes
-        assert rows.size_of(layout, [layout.files + 1]) == rows.size_of(layout, []) == Share()
+        assert rows.size_of(layout, [layout.files + 1]) == rows.size_of(layout, []) == DataSize()
         assert rows.with_row_bytes(LayoutSpec(by=["a"], files=3)).row_bytes is None
         assert rows.write(spark, layout, str(tmp_path / "t"))
     size = sum(file.stat().st_size for file in (tmp_path / "t").glob("*.parquet")) / 30_000

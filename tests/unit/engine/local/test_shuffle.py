@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
-from dbt_zorder.engine.row_bytes import Share
+from dbt_zorder.engine.row_bytes import DataSize
 
 LISTS = pa.list_(pa.struct([("a", pa.string())]))
 
@@ -80,4 +80,4 @@ def test_a_file_of_long_rows_weighs_what_they_do(tmp_path: Path) -> None:
     table = pa.table({"n": range(1000), "t": ["x" * 20_000 if n < 20 else "" for n in range(1000)]})
     with ShuffleBuffer(1 << 30, str(tmp_path)) as shares:
         shares.add(table, {0: slice(0, 20), 3: slice(20, 1000)})
-        assert shares.sizes() == {0: Share(20, 20 * (8 + 4 + 20_000)), 3: Share(980, 980 * 12)}
+        assert shares.sizes() == {0: DataSize(20, 20 * (8 + 4 + 20_000)), 3: DataSize(980, 980 * 12)}
