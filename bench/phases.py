@@ -39,7 +39,7 @@ from dbt_zorder.engine.local.moved_rows import MovedRows
 from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.row_groups import RowGroups
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
-from dbt_zorder.engine.local.spool import Copied
+from dbt_zorder.engine.local.spool import Spool
 from dbt_zorder.engine.parquet.column_options import Traits
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.parquet.operations.drop import drop_table
@@ -49,9 +49,9 @@ SCHEMA = "phases"
 STEPS: Sequence[tuple[Any, str, str]] = (
     (copies, "write_batches", "Spark copies the rows"),
     (copies, "write_rows", "Spark copies the rows"),
-    (Copied, "fetch_keys", "keys of all rows are read"),
-    (Copied, "read", "chunks are read"),
-    (Copied, "read_compact", "chunks are read"),
+    (Spool, "fetch_keys", "keys of all rows are read"),
+    (Spool, "read", "chunks are read"),
+    (Spool, "read_compact", "chunks are read"),
     (CellFinder, "cells", "rows are placed: cells"),
     (RowGroups, "split_by_file", "rows are placed: order of files"),
     (SpooledRows, "_share", "rows are moved to their files"),

@@ -17,7 +17,7 @@ from dbt_zorder.engine.local.large_table import SpooledRows
 from dbt_zorder.engine.local.memory_budget import MemoryBudget
 from dbt_zorder.engine.local.row_estimate import MOST_TEXTS, estimated_row_bytes, most_bytes_of, texts_of
 from dbt_zorder.engine.local.small_table import InMemoryRows
-from dbt_zorder.engine.local.spool import copied
+from dbt_zorder.engine.local.spool import spool_rows
 from dbt_zorder.engine.local.spoolable import can_copy, survives_parquet
 from dbt_zorder.engine.parquet.writer import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.layout.keys import Key
@@ -125,7 +125,7 @@ def _copied(
 ) -> Iterator[RowSource]:
     """Copy the rows of a query, and run it no more."""
     plain = None if staged.is_kept else keys
-    with copied(staged.query, parts, whole=writer.whole, keys=plain) as copy:
+    with spool_rows(staged.query, parts, whole=writer.whole, keys=plain) as copy:
         if copy is None:
             yield RowSource(staged.rows)
         elif not copy.count:

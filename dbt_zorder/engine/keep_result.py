@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from dbt_zorder.engine.local.spool import copied
+from dbt_zorder.engine.local.spool import spool_rows
 from dbt_zorder.engine.local.spoolable import can_copy, survives_parquet
 from dbt_zorder.spark.conf import settings
 from dbt_zorder.spark.jvm import jvm_of
@@ -75,7 +75,7 @@ class Staged:
             return self.query
         spark = self.query.sparkSession
         if can_copy(spark) and survives_parquet(self.query):
-            copy = self._until_done.enter_context(copied(self.query))
+            copy = self._until_done.enter_context(spool_rows(self.query))
             if copy is not None:
                 return copy.rows
         kept = _apart(self.query).persist()

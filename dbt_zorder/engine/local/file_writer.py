@@ -83,7 +83,7 @@ class FileWriter:
         """Return what the columns of a file are like whose first rows these are."""
         traits = Traits.of(first, self.writer.page_rows, first.num_rows)
         names = telling(first.schema)
-        told = {column: name for column, name in self.moved.copied.data_columns.items() if name in names}
+        told = {column: name for column, name in self.moved.spool.data_columns.items() if name in names}
         for group, size in zip(file.groups, file.sizes, strict=True):
             found = self.shares.take(group, list(told)).rename_columns(list(told.values()))
             traits = traits.beside(found, size.rows, size.nbytes // size.rows)
@@ -94,7 +94,7 @@ class FileWriter:
         found = self.shares.take(group)
         order = self.moved.order(self.finder, found)
         parts = [("", order)]
-        if self.moved.copied.partition_by:
+        if self.moved.spool.partition_by:
             parts = by_folder(self.folders, self.moved.folders(found)[order], order)
         for folder, rows in parts:
             yield folder, self.moved.in_order(found, rows, threads)

@@ -22,7 +22,7 @@ from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.row_groups import RowGroups
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
 from dbt_zorder.engine.local.small_table import TELLING_ROWS
-from dbt_zorder.engine.local.spool import Copied
+from dbt_zorder.engine.local.spool import Spool
 from dbt_zorder.engine.local.spool_folder import spool_errors
 from dbt_zorder.engine.local.spool_parquet import Chunk
 from dbt_zorder.engine.parquet.writer import GROUP_BYTES, ArrowWriter, writing_to
@@ -54,13 +54,13 @@ class SpooledRows:
     """All rows of a query, and how they are written.
 
     Attributes:
-        copied: the rows.
+        spool: the rows.
         writer: of their files.
         keys: what rows are placed by.
         in_memory: bytes that they may take here at least.
     """
 
-    copied: Copied
+    spool: Spool
     writer: ArrowWriter
     keys: Sequence[Key]
     in_memory: int
@@ -72,27 +72,27 @@ class SpooledRows:
 
     @cached_property
     def _moved(self) -> MovedRows:
-        return MovedRows(self.copied, self.keys)
+        return MovedRows(self.spool, self.keys)
 
     @property
     def key_bytes(self) -> int | None:
         """Bytes of what all rows are placed by, None where they are too many to plan by them."""
-        size = self.copied.key_bytes(self.keys)
+        size = self.spool.key_bytes(self.keys)
         return size if size <= min(_MOST_KEYS, self.most_bytes) else None
 
     def fetch_keys(self) -> FetchedKeys:
         """Return what all rows are placed by."""
-        with spool_errors(self.copied.folder):
-            return self.copied.fetch_keys(self.keys, self.writer.threads)
+        with spool_errors(self.spool.folder):
+            return self.spool.fetch_keys(self.keys, self.writer.threads)
 
     @property
     def drawn_keys(self) -> DrawnKeys:
         """What as many rows are placed by as a plan asks for."""
-        return DrawnKeys(self.copied.count, self.copied.text_bytes(self.keys), self._draw_keys)
+        return DrawnKeys(self.spool.count, self.spool.text_bytes(self.keys), self._draw_keys)
 
     def _draw_keys(self, rows: int, seed: int) -> FetchedKeys:
-        with spool_errors(self.copied.folder):
-            return self.copied.draw_keys(self.keys, rows, seed, self.writer.threads)
+        with spool_errors(self.spool.folder):
+            return self.spool.draw_keys(self.keys, rows, seed, self.writer.threads)
 
     def write(self, spark: SparkSession, layout: Layout, path: str) -> bool:
         """Write the rows to a folder, one file each of the layout's that gets any.
@@ -108,8 +108,8 @@ class SpooledRows:
         if self._is_too_much_for(parts):
             return self._left_to_spark()
         most = self.most_bytes
-        with _ALONE, ShuffleBuffer(most, self.copied.folder) as shares:
-            folders = _Folders(spark, [part.name for part in self.copied.partition_by], whole=self.copied.whole)
+        with _ALONE, ShuffleBuffer(most, self.spool.folder) as shares:
+            folders = _Folders(spark, [part.name for part in self.spool.partition_by], whole=self.spool.whole)
             try:
                 self._shuffle(parts, shares, folders)
             except UnicodeDecodeError:
@@ -120,7 +120,7 @@ class SpooledRows:
             # a tree's parts are not all of one size
             if max(file.nbytes for file in files) > min(2 * most, _MOST_FILE):
                 return self._left_to_spark()
-            self.copied.discard()
+            self.spool.discard()
             with writing_to(place):
                 self.writer.make_folders(place, folders.names)
                 threads = max(1, self.writer.threads // len(files))
@@ -133,7 +133,7 @@ class SpooledRows:
 
     def _parts(self, layout: Layout) -> RowGroups:
         """Return how files are parted, if they are so large that they are written part by part."""
-        finder, file_bytes = CellFinder.by(layout), self.copied.nbytes / layout.files
+        finder, file_bytes = CellFinder.by(layout), self.spool.nbytes / layout.files
         if file_bytes <= self._group_bytes:
             return RowGroups(finder)
         return RowGroups.of(finder, file_bytes, self._some_keys)
@@ -148,19 +148,19 @@ class SpooledRows:
 
     def _is_too_much_for(self, parts: RowGroups) -> bool:
         """Tell whether a chunk or a part of a file, which are in memory twice for a moment, takes more than it may."""
-        largest = max(chunk.nbytes for chunk in self.copied.chunks)
-        return max(2 * largest, self.copied.nbytes / parts.finder.layout.files / parts.of_file) > self.most_bytes
+        largest = max(chunk.nbytes for chunk in self.spool.chunks)
+        return max(2 * largest, self.spool.nbytes / parts.finder.layout.files / parts.of_file) > self.most_bytes
 
     def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
         """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
-        return by_some_rows(spec, self.copied.count, self.copied.nbytes, self._few, self.writer)
+        return by_some_rows(spec, self.spool.count, self.spool.nbytes, self._few, self.writer)
 
     def size_of(self, layout: Layout, files: Sequence[int]) -> DataSize:
         """Return how many rows some files have, and how many bytes these take as they are written."""
         total, parts = DataSize(), self._parts(layout)
         if self._is_too_much_for(parts):
             return total
-        with _ALONE, ShuffleBuffer(self.most_bytes, self.copied.folder) as shares:
+        with _ALONE, ShuffleBuffer(self.most_bytes, self.spool.folder) as shares:
             self._shuffle(parts, shares, only=files)
             written = self._files(shares, parts)
 
@@ -180,18 +180,18 @@ class SpooledRows:
 
     def _few(self) -> pa.Table:
         """Return some rows, drawn from chunks all over."""
-        with spool_errors(self.copied.folder):
-            return pa.concat_tables([self._moved.in_order(self.copied.read(one), some) for one, some in self._drawn()])
+        with spool_errors(self.spool.folder):
+            return pa.concat_tables([self._moved.in_order(self.spool.read(one), some) for one, some in self._drawn()])
 
     def _some_keys(self) -> pa.Table:
         """Return what some rows are placed by."""
-        with spool_errors(self.copied.folder):
-            drawn = [self.copied.read_keys(self.keys, chunk).take(pa.array(some)) for chunk, some in self._drawn()]
+        with spool_errors(self.spool.folder):
+            drawn = [self.spool.read_keys(self.keys, chunk).take(pa.array(some)) for chunk, some in self._drawn()]
         return pa.concat_tables(drawn)
 
     def _drawn(self) -> Iterator[tuple[Chunk, Rows]]:
         """Give chunks from all over the copy, and rows drawn from each."""
-        chunks = self.copied.chunks
+        chunks = self.spool.chunks
         ends = np.cumsum([chunk.rows for chunk in chunks])
         # at equal distances by rows: chunks may be as small as a few of them
         middles = (np.arange(_TELLING_CHUNKS) + 0.5) * ends[-1] / _TELLING_CHUNKS
@@ -211,8 +211,8 @@ class SpooledRows:
     ) -> None:
         """Send rows through a layout to their files, all or those of some files, for good or to measure them."""
         share = partial(self._share, parts, folders, only)
-        chunks = ((chunk, 2.0 * chunk.nbytes) for chunk in self.copied.chunks)
-        with spool_errors(self.copied.folder):
+        chunks = ((chunk, 2.0 * chunk.nbytes) for chunk in self.spool.chunks)
+        with spool_errors(self.spool.folder):
             for rows, places in ordered_map(share, chunks, self.most_bytes, self.writer.threads):
                 shares.add(rows, places)
                 tell("write" if only is None else "sample")
@@ -221,13 +221,13 @@ class SpooledRows:
         self, parts: RowGroups, folders: _Folders | None, only: Sequence[int] | None, chunk: Chunk
     ) -> tuple[pa.Table, dict[int, slice]]:
         """Return rows in order of files and their parts, with what tells their order there, and where parts lie."""
-        found, finder = self.copied.read_compact(chunk, self._moved.shortened), parts.finder
-        keys = self.copied.keys_in(found, self.keys)
+        found, finder = self.spool.read_compact(chunk, self._moved.shortened), parts.finder
+        keys = self.spool.keys_in(found, self.keys)
         cells = finder.cells(keys)
         order, places = parts.split_by_file(keys, cells, chunk.number, only)
         numbers = None
-        if folders is not None and self.copied.partition_by:
-            numbers = folders.of(self.copied.partitions_in(found))
+        if folders is not None and self.spool.partition_by:
+            numbers = folders.of(self.spool.partitions_in(found))
         return self._moved.moved(found, cells, finder.count, numbers).take(pa.array(order)), places
 
     def _left_to_spark(self, why: str = "a part of a file, or of the rows, takes too much of memory") -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dbt_zorder.engine.local.place import CellFinder
-from dbt_zorder.engine.local.spool import Copied
+from dbt_zorder.engine.local.spool import Spool
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.spark.arrow import one_chunk
@@ -26,17 +26,17 @@ class MovedRows:
     """What becomes of rows of a copy on their way.
 
     Attributes:
-        copied: the rows.
+        spool: the rows.
         keys: what they are placed by.
     """
 
-    copied: Copied
+    spool: Spool
     keys: Sequence[Key]
 
     @cached_property
     def shortened(self) -> Mapping[str, pa.DataType]:
         """Types of the decimals that are whole numbers on their way."""
-        return self.copied.shortened(self.keys)
+        return self.spool.shortened(self.keys)
 
     def moved(
         self, found: pa.Table, cells: npt.NDArray[np.int64], count: int, folders: npt.NDArray[np.int32] | None = None
@@ -44,12 +44,12 @@ class MovedRows:
         """Return what goes into files of some rows of the copy, and what tells their order there.
 
         Args:
-            found: rows, as ``Copied.read_compact`` gives them.
+            found: rows, as ``Spool.read_compact`` gives them.
             cells: of each.
             count: of all cells.
             folders: the number of each row's folder, if the table is parted.
         """
-        columns = {name: one_chunk(found[name]) for name in self.copied.data_columns}
+        columns = {name: one_chunk(found[name]) for name in self.spool.data_columns}
         # there are 32,768 cells at most, but for one of each of more files
         columns[_CELL] = pa.array(cells.astype(np.int32) if count < 1 << 31 else cells)
         if folders is not None:
@@ -58,7 +58,7 @@ class MovedRows:
 
     def order(self, finder: CellFinder, moved: pa.Table) -> Rows:
         """Return the order in which rows that were moved stand in files."""
-        return finder.order(self.copied.keys_in(moved, self.keys), moved[_CELL].to_numpy().astype(np.int64))
+        return finder.order(self.spool.keys_in(moved, self.keys), moved[_CELL].to_numpy().astype(np.int64))
 
     def folders(self, moved: pa.Table) -> npt.NDArray[np.int32]:
         """Return the number of each row's folder."""
@@ -76,7 +76,7 @@ class MovedRows:
             kind = self.shortened.get(column)
             return decimals(values, kind) if kind is not None and values.type != kind else values
 
-        names = self.copied.data_columns
+        names = self.spool.data_columns
         if threads == 1:
             return pa.table(dict(zip(names.values(), map(taken, names), strict=True)))
         with ThreadPoolExecutor(threads) as pool:

@@ -38,7 +38,7 @@ _UNTOLD = 8
 
 
 @dataclass(frozen=True)
-class Copied:
+class Spool:
     """The rows of a query on this machine's disk.
 
     Attributes:
@@ -177,13 +177,13 @@ class Copied:
 
 
 @contextlib.contextmanager
-def copied(
+def spool_rows(
     df: DataFrame,
     partition_by: Sequence[ResolvedColumn] = (),
     *,
     whole: bool = False,
     keys: Sequence[Key] | None = None,
-) -> Iterator[Copied | None]:
+) -> Iterator[Spool | None]:
     """Copy the rows of a query for as long as the block runs.
 
     Gives None where this process does not see what Spark has written.
@@ -203,7 +203,7 @@ def copied(
         files = files or write_rows(df, partition_sql(partition_by), f"{folder}/{_ROWS}")
         if files is None:
             _LOG.debug("Spark wrote the rows of a query to %s, where they cannot be seen from here", folder)
-        yield None if files is None else Copied(df, files, folder, partition_by, whole)
+        yield None if files is None else Spool(df, files, folder, partition_by, whole)
 
 
 def _without_long_text(files: BatchFiles | None) -> BatchFiles | None:

@@ -56,8 +56,8 @@ def test_a_small_scan_is_fetched_and_all_else_is_copied(spark: SparkSession, tmp
             count //= 100_000
         found = held(spark, query, tmp_path)
         assert isinstance(found.rows, SpooledRows)
-        assert count_of(found.known) == found.rows.copied.count == count
-        assert not Path(found.rows.copied.folder).exists(), "it goes with the block"
+        assert count_of(found.known) == found.rows.spool.count == count
+        assert not Path(found.rows.spool.folder).exists(), "it goes with the block"
 
 
 def test_elsewhere_than_on_one_machine_small_scans_alone_are_fetched(

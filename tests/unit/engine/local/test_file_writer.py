@@ -36,7 +36,7 @@ def test_files_are_the_same_by_however_many_threads(
     with rows_of(spark, query, LayoutSpec(by=["a", "id"], files=1, partition_by=parts), tmp_path) as (rows, layout):
         how = rows._parts(layout)
         numbers = copied_rows._Folders(spark, parts)
-        with ShuffleBuffer(1 << 30, rows.copied.folder) as shares:
+        with ShuffleBuffer(1 << 30, rows.spool.folder) as shares:
             rows._shuffle(how, shares, numbers)
             folders = numbers.names or [""]
             files = files_of(shares.sizes(), how, 30_000 if in_parts else 1 << 30)
@@ -45,7 +45,7 @@ def test_files_are_the_same_by_however_many_threads(
                 (tmp_path / name).mkdir()
                 place = rows.writer.place_of(spark, str(tmp_path / name))
                 rows.writer.make_folders(place, folders)
-                moved = MovedRows(rows.copied, rows.keys)
+                moved = MovedRows(rows.spool, rows.keys)
                 writer = FileWriter(rows.writer, moved, how.finder, shares, place, folders, most, threads)
                 weights = [weight / file.nbytes for file, weight in writer.weighed(files)]
                 assert max(weights) == (2 if in_parts and name == "more" else 1)
@@ -63,12 +63,12 @@ def test_what_fails_in_a_thread_fails_the_file(
     write_in_parts(monkeypatch, 30_000)
     with rows_of(spark, mixed(9000), LayoutSpec(by=["a", "id"], files=1), tmp_path) as (rows, layout):
         how = rows._parts(layout)
-        with ShuffleBuffer(1 << 30, rows.copied.folder) as shares:
+        with ShuffleBuffer(1 << 30, rows.spool.folder) as shares:
             rows._shuffle(how, shares)
             (file,) = files_of(shares.sizes(), how, 30_000)
             place = rows.writer.place_of(spark, str(tmp_path / "t"))
             rows.writer.make_folders(place, [""])
-            moved = MovedRows(rows.copied, rows.keys)
+            moved = MovedRows(rows.spool, rows.keys)
             writer = FileWriter(rows.writer, moved, how.finder, shares, place, [""], 1 << 30, 4)
             order, calls = MovedRows.order, []
 

@@ -20,7 +20,7 @@ from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.large_table import SpooledRows
 from dbt_zorder.engine.local.place import CellFinder, rows_of_files
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
-from dbt_zorder.engine.local.spool import copied
+from dbt_zorder.engine.local.spool import spool_rows
 from dbt_zorder.engine.parquet.writer import ArrowWriter, arrow_writer
 from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.row_bytes import DataSize
@@ -51,7 +51,7 @@ def rows_of(spark: SparkSession, query: str, spec: LayoutSpec, path: Path) -> It
     data = [field for field in frame.schema.fields if field.name not in spec.partition_by]
     writer = arrow_writer(spark, type(frame.schema)(data), {}, str(path))
     assert isinstance(writer, ArrowWriter)
-    with copied(frame, parts, keys=keys_for(frame, spec)) as copy:
+    with spool_rows(frame, parts, keys=keys_for(frame, spec)) as copy:
         assert copy is not None
         rows = SpooledRows(copy, writer, keys_for(frame, spec), 1 << 26)
         assert rows.key_bytes is not None
@@ -101,7 +101,7 @@ def test_files_are_those_that_rows_in_memory_make(
     assert held is not None
     with rows_of(spark, mixed(4000), spec, tmp_path) as (rows, layout):
         assert rows.write(spark, layout, str(tmp_path / "t"))
-        assert not rows.copied.chunks or not Path(rows.copied.chunks[0].path).exists(), "all is in the table's folder"
+        assert not rows.spool.chunks or not Path(rows.spool.chunks[0].path).exists(), "all is in the table's folder"
     finder = CellFinder.by(layout)
     cells = finder.cells(held.keys)
     wanted = rows_of_files(held.keys, layout)
@@ -138,9 +138,9 @@ def test_rows_that_are_drawn_from_the_disk_make_the_layout_that_all_make(
     with rows_of(spark, mixed(4000), spec, tmp_path) as (rows, layout):
         monkeypatch.setattr(module, "_MOST_KEYS", 0)
         assert rows.key_bytes is None
-        found = plan_layout(rows.copied.rows, spec, rows.drawn_keys)
+        found = plan_layout(rows.spool.rows, spec, rows.drawn_keys)
         monkeypatch.setattr(sample, "LEAST_ROWS", 500)
-        of_some = plan_layout(rows.copied.rows, spec, rows.drawn_keys)
+        of_some = plan_layout(rows.spool.rows, spec, rows.drawn_keys)
     assert of_some.files == found.files == layout.files
     if not spec.partition_by:  # parted by the keys of all rows, which only Spark has
         assert repr(found.levels) == repr(layout.levels), "NaN is not equal to itself"
@@ -152,7 +152,7 @@ def test_every_type_comes_through(spark: SparkSession, tmp_path: Path) -> None:
     for keys, most in ((by, 1 << 30), (by[1:], 10_000)):
         place = tmp_path / str(most)
         with rows_of(spark, ALL, LayoutSpec(by=keys, files=3), tmp_path) as (rows, layout):
-            assert len(rows.copied.shortened(rows.keys)) == (1 if "n9" in keys else 2)
+            assert len(rows.spool.shortened(rows.keys)) == (1 if "n9" in keys else 2)
             assert rows.write(spark, layout, str(place))
         written = spark.read.parquet(str(place))
         assert written.schema.simpleString() == spark.sql(ALL).schema.simpleString()
@@ -307,7 +307,7 @@ def test_what_ends_it_leaves_the_table_and_nothing_else(
     write = SpooledRows.write
 
     def noted(rows: SpooledRows, *args: Any) -> bool:
-        folders.append(rows.copied.folder)
+        folders.append(rows.spool.folder)
         return write(rows, *args)
 
     def full(*_: Any) -> None:

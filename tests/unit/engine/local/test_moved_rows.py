@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local.moved_rows import MovedRows
-from dbt_zorder.engine.local.spool import copied
+from dbt_zorder.engine.local.spool import spool_rows
 from dbt_zorder.engine.local.spool_arrow import BatchFiles
 from dbt_zorder.engine.local.spool_parquet import RowFiles
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
@@ -26,7 +26,7 @@ def test_rows_come_back_as_they_were_in_another_order(
     if kind is BatchFiles:  # which are of plain types
         frame = frame.withColumn("l", frame.l[0])
     keys = keys_for(frame, LayoutSpec(by=["key"]))
-    with copied(frame, keys=keys if kind is BatchFiles else None) as copy:
+    with spool_rows(frame, keys=keys if kind is BatchFiles else None) as copy:
         assert copy is not None
         assert isinstance(copy.files, kind)
         rows = MovedRows(copy, keys)

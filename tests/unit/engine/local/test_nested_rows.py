@@ -76,8 +76,8 @@ def entries(frame: DataFrame) -> DataFrame:
 def test_nested_files_are_like_sparks_own(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.sql(nested(3000))
     with rows_of(spark, nested(3000), LayoutSpec(by=["a"], files=1), tmp_path) as (rows, layout):
-        sizes = [rows.copied.read(chunk).nbytes for chunk in rows.copied.chunks]
-        assert sum(sizes) == pytest.approx(rows.copied.nbytes, rel=0.4)
+        sizes = [rows.spool.read(chunk).nbytes for chunk in rows.spool.chunks]
+        assert sum(sizes) == pytest.approx(rows.spool.nbytes, rel=0.4)
         assert rows.write(spark, layout, str(tmp_path / "here"))
     frame.coalesce(1).write.parquet(str(tmp_path / "there"))
     here, there = (

@@ -11,7 +11,7 @@ from dbt_zorder.engine.local import spool_folder as module
 from dbt_zorder.engine.local import spool_parquet as row_files
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
-from dbt_zorder.engine.local.spool import Copied, copied
+from dbt_zorder.engine.local.spool import Spool, spool_rows
 from dbt_zorder.engine.local.spool_folder import CHUNK_BYTES, OPTIONS
 from dbt_zorder.engine.local.spoolable import survives_parquet
 from dbt_zorder.layout.keys import key_of
@@ -24,7 +24,7 @@ from tests.unit.layout.frames import cast_values, mixed
 from tests.unit.layout.test_keys import TYPES
 
 
-def all_of(copy: Copied) -> pa.Table:
+def all_of(copy: Spool) -> pa.Table:
     return pa.concat_tables([copy.read(chunk) for chunk in copy.chunks])
 
 
@@ -38,14 +38,14 @@ def test_rows_and_keys_are_those_that_are_fetched(spark: SparkSession, zone: str
                 assert not survives_parquet(frame)
                 return
             assert survives_parquet(frame)
-            with copied(frame) as copy:
+            with spool_rows(frame) as copy:
                 assert copy is not None
                 assert sorted(map(repr, copy.rows.collect())) == sorted(map(repr, frame.collect()))
             return
         keys = [key_of(resolve("v", frame.schema))]
         wanted = fetch(frame, keys, 1 << 26)
         assert wanted is not None
-        with copied(frame) as copy:
+        with spool_rows(frame) as copy:
             assert copy is not None
             found = copy.fetch_keys(keys, 2)
             assert found.keys.schema == wanted.keys.schema
@@ -61,7 +61,7 @@ def test_the_copy_is_the_query_under_its_own_names(spark: SparkSession) -> None:
     names = ["c1", "a.b", "c`d", "x y,;{}()=\n", "Ä", "ä"]
     with settings(spark, {"spark.sql.caseSensitive": "true"}):
         frame = spark.range(7).select(*(f.col("id").alias(name, metadata={"comment": name}) for name in names))
-        with copied(frame) as copy:
+        with spool_rows(frame) as copy:
             assert copy is not None
             assert [(field.name, field.dataType, field.metadata) for field in copy.rows.schema.fields] == [
                 (field.name, field.dataType, field.metadata) for field in frame.schema.fields
@@ -76,7 +76,7 @@ def test_the_copy_is_the_query_under_its_own_names(spark: SparkSession) -> None:
 def test_pieces_are_all_rows_as_they_came(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(OPTIONS, "parquet.block.size", "100000")
     frame = spark.range(0, 60_000, 1, 3).selectExpr("id", "sha2(string(id), 256) AS t")
-    with copied(frame) as copy:
+    with spool_rows(frame) as copy:
         assert copy is not None
         assert len(copy.chunks) > len({chunk.path for chunk in copy.chunks}) == 3
         assert copy.count == 60_000
@@ -89,7 +89,7 @@ def test_pieces_are_all_rows_as_they_came(spark: SparkSession, monkeypatch: pyte
 
 def test_what_rows_are_placed_by_is_weighed_before(spark: SparkSession) -> None:
     frame = spark.range(1000).selectExpr("id", "repeat('x', 1000) AS t")
-    with copied(frame) as copy:
+    with spool_rows(frame) as copy:
         assert copy is not None
         for name, least in (("id", 8000), ("t", 1_004_000)):
             keys = keys_for(frame, LayoutSpec(by=[name]))
@@ -105,7 +105,7 @@ def test_keys_of_some_rows_are_drawn_from_all_over(
     long = "repeat(string(id), 200)"
     frame = spark.range(0, 3000, 1, 3).selectExpr("id", f"{long} AS t", f"struct(id AS a, 'v' AS b, {long} AS c) AS s")
     keys = keys_for(frame, LayoutSpec(by=["id", "t", "s.a", "s.b"]))
-    with copied(frame) as copy:
+    with spool_rows(frame) as copy:
         assert copy is not None
         assert len(copy.chunks) > 3
         found = copy.draw_keys(keys, rows, 7, 2)
@@ -128,7 +128,7 @@ def test_what_repeats_is_read_in_parts_as_well(spark: SparkSession) -> None:
     columns = [
         f"{value} AS {name}{n}" for n in range(30) for name, value in (("n", "CAST(NULL AS bigint)"), ("z", "0L"))
     ]
-    with copied(spark.range(0, 200_000, 1, 1).selectExpr("id", *columns)) as copy:
+    with spool_rows(spark.range(0, 200_000, 1, 1).selectExpr("id", *columns)) as copy:
         assert copy is not None
         assert sum(chunk.rows for chunk in copy.chunks) == copy.count == 200_000
         sizes = [copy.read(chunk).nbytes for chunk in copy.chunks]
@@ -143,7 +143,7 @@ def test_the_folder_may_have_any_name(
     folder = tmp_path / name
     folder.mkdir()
     monkeypatch.setattr(module, "_scratch", lambda: str(folder))
-    with copied(spark.range(30)) as copy:
+    with spool_rows(spark.range(30)) as copy:
         assert copy is not None
         assert Path(copy.folder).parent == folder
         assert copy.count == copy.rows.count() == 30
@@ -158,7 +158,7 @@ def test_the_partition_of_each_row_is_told(spark: SparkSession, parts: list[str]
     keys = keys_for(frame, LayoutSpec(by=["a"], partition_by=parts))
     wanted = fetch(frame, keys, 1 << 26, partition_by=columns)
     assert wanted is not None
-    with copied(frame, columns) as copy:
+    with spool_rows(frame, columns) as copy:
         assert copy is not None
         found = copy.fetch_keys(keys, 2)
         assert found.keys.equals(wanted.keys)
@@ -173,7 +173,7 @@ def test_nothing_is_left_of_it(spark: SparkSession) -> None:
     folders: list[Path] = []
 
     def use_and_fail(query: str) -> None:
-        with copied(spark.sql(query)) as copy:
+        with spool_rows(spark.sql(query)) as copy:
             assert copy is not None
             folders.append(Path(copy.folder))
             assert folders[-1].exists()
@@ -195,5 +195,5 @@ def test_what_cannot_be_seen_from_here_is_not_taken_for_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_files, "uri_of", lambda _: f"file://{tmp_path}/elsewhere")
-    with copied(spark.range(3)) as copy:
+    with spool_rows(spark.range(3)) as copy:
         assert copy is None

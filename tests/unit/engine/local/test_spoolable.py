@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine.local.spool import copied
+from dbt_zorder.engine.local.spool import spool_rows
 from dbt_zorder.engine.local.spoolable import can_copy, survives_parquet
 from tests.support import settings
 
@@ -46,7 +46,7 @@ def test_dates_and_moments_come_back_where_the_session_writes_them_so(
         assert survives_parquet(moments, [moments.schema["a"]])
         for frame, comes_back in ((dates, date), (moments, moment)):
             if comes_back:
-                with copied(frame) as copy:
+                with spool_rows(frame) as copy:
                     assert copy is not None
                     texts = [rows.selectExpr("string(v)").collect() for rows in (copy.rows, frame)]
                     assert texts[0] == texts[1]
