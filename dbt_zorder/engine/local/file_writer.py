@@ -14,7 +14,7 @@ from dbt_zorder.engine.local.output_files import OutputFile
 from dbt_zorder.engine.local.pipeline import ordered_map
 from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
-from dbt_zorder.engine.parquet.column_options import Traits, telling
+from dbt_zorder.engine.parquet.column_options import Traits, float_columns
 from dbt_zorder.engine.parquet.writer import ArrowWriter, by_folder
 from dbt_zorder.spark.local_disk import Place
 
@@ -82,11 +82,11 @@ class FileWriter:
     def _traits_of(self, first: pa.Table, file: OutputFile) -> Traits:
         """Return what the columns of a file are like whose first rows these are."""
         traits = Traits.of(first, self.writer.page_rows, first.num_rows)
-        names = telling(first.schema)
-        told = {column: name for column, name in self.moved.spool.data_columns.items() if name in names}
+        names = float_columns(first.schema)
+        columns = {column: name for column, name in self.moved.spool.data_columns.items() if name in names}
         for group, size in zip(file.groups, file.sizes, strict=True):
-            found = self.shares.take(group, list(told)).rename_columns(list(told.values()))
-            traits = traits.beside(found, size.rows, size.nbytes // size.rows)
+            found = self.shares.take(group, list(columns)).rename_columns(list(columns.values()))
+            traits = traits.with_row_group(found, size.rows, size.nbytes // size.rows)
         return traits
 
     def _by_folder(self, group: Sequence[int], threads: int = 1) -> Iterator[tuple[str, pa.Table]]:

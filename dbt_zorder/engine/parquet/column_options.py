@@ -42,7 +42,7 @@ class Traits:
     def of(cls, rows: pa.Table, page_rows: int, group_rows: int) -> Traits:
         """Return those of some rows in row groups of so many."""
         widest = max((int(column.nbytes) for column in rows.columns), default=0) // max(1, rows.num_rows)
-        floats = rows.select(telling(rows.schema))
+        floats = rows.select(float_columns(rows.schema))
         negative = _with_negative_zero(floats)
         groups = (floats[start : start + group_rows] for start in range(0, rows.num_rows, group_rows))
         unbounded = set().union(*map(_unbounded, groups))
@@ -55,15 +55,15 @@ class Traits:
             group_rows=group_rows,
         )
 
-    def beside(self, told: pa.Table, rows: int, row_bytes: int) -> Traits:
+    def with_row_group(self, floats: pa.Table, rows: int, row_bytes: int) -> Traits:
         """Return what they are if the file has a row group besides.
 
         Args:
-            told: its columns that ``telling`` names.
+            floats: its columns that ``float_columns`` names.
             rows: of it.
             row_bytes: that a row of it takes.
         """
-        negative, unbounded = _with_negative_zero(told), _unbounded(told)
+        negative, unbounded = _with_negative_zero(floats), _unbounded(floats)
         return Traits(
             [path for path in self.repeating if path not in negative],
             [path for path in self.bounded if path not in unbounded],
@@ -72,7 +72,7 @@ class Traits:
         )
 
 
-def telling(schema: pa.Schema) -> list[str]:
+def float_columns(schema: pa.Schema) -> list[str]:
     """Return the columns of which one row group may have what another has not told."""
     empty = schema.empty_table()
     return [

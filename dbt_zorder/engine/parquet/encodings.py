@@ -29,7 +29,7 @@ class Encodings:
 
     version: int = 1
 
-    def told(self, schema: pa.Schema, repeating: Collection[str]) -> dict[str, Any]:
+    def writer_options(self, schema: pa.Schema, repeating: Collection[str]) -> dict[str, Any]:
         """Return what Arrow's writer is told.
 
         Args:

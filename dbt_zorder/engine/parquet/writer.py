@@ -68,7 +68,7 @@ class ArrowWriter:
     Attributes:
         codec: a key of ``CODECS``.
         page_rows: rows of a page at most.
-        told: what files say of themselves besides.
+        file_metadata: what files say of themselves besides.
         threads: that write at a time.
         blooms: columns with a bloom filter.
         numbers: of columns and of what is in them, by their path, where a format goes by those.
@@ -80,7 +80,7 @@ class ArrowWriter:
 
     codec: str
     page_rows: int
-    told: Mapping[str, str]
+    file_metadata: Mapping[str, str]
     threads: int
     blooms: Collection[str] = ()
     numbers: Mapping[tuple[str, ...], int] = field(default_factory=dict)
@@ -194,9 +194,9 @@ class ArrowWriter:
             max_rows_per_page=self.page_rows,
             write_batch_size=traits.batch_rows,
             **bloom_filters(schema, self.blooms, traits.group_rows),
-            **self.encodings.told(schema, traits.repeating),
+            **self.encodings.writer_options(schema, traits.repeating),
         ) as writer:
-            writer.add_key_value_metadata(self.told)
+            writer.add_key_value_metadata(self.file_metadata)
             yield writer
 
 
@@ -240,7 +240,7 @@ def arrow_writer(
         path: of a folder that is there, the one that is written to or one beside it.
         blooms: names of columns with a bloom filter.
     """
-    missing = lacks(blooms)
+    missing = missing_feature(blooms)
     if missing:
         return missing
     given = {name.lower(): value for name, value in options.items()}
@@ -257,19 +257,19 @@ def arrow_writer(
     place = on_disk(spark, path)
     if place is None or not os.path.isdir(place.path):
         return "it lies elsewhere than on this machine"
-    told = {**_parquet_settings(spark), **given}
-    page_rows, version = told.pop(PAGE_ROWS_OPTION, ""), told.pop(VERSION_OPTION, "v1")
-    if told:
-        return f"of Spark's writer alone is {min(told)}"
+    parquet_options = {**_parquet_settings(spark), **given}
+    page_rows, version = parquet_options.pop(PAGE_ROWS_OPTION, ""), parquet_options.pop(VERSION_OPTION, "v1")
+    if parquet_options:
+        return f"of Spark's writer alone is {min(parquet_options)}"
     if version not in VERSIONS:
         return f"{VERSION_OPTION} is {version}"
     nullable = t.StructType([t.StructField(one.name, one.dataType, True, one.metadata) for one in schema.fields])
     rows, encodings = page_rows_of(spark, parse_page_rows(page_rows)), Encodings(VERSIONS[version])
-    said = told_by_spark(spark, nullable)
-    return ArrowWriter(codec, rows, said, threads_of(spark), blooms, encodings=encodings)
+    file_metadata = told_by_spark(spark, nullable)
+    return ArrowWriter(codec, rows, file_metadata, threads_of(spark), blooms, encodings=encodings)
 
 
-def lacks(blooms: Collection[str]) -> str:
+def missing_feature(blooms: Collection[str]) -> str:
     """Return in a few words what this PyArrow cannot do, an empty string if it can write files as they should be."""
     if not _takes("max_rows_per_page"):
         return f"PyArrow {pa.__version__} writes pages without end"
