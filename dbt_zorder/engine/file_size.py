@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from dbt_zorder.engine.choose import RowSource
 from dbt_zorder.engine.plan import make_plan, resized
-from dbt_zorder.engine.row_bytes import Measuring
+from dbt_zorder.engine.row_bytes import FileMeasurer
 from dbt_zorder.engine.spark.pilot import MeasuredBySpark
 from dbt_zorder.layout.file_count import parse_size
 from dbt_zorder.layout.layout import Layout
@@ -27,7 +27,7 @@ _FILES = 3
 _FAR_OFF = 1.3
 """Ratio of numbers of files above which those measured are unlike those to come: a dictionary, and all else that a file
 has once, weighs more on the rows of small ones."""
-_LEAST_TELLING_BYTES = 32 << 20
+_RELIABLE_FILE_BYTES = 32 << 20
 _LARGE = 4
 """Files of less than such a part of the largest are partitions of their own: these may be of any size below it."""
 
@@ -71,10 +71,10 @@ def sized_here(holding: RowSource, plan: Plan, spec: LayoutSpec) -> Layout:
     return _sized_by(holding, plan, spec, holding.rows)
 
 
-def _sized_by(holding: RowSource, plan: Plan, spec: LayoutSpec, measuring: Measuring) -> Layout:
+def _sized_by(holding: RowSource, plan: Plan, spec: LayoutSpec, measuring: FileMeasurer) -> Layout:
     for last in (False, True):
         layout = plan.layout
-        found = measuring.size_of(layout, _spread(_telling_files(plan)))
+        found = measuring.size_of(layout, _spread(_full_files(plan)))
         if not found.rows:
             return layout
         row_bytes = found.nbytes / found.rows
@@ -85,7 +85,7 @@ def _sized_by(holding: RowSource, plan: Plan, spec: LayoutSpec, measuring: Measu
             return corrected.layout
         # the sample is of a size for other files
         plan = make_plan(holding.source, replace(spec, row_bytes=row_bytes), holding.known)
-        if last or row_bytes * layout.rows / layout.files > _LEAST_TELLING_BYTES:
+        if last or row_bytes * layout.rows / layout.files > _RELIABLE_FILE_BYTES:
             break
     return plan.layout
 
@@ -96,14 +96,14 @@ def _is_measured(layout: Layout, spec: LayoutSpec) -> bool:
     return spec.files is None and size is not None and spec.row_bytes is None and layout.files > 1
 
 
-def _telling_files(plan: Plan) -> npt.NDArray[np.bool_]:
+def _full_files(plan: Plan) -> npt.NDArray[np.bool_]:
     """Return which files are as large as those that are asked for, and not just what little a partition has."""
     files = plan.layout.files_of_trees
     rows = np.repeat(plan.drawn.counts / np.maximum(1, files), files)
     return np.asarray(np.repeat(files > 1, files) | (rows >= rows.max() / _LARGE))
 
 
-def _spread(telling: npt.NDArray[np.bool_]) -> list[int]:
+def _spread(full: npt.NDArray[np.bool_]) -> list[int]:
     """Return numbers of a few files, at equal distances."""
-    files = np.flatnonzero(telling)
+    files = np.flatnonzero(full)
     return sorted({int(files[len(files) * (2 * n + 1) // (2 * _FILES)]) for n in range(_FILES)})

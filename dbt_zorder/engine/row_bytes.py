@@ -16,7 +16,7 @@ from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.spark.catalog import TableInfo
 
 
-def by_version_before(
+def with_previous_row_bytes(
     spec: LayoutSpec,
     df: DataFrame,
     before: TableInfo,
@@ -35,8 +35,8 @@ def by_version_before(
     return replace(spec, row_bytes=measured_row(files(), parse_size(spec.file_size)))
 
 
-def by_some_rows(
-    spec: LayoutSpec, rows: int, nbytes: int, few: Callable[[], pa.Table], writer: ArrowWriter
+def with_sampled_row_bytes(
+    spec: LayoutSpec, rows: int, nbytes: int, sample: Callable[[], pa.Table], writer: ArrowWriter
 ) -> LayoutSpec:
     """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells.
 
@@ -44,7 +44,7 @@ def by_some_rows(
         spec: what was asked for.
         rows: their number.
         nbytes: that they take in memory.
-        few: gives some of them, as they are written.
+        sample: gives some of them, as they are written.
         writer: of their files.
     """
     if spec.files is not None or spec.row_bytes is not None or not rows:
@@ -52,8 +52,8 @@ def by_some_rows(
     one_file = SPLIT_ABOVE * (parse_size(spec.file_size) or auto_size(0))
     if nbytes < one_file:
         return replace(spec, row_bytes=nbytes / rows)
-    some = few()
-    return replace(spec, row_bytes=writer.size_of(some) / some.num_rows)
+    drawn = sample()
+    return replace(spec, row_bytes=writer.size_of(drawn) / drawn.num_rows)
 
 
 @dataclass
@@ -64,7 +64,7 @@ class DataSize:
     nbytes: int = 0
 
 
-class Measuring(Protocol):
+class FileMeasurer(Protocol):
     """Measures files of a layout."""
 
     def size_of(self, layout: Layout, files: Sequence[int]) -> DataSize:

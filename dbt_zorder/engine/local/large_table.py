@@ -21,12 +21,12 @@ from dbt_zorder.engine.local.pipeline import ordered_map
 from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.row_groups import RowGroups
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
-from dbt_zorder.engine.local.small_table import TELLING_ROWS
+from dbt_zorder.engine.local.small_table import SAMPLE_ROWS
 from dbt_zorder.engine.local.spool import Spool
 from dbt_zorder.engine.local.spool_folder import spool_errors
 from dbt_zorder.engine.local.spool_parquet import Chunk
 from dbt_zorder.engine.parquet.writer import GROUP_BYTES, ArrowWriter, writing_to
-from dbt_zorder.engine.row_bytes import DataSize, by_some_rows
+from dbt_zorder.engine.row_bytes import DataSize, with_sampled_row_bytes
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys
@@ -44,7 +44,7 @@ _MOST_FILE = (1 << 31) - 1
 """Bytes of a file's rows that are in memory at a time: offsets of text have 32 bits."""
 _MOST_KEYS = 512 << 20
 """Bytes of what all rows are placed by, to plan by them: beyond, a sample serves as well."""
-_TELLING_CHUNKS = 8
+_SAMPLE_CHUNKS = 8
 _ALONE = threading.Lock()
 """Who places and writes rows takes all processors, and the memory that there is for it."""
 
@@ -136,7 +136,7 @@ class SpooledRows:
         finder, file_bytes = CellFinder.by(layout), self.spool.nbytes / layout.files
         if file_bytes <= self._group_bytes:
             return RowGroups(finder)
-        return RowGroups.of(finder, file_bytes, self._some_keys)
+        return RowGroups.of(finder, file_bytes, self._sample_keys)
 
     def _files(self, shares: ShuffleBuffer, parts: RowGroups) -> list[OutputFile]:
         return files_of(shares.sizes(), parts, self._group_bytes)
@@ -153,7 +153,7 @@ class SpooledRows:
 
     def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
         """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
-        return by_some_rows(spec, self.spool.count, self.spool.nbytes, self._few, self.writer)
+        return with_sampled_row_bytes(spec, self.spool.count, self.spool.nbytes, self._sample_rows, self.writer)
 
     def size_of(self, layout: Layout, files: Sequence[int]) -> DataSize:
         """Return how many rows some files have, and how many bytes these take as they are written."""
@@ -178,29 +178,33 @@ class SpooledRows:
                 tell("sample")
         return total
 
-    def _few(self) -> pa.Table:
+    def _sample_rows(self) -> pa.Table:
         """Return some rows, drawn from chunks all over."""
         with spool_errors(self.spool.folder):
-            return pa.concat_tables([self._moved.in_order(self.spool.read(one), some) for one, some in self._drawn()])
+            return pa.concat_tables(
+                [self._moved.in_order(self.spool.read(one), some) for one, some in self._sample_chunks()]
+            )
 
-    def _some_keys(self) -> pa.Table:
+    def _sample_keys(self) -> pa.Table:
         """Return what some rows are placed by."""
         with spool_errors(self.spool.folder):
-            drawn = [self.spool.read_keys(self.keys, chunk).take(pa.array(some)) for chunk, some in self._drawn()]
+            drawn = [
+                self.spool.read_keys(self.keys, chunk).take(pa.array(some)) for chunk, some in self._sample_chunks()
+            ]
         return pa.concat_tables(drawn)
 
-    def _drawn(self) -> Iterator[tuple[Chunk, Rows]]:
+    def _sample_chunks(self) -> Iterator[tuple[Chunk, Rows]]:
         """Give chunks from all over the copy, and rows drawn from each."""
         chunks = self.spool.chunks
         ends = np.cumsum([chunk.rows for chunk in chunks])
         # at equal distances by rows: chunks may be as small as a few of them
-        middles = (np.arange(_TELLING_CHUNKS) + 0.5) * ends[-1] / _TELLING_CHUNKS
+        middles = (np.arange(_SAMPLE_CHUNKS) + 0.5) * ends[-1] / _SAMPLE_CHUNKS
         places = np.searchsorted(ends, middles, side="right")
         chosen = [chunks[place] for place in np.unique(places).tolist()]
         random = np.random.default_rng(0)
         for chunk in chosen:
             # not each third one, of which id % 6 would have two values
-            yield chunk, np.sort(random.choice(chunk.rows, min(TELLING_ROWS // len(chosen), chunk.rows), replace=False))
+            yield chunk, np.sort(random.choice(chunk.rows, min(SAMPLE_ROWS // len(chosen), chunk.rows), replace=False))
 
     def _shuffle(
         self,

@@ -210,7 +210,7 @@ def _numbers(values: pa.Array, run: Run) -> npt.NDArray[np.int64]:
     return np.asarray(pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def count_held(keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64] | None:
+def count_cells_locally(keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64] | None:
     """Do what ``count_cells`` does, of the keys of rows that are here, see ``FetchedKeys``."""
     if layout.partition_columns and not np.isin(keys["p"].to_numpy(), layout.partition_hashes).all():
         return None

@@ -35,20 +35,20 @@ class RowGroups:
     values: Any = None
 
     @classmethod
-    def of(cls, finder: CellFinder, file_bytes: float, some_keys: Callable[[], pa.Table]) -> RowGroups:
+    def of(cls, finder: CellFinder, file_bytes: float, sample_keys: Callable[[], pa.Table]) -> RowGroups:
         """Part files so that a part takes ``PART_BYTES`` or less.
 
         Args:
             finder: of the rows.
             file_bytes: that the rows of a file take in memory.
-            some_keys: gives what some rows are placed by, drawn from all of them.
+            sample_keys: gives what some rows are placed by, drawn from all of them.
         """
         wanted, layout = int(np.ceil(file_bytes / PART_BYTES)), finder.layout
         if wanted <= 1:
             return cls(finder)
         if layout.curve is None:
             return cls(finder, levels=min((wanted - 1).bit_length(), len(layout.levels) - layout.file_levels))
-        values = finder.sort_key(some_keys()).drop_null()
+        values = finder.sort_key(sample_keys()).drop_null()
         if not len(values):  # all NULL
             return cls(finder)
         ordered = values.take(pa.array(order_by(values)))

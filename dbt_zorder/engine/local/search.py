@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_TELLING_ROWS = 1 << 13
+_PROBE_ROWS = 1 << 13
 
 
 def binary_search(values: pa.Array, cuts: pa.Array) -> npt.NDArray[np.int32]:
@@ -39,5 +39,5 @@ def map_distinct(values: pa.Array, number: Callable[[pa.Array], npt.NDArray[np.i
 
 def _repeat(values: pa.Array) -> bool:
     """Tell by the first values whether most stand there more than once: else it takes longer to find equal ones."""
-    first = values[:_TELLING_ROWS]
+    first = values[:_PROBE_ROWS]
     return bool(2 * len(first.unique()) < len(first))

@@ -12,13 +12,13 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local.place import rows_of_files
 from dbt_zorder.engine.parquet.writer import ArrowWriter
-from dbt_zorder.engine.row_bytes import DataSize, by_some_rows
+from dbt_zorder.engine.row_bytes import DataSize, with_sampled_row_bytes
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.known_keys import Fetched
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import LayoutSpec
 
-TELLING_ROWS = 20_000
+SAMPLE_ROWS = 20_000
 """Of so many rows, drawn from all, the bytes of a row are learned."""
 
 
@@ -49,7 +49,9 @@ class InMemoryRows:
 
     def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
         """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
-        return by_some_rows(spec, self.fetched.count, self.fetched.rows.nbytes, self._few, self.writer)
+        return with_sampled_row_bytes(
+            spec, self.fetched.count, self.fetched.rows.nbytes, self._sample_rows, self.writer
+        )
 
     def size_of(self, layout: Layout, files: Sequence[int]) -> DataSize:
         """Return how many rows some files have, and how many bytes these take as they are written."""
@@ -62,8 +64,8 @@ class InMemoryRows:
         with ThreadPoolExecutor(self.writer.threads) as pool:
             return DataSize(sum(map(len, chosen)), sum(pool.map(size, chosen)))
 
-    def _few(self) -> pa.Table:
+    def _sample_rows(self) -> pa.Table:
         # not each third one, of which id % 6 would have two values
         count = self.fetched.count
-        chosen = np.random.default_rng(0).choice(count, min(TELLING_ROWS, count), replace=False)
+        chosen = np.random.default_rng(0).choice(count, min(SAMPLE_ROWS, count), replace=False)
         return self.fetched.rows.take(pa.array(np.sort(chosen)))

@@ -55,7 +55,7 @@ class TextCuts:
         return len(self.cuts)
 
     @property
-    def telling(self) -> bool:
+    def is_selective(self) -> bool:
         """Whether the beginnings of most cuts differ."""
         return 2 * len(self.beginnings) > len(self.cuts)
 
@@ -91,7 +91,7 @@ def text_cuts(cuts: pa.Array) -> TextCuts | pa.Array:
     if len(cuts) < _FEWEST:
         return cuts
     found = TextCuts.of(cuts)
-    return found if found.telling else cuts
+    return found if found.is_selective else cuts
 
 
 def _shared(one: bytes, other: bytes) -> bytes:

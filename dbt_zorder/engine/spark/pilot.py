@@ -32,7 +32,7 @@ class MeasuredBySpark:
     write: Callable[[Layout, DataFrame, str], None]
 
     def size_of(self, layout: Layout, files: Sequence[int]) -> DataSize:
-        """Return what ``Measuring`` asks for; the query runs for it once more.
+        """Return what ``FileMeasurer`` asks for; the query runs for it once more.
 
         Files that share a cell by a hash are measured together.
         """

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.engine.choose import RowSource, WriterFor
 from dbt_zorder.engine.file_size import sized_here
 from dbt_zorder.engine.plan import make_plan
-from dbt_zorder.engine.row_bytes import by_version_before
+from dbt_zorder.engine.row_bytes import with_previous_row_bytes
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
@@ -226,4 +226,4 @@ def measured(
             return files
         return sizes_of(state_of(df.sparkSession, request.file_format, request.table).known([]))
 
-    return by_version_before(spec, df, info, sizes)
+    return with_previous_row_bytes(spec, df, info, sizes)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.engine.choose import RowSource, WriterFor, as_spark_writes
 from dbt_zorder.engine.file_size import sized_layout
 from dbt_zorder.engine.plan import make_plan
-from dbt_zorder.engine.row_bytes import by_version_before
+from dbt_zorder.engine.row_bytes import with_previous_row_bytes
 from dbt_zorder.engine.spark.descent import apply_layout, as_they_come
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.keys import Key
@@ -188,7 +188,7 @@ class VersionCommit:
         spark, request, spec, base = self.df.sparkSession, self.request, self.request.spec, self.base
         if base is not None and version_of(base.location):
             location = base.location
-            spec = by_version_before(spec, self.df, base, lambda: known_sizes(spark, location))
+            spec = with_previous_row_bytes(spec, self.df, base, lambda: known_sizes(spark, location))
         told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
         plan = make_plan(holding.source, told, holding.known)
         layout = sized_layout(holding, plan, spec, self.path, partial(write_rows, request))
