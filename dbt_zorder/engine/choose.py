@@ -18,7 +18,7 @@ from dbt_zorder.engine.local.memory_budget import MemoryBudget
 from dbt_zorder.engine.local.row_estimate import MOST_TEXTS, estimated_row_bytes, most_bytes_of, texts_of
 from dbt_zorder.engine.local.small_table import InMemoryRows
 from dbt_zorder.engine.local.spool import spool_rows
-from dbt_zorder.engine.local.spoolable import can_copy, survives_parquet
+from dbt_zorder.engine.local.spoolable import can_spool, survives_parquet
 from dbt_zorder.engine.parquet.writer import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import Known
@@ -30,7 +30,7 @@ from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes
 _LOG = logging.getLogger("dbt_zorder")
 
 _BUDGET = MemoryBudget()
-_EXPECTED = 4
+_EXPECTED_FRACTION = 4
 """Part of the bytes that rows may take which small files are taken for until their rows are here."""
 
 WriterFor: TypeAlias = Callable[[StructType, Collection[str]], "ArrowWriter | str"]
@@ -96,18 +96,18 @@ def open_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], files:
         return
     choose_arrow_pool()
     with contextlib.ExitStack() as until_written:
-        holding: RowSource | None = None
+        source: RowSource | None = None
         if _is_small(staged):
-            holding = until_written.enter_context(_fetched(staged, request, keys, parts, writer))
-        if holding is None and _copies(staged.query, parts):
-            holding = until_written.enter_context(_copied(staged, request, keys, parts, writer))
-        yield holding or RowSource(staged.rows)
+            source = until_written.enter_context(_fetch_small(staged, request, keys, parts, writer))
+        if source is None and _can_spool(staged.query, parts):
+            source = until_written.enter_context(_spool_large(staged, request, keys, parts, writer))
+        yield source or RowSource(staged.rows)
 
 
-def _copies(query: DataFrame, parts: Sequence[ResolvedColumn]) -> bool:
+def _can_spool(query: DataFrame, parts: Sequence[ResolvedColumn]) -> bool:
     """Tell whether a query can be copied, and Spark still part what is copied as it would part the query."""
     # what stands in a folder's name may be a date that a file may not hold
-    return can_copy(query.sparkSession) and survives_parquet(query, [query.schema[part.name] for part in parts])
+    return can_spool(query.sparkSession) and survives_parquet(query, [query.schema[part.name] for part in parts])
 
 
 def _is_small(staged: Staged) -> bool:
@@ -120,7 +120,7 @@ def _is_small(staged: Staged) -> bool:
 
 
 @contextlib.contextmanager
-def _copied(
+def _spool_large(
     staged: Staged, request: BuildRequest, keys: Sequence[Key], parts: Sequence[ResolvedColumn], writer: ArrowWriter
 ) -> Iterator[RowSource]:
     """Copy the rows of a query, and run it no more."""
@@ -133,26 +133,26 @@ def _copied(
         else:
             _LOG.debug("%s is laid out and written here, from disk: %d rows", request.table, copy.count)
             rows = SpooledRows(copy, writer, keys, request.in_memory)
-            held = RowSource(copy.rows) if copy.files.serves_spark else RowSource(copy.query, copy=lambda: copy.rows)
-            held.rows, size = rows, rows.key_bytes
+            spooled = RowSource(copy.rows) if copy.files.serves_spark else RowSource(copy.query, copy=lambda: copy.rows)
+            spooled.rows, size = rows, rows.key_bytes
             if size is None:
-                held.known = rows.drawn_keys
-                yield held
+                spooled.known = rows.drawn_keys
+                yield spooled
                 return
             with _BUDGET.reserve(size, rows.most_bytes):
-                held.known = rows.fetch_keys()
-                yield held
+                spooled.known = rows.fetch_keys()
+                yield spooled
 
 
 @contextlib.contextmanager
-def _fetched(
+def _fetch_small(
     staged: Staged, request: BuildRequest, keys: Sequence[Key], parts: Sequence[ResolvedColumn], writer: ArrowWriter
 ) -> Iterator[RowSource | None]:
     """Fetch the rows of a small scan; None where they are more than they were taken for, or Spark is to write them."""
     df = staged.rows
     most = most_bytes_of(df.sparkSession, request.in_memory)
     with contextlib.ExitStack() as budget:
-        correct = budget.enter_context(_BUDGET.reserve(most // _EXPECTED, most))
+        correct = budget.enter_context(_BUDGET.reserve(most // _EXPECTED_FRACTION, most))
         fetched = fetch(df, keys, most, parts, whole=writer.whole)
         if fetched is not None and are_old(df.sparkSession, fetched.rows):
             _LOG.debug("%s is to be written by Spark, as it has dates of another calendar", request.table)

@@ -33,7 +33,7 @@ _LARGE = 4
 
 
 def sized_layout(
-    holding: RowSource,
+    source: RowSource,
     plan: Plan,
     spec: LayoutSpec,
     path: str,
@@ -47,31 +47,31 @@ def sized_layout(
     measured, too.
 
     Args:
-        holding: where the query's rows are; those that are placed here are measured here.
+        source: where the query's rows are; those that are placed here are measured here.
         plan: of the query, by the spec, from estimated bytes.
         spec: what was asked for.
         path: folder of the version.
         write: places rows by a layout, and writes them to a folder as the table's are written.
     """
-    if holding.rows is not None:
-        return sized_here(holding, plan, spec)
-    df = holding.source
+    if source.rows is not None:
+        return sized_here(source, plan, spec)
+    df = source.source
     if not _is_measured(plan.layout, spec):
         return plan.layout
     if not has_client(df.sparkSession):
         _LOG.debug("files are sized by an estimate, because nothing can be deleted over this connection")
         return plan.layout
-    return _sized_by(holding, plan, spec, MeasuredBySpark(df, f"{path}/{PILOT_DIRECTORY}", write))
+    return _sized_by(source, plan, spec, MeasuredBySpark(df, f"{path}/{PILOT_DIRECTORY}", write))
 
 
-def sized_here(holding: RowSource, plan: Plan, spec: LayoutSpec) -> Layout:
+def sized_here(source: RowSource, plan: Plan, spec: LayoutSpec) -> Layout:
     """Return the same for rows that are placed here; for others the layout as it is."""
-    if holding.rows is None or not _is_measured(plan.layout, spec):
+    if source.rows is None or not _is_measured(plan.layout, spec):
         return plan.layout
-    return _sized_by(holding, plan, spec, holding.rows)
+    return _sized_by(source, plan, spec, source.rows)
 
 
-def _sized_by(holding: RowSource, plan: Plan, spec: LayoutSpec, measuring: FileMeasurer) -> Layout:
+def _sized_by(source: RowSource, plan: Plan, spec: LayoutSpec, measuring: FileMeasurer) -> Layout:
     for last in (False, True):
         layout = plan.layout
         found = measuring.size_of(layout, _spread(_full_files(plan)))
@@ -84,7 +84,7 @@ def _sized_by(holding: RowSource, plan: Plan, spec: LayoutSpec, measuring: FileM
         if fewest == 1 or most <= _FAR_OFF * fewest:
             return corrected.layout
         # the sample is of a size for other files
-        plan = make_plan(holding.source, replace(spec, row_bytes=row_bytes), holding.known)
+        plan = make_plan(source.source, replace(spec, row_bytes=row_bytes), source.known)
         if last or row_bytes * layout.rows / layout.files > _RELIABLE_FILE_BYTES:
             break
     return plan.layout

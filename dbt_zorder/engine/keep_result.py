@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from dbt_zorder.engine.local.spool import spool_rows
-from dbt_zorder.engine.local.spoolable import can_copy, survives_parquet
+from dbt_zorder.engine.local.spoolable import can_spool, survives_parquet
 from dbt_zorder.spark.conf import settings
 from dbt_zorder.spark.jvm import jvm_of
 
@@ -44,7 +44,7 @@ _WRITTEN = {what: _EXPENSIVE[what] for what in ("join", "aggregate", "window", "
 """These stand in a query as it is written, too, where they are found before any planning."""
 _FUNCTION = re.compile(r"\bUDF\(|\bHive\w*UDF#")
 """Of Scala, Java or Hive without a name in SQL: what has one looks like a function of Spark's own."""
-_CHANCE = re.compile(r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|reflect|try_reflect|java_method)\(")
+_NONDETERMINISTIC = re.compile(r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|reflect|try_reflect|java_method)\(")
 _ALL_FIELDS = {"spark.sql.debug.maxToStringFields": "1000000"}
 """Of an operator's columns and expressions, so many are named in a plan; by default 25."""
 _EXPLAINING = threading.Lock()
@@ -74,11 +74,11 @@ class Staged:
         if not self.is_kept:
             return self.query
         spark = self.query.sparkSession
-        if can_copy(spark) and survives_parquet(self.query):
+        if can_spool(spark) and survives_parquet(self.query):
             copy = self._until_done.enter_context(spool_rows(self.query))
             if copy is not None:
                 return copy.rows
-        kept = _apart(self.query).persist()
+        kept = _with_unique_plan(self.query).persist()
         self._until_done.callback(kept.unpersist)
         return kept
 
@@ -107,7 +107,7 @@ def _reason_by_words(df: DataFrame) -> str | None:
 
 def _reason_by_plan(df: DataFrame) -> str | None:
     plan = _physical_plan(df)
-    if _CHANCE.search(plan):
+    if _NONDETERMINISTIC.search(plan):
         return "function of chance"  # what is counted and sampled would not be what is written
     if _FUNCTION.search(plan):
         return "Scala or Java function"
@@ -128,7 +128,7 @@ def staged(df: DataFrame) -> Iterator[Staged]:
         yield Staged(df, until_done, is_kept=reason is not None)
 
 
-def _apart(df: DataFrame) -> DataFrame:
+def _with_unique_plan(df: DataFrame) -> DataFrame:
     """Return the same rows by a plan that nobody else has.
 
     Spark keeps results by their plan: letting go of ours, or dropping a view of it, would let go of what the user or
@@ -148,7 +148,7 @@ def _physical_plan(df: DataFrame) -> str:
         with _EXPLAINING, settings(spark, _ALL_FIELDS):
             return str(jvm.PythonSQLUtils.explainString(df._jdf.queryExecution(), "simple"))
     view = f"zorder_plan_{uuid.uuid4().hex}"
-    _apart(df).createTempView(view)
+    _with_unique_plan(df).createTempView(view)
     try:
         with _EXPLAINING, settings(spark, _ALL_FIELDS):
             return str(spark.sql(f"EXPLAIN SELECT * FROM {view}").collect()[0][0])

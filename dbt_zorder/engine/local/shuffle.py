@@ -29,8 +29,8 @@ class ShuffleBuffer:
         """Hold up to ``most_bytes`` in memory, and a file in ``folder`` for the rest."""
         self._most = most_bytes
         self._path = Path(folder, "shares")
-        self._held: list[tuple[pa.Table, dict[int, slice]]] = []
-        self._held_bytes = 0
+        self._buffered: list[tuple[pa.Table, dict[int, slice]]] = []
+        self._buffered_bytes = 0
         self._spilled: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._sizes: dict[int, DataSize] = defaultdict(DataSize)
 
@@ -40,7 +40,7 @@ class ShuffleBuffer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._held.clear()
+        self._buffered.clear()
         with suppress(OSError):
             self._path.unlink()
 
@@ -51,9 +51,9 @@ class ShuffleBuffer:
         for (part, here), size in zip(parts.items(), _sizes(rows, list(parts.values())), strict=True):
             self._sizes[part].rows += here.stop - here.start
             self._sizes[part].nbytes += size
-        self._held.append((rows, parts))
-        self._held_bytes += rows.nbytes
-        if self._held_bytes > self._most:
+        self._buffered.append((rows, parts))
+        self._buffered_bytes += rows.nbytes
+        if self._buffered_bytes > self._most:
             self._spill()
 
     def sizes(self) -> dict[int, DataSize]:
@@ -64,11 +64,11 @@ class ShuffleBuffer:
         """Return the rows of some parts, one after the other, or some of their columns."""
         if columns is not None and not columns:  # of none Arrow would read all
             return pa.table({})
-        chunks = (chunk for part in parts for chunk in (*self._read(part, columns), *self._held_of(part)))
+        chunks = (chunk for part in parts for chunk in (*self._read(part, columns), *self._buffered_of(part)))
         return pa.concat_tables([chunk if columns is None else chunk.select(columns) for chunk in chunks])
 
-    def _held_of(self, part: int) -> Iterator[pa.Table]:
-        for rows, parts in self._held:
+    def _buffered_of(self, part: int) -> Iterator[pa.Table]:
+        for rows, parts in self._buffered:
             here = parts.get(part)
             if here is not None:
                 yield rows.slice(here.start, here.stop - here.start)
@@ -76,16 +76,16 @@ class ShuffleBuffer:
     def _spill(self) -> None:
         options = pa.ipc.IpcWriteOptions(compression=_CODEC)
         with self._path.open("ab") as sink:
-            for part in sorted({part for _, parts in self._held for part in parts}):
+            for part in sorted({part for _, parts in self._buffered for part in parts}):
                 start = sink.tell()
-                together = pa.concat_tables(list(self._held_of(part)))
+                together = pa.concat_tables(list(self._buffered_of(part)))
                 if together.nbytes < _MOST_CHUNK:
                     together = together.combine_chunks()
                 with pa.ipc.new_stream(sink, together.schema, options=options) as stream:
                     stream.write_table(together)
                 self._spilled[part].append((start, sink.tell() - start))
-        self._held.clear()
-        self._held_bytes = 0
+        self._buffered.clear()
+        self._buffered_bytes = 0
 
     def _read(self, part: int, columns: Sequence[str] | None) -> Iterator[pa.Table]:
         if part in self._spilled:
@@ -99,8 +99,8 @@ def _columns_of(stream: bytes, columns: Sequence[str] | None) -> pa.Table:
     """Return what a stream of Arrow holds; of some columns alone, which others are not decompressed for."""
     fields = None
     if columns is not None:
-        with pa.ipc.open_stream(stream) as told:
-            fields = [told.schema.get_field_index(name) for name in columns]
+        with pa.ipc.open_stream(stream) as reader:
+            fields = [reader.schema.get_field_index(name) for name in columns]
     with pa.ipc.open_stream(stream, options=pa.ipc.IpcReadOptions(included_fields=fields)) as found:
         return found.read_all()
 

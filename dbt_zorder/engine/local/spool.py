@@ -33,7 +33,7 @@ from dbt_zorder.spark.decimals import can_compact
 _LOG = logging.getLogger("dbt_zorder")
 
 _ROWS, _BATCHES = "rows", "batches"
-_UNTOLD = 8
+_FIXED_KEY_BYTES = 8
 """Bytes of a key that is no text: what ``Key.carrier`` takes at most, but for decimals."""
 
 
@@ -150,7 +150,7 @@ class Spool:
     def key_bytes(self, keys: Sequence[Key]) -> int:
         """Return how much of memory that takes, roughly."""
         wanted = set(map(self._path, keys))
-        size = sum(16 if key.carrier.startswith("decimal") else _UNTOLD for key in keys) + _UNTOLD
+        size = sum(16 if key.carrier.startswith("decimal") else _FIXED_KEY_BYTES for key in keys) + _FIXED_KEY_BYTES
         return size * self.count + sum(chunk.long.get(path, 0) for chunk in self.chunks for path in wanted)
 
     def discard(self) -> None:
@@ -189,7 +189,7 @@ def spool_rows(
     Gives None where this process does not see what Spark has written.
 
     Args:
-        df: the query, in a session that ``can_copy``.
+        df: the query, in a session that ``can_spool``.
         partition_by: columns that part the table, each a whole one.
         whole: files have these, too, and an empty text is another partition than NULL.
         keys: what rows are placed by, where they are read here, and the query is a plain scan: of the types that

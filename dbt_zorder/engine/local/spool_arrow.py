@@ -63,7 +63,7 @@ _ASKING = threading.Lock()
 """Threads share the settings of a session."""
 _SPARED = 8
 """Bytes of a decimal that are not there while it is a whole number."""
-_MOST_KEPT = 256 << 20
+_MOST_CACHED = 256 << 20
 """Bytes of columns that are kept from when all is looked at first."""
 _ADAPTIVE = "AdaptiveSparkPlanExec"
 _VERSION = "org.apache.spark.version"
@@ -102,11 +102,11 @@ class BatchFiles:
         # without it Spark would ask which calendar old dates are meant by
         schema = pa.schema(self._columns, {_VERSION: self.query.sparkSession.version})
         # bounds leave NaN out, and dictionaries tell -0.0 from 0.0: a filter of Spark's would go by them
-        told = {"write_statistics": False, "use_dictionary": False}
+        options = {"write_statistics": False, "use_dictionary": False}
         with spool_errors(self.folder):
             folder.mkdir(exist_ok=True)
             for number, rows in enumerate(map(self.read, self.chunks) if self.chunks else [schema.empty_table()]):
-                pq.write_table(rows.cast(schema), folder / f"{number:06d}.parquet", **told)
+                pq.write_table(rows.cast(schema), folder / f"{number:06d}.parquet", **options)
         return frame_of(self.query, str(folder))
 
     @cached_property
@@ -117,21 +117,21 @@ class BatchFiles:
     @property
     def chunks(self) -> Sequence[Chunk]:
         """Some batches each, in the order in which they came."""
-        return self._looked_at.chunks
+        return self._scan.chunks
 
     @property
     def has_long_text(self) -> bool:
         """Whether a row had more text than it may have here: then this is no copy."""
-        return self._looked_at.has_long_text
+        return self._scan.has_long_text
 
     def read(self, chunk: Chunk, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows of a chunk, or some of their columns, which then keep no others in memory."""
         if columns is None:
             return self.read_compact(chunk)
-        kept = self._looked_at.kept.pop(chunk.number, None)
-        if kept is not None and {*columns} <= {*kept.column_names}:
-            return kept.select(columns)
-        return self._in_decimals(_apart(self._batches(chunk.path, chunk.group), columns))
+        cached = self._scan.cached.pop(chunk.number, None)
+        if cached is not None and {*columns} <= {*cached.column_names}:
+            return cached.select(columns)
+        return self._in_decimals(_own_columns(self._batches(chunk.path, chunk.group), columns))
 
     def read_compact(self, chunk: Chunk, names: Collection[str] = ()) -> pa.Table:
         """Return the rows of a chunk, some decimals of them as ``compacted`` makes them."""
@@ -143,7 +143,7 @@ class BatchFiles:
 
     def discard(self) -> None:
         """Delete them."""
-        self._looked_at.kept.clear()
+        self._scan.cached.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @cached_property
@@ -156,16 +156,16 @@ class BatchFiles:
         return pa.schema([(one.name, pa.int64() if one.name in self.numbers else one.type) for one in self.schema])
 
     @cached_property
-    def _looked_at(self) -> _Found:
+    def _scan(self) -> _Scan:
         """Return what is in the files, all of which is read for that, as nothing else tells."""
         groups = [
             (file, group) for file in files_in(self.folder) for group in range(pq.read_metadata(file).num_row_groups)
         ]
-        found = _Found()
+        found = _Scan()
         with ThreadPoolExecutor(
             min(self.query.sparkSession.sparkContext.defaultParallelism, os.cpu_count() or 1)
         ) as pool:
-            looks = deque(pool.submit(self._look_at, found, *group) for group in groups)
+            looks = deque(pool.submit(self._scan_group, found, *group) for group in groups)
             try:
                 while looks and not found.has_long_text:
                     found.add(*looks.popleft().result())  # which nobody else holds then
@@ -173,14 +173,14 @@ class BatchFiles:
                 pool.shutdown(cancel_futures=True)
         return found
 
-    def _look_at(self, found: _Found, file: str, group: int) -> tuple[Chunk, bool, pa.Table]:
+    def _scan_group(self, found: _Scan, file: str, group: int) -> tuple[Chunk, bool, pa.Table]:
         rows = self._batches(file, group)
         sizes = {column.name: int(rows[column.name].nbytes) for column in self._columns if _is_text(column.type)}
         nbytes = int(rows.select(self._columns.names).nbytes) + _SPARED * len(self.numbers) * rows.num_rows
         nbytes = max(nbytes, LEAST_WIDTH * rows.num_rows)
         chunk = Chunk(file, group, 0, rows.num_rows, nbytes, sizes)
         has_long_text = bool(pc.any(rows.column(rows.num_columns - 1)).as_py())
-        return chunk, has_long_text, self._in_decimals(_apart(rows, self.wanted if found.left > 0 else ()))
+        return chunk, has_long_text, self._in_decimals(_own_columns(rows, self.wanted if found.left > 0 else ()))
 
     def _batches(self, file: str, group: int) -> pa.Table:
         with pq.ParquetFile(file) as opened:
@@ -194,7 +194,7 @@ class BatchFiles:
 
 
 @dataclass
-class _Found:
+class _Scan:
     """What was found in the files.
 
     Attributes:
@@ -206,8 +206,8 @@ class _Found:
 
     chunks: list[Chunk] = field(default_factory=list)
     has_long_text: bool = False
-    kept: dict[int, pa.Table] = field(default_factory=dict)
-    left: int = field(default_factory=lambda: _MOST_KEPT)
+    cached: dict[int, pa.Table] = field(default_factory=dict)
+    left: int = field(default_factory=lambda: _MOST_CACHED)
 
     def add(self, chunk: Chunk, has_long_text: bool, wanted: pa.Table) -> None:
         """Take what was found in the next group."""
@@ -216,16 +216,16 @@ class _Found:
         self.has_long_text |= has_long_text
         self.left -= wanted.nbytes
         if self.left <= 0:
-            self.kept.clear()
+            self.cached.clear()
         elif wanted.num_columns:
-            self.kept[number] = wanted
+            self.cached[number] = wanted
 
 
 def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> BatchFiles | None:
     """Copy the rows of a query that is a plain scan; None where that is to be done in another way.
 
     Args:
-        df: the query, in a session that ``can_copy``; what runs before its last stage would not go by the session's
+        df: the query, in a session that ``can_spool``; what runs before its last stage would not go by the session's
             settings.
         folder: of the copy.
         wanted: as of ``BatchFiles``.
@@ -246,10 +246,10 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
     size = estimated_bytes(df)
     if size is None or _SPREAD * size > shutil.disk_usage(Path(folder).parent).free:
         return None
-    told = _with_long_text(df.toDF(*names[:-1]), names[-1])
+    flagged = _with_long_text(df.toDF(*names[:-1]), names[-1])
     files = BatchFiles(df, folder, schema, wanted)
     try:
-        query = unscaled(told, files.numbers)
+        query = unscaled(flagged, files.numbers)
         plan = query.queryExecution().executedPlan()
         if str(plan.getClass().getSimpleName()) == _ADAPTIVE or not plan.subqueriesAll().isEmpty():
             return None
@@ -279,9 +279,9 @@ def _with_long_text(df: DataFrame, name: str) -> DataFrame:
     if not texts:
         return df.selectExpr("*", f"false AS {name}")
     # a column, so that it is reckoned once a row, however many columns of text ask for it
-    told = df.selectExpr("*", f"({text_length(df)}) > {_MOST_TEXT}L AS {name}")
+    flagged = df.selectExpr("*", f"({text_length(df)}) > {_MOST_TEXT}L AS {name}")
     wanted = [f"IF({name}, NULL, {column}) AS {column}" if column in texts else column for column in df.columns]
-    return told.selectExpr(*wanted, name)
+    return flagged.selectExpr(*wanted, name)
 
 
 def _read(messages: pa.ChunkedArray, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -296,7 +296,7 @@ def _read(messages: pa.ChunkedArray, schema: pa.Schema) -> Iterator[pa.RecordBat
             yield pa.ipc.read_record_batch(message, schema)
 
 
-def _apart(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+def _own_columns(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Return some columns, each in one chunk and in memory of its own: a batch lies in memory as a whole."""
     kinds = rows.schema
     return pa.table(

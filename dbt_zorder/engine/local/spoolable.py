@@ -20,7 +20,7 @@ _MOMENTS = {
 _SECRETS = ("parquet.crypto.", "parquet.encryption.")
 
 
-def can_copy(spark: SparkSession) -> bool:
+def can_spool(spark: SparkSession) -> bool:
     """Tell whether a session runs all of its tasks in one process on this machine, whose disk is ours.
 
     Not where files would be encrypted, or not be where they are looked for.
@@ -44,26 +44,26 @@ def survives_parquet(df: DataFrame, columns: Sequence[StructField] | None = None
     """
     fields = df.schema.fields if columns is None else columns
     spark = df.sparkSession
-    known: list[type[DataType]] = []
+    kinds: list[type[DataType]] = []
     if _is(spark, _CALENDAR, "CORRECTED"):
-        known.append(DateType)
+        kinds.append(DateType)
         kind, legacy = _MOMENTS
         if _is(spark, kind, _MOMENTS[kind]) or (_is(spark, kind, "INT96") and _is(spark, legacy, _MOMENTS[legacy])):
-            known.append(TimestampType)
-    return all(_comes_back(field.dataType, tuple(known)) for field in fields)
+            kinds.append(TimestampType)
+    return all(_survives(field.dataType, tuple(kinds)) for field in fields)
 
 
 def _is(spark: SparkSession, setting: str, value: str) -> bool:
     return str(spark.conf.get(setting)).upper() == value
 
 
-def _comes_back(data_type: DataType, moments: tuple[type[DataType], ...]) -> bool:
+def _survives(data_type: DataType, moments: tuple[type[DataType], ...]) -> bool:
     if isinstance(data_type, ArrayType):
-        return _comes_back(data_type.elementType, moments)
+        return _survives(data_type.elementType, moments)
     if isinstance(data_type, MapType):
-        return _comes_back(data_type.keyType, moments) and _comes_back(data_type.valueType, moments)
+        return _survives(data_type.keyType, moments) and _survives(data_type.valueType, moments)
     if isinstance(data_type, StructType):
-        return bool(data_type.fields) and all(_comes_back(field.dataType, moments) for field in data_type.fields)
+        return bool(data_type.fields) and all(_survives(field.dataType, moments) for field in data_type.fields)
     if isinstance(data_type, (DateType, TimestampType)):
         return isinstance(data_type, moments)
     return estimated_row_bytes(StructType([StructField("value", data_type)])) is not None

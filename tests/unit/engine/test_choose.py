@@ -63,7 +63,7 @@ def test_a_small_scan_is_fetched_and_all_else_is_copied(spark: SparkSession, tmp
 def test_elsewhere_than_on_one_machine_small_scans_alone_are_fetched(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "can_copy", lambda *_: False)
+    monkeypatch.setattr(module, "can_spool", lambda *_: False)
     assert isinstance(held(spark, QUERY.format(500), tmp_path).rows, InMemoryRows)
     kept = f"SELECT a, s, count(*) AS n FROM ({QUERY.format(500)}) GROUP BY a, s"
     for query in (kept, f"{QUERY.format(20_000_000)} WHERE id < 7"):
@@ -133,7 +133,7 @@ def test_old_dates_are_left_to_spark(spark: SparkSession, tmp_path: Path, monkey
     with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInWrite": "EXCEPTION"}):
         with pytest.raises(Exception, match="datetimeRebaseModeInWrite"):
             held(spark, query, tmp_path)  # Spark asks, as it would when it writes the table
-        monkeypatch.setattr(module, "can_copy", lambda *_: False)
+        monkeypatch.setattr(module, "can_spool", lambda *_: False)
         assert held(spark, query, tmp_path).rows is None
 
 

@@ -142,7 +142,7 @@ def test_the_folder_may_have_any_name(
 ) -> None:
     folder = tmp_path / name
     folder.mkdir()
-    monkeypatch.setattr(module, "_scratch", lambda: str(folder))
+    monkeypatch.setattr(module, "_spark_folder", lambda: str(folder))
     with spool_rows(spark.range(30)) as copy:
         assert copy is not None
         assert Path(copy.folder).parent == folder

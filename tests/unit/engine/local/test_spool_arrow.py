@@ -96,7 +96,7 @@ def test_columns_that_are_wanted_first_are_kept_once_and_while_they_are_few(
 
     monkeypatch.setattr(BatchFiles, "_batches", noted)
     for most, reads in ((1 << 20, 3), (30_000, 6)):
-        monkeypatch.setattr(module, "_MOST_KEPT", most)
+        monkeypatch.setattr(module, "_MOST_CACHED", most)
         with spool_rows(frame, keys=keys) as copy:
             copy = in_batches(copy)
             read.clear()

@@ -4,22 +4,22 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local.spool import spool_rows
-from dbt_zorder.engine.local.spoolable import can_copy, survives_parquet
+from dbt_zorder.engine.local.spoolable import can_spool, survives_parquet
 from tests.support import settings
 
 
 def test_only_a_session_on_this_machine_alone_copies(spark: SparkSession) -> None:
-    assert can_copy(spark)
+    assert can_spool(spark)
     context = type("Context", (), {"isLocal": lambda _: False})()
     cluster = type("Session", (), {"_jsc": type("Java", (), {"sc": lambda _: context})()})
-    assert not can_copy(cluster())
-    assert not can_copy(type("Connect", (), {})())
+    assert not can_spool(cluster())
+    assert not can_spool(type("Connect", (), {})())
     for setting in (
         {"spark.sql.sources.commitProtocolClass": "org.apache.spark.internal.io.HadoopMapReduceCommitProtocol"},
         {"parquet.encryption.footer.key": "k"},
     ):
         with settings(spark, setting):
-            assert not can_copy(spark)
+            assert not can_spool(spark)
 
 
 INT96 = {"spark.sql.parquet.outputTimestampType": "INT96"}
