@@ -1,4 +1,4 @@
-"""Which way the rows of a query go: held in this process, copied to its disk, or left to Spark."""
+"""Chooses where to place the rows of a query: in this process's memory, from a spool on its disk, or in Spark."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ _LOG = logging.getLogger("dbt_zorder")
 
 _BUDGET = MemoryBudget()
 _EXPECTED_FRACTION = 4
-"""Part of the bytes that rows may take which small files are taken for until their rows are here."""
+"""Divides the byte limit into the bytes reserved for a small query before its rows arrive."""
 
 WriterFor: TypeAlias = Callable[[StructType, Collection[str]], "ArrowWriter | str"]
-"""Of the query's columns, and the names of those with a bloom filter: what writes files, or why only Spark can."""
+"""Maps the columns of a query and the names of its bloom filter columns to a file writer, or to the reason why only
+Spark can write."""
 
 
 @dataclass
 class RowSource:
-    """Where the rows of a query are; what they are placed by may be forgotten once it has served.
+    """The place that the rows of a query are read from; callers may clear ``known`` once the layout is planned.
 
     Attributes:
-        source: a query that gives them; where ``copy`` is there, of their columns alone: it is not to be run again.
-        rows: them, if they are placed and written here; None if Spark does it.
-        known: what they are placed by, or how many they are, if that is known.
-        copy: makes a query that gives them.
+        source: query that returns the rows; if ``copy`` is set, only its columns may be used, as it must not run again.
+        rows: rows that this process places and writes; None if Spark does.
+        known: keys of the rows, or the number of rows, if either is available before planning.
+        copy: function that returns a query over the spooled rows.
     """
 
     source: DataFrame
@@ -55,17 +56,17 @@ class RowSource:
 
     @property
     def for_spark(self) -> DataFrame:
-        """A query that gives them."""
+        """Return a query over the rows."""
         return self.source if self.copy is None else self.copy()
 
 
 def as_spark_writes(spark: SparkSession, request: BuildRequest, path: str) -> WriterFor:
-    """Return what writes the files of a Parquet table.
+    """Return a function that makes the writer of a Parquet table's files.
 
     Args:
-        spark: the session.
-        request: of the table.
-        path: of the folder, or one beside it.
+        spark: Spark session.
+        request: build request of the table.
+        path: folder of the files, or a folder beside it.
     """
 
     def writer(columns: StructType, blooms: Collection[str]) -> ArrowWriter | str:
@@ -77,16 +78,16 @@ def as_spark_writes(spark: SparkSession, request: BuildRequest, path: str) -> Wr
 
 @contextlib.contextmanager
 def open_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], files: WriterFor) -> Iterator[RowSource]:
-    """Hold the rows of a query while the block runs, if they can be placed and written from here.
+    """Open the rows of a query for the block, in this process if it can place and write them.
 
-    Those of a small scan are fetched; all others are copied to this machine's disk, if all of Spark runs on it. Waits
-    until what other threads of this process hold leaves room.
+    Small scans are fetched. All other queries are spooled to the local disk, if all of Spark runs on this machine.
+    Waits until the rows of this process's other threads leave enough memory.
 
     Args:
-        staged: the query.
-        request: what is made of it.
-        keys: what rows are placed by.
-        files: how they are to be.
+        staged: query to read.
+        request: build request of the table.
+        keys: keys that place the rows.
+        files: function that makes the writer of the files.
     """
     parts = partition_columns(staged.query.sparkSession, staged.query.schema, request)
     writer = _writer(staged.query, request, keys, files)
@@ -105,13 +106,13 @@ def open_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], files:
 
 
 def _can_spool(query: DataFrame, parts: Sequence[ResolvedColumn]) -> bool:
-    """Tell whether a query can be copied, and Spark still part what is copied as it would part the query."""
-    # what stands in a folder's name may be a date that a file may not hold
+    """Return whether a query can be spooled, and Spark partitions the spooled rows as it would partition the query."""
+    # a folder's name accepts a date that Spark may refuse to write to a file
     return can_spool(query.sparkSession) and survives_parquet(query, [query.schema[part.name] for part in parts])
 
 
 def _is_small(staged: Staged) -> bool:
-    """Tell whether a query is taken to be so small that it is fetched sooner than it is copied."""
+    """Return whether a query is estimated to be small enough that fetching it is faster than spooling it."""
     schema = staged.query.schema
     if staged.is_kept or len(texts_of(schema)) > MOST_TEXTS or estimated_row_bytes(schema) is None:
         return False
@@ -123,7 +124,7 @@ def _is_small(staged: Staged) -> bool:
 def _spool_large(
     staged: Staged, request: BuildRequest, keys: Sequence[Key], parts: Sequence[ResolvedColumn], writer: ArrowWriter
 ) -> Iterator[RowSource]:
-    """Copy the rows of a query, and run it no more."""
+    """Spool the rows of a query, so that it runs only once."""
     plain = None if staged.is_kept else keys
     with spool_rows(staged.query, parts, whole=writer.whole, keys=plain) as copy:
         if copy is None:
@@ -148,7 +149,7 @@ def _spool_large(
 def _fetch_small(
     staged: Staged, request: BuildRequest, keys: Sequence[Key], parts: Sequence[ResolvedColumn], writer: ArrowWriter
 ) -> Iterator[RowSource | None]:
-    """Fetch the rows of a small scan; None where they are more than they were taken for, or Spark is to write them."""
+    """Fetch the rows of a small scan; yield None if they exceed the estimate, or if Spark must write them."""
     df = staged.rows
     most = most_bytes_of(df.sparkSession, request.in_memory)
     with contextlib.ExitStack() as budget:
@@ -158,7 +159,7 @@ def _fetch_small(
             _LOG.debug("%s is to be written by Spark, as it has dates of another calendar", request.table)
             fetched = None
         if fetched is None:
-            budget.close()  # for as long as Spark writes
+            budget.close()  # frees the budget while Spark writes
             yield None
             return
         correct(fetched.rows.nbytes)
@@ -172,7 +173,7 @@ def _writer(
     keys: Sequence[Key],
     files: WriterFor,
 ) -> ArrowWriter | str:
-    """Return what writes the files; or in a few words why Spark is to."""
+    """Return the writer of the files, or the reason why Spark must write them."""
     if not request.in_memory:
         return "zorder_in_memory is never"
     if estimated_row_bytes(df.schema, nested=True) is None:

@@ -1,4 +1,4 @@
-"""A few files of a layout, written to learn how many bytes a row takes: no estimate knows what encodings make of it."""
+"""Writes a few pilot files of a layout to measure the bytes per row: no estimate predicts the effect of encodings."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _LOG = logging.getLogger("dbt_zorder")
 PILOT_DIRECTORY = "_zorder_pilot"
 _FILES = 3
 _FAR_OFF = 1.3
-"""Ratio of numbers of files above which those measured are unlike those to come: a dictionary, and all else that a file
-has once, weighs more on the rows of small ones."""
+"""Ratio of file counts above which pilot files are too unlike the final ones. A dictionary, and everything else that a
+file has once, weighs more per row in small files."""
 _RELIABLE_FILE_BYTES = 32 << 20
 _LARGE = 4
-"""Files of less than such a part of the largest are partitions of their own: these may be of any size below it."""
+"""Files smaller than this fraction of the largest are partitions of their own, which may have any size below it."""
 
 
 def sized_layout(
@@ -39,19 +39,19 @@ def sized_layout(
     path: str,
     write: Callable[[Layout, DataFrame, str], None],
 ) -> Layout:
-    """Return a layout whose files come out at the size that was asked for, where rows take about as many bytes.
+    """Return a layout whose files come out at the requested size, if rows have similar sizes.
 
-    Where a size in bytes is asked for and no earlier version tells the bytes of a row, three files of the layout are
-    written below ``path`` and measured, which reads the query once more. Then the rows are laid out by what was
-    measured. Where the estimate was so far off that these files were far from the size, three of the new layout are
-    measured, too.
+    If a size in bytes is requested and no previous version gives the bytes per row, three files of the layout are
+    written below ``path`` and measured. This reads the query once more. Then the layout is planned again from the
+    measured size. If the estimate was so far off that these files were far from the requested size, three files of the
+    new layout are measured, too.
 
     Args:
-        source: where the query's rows are; those that are placed here are measured here.
-        plan: of the query, by the spec, from estimated bytes.
-        spec: what was asked for.
+        source: rows of the query; rows that this process places are measured in memory.
+        plan: plan of the query by the spec, from estimated bytes.
+        spec: layout specification.
         path: folder of the version.
-        write: places rows by a layout, and writes them to a folder as the table's are written.
+        write: function that places rows by a layout, and writes them to a folder as the table's files are written.
     """
     if source.rows is not None:
         return sized_here(source, plan, spec)
@@ -65,7 +65,7 @@ def sized_layout(
 
 
 def sized_here(source: RowSource, plan: Plan, spec: LayoutSpec) -> Layout:
-    """Return the same for rows that are placed here; for others the layout as it is."""
+    """Return the same layout for rows that this process places; return other layouts unchanged."""
     if source.rows is None or not _is_measured(plan.layout, spec):
         return plan.layout
     return _sized_by(source, plan, spec, source.rows)
@@ -83,7 +83,7 @@ def _sized_by(source: RowSource, plan: Plan, spec: LayoutSpec, measuring: FileMe
         fewest, most = sorted((layout.files, corrected.layout.files))
         if fewest == 1 or most <= _FAR_OFF * fewest:
             return corrected.layout
-        # the sample is of a size for other files
+        # the sample was drawn for another number of files
         plan = make_plan(source.source, replace(spec, row_bytes=row_bytes), source.known)
         if last or row_bytes * layout.rows / layout.files > _RELIABLE_FILE_BYTES:
             break
@@ -91,19 +91,19 @@ def _sized_by(source: RowSource, plan: Plan, spec: LayoutSpec, measuring: FileMe
 
 
 def _is_measured(layout: Layout, spec: LayoutSpec) -> bool:
-    """Tell whether a size in bytes is asked for, and no earlier version tells the bytes of a row."""
+    """Return whether a size in bytes is requested, and no previous version gives the bytes per row."""
     size = parse_size(spec.file_size)
     return spec.files is None and size is not None and spec.row_bytes is None and layout.files > 1
 
 
 def _full_files(plan: Plan) -> npt.NDArray[np.bool_]:
-    """Return which files are as large as those that are asked for, and not just what little a partition has."""
+    """Return a mask of the files of the requested size, without the small remainders of partitions."""
     files = plan.layout.files_of_trees
     rows = np.repeat(plan.drawn.counts / np.maximum(1, files), files)
     return np.asarray(np.repeat(files > 1, files) | (rows >= rows.max() / _LARGE))
 
 
 def _spread(full: npt.NDArray[np.bool_]) -> list[int]:
-    """Return numbers of a few files, at equal distances."""
+    """Return the numbers of a few files at equal distances."""
     files = np.flatnonzero(full)
     return sorted({int(files[len(files) * (2 * n + 1) // (2 * _FILES)]) for n in range(_FILES)})
