@@ -1,4 +1,4 @@
-"""Files of rows that were shared out: put in order and written, a large one row group by row group."""
+"""Sorts and writes the files of shuffled rows, a large one row group by row group."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from dbt_zorder.engine.parquet.writer import ArrowWriter, by_folder
 from dbt_zorder.spark.local_disk import Place
 
 _AHEAD = 2
-"""Row groups of one file in memory at a time, where another thread puts the next in order while one is written."""
+"""Maximum row groups of one file in memory: another thread may sort the next while one is written."""
 
 
 @dataclass(frozen=True)
 class FileWriter:
-    """What writes files.
+    """Writes output files from a shuffle buffer.
 
     Attributes:
-        writer: of Parquet.
-        moved: the rows.
-        finder: of them.
-        shares: where they are.
-        place: of the files.
+        writer: Parquet writer.
+        moved: packing of the rows.
+        finder: cell finder of the layout.
+        shares: shuffle buffer with the rows.
+        place: folder of the files.
         folders: names of the partitions' folders.
-        most_bytes: that rows may take here.
-        threads: that there are for one file: Arrow itself writes by one.
+        most_bytes: limit for the bytes of rows in memory.
+        threads: number of threads per file; Arrow itself writes a file with one.
     """
 
     writer: ArrowWriter
@@ -47,12 +47,12 @@ class FileWriter:
     threads: int = 1
 
     def weighed(self, files: Iterable[OutputFile]) -> Iterator[tuple[OutputFile, float]]:
-        """Give files with the bytes that writing each takes in memory."""
+        """Yield files with the bytes that writing each needs in memory."""
         for file in files:
             yield file, float(file.nbytes * (_AHEAD if self._is_ahead(file) else 1))
 
     def write(self, file: OutputFile) -> None:
-        """Write a file, or one in each folder that it has rows of."""
+        """Write a file, or one in each partition folder that it has rows of."""
         if len(file.groups) == 1:
             for folder, rows in self._by_folder(file.groups[0], self.threads):
                 self.writer.write_file(self.place, folder, file.number, rows)
@@ -68,11 +68,11 @@ class FileWriter:
                     opened[folder].write_table(rows, row_group_size=rows.num_rows)
 
     def _is_ahead(self, file: OutputFile) -> bool:
-        """Tell whether groups of a file are put in order while one is written."""
+        """Return whether a thread sorts the next row group of a file while one is written."""
         return self.threads > 1 and len(file.groups) > 1 and _AHEAD * file.nbytes <= self.most_bytes
 
     def _groups(self, file: OutputFile) -> Generator[Iterable[tuple[str, pa.Table]], None, None]:
-        """Give the rows of each group by their folders, in order."""
+        """Yield the rows of each row group by folder, in order."""
         if not self._is_ahead(file):
             yield from map(self._by_folder, file.groups)
             return
@@ -80,7 +80,7 @@ class FileWriter:
         yield from ordered_map(lambda group: list(self._by_folder(group)), weighed, _AHEAD, 1)
 
     def _traits_of(self, first: pa.Table, file: OutputFile) -> Traits:
-        """Return what the columns of a file are like whose first rows these are."""
+        """Return the traits of a file's columns, given its first row group."""
         traits = Traits.of(first, self.writer.page_rows, first.num_rows)
         names = float_columns(first.schema)
         columns = {column: name for column, name in self.moved.spool.data_columns.items() if name in names}
@@ -90,7 +90,7 @@ class FileWriter:
         return traits
 
     def _by_folder(self, group: Sequence[int], threads: int = 1) -> Iterator[tuple[str, pa.Table]]:
-        """Give the rows of some parts in their order by the folders of their partitions, mostly one."""
+        """Yield the rows of the given parts in file order by partition folder; usually there is one folder."""
         found = self.shares.take(group)
         order = self.moved.order(self.finder, found)
         parts = [("", order)]

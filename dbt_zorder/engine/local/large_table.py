@@ -1,4 +1,4 @@
-"""Rows of a large query that lie on this machine's disk: placed chunk by chunk, and written file by file."""
+"""Places the rows of a spooled query chunk by chunk, and writes them file by file."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ from dbt_zorder.spark.memory import memory_here
 _LOG = logging.getLogger("dbt_zorder")
 
 _SHARE_OF_MEMORY = 16
-"""A part of the machine's memory that rows may take on their way, where that is more than ``zorder_in_memory``."""
+"""Divides the machine's memory into the bytes that rows may occupy, if that is more than ``zorder_in_memory``."""
 _MOST_FILE = (1 << 31) - 1
-"""Bytes of a file's rows that are in memory at a time: offsets of text have 32 bits."""
+"""Limit for the bytes of a file's rows in memory at a time: offsets of text have 32 bits."""
 _MOST_KEYS = 512 << 20
-"""Bytes of what all rows are placed by, to plan by them: beyond, a sample serves as well."""
+"""Limit for the bytes of all keys when planning; beyond it, a sample serves as well."""
 _SAMPLE_CHUNKS = 8
 _ALONE = threading.Lock()
-"""Who places and writes rows takes all processors, and the memory that there is for it."""
+"""Serializes builds: placing and writing rows uses all processors and the whole memory limit."""
 
 
 @dataclass(frozen=True)
 class SpooledRows:
-    """All rows of a query, and how they are written.
+    """All rows of a query, on the local disk.
 
     Attributes:
-        spool: the rows.
-        writer: of their files.
-        keys: what rows are placed by.
-        in_memory: bytes that they may take here at least.
+        spool: spooled rows.
+        writer: writer of the files.
+        keys: keys that place the rows.
+        in_memory: minimum for the limit of bytes in memory.
     """
 
     spool: Spool
@@ -67,7 +67,7 @@ class SpooledRows:
 
     @cached_property
     def most_bytes(self) -> int:
-        """Bytes that rows may take here on their way."""
+        """Return the limit for the bytes of rows in memory."""
         return max(self.in_memory, (memory_here() or 0) // _SHARE_OF_MEMORY)
 
     @cached_property
@@ -76,18 +76,18 @@ class SpooledRows:
 
     @property
     def key_bytes(self) -> int | None:
-        """Bytes of what all rows are placed by, None where they are too many to plan by them."""
+        """Return the bytes of all keys, None if they are too many to plan by."""
         size = self.spool.key_bytes(self.keys)
         return size if size <= min(_MOST_KEYS, self.most_bytes) else None
 
     def fetch_keys(self) -> FetchedKeys:
-        """Return what all rows are placed by."""
+        """Return the keys of all rows."""
         with spool_errors(self.spool.folder):
             return self.spool.fetch_keys(self.keys, self.writer.threads)
 
     @property
     def drawn_keys(self) -> DrawnKeys:
-        """What as many rows are placed by as a plan asks for."""
+        """Return a reader of as many keys as a plan asks for."""
         return DrawnKeys(self.spool.count, self.spool.text_bytes(self.keys), self._draw_keys)
 
     def _draw_keys(self, rows: int, seed: int) -> FetchedKeys:
@@ -95,13 +95,13 @@ class SpooledRows:
             return self.spool.draw_keys(self.keys, rows, seed, self.writer.threads)
 
     def write(self, spark: SparkSession, layout: Layout, path: str) -> bool:
-        """Write the rows to a folder, one file each of the layout's that gets any.
+        """Write the rows to a folder, one file for each file of the layout that has rows.
 
         Returns:
-            Whether they are written; if not, nothing is, and Spark is to write them.
+            Whether the rows are written. If not, no file exists and Spark must write them.
 
         Raises:
-            BuildError: the disk refused, or the folder lies elsewhere by now.
+            BuildError: the disk refused the write, or the folder has moved.
         """
         place = self.writer.place_of(spark, path)
         parts = self._parts(layout)
@@ -117,7 +117,7 @@ class SpooledRows:
             except NamelessError as exc:
                 return self._left_to_spark(str(exc))
             files = self._files(shares, parts)
-            # a tree's parts are not all of one size
+            # the parts of a tree differ in size
             if max(file.nbytes for file in files) > min(2 * most, _MOST_FILE):
                 return self._left_to_spark()
             self.spool.discard()
@@ -132,7 +132,7 @@ class SpooledRows:
         return True
 
     def _parts(self, layout: Layout) -> RowGroups:
-        """Return how files are parted, if they are so large that they are written part by part."""
+        """Return how to split files into parts, if they are so large that they are written part by part."""
         finder, file_bytes = CellFinder.by(layout), self.spool.nbytes / layout.files
         if file_bytes <= self._group_bytes:
             return RowGroups(finder)
@@ -143,20 +143,20 @@ class SpooledRows:
 
     @property
     def _group_bytes(self) -> int:
-        """Bytes of rows that are sorted and written at a time, where a file has more."""
+        """Return the limit for the bytes of rows that are sorted and written at a time, if a file has more."""
         return min(GROUP_BYTES, self.most_bytes)
 
     def _is_too_much_for(self, parts: RowGroups) -> bool:
-        """Tell whether a chunk or a part of a file, which are in memory twice for a moment, takes more than it may."""
+        """Return whether a chunk or a part of a file exceeds the memory limit; each is briefly in memory twice."""
         largest = max(chunk.nbytes for chunk in self.spool.chunks)
         return max(2 * largest, self.spool.nbytes / parts.finder.layout.files / parts.of_file) > self.most_bytes
 
     def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
-        """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
+        """Set the bytes per row from a sample, if the spec asks for a size and no better figure exists."""
         return with_sampled_row_bytes(spec, self.spool.count, self.spool.nbytes, self._sample_rows, self.writer)
 
     def size_of(self, layout: Layout, files: Sequence[int]) -> DataSize:
-        """Return how many rows some files have, and how many bytes these take as they are written."""
+        """Return the number of rows in the given files, and the bytes that these files occupy on disk."""
         total, parts = DataSize(), self._parts(layout)
         if self._is_too_much_for(parts):
             return total
@@ -179,14 +179,14 @@ class SpooledRows:
         return total
 
     def _sample_rows(self) -> pa.Table:
-        """Return some rows, drawn from chunks all over."""
+        """Return rows drawn from chunks across the whole spool."""
         with spool_errors(self.spool.folder):
             return pa.concat_tables(
                 [self._moved.in_order(self.spool.read(one), some) for one, some in self._sample_chunks()]
             )
 
     def _sample_keys(self) -> pa.Table:
-        """Return what some rows are placed by."""
+        """Return the keys of sampled rows."""
         with spool_errors(self.spool.folder):
             drawn = [
                 self.spool.read_keys(self.keys, chunk).take(pa.array(some)) for chunk, some in self._sample_chunks()
@@ -194,16 +194,16 @@ class SpooledRows:
         return pa.concat_tables(drawn)
 
     def _sample_chunks(self) -> Iterator[tuple[Chunk, Rows]]:
-        """Give chunks from all over the copy, and rows drawn from each."""
+        """Yield chunks from across the spool, and the numbers of rows drawn from each."""
         chunks = self.spool.chunks
         ends = np.cumsum([chunk.rows for chunk in chunks])
-        # at equal distances by rows: chunks may be as small as a few of them
+        # at equal distances by rows: a chunk may have only a few rows
         middles = (np.arange(_SAMPLE_CHUNKS) + 0.5) * ends[-1] / _SAMPLE_CHUNKS
         places = np.searchsorted(ends, middles, side="right")
         chosen = [chunks[place] for place in np.unique(places).tolist()]
         random = np.random.default_rng(0)
         for chunk in chosen:
-            # not each third one, of which id % 6 would have two values
+            # drawn at random: with every third row, id % 6 would have only two values
             yield chunk, np.sort(random.choice(chunk.rows, min(SAMPLE_ROWS // len(chosen), chunk.rows), replace=False))
 
     def _shuffle(
@@ -213,7 +213,7 @@ class SpooledRows:
         folders: _Folders | None = None,
         only: Sequence[int] | None = None,
     ) -> None:
-        """Send rows through a layout to their files, all or those of some files, for good or to measure them."""
+        """Send rows through a layout to their files: all rows to write them, or some files' rows to measure them."""
         share = partial(self._share, parts, folders, only)
         chunks = ((chunk, 2.0 * chunk.nbytes) for chunk in self.spool.chunks)
         with spool_errors(self.spool.folder):
@@ -224,7 +224,10 @@ class SpooledRows:
     def _share(
         self, parts: RowGroups, folders: _Folders | None, only: Sequence[int] | None, chunk: Chunk
     ) -> tuple[pa.Table, dict[int, slice]]:
-        """Return rows in order of files and their parts, with what tells their order there, and where parts lie."""
+        """Return a chunk's rows in order of files and parts, and the slice of each part.
+
+        The rows also have the columns that sort them later, see ``MovedRows.moved``.
+        """
         found, finder = self.spool.read_compact(chunk, self._moved.shortened), parts.finder
         keys = self.spool.keys_in(found, self.keys)
         cells = finder.cells(keys)
@@ -240,7 +243,7 @@ class SpooledRows:
 
 
 class _Folders:
-    """Folders of partitions as they come, by number."""
+    """Numbers the folders of partitions in the order in which they appear."""
 
     def __init__(self, spark: SparkSession, columns: Sequence[str], *, whole: bool = False) -> None:
         self.names: list[str] = []
@@ -251,7 +254,7 @@ class _Folders:
         self._lock = threading.Lock()
 
     def of(self, texts: Sequence[pa.ChunkedArray]) -> npt.NDArray[np.int32]:
-        """Return the number of each row's folder, by the values of its partition as text."""
+        """Return the number of each row's folder, from its partition values as text."""
         distinct, of_row = distinct_partitions(texts, len(texts[0]) + 1)
         with self._lock:
             new = [one for one in distinct if one not in self._numbers]

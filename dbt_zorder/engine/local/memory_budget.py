@@ -1,4 +1,4 @@
-"""Room in this process's memory, shared by all of dbt's threads: what holds rows waits until there is some."""
+"""Limits the memory for rows in this process, which all of dbt's threads share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 
 class MemoryBudget:
-    """Counts the bytes that are taken."""
+    """Counts reserved bytes."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -16,10 +16,10 @@ class MemoryBudget:
 
     @contextlib.contextmanager
     def reserve(self, size: int, most: int) -> Iterator[Callable[[int], None]]:
-        """Take ``size`` bytes while the block runs, once no more than ``most`` are taken with them, or none without.
+        """Reserve ``size`` bytes for the block; wait until the total fits ``most``, or nothing else is reserved.
 
-        Gives a function that says how many they are after all, which does not wait. Who takes some asks for no more
-        meanwhile, so nobody waits for who waits.
+        Yields a function that corrects the size without waiting. A block must not reserve more, so that no deadlock can
+        occur.
         """
         reserved = 0
 

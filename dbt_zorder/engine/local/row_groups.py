@@ -1,4 +1,4 @@
-"""The rows of a large file in parts that follow each other, so that not all of them need be in memory to be sorted."""
+"""Splits the rows of a large file into consecutive parts, so that not all of them need be in memory for the sort."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.rows import Rows, group_slices
 
 PART_BYTES = 32 << 20
-"""What the rows of a part take in memory, roughly."""
+"""Approximate bytes of a part's rows in memory."""
 
 
 @dataclass(frozen=True)
 class RowGroups:
-    """How files are parted: by the tree's levels below them, or by values of what their rows are sorted by.
+    """Splits files into parts: by the tree's levels below the files, or by values of the sort key.
 
-    A part has a number; those of one file follow each other in the order of its rows.
+    A part has a number; the parts of a file have consecutive numbers in the order of its rows.
 
     Attributes:
-        finder: of the rows.
-        levels: below those that cut files.
-        values: in order, as ``at_or_below`` takes them, where a curve, or a column alone, orders rows.
+        finder: cell finder of the layout.
+        levels: number of levels below the file levels that split a file.
+        values: ordered cuts of the sort key in the form for ``at_or_below``, if a curve or a single column orders rows.
     """
 
     finder: CellFinder
@@ -36,12 +36,12 @@ class RowGroups:
 
     @classmethod
     def of(cls, finder: CellFinder, file_bytes: float, sample_keys: Callable[[], pa.Table]) -> RowGroups:
-        """Part files so that a part takes ``PART_BYTES`` or less.
+        """Split files into parts of at most ``PART_BYTES``.
 
         Args:
-            finder: of the rows.
-            file_bytes: that the rows of a file take in memory.
-            sample_keys: gives what some rows are placed by, drawn from all of them.
+            finder: cell finder of the layout.
+            file_bytes: bytes of a file's rows in memory.
+            sample_keys: function that returns the keys of rows sampled from all of them.
         """
         wanted, layout = int(np.ceil(file_bytes / PART_BYTES)), finder.layout
         if wanted <= 1:
@@ -57,33 +57,33 @@ class RowGroups:
 
     @property
     def of_file(self) -> int:
-        """Into how many parts a file is parted, roughly."""
+        """Return the approximate number of parts per file."""
         if self.values is not None:
             return (len(self.values) + 1) // self.finder.layout.files
         return 1 << self.levels
 
     @property
     def _width(self) -> int:
-        """What lies between the numbers of the first parts of two files."""
+        """Return the difference between the first part numbers of consecutive files."""
         if self.values is not None:
             return len(self.values) + 1
         layout = self.finder.layout
         return layout.trees << (layout.file_levels + self.levels) if self.levels else 1
 
     def file(self, part: int) -> int:
-        """Return the file that a part is of."""
+        """Return the file of a part."""
         return part // self._width
 
     def split_by_file(
         self, keys: pa.Table, cells: npt.NDArray[np.int64], chunk: int = 0, only: Sequence[int] | None = None
     ) -> tuple[Rows, dict[int, slice]]:
-        """Return rows in the order of their parts, as they came within each, and where each part's lie in that order.
+        """Return rows in order of their parts, stable within each, and the slice of each part in that order.
 
         Args:
-            keys: of the rows, as of ``FetchedKeys``.
-            cells: of the rows.
-            chunk: its number, if these are not all rows.
-            only: the files whose rows are wanted, by default all.
+            keys: Arrow table with one column per clustering key, see ``FetchedKeys``.
+            cells: cell of each row.
+            chunk: number of the chunk, if these are not all rows.
+            only: files whose rows are returned, by default all.
         """
         order, files = self.finder.split_by_file(cells, chunk, only)
         if self._width == 1:

@@ -1,4 +1,4 @@
-"""Rows on their way to the files, or parts of files, that they are for: in memory, and beyond some bytes on disk."""
+"""Buffers rows by the file, or part of a file, that they belong to: in memory, and beyond a limit on disk."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from dbt_zorder.spark.arrow import one_chunk
 
 _CODEC = "lz4"
 _MOST_CHUNK = 1 << 30
-"""Bytes: offsets of text and arrays have 32 bits."""
+"""Limit for the bytes of a table in one chunk: offsets of text and arrays have 32 bits."""
 
 
 class ShuffleBuffer:
-    """Rows by the part of a file that they are for, each part's in the order in which they were added.
+    """Rows by their part of a file, each part in the order in which rows were added.
 
-    One thread adds; then any number take.
+    One thread adds rows; afterwards any number of threads read.
     """
 
     def __init__(self, most_bytes: int, folder: str) -> None:
-        """Hold up to ``most_bytes`` in memory, and a file in ``folder`` for the rest."""
+        """Buffer up to ``most_bytes`` in memory, and the rest in a file in ``folder``."""
         self._most = most_bytes
         self._path = Path(folder, "shares")
         self._buffered: list[tuple[pa.Table, dict[int, slice]]] = []
@@ -45,7 +45,7 @@ class ShuffleBuffer:
             self._path.unlink()
 
     def add(self, rows: pa.Table, parts: dict[int, slice]) -> None:
-        """Add rows in one chunk that lie in order of their parts, and say where each part's lie."""
+        """Add rows in one chunk that are ordered by part, with the slice of each part."""
         if not parts:
             return
         for (part, here), size in zip(parts.items(), _sizes(rows, list(parts.values())), strict=True):
@@ -57,12 +57,12 @@ class ShuffleBuffer:
             self._spill()
 
     def sizes(self) -> dict[int, DataSize]:
-        """Return what each part that has rows takes, in order of their numbers."""
+        """Return the size of each part that has rows, in order of part numbers."""
         return dict(sorted(self._sizes.items()))
 
     def take(self, parts: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the rows of some parts, one after the other, or some of their columns."""
-        if columns is not None and not columns:  # of none Arrow would read all
+        """Return the rows of the given parts, one part after the other, or only the given columns."""
+        if columns is not None and not columns:  # Arrow would read all columns for an empty list
             return pa.table({})
         chunks = (chunk for part in parts for chunk in (*self._read(part, columns), *self._buffered_of(part)))
         return pa.concat_tables([chunk if columns is None else chunk.select(columns) for chunk in chunks])
@@ -96,7 +96,7 @@ class ShuffleBuffer:
 
 
 def _columns_of(stream: bytes, columns: Sequence[str] | None) -> pa.Table:
-    """Return what a stream of Arrow holds; of some columns alone, which others are not decompressed for."""
+    """Return the table in an Arrow stream; only the given columns are decompressed."""
     fields = None
     if columns is not None:
         with pa.ipc.open_stream(stream) as reader:
@@ -106,7 +106,7 @@ def _columns_of(stream: bytes, columns: Sequence[str] | None) -> pa.Table:
 
 
 def _sizes(rows: pa.Table, slices: Sequence[slice]) -> list[int]:
-    """Return the bytes of some stretches of rows, of text, and what is nested, as long as it is there."""
+    """Return the bytes of slices of rows, with the actual length of text and nested values."""
     starts = np.asarray([here.start for here in slices])
     ends = np.asarray([here.stop for here in slices])
     total = np.zeros(len(starts))

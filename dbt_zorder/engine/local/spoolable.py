@@ -1,4 +1,4 @@
-"""Whether a query's rows can be copied to this machine's disk, and come back from there as they were."""
+"""Checks whether a query's rows can be spooled to the local disk and read back unchanged."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _MOMENTS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
 }
-"""Of which one is to be so, that a moment comes back as it was; the second is asked where the first says INT96."""
+"""Settings that preserve timestamps; one of them suffices. The second counts only if the first is INT96."""
 _SECRETS = ("parquet.crypto.", "parquet.encryption.")
 
 
 def can_spool(spark: SparkSession) -> bool:
-    """Tell whether a session runs all of its tasks in one process on this machine, whose disk is ours.
+    """Return whether a session runs all of its tasks in one process on this machine, so that both share a disk.
 
-    Not where files would be encrypted, or not be where they are looked for.
+    Returns False if files would be encrypted, or be written to another place than expected.
     """
     context: Any = getattr(spark, "_jsc", None)
     if context is None or not context.sc().isLocal():
         return False
     if str(context.sc().conf().get("spark.io.encryption.enabled", "false")).lower() != "false":
-        return False  # what Spark writes on the way is to be encrypted
+        return False  # Spark must encrypt its temporary files
     if any(spark.conf.get(name, wanted) != wanted for name, wanted in COMMITTERS.items()):
         return False
     session: Any = spark._jsparkSession
@@ -38,9 +38,9 @@ def can_spool(spark: SparkSession) -> bool:
 
 
 def survives_parquet(df: DataFrame, columns: Sequence[StructField] | None = None) -> bool:
-    """Tell whether Parquet gives back each value of a query, or of some of its columns, as it was.
+    """Return whether Parquet returns each value of a query, or of the given columns, unchanged.
 
-    Dates and times do only where Spark's writer does not ask which calendar old ones are meant by.
+    Dates and timestamps survive only if Spark's writer does not ask for the calendar of old ones.
     """
     fields = df.schema.fields if columns is None else columns
     spark = df.sparkSession
