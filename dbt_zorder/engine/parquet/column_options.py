@@ -85,8 +85,8 @@ def float_columns(schema: pa.Schema) -> list[str]:
 def _with_negative_zero(floats: pa.Table) -> set[str]:
     """Return the leaves that contain -0.0.
 
-    For the predicate 0.0, parquet-java skips a row group whose dictionary has only -0.0. Spark loses such rows of its
-    own files, and finds them here.
+    For the predicate 0.0, parquet-java skips a row group whose dictionary has only -0.0. Spark therefore loses such
+    rows in files of its own writer. It finds them in these files, as such leaves get no dictionary.
     """
     return {path for path, values in leaves_of(floats) if _has_negative_zero(values)}
 

@@ -1,4 +1,4 @@
-"""Rows and bytes of a few of a layout's files, where Spark places and writes rows: these files are written for it."""
+"""Measures rows and bytes of a few files of a layout, if Spark places and writes rows: it writes pilot files."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class MeasuredBySpark:
     """The rows of a query that Spark places and writes.
 
     Attributes:
-        rows: the query.
-        folder: where files may be written for a while.
-        write: places rows by a layout, and writes them to a folder as the table's are written.
+        rows: query.
+        folder: folder for temporary files.
+        write: function that places rows by a layout, and writes them to a folder as the table's files are written.
     """
 
     rows: DataFrame
@@ -32,7 +32,7 @@ class MeasuredBySpark:
     write: Callable[[Layout, DataFrame, str], None]
 
     def size_of(self, layout: Layout, files: Sequence[int]) -> DataSize:
-        """Return what ``FileMeasurer`` asks for; the query runs for it once more.
+        """Return the rows and bytes of the given files, see ``FileMeasurer``; this runs the query once more.
 
         Files that share a cell by a hash are measured together.
         """
@@ -53,10 +53,11 @@ class MeasuredBySpark:
 
 
 def _kept(placed: DataFrame, condition: Column) -> DataFrame:
-    """Return the rows for which a condition on their cell holds.
+    """Return the rows whose cell satisfies a condition.
 
-    Spark would ask it of the query's rows instead, with all steps to the cell written out each time that the next one
-    uses it: a text that doubles with every level. It does not where the rows have a column that is not deterministic.
+    Spark would push the condition down to the query's rows. It would repeat all steps to the cell each time that the
+    next one uses them, so that the text doubles with every level. Spark does not push a condition through a
+    nondeterministic column.
     """
     number = f"{Names.beside(placed).node}_number"
     numbered = placed.withColumn(number, f.monotonically_increasing_id())
