@@ -34,8 +34,8 @@ _EXPECTED_FRACTION = 4
 """Divides the byte limit into the bytes reserved for a small query before its rows arrive."""
 
 WriterFor: TypeAlias = Callable[[StructType, Collection[str]], "ArrowWriter | str"]
-"""Maps the columns of a query and the names of its bloom filter columns to a file writer, or to the reason why only
-Spark can write."""
+"""Returns the writer of the files, or the reason why only Spark can write them. Arguments are the columns of a query,
+and the names of those with a bloom filter."""
 
 
 @dataclass

@@ -41,10 +41,9 @@ def sized_layout(
 ) -> Layout:
     """Return a layout whose files come out at the requested size, if rows have similar sizes.
 
-    If a size in bytes is requested and no previous version gives the bytes per row, three files of the layout are
-    written below ``path`` and measured. This reads the query once more. Then the layout is planned again from the
-    measured size. If the estimate was so far off that these files were far from the requested size, three files of the
-    new layout are measured, too.
+    Measures only if a size in bytes is requested and no previous version gives the bytes per row. It then writes three
+    files of the layout below ``path``, which reads the query once more. The layout is planned again from their size. If
+    these files were far from the requested size, it also measures three files of the new layout.
 
     Args:
         source: rows of the query; rows that this process places are measured in memory.

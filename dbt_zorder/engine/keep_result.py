@@ -131,8 +131,8 @@ def staged(df: DataFrame) -> Iterator[Staged]:
 def _with_unique_plan(df: DataFrame) -> DataFrame:
     """Return the same rows by a plan that no other query shares.
 
-    Spark caches results by plan. Releasing our result, or dropping a view of it, would also release a result that the
-    user or another thread caches by the same plan.
+    Spark caches results by plan. The user or another thread may cache a result by the same plan. Releasing ours, or
+    dropping a view of it, would release theirs.
     """
     return df.where(f.lit(uuid.uuid4().hex).isNotNull())
 

@@ -27,7 +27,7 @@ def in_order(numbers: npt.NDArray[np.int64]) -> Rows:
     """Return the stable order of non-negative numbers.
 
     Sorts by 16 bits at a time from the lowest, because NumPy counts 16-bit numbers, and compares longer ones. Sorting 3
-    M numbers of 20 bits takes 0.07 s in place of 0.35, of 40 bits 0.16 in place of 0.28.
+    M numbers of 20 bits takes 0.07 s in place of 0.35. With 40 bits it takes 0.16 s in place of 0.28.
     """
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
     for shift in range(_DIGIT, int(numbers.max(initial=0)).bit_length(), _DIGIT):

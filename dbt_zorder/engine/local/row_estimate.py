@@ -16,7 +16,7 @@ _SHARE_OF_HEAP = 8
 """Divides Spark's heap into the bytes that may be fetched: task results are there more than once, as rows of each task
 and as the whole result."""
 _OFFSET = 4
-"""Bytes of a text value besides its characters."""
+"""Bytes of a text value in addition to its characters."""
 _TEXT_WIDTH = 16
 """Assumed bytes of a text value."""
 MOST_TEXTS = 32

@@ -1,4 +1,4 @@
-"""Splits the rows of a large file into consecutive parts, so that not all of them need be in memory for the sort."""
+"""Splits the rows of a large file into consecutive parts, so that a sort need not have all of them in memory."""
 
 from __future__ import annotations
 

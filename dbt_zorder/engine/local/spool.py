@@ -1,7 +1,7 @@
 """Spools all rows of a query to the local disk: Spark writes them once, and this process reads them chunk by chunk.
 
-This costs as much as the write of a shuffle alone, runs the query once, and works for any number of rows. Figures are
-in docs/decisions/014.
+The cost is that of the write of a shuffle alone. The query runs once, and may have any number of rows. Figures are in
+docs/decisions/014.
 """
 
 from __future__ import annotations

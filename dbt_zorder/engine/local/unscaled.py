@@ -1,4 +1,4 @@
-"""Lets Spark send decimals as unscaled whole numbers, which takes it a third of the time.
+"""Makes Spark send decimals as unscaled whole numbers, in a third of the time.
 
 Figures are in docs/decisions/020.
 """

@@ -23,8 +23,8 @@ def count_cells(
     Args:
         df: batch.
         layout: layout of the table.
-        rows: number of rows, if available. The cells of few rows are fetched and counted here, in 0.4 of the time that
-            Spark takes to group them (20,000 rows, and 600,000).
+        rows: number of rows, if available. The cells of few rows are fetched and counted in this process. That takes
+            0.4 of the time that Spark needs to group them (20,000 rows, and 600,000).
         small: whether the batch is probably that small, although not counted.
 
     Returns:

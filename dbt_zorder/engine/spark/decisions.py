@@ -2,8 +2,8 @@
 
 ``IF(key >= cut, IF(...), IF(...))`` uses each value once, so it needs no column for the current node. Spark shuffles
 rows as they are, and sorts them by an expression that it evaluates once a row. No column is added before the shuffle or
-dropped after the sort, so no row is copied for it. The text grows with the tree, and Spark compiles it anew for each
-one. Deep trees use the descent, which looks its cuts up (see ``descent``). A NULL key is above no cut.
+dropped after the sort, so no row is copied for it. The text grows with the tree, and Spark compiles each tree's text.
+Deep trees use the descent, which looks its cuts up (see ``descent``). A NULL key is above no cut.
 """
 
 from __future__ import annotations

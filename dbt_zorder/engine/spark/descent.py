@@ -66,8 +66,8 @@ class Names:
 def apply_layout(df: DataFrame, layout: Layout, open_files: int = 0) -> DataFrame:
     """Send every row of ``df`` to its file's partition, sorted along the curve inside it.
 
-    The result has the columns of ``df``, and one Spark partition per file, or for several files that are small
-    partitions of the table. Spark neither coalesces nor splits them, since their number is explicit.
+    The result has the columns of ``df``, and one Spark partition per file. Several files that are small partitions of
+    the table share one. Spark neither coalesces nor splits them, since their number is explicit.
 
     Args:
         df: rows.
@@ -181,7 +181,7 @@ def _at_or_above(compared: list[tuple[str, str]], node: str) -> str:
 def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
     """Start at a row's tree: a branch-free binary search for its partition's hash among those of the layout.
 
-    Rows of a partition that the count did not see go to a neighbour's tree, which costs order and loses no row.
+    Rows of a partition that the count did not see go to a neighbour's tree. That costs order and loses no row.
     """
     steps = df.withColumn(names.node, f.lit(0))
     if not layout.partition_columns:

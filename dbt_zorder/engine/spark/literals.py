@@ -1,7 +1,7 @@
 """Writes keys as SQL text: one literal array of cuts, which Spark folds into one constant, or single literals.
 
-The text of an array is a single string that is parsed once while the query is optimized, so that a plan with 100,000
-cuts stays one node. Nothing in it depends on the session's time zone or on ANSI mode.
+The text of an array is a single string, which is parsed once while the query is optimized. A plan with 100,000 cuts
+therefore stays one node. Nothing in it depends on the session's time zone or on ANSI mode.
 """
 
 from __future__ import annotations

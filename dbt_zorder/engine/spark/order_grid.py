@@ -28,7 +28,7 @@ class OrderGrid:
 
     @classmethod
     def of(cls, grid: Grid, sample: Sample, keys: Sequence[Key]) -> OrderGrid:
-        """Convert the ranks of a grid to the shortest values that split rows alike."""
+        """Convert the ranks of a grid to the shortest values that split rows in the same way."""
         each = enumerate(zip(keys, grid.cuts, strict=True))
         return cls([[sample.cut_value(n, cut, key.carrier) for cut in cuts] for n, (key, cuts) in each], grid.codes)
 

@@ -55,9 +55,8 @@ class MeasuredBySpark:
 def _kept(placed: DataFrame, condition: Column) -> DataFrame:
     """Return the rows whose cell satisfies a condition.
 
-    Spark would push the condition down to the query's rows. It would repeat all steps to the cell each time that the
-    next one uses them, so that the text doubles with every level. Spark does not push a condition through a
-    nondeterministic column.
+    Spark would push the condition down to the query's rows. It would repeat all steps to the cell wherever the next one
+    uses them: the text doubles with every level. Spark does not push a condition through a nondeterministic column.
     """
     number = f"{Names.beside(placed).node}_number"
     numbered = placed.withColumn(number, f.monotonically_increasing_id())
