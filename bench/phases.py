@@ -35,7 +35,7 @@ from bench.measure import SETTINGS, Meter
 from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.engine.local import spool as copies
 from dbt_zorder.engine.local.large_table import SpooledRows
-from dbt_zorder.engine.local.moved_rows import MovedRows
+from dbt_zorder.engine.local.moved_rows import ShuffledRows
 from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.row_groups import RowGroups
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
@@ -57,8 +57,8 @@ STEPS: Sequence[tuple[Any, str, str]] = (
     (SpooledRows, "_share", "rows are moved to their files"),
     (ShuffleBuffer, "add", "rows are moved to their files"),
     (ShuffleBuffer, "take", "a file's rows are found"),
-    (MovedRows, "order", "a file's rows are sorted"),
-    (MovedRows, "in_order", "a file's rows are gathered"),
+    (ShuffledRows, "order", "a file's rows are sorted"),
+    (ShuffledRows, "unpack", "a file's rows are gathered"),
     (Traits, "of", "columns are looked at"),
     (pq.ParquetWriter, "write_table", "columns are encoded and compressed"),
     (pq.ParquetWriter, "close", "columns are encoded and compressed"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt_zorder.engine.local.moved_rows import MovedRows
+from dbt_zorder.engine.local.moved_rows import ShuffledRows
 from dbt_zorder.engine.local.output_files import OutputFile
 from dbt_zorder.engine.local.pipeline import ordered_map
 from dbt_zorder.engine.local.place import CellFinder
@@ -28,7 +28,7 @@ class FileWriter:
 
     Attributes:
         writer: Parquet writer.
-        moved: packing of the rows.
+        shuffled: packing of the rows.
         finder: cell finder of the layout.
         shares: shuffle buffer with the rows.
         place: folder of the files.
@@ -38,7 +38,7 @@ class FileWriter:
     """
 
     writer: ArrowWriter
-    moved: MovedRows
+    shuffled: ShuffledRows
     finder: CellFinder
     shares: ShuffleBuffer
     place: Place
@@ -83,7 +83,7 @@ class FileWriter:
         """Return the traits of a file's columns, given its first row group."""
         traits = Traits.of(first, self.writer.page_rows, first.num_rows)
         names = float_columns(first.schema)
-        columns = {column: name for column, name in self.moved.spool.data_columns.items() if name in names}
+        columns = {column: name for column, name in self.shuffled.spool.data_columns.items() if name in names}
         for group, size in zip(file.groups, file.sizes, strict=True):
             found = self.shares.take(group, list(columns)).rename_columns(list(columns.values()))
             traits = traits.with_row_group(found, size.rows, size.nbytes // size.rows)
@@ -92,9 +92,9 @@ class FileWriter:
     def _by_folder(self, group: Sequence[int], threads: int = 1) -> Iterator[tuple[str, pa.Table]]:
         """Yield the rows of the given parts in file order by partition folder; usually there is one folder."""
         found = self.shares.take(group)
-        order = self.moved.order(self.finder, found)
+        order = self.shuffled.order(self.finder, found)
         parts = [("", order)]
-        if self.moved.spool.partition_by:
-            parts = by_folder(self.folders, self.moved.folders(found)[order], order)
+        if self.shuffled.spool.partition_by:
+            parts = by_folder(self.folders, self.shuffled.folders(found)[order], order)
         for folder, rows in parts:
-            yield folder, self.moved.in_order(found, rows, threads)
+            yield folder, self.shuffled.unpack(found, rows, threads)

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local.fetched_keys import distinct_partitions
 from dbt_zorder.engine.local.file_writer import FileWriter
-from dbt_zorder.engine.local.moved_rows import MovedRows
+from dbt_zorder.engine.local.moved_rows import ShuffledRows
 from dbt_zorder.engine.local.output_files import OutputFile, files_of
 from dbt_zorder.engine.local.pipeline import ordered_map
 from dbt_zorder.engine.local.place import CellFinder
@@ -71,8 +71,8 @@ class SpooledRows:
         return max(self.in_memory, (memory_here() or 0) // _SHARE_OF_MEMORY)
 
     @cached_property
-    def _moved(self) -> MovedRows:
-        return MovedRows(self.spool, self.keys)
+    def _shuffled(self) -> ShuffledRows:
+        return ShuffledRows(self.spool, self.keys)
 
     @property
     def key_bytes(self) -> int | None:
@@ -125,7 +125,7 @@ class SpooledRows:
                 self.writer.make_folders(place, folders.names)
                 threads = max(1, self.writer.threads // len(files))
                 to_files = FileWriter(
-                    self.writer, self._moved, parts.finder, shares, place, folders.names, most, threads
+                    self.writer, self._shuffled, parts.finder, shares, place, folders.names, most, threads
                 )
                 for _ in ordered_map(to_files.write, to_files.weighed(files), most, self.writer.threads):
                     tell("write")
@@ -166,8 +166,8 @@ class SpooledRows:
 
             def size(group: Sequence[int]) -> DataSize:
                 rows = shares.take(group)
-                order = self._moved.order(parts.finder, rows)
-                return DataSize(rows.num_rows, self.writer.size_of(self._moved.in_order(rows, order)))
+                order = self._shuffled.order(parts.finder, rows)
+                return DataSize(rows.num_rows, self.writer.size_of(self._shuffled.unpack(rows, order)))
 
             groups = (
                 (group, 2.0 * of.nbytes) for file in written for group, of in zip(file.groups, file.sizes, strict=True)
@@ -182,7 +182,7 @@ class SpooledRows:
         """Return rows drawn from chunks across the whole spool."""
         with spool_errors(self.spool.folder):
             return pa.concat_tables(
-                [self._moved.in_order(self.spool.read(one), some) for one, some in self._sample_chunks()]
+                [self._shuffled.unpack(self.spool.read(one), some) for one, some in self._sample_chunks()]
             )
 
     def _sample_keys(self) -> pa.Table:
@@ -226,16 +226,16 @@ class SpooledRows:
     ) -> tuple[pa.Table, dict[int, slice]]:
         """Return a chunk's rows in order of files and parts, and the slice of each part.
 
-        The rows also have the columns that sort them later, see ``MovedRows.moved``.
+        The rows also have the columns that sort them later, see ``ShuffledRows.pack``.
         """
-        found, finder = self.spool.read_compact(chunk, self._moved.shortened), parts.finder
+        found, finder = self.spool.read_compact(chunk, self._shuffled.shortened), parts.finder
         keys = self.spool.keys_in(found, self.keys)
         cells = finder.cells(keys)
         order, places = parts.split_by_file(keys, cells, chunk.number, only)
         numbers = None
         if folders is not None and self.spool.partition_by:
             numbers = folders.of(self.spool.partitions_in(found))
-        return self._moved.moved(found, cells, finder.count, numbers).take(pa.array(order)), places
+        return self._shuffled.pack(found, cells, finder.count, numbers).take(pa.array(order)), places
 
     def _left_to_spark(self, why: str = "a part of a file, or of the rows, takes too much of memory") -> bool:
         _LOG.debug("the rows are placed and written by Spark after all: %s", why)

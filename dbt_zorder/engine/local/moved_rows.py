@@ -22,7 +22,7 @@ _CELL, _FOLDER = "cell", "folder"
 
 
 @dataclass(frozen=True)
-class MovedRows:
+class ShuffledRows:
     """Rows between the spool and their files.
 
     Attributes:
@@ -38,7 +38,7 @@ class MovedRows:
         """Return the types of the decimal columns that are whole numbers during the shuffle."""
         return self.spool.shortened(self.keys)
 
-    def moved(
+    def pack(
         self, found: pa.Table, cells: npt.NDArray[np.int64], count: int, folders: npt.NDArray[np.int32] | None = None
     ) -> pa.Table:
         """Return the file columns of spooled rows, with the columns that sort them later.
@@ -56,15 +56,15 @@ class MovedRows:
             columns[_FOLDER] = pa.array(folders)
         return pa.table(columns)
 
-    def order(self, finder: CellFinder, moved: pa.Table) -> Rows:
+    def order(self, finder: CellFinder, shuffled: pa.Table) -> Rows:
         """Return the order of shuffled rows in their files."""
-        return finder.order(self.spool.keys_in(moved, self.keys), moved[_CELL].to_numpy().astype(np.int64))
+        return finder.order(self.spool.keys_in(shuffled, self.keys), shuffled[_CELL].to_numpy().astype(np.int64))
 
-    def folders(self, moved: pa.Table) -> npt.NDArray[np.int32]:
+    def folders(self, shuffled: pa.Table) -> npt.NDArray[np.int32]:
         """Return the folder number of each row."""
-        return np.asarray(moved[_FOLDER].to_numpy(), dtype=np.int32)
+        return np.asarray(shuffled[_FOLDER].to_numpy(), dtype=np.int32)
 
-    def in_order(self, rows: pa.Table, order: Rows, threads: int = 1) -> pa.Table:
+    def unpack(self, rows: pa.Table, order: Rows, threads: int = 1) -> pa.Table:
         """Return rows of the shuffle or of the spool in the given order, with the column names of the query.
 
         Columns are reordered one by one, so that only one per thread is in memory twice.

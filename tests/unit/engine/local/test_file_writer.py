@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local import large_table as copied_rows
 from dbt_zorder.engine.local.file_writer import FileWriter
-from dbt_zorder.engine.local.moved_rows import MovedRows
+from dbt_zorder.engine.local.moved_rows import ShuffledRows
 from dbt_zorder.engine.local.output_files import files_of
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
 from dbt_zorder.layout.spec import LayoutSpec
@@ -45,8 +45,8 @@ def test_files_are_the_same_by_however_many_threads(
                 (tmp_path / name).mkdir()
                 place = rows.writer.place_of(spark, str(tmp_path / name))
                 rows.writer.make_folders(place, folders)
-                moved = MovedRows(rows.spool, rows.keys)
-                writer = FileWriter(rows.writer, moved, how.finder, shares, place, folders, most, threads)
+                shuffled = ShuffledRows(rows.spool, rows.keys)
+                writer = FileWriter(rows.writer, shuffled, how.finder, shares, place, folders, most, threads)
                 weights = [weight / file.nbytes for file, weight in writer.weighed(files)]
                 assert max(weights) == (2 if in_parts and name == "more" else 1)
                 for file in files:
@@ -68,9 +68,9 @@ def test_what_fails_in_a_thread_fails_the_file(
             (file,) = files_of(shares.sizes(), how, 30_000)
             place = rows.writer.place_of(spark, str(tmp_path / "t"))
             rows.writer.make_folders(place, [""])
-            moved = MovedRows(rows.spool, rows.keys)
-            writer = FileWriter(rows.writer, moved, how.finder, shares, place, [""], 1 << 30, 4)
-            order, calls = MovedRows.order, []
+            shuffled = ShuffledRows(rows.spool, rows.keys)
+            writer = FileWriter(rows.writer, shuffled, how.finder, shares, place, [""], 1 << 30, 4)
+            order, calls = ShuffledRows.order, []
 
             def failing(*args: object) -> object:
                 calls.append(args)
@@ -78,6 +78,6 @@ def test_what_fails_in_a_thread_fails_the_file(
                     raise OSError(28, "No space left on device")
                 return order(*args)  # type: ignore[arg-type]
 
-            monkeypatch.setattr(MovedRows, "order", failing)
+            monkeypatch.setattr(ShuffledRows, "order", failing)
             with pytest.raises(OSError, match="No space left"):
                 writer.write(file)
