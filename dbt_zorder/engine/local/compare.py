@@ -23,7 +23,7 @@ _DIGIT = 16
 """Bits that a pass of the radix sort handles."""
 
 
-def in_order(numbers: npt.NDArray[np.int64]) -> Rows:
+def radix_order(numbers: npt.NDArray[np.int64]) -> Rows:
     """Return the stable order of non-negative numbers.
 
     Sorts by 16 bits at a time from the lowest, because NumPy counts 16-bit numbers, and compares longer ones. Sorting 3

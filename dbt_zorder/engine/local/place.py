@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_zorder.curve.tree import Forest, descend
-from dbt_zorder.engine.local.compare import at_or_below, cuts_of, in_order, order_by
+from dbt_zorder.engine.local.compare import at_or_below, cuts_of, order_by, radix_order
 from dbt_zorder.engine.local.curve_keys import curve_cuts, curve_values
 from dbt_zorder.engine.local.linear import tuples_of
 from dbt_zorder.engine.rows import Rows, group_slices
@@ -115,9 +115,9 @@ class CellFinder:
     def order(self, keys: pa.Table, cells: npt.NDArray[np.int64]) -> Rows:
         """Return the order of rows in files; equal rows keep their order."""
         if self.layout.curve is None:
-            return in_order(_in_runs(cells, keys, self.layout))
+            return radix_order(_in_runs(cells, keys, self.layout))
         order = order_by(self.sort_key(keys))
-        return order[in_order(self.boxes(cells)[order])]
+        return order[radix_order(self.boxes(cells)[order])]
 
     def files(self, boxes: npt.NDArray[np.int64], chunk: int = 0) -> npt.NDArray[np.int64]:
         """Return the file of each row, given rows in order of their boxes.
@@ -143,7 +143,7 @@ class CellFinder:
             only: files whose rows are returned, by default all.
         """
         boxes = self.boxes(cells)
-        order = in_order(boxes)
+        order = radix_order(boxes)
         files = self.files(boxes[order], chunk)
         if chunk and (self.layout.file_count > 1).any():
             again = np.argsort(files, kind="stable")
