@@ -30,7 +30,7 @@ class FileWriter:
         writer: Parquet writer.
         shuffled: packing of the rows.
         finder: cell finder of the layout.
-        shares: shuffle buffer with the rows.
+        buffer: shuffle buffer with the rows.
         place: folder of the files.
         folders: names of the partitions' folders.
         most_bytes: limit for the bytes of rows in memory.
@@ -40,7 +40,7 @@ class FileWriter:
     writer: ArrowWriter
     shuffled: ShuffledRows
     finder: CellFinder
-    shares: ShuffleBuffer
+    buffer: ShuffleBuffer
     place: Place
     folders: Sequence[str]
     most_bytes: int
@@ -85,13 +85,13 @@ class FileWriter:
         names = float_columns(first.schema)
         columns = {column: name for column, name in self.shuffled.spool.data_columns.items() if name in names}
         for group, size in zip(file.groups, file.sizes, strict=True):
-            found = self.shares.take(group, list(columns)).rename_columns(list(columns.values()))
+            found = self.buffer.take(group, list(columns)).rename_columns(list(columns.values()))
             traits = traits.with_row_group(found, size.rows, size.nbytes // size.rows)
         return traits
 
     def _by_folder(self, group: Sequence[int], threads: int = 1) -> Iterator[tuple[str, pa.Table]]:
         """Yield the rows of the given parts in file order by partition folder; usually there is one folder."""
-        found = self.shares.take(group)
+        found = self.buffer.take(group)
         order = self.shuffled.order(self.finder, found)
         parts = [("", order)]
         if self.shuffled.spool.partition_by:

@@ -108,15 +108,15 @@ class SpooledRows:
         if self._is_too_much_for(parts):
             return self._left_to_spark()
         most = self.most_bytes
-        with _ALONE, ShuffleBuffer(most, self.spool.folder) as shares:
+        with _ALONE, ShuffleBuffer(most, self.spool.folder) as buffer:
             folders = _Folders(spark, [part.name for part in self.spool.partition_by], whole=self.spool.whole)
             try:
-                self._shuffle(parts, shares, folders)
+                self._shuffle(parts, buffer, folders)
             except UnicodeDecodeError:
                 return self._left_to_spark("the name of a partition is no UTF-8")
             except NamelessError as exc:
                 return self._left_to_spark(str(exc))
-            files = self._files(shares, parts)
+            files = self._files(buffer, parts)
             # the parts of a tree differ in size
             if max(file.nbytes for file in files) > min(2 * most, _MOST_FILE):
                 return self._left_to_spark()
@@ -125,7 +125,7 @@ class SpooledRows:
                 self.writer.make_folders(place, folders.names)
                 threads = max(1, self.writer.threads // len(files))
                 to_files = FileWriter(
-                    self.writer, self._shuffled, parts.finder, shares, place, folders.names, most, threads
+                    self.writer, self._shuffled, parts.finder, buffer, place, folders.names, most, threads
                 )
                 for _ in ordered_map(to_files.write, to_files.weighed(files), most, self.writer.threads):
                     tell("write")
@@ -138,8 +138,8 @@ class SpooledRows:
             return RowGroups(finder)
         return RowGroups.of(finder, file_bytes, self._sample_keys)
 
-    def _files(self, shares: ShuffleBuffer, parts: RowGroups) -> list[OutputFile]:
-        return files_of(shares.sizes(), parts, self._group_bytes)
+    def _files(self, buffer: ShuffleBuffer, parts: RowGroups) -> list[OutputFile]:
+        return files_of(buffer.sizes(), parts, self._group_bytes)
 
     @property
     def _group_bytes(self) -> int:
@@ -160,12 +160,12 @@ class SpooledRows:
         total, parts = DataSize(), self._parts(layout)
         if self._is_too_much_for(parts):
             return total
-        with _ALONE, ShuffleBuffer(self.most_bytes, self.spool.folder) as shares:
-            self._shuffle(parts, shares, only=files)
-            written = self._files(shares, parts)
+        with _ALONE, ShuffleBuffer(self.most_bytes, self.spool.folder) as buffer:
+            self._shuffle(parts, buffer, only=files)
+            written = self._files(buffer, parts)
 
             def size(group: Sequence[int]) -> DataSize:
-                rows = shares.take(group)
+                rows = buffer.take(group)
                 order = self._shuffled.order(parts.finder, rows)
                 return DataSize(rows.num_rows, self.writer.size_of(self._shuffled.unpack(rows, order)))
 
@@ -209,7 +209,7 @@ class SpooledRows:
     def _shuffle(
         self,
         parts: RowGroups,
-        shares: ShuffleBuffer,
+        buffer: ShuffleBuffer,
         folders: _Folders | None = None,
         only: Sequence[int] | None = None,
     ) -> None:
@@ -218,7 +218,7 @@ class SpooledRows:
         chunks = ((chunk, 2.0 * chunk.nbytes) for chunk in self.spool.chunks)
         with spool_errors(self.spool.folder):
             for rows, places in ordered_map(share, chunks, self.most_bytes, self.writer.threads):
-                shares.add(rows, places)
+                buffer.add(rows, places)
                 tell("write" if only is None else "sample")
 
     def _share(
