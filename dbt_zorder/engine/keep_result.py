@@ -45,9 +45,9 @@ _WRITTEN = {what: _EXPENSIVE[what] for what in ("join", "aggregate", "window", "
 _FUNCTION = re.compile(r"\bUDF\(|\bHive\w*UDF#")
 """Functions of Scala, Java or Hive without a name in SQL. Named ones look like Spark's own functions."""
 _NONDETERMINISTIC = re.compile(r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|reflect|try_reflect|java_method)\(")
-_ALL_FIELDS = {"spark.sql.debug.maxToStringFields": "1000000"}
+_UNLIMITED_FIELDS = {"spark.sql.debug.maxToStringFields": "1000000"}
 """Maximum number of columns and expressions that a plan names per operator; the default is 25."""
-_EXPLAINING = threading.Lock()
+_EXPLAIN_LOCK = threading.Lock()
 """Serializes threads that share a session: one would restore the setting that the other has changed."""
 
 
@@ -145,12 +145,12 @@ def _physical_plan(df: DataFrame) -> str:
     spark = df.sparkSession
     jvm = jvm_of(spark)
     if jvm is not None:
-        with _EXPLAINING, settings(spark, _ALL_FIELDS):
+        with _EXPLAIN_LOCK, settings(spark, _UNLIMITED_FIELDS):
             return str(jvm.PythonSQLUtils.explainString(df._jdf.queryExecution(), "simple"))
     view = f"zorder_plan_{uuid.uuid4().hex}"
     _with_unique_plan(df).createTempView(view)
     try:
-        with _EXPLAINING, settings(spark, _ALL_FIELDS):
+        with _EXPLAIN_LOCK, settings(spark, _UNLIMITED_FIELDS):
             return str(spark.sql(f"EXPLAIN SELECT * FROM {view}").collect()[0][0])
     finally:
         spark.catalog.dropTempView(view)

@@ -56,7 +56,7 @@ def fetch(
     width = estimated_row_bytes(df.schema)
     assert width
     quoted = {name: quote_name(name) for name in df.columns}
-    wanted, behind = [*quoted.values()], partition_sql(partition_by)
+    wanted, extras_sql = [*quoted.values()], partition_sql(partition_by)
     partitions = max(1, partitions_of(df))
     share, budget = most_bytes // width // partitions, SLACK * most_bytes // partitions
     if not share:
@@ -70,10 +70,10 @@ def fetch(
         asked = asked.selectExpr("*", f"({text_length(df)}) * ({number} + 1L) > {budget}L AS {too_long}")
         wanted = [f"IF({too_long}, NULL, {sql})" if name in long_texts else sql for name, sql in quoted.items()]
         overflow += f" OR {too_long}"
-    behind.append(overflow)
+    extras_sql.append(overflow)
     # one select, because the analysis of each takes milliseconds
-    found = collect_arrow(asked.selectExpr(*(f"{sql} AS c{place}" for place, sql in enumerate([*wanted, *behind]))))
-    extras = found.columns[len(found.columns) - len(behind) :]
+    found = collect_arrow(asked.selectExpr(*(f"{sql} AS c{place}" for place, sql in enumerate([*wanted, *extras_sql]))))
+    extras = found.columns[len(found.columns) - len(extras_sql) :]
     if pc.any(extras[-1]).as_py():
         _LOG.debug("rows were fetched in vain: they are more, or longer, than %d bytes allow", most_bytes)
         return None

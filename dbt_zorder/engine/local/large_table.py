@@ -38,14 +38,14 @@ from dbt_zorder.spark.memory import memory_here
 
 _LOG = logging.getLogger("dbt_zorder")
 
-_SHARE_OF_MEMORY = 16
+_MEMORY_DIVISOR = 16
 """Divides the machine's memory into the bytes that rows may occupy, if that is more than ``zorder_in_memory``."""
-_MOST_FILE = (1 << 31) - 1
+_MAX_FILE_BYTES = (1 << 31) - 1
 """Limit for the bytes of a file's rows in memory at a time: offsets of text have 32 bits."""
-_MOST_KEYS = 512 << 20
+_MAX_KEY_BYTES = 512 << 20
 """Limit for the bytes of all keys when planning; beyond it, a sample serves as well."""
 _SAMPLE_CHUNKS = 8
-_ALONE = threading.Lock()
+_BUILD_LOCK = threading.Lock()
 """Serializes builds: placing and writing rows uses all processors and the whole memory limit."""
 
 
@@ -68,7 +68,7 @@ class SpooledRows:
     @cached_property
     def most_bytes(self) -> int:
         """Return the limit for the bytes of rows in memory."""
-        return max(self.in_memory, (memory_here() or 0) // _SHARE_OF_MEMORY)
+        return max(self.in_memory, (memory_here() or 0) // _MEMORY_DIVISOR)
 
     @cached_property
     def _shuffled(self) -> ShuffledRows:
@@ -78,7 +78,7 @@ class SpooledRows:
     def key_bytes(self) -> int | None:
         """Return the bytes of all keys, None if they are too many to plan by."""
         size = self.spool.key_bytes(self.keys)
-        return size if size <= min(_MOST_KEYS, self.most_bytes) else None
+        return size if size <= min(_MAX_KEY_BYTES, self.most_bytes) else None
 
     def fetch_keys(self) -> FetchedKeys:
         """Return the keys of all rows."""
@@ -108,7 +108,7 @@ class SpooledRows:
         if self._is_too_much_for(parts):
             return self._left_to_spark()
         most = self.most_bytes
-        with _ALONE, ShuffleBuffer(most, self.spool.folder) as buffer:
+        with _BUILD_LOCK, ShuffleBuffer(most, self.spool.folder) as buffer:
             folders = _Folders(spark, [part.name for part in self.spool.partition_by], whole=self.spool.whole)
             try:
                 self._shuffle(parts, buffer, folders)
@@ -118,7 +118,7 @@ class SpooledRows:
                 return self._left_to_spark(str(exc))
             files = self._files(buffer, parts)
             # the parts of a tree differ in size
-            if max(file.nbytes for file in files) > min(2 * most, _MOST_FILE):
+            if max(file.nbytes for file in files) > min(2 * most, _MAX_FILE_BYTES):
                 return self._left_to_spark()
             self.spool.discard()
             with writing_to(place):
@@ -160,7 +160,7 @@ class SpooledRows:
         total, parts = DataSize(), self._parts(layout)
         if self._is_too_much_for(parts):
             return total
-        with _ALONE, ShuffleBuffer(self.most_bytes, self.spool.folder) as buffer:
+        with _BUILD_LOCK, ShuffleBuffer(self.most_bytes, self.spool.folder) as buffer:
             self._shuffle(parts, buffer, only=files)
             written = self._files(buffer, parts)
 

@@ -41,11 +41,11 @@ from dbt_zorder.spark.small_queries import estimated_bytes
 _LOG = logging.getLogger("dbt_zorder")
 
 _BATCH_ROWS = 4096
-_MOST_TEXT = 2048
+_MAX_ROW_TEXT_BYTES = 2048
 """Limit for the bytes of text in a row: each task of Spark has several copies of a batch in memory."""
-_MOST_WIDTH = 2048
+_MAX_ROW_BYTES = 2048
 """Limit for the bytes of a row's other columns."""
-_DECIMALS = 4
+_COLUMNS_PER_LONG_DECIMAL = 4
 """One column in this number may be a decimal of more than 18 digits: these are slower in batches than in Parquet."""
 _OPTIONS: Mapping[str, str] = {
     **OPTIONS,
@@ -55,15 +55,15 @@ _OPTIONS: Mapping[str, str] = {
     "parquet.block.size.row.check.min": "1",
     "parquet.page.size.row.check.min": "1",
 }
-_SPREAD = 16
+_UNCOMPRESSED_RATIO = 16
 """Assumed ratio of uncompressed batches to the files of a scan, for the check of free disk space."""
 _LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_ASKING = threading.Lock()
+_SETTINGS_LOCK = threading.Lock()
 """Serializes threads, which share the settings of a session."""
-_SPARED = 8
+_SAVED_DECIMAL_BYTES = 8
 """Bytes that a decimal saves while it is a whole number."""
-_MOST_CACHED = 256 << 20
+_MAX_CACHED_BYTES = 256 << 20
 """Limit for the bytes of columns that the first scan caches."""
 _ADAPTIVE = "AdaptiveSparkPlanExec"
 _VERSION = "org.apache.spark.version"
@@ -176,7 +176,7 @@ class BatchFiles:
     def _scan_group(self, found: _Scan, file: str, group: int) -> tuple[Chunk, bool, pa.Table]:
         rows = self._batches(file, group)
         sizes = {column.name: int(rows[column.name].nbytes) for column in self._columns if _is_text(column.type)}
-        nbytes = int(rows.select(self._columns.names).nbytes) + _SPARED * len(self.numbers) * rows.num_rows
+        nbytes = int(rows.select(self._columns.names).nbytes) + _SAVED_DECIMAL_BYTES * len(self.numbers) * rows.num_rows
         nbytes = max(nbytes, LEAST_WIDTH * rows.num_rows)
         chunk = Chunk(file, group, 0, rows.num_rows, nbytes, sizes)
         has_long_text = bool(pc.any(rows.column(rows.num_columns - 1)).as_py())
@@ -207,7 +207,7 @@ class _Scan:
     chunks: list[Chunk] = field(default_factory=list)
     has_long_text: bool = False
     cached: dict[int, pa.Table] = field(default_factory=dict)
-    left: int = field(default_factory=lambda: _MOST_CACHED)
+    left: int = field(default_factory=lambda: _MAX_CACHED_BYTES)
 
     def add(self, chunk: Chunk, has_long_text: bool, wanted: pa.Table) -> None:
         """Add the next row group."""
@@ -234,19 +234,21 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
         jvm_of(df.sparkSession),
     )  # the plan runs by the settings of the active session, which is this one
     fields, width = df.schema.fields, estimated_row_bytes(df.schema)
-    if width is None or width > _MOST_WIDTH or str(spark.conf.get(_LARGE, "false")).lower() != "false":
+    if width is None or width > _MAX_ROW_BYTES or str(spark.conf.get(_LARGE, "false")).lower() != "false":
         return None
     if len(texts_of(df.schema)) > MOST_TEXTS:
         return None
     names = [column_name(place) for place in range(len(fields) + 1)]
     kinds = [*(_arrow_type(field.dataType) for field in fields), pa.bool_()]
     schema = pa.schema(list(zip(names, kinds, strict=True)))
-    if _DECIMALS * sum(pa.types.is_decimal(kind) and not can_compact(kind) for kind in kinds) > len(fields):
+    if _COLUMNS_PER_LONG_DECIMAL * sum(pa.types.is_decimal(kind) and not can_compact(kind) for kind in kinds) > len(
+        fields
+    ):
         return None
     if not survives_parquet(df):  # Spark's writer asks for the calendar of old dates and timestamps
         return None
     size = estimated_bytes(df)
-    if size is None or _SPREAD * size > shutil.disk_usage(Path(folder).parent).free:
+    if size is None or _UNCOMPRESSED_RATIO * size > shutil.disk_usage(Path(folder).parent).free:
         return None
     flagged = _with_long_text(df.toDF(*names[:-1]), names[-1])
     files = BatchFiles(df, folder, schema, wanted)
@@ -255,7 +257,7 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
         plan = query.queryExecution().executedPlan()
         if str(plan.getClass().getSimpleName()) == _ADAPTIVE or not plan.subqueriesAll().isEmpty():
             return None
-        with _ASKING, settings(spark, {_ROWS: str(_BATCH_ROWS)}):
+        with _SETTINGS_LOCK, settings(spark, {_ROWS: str(_BATCH_ROWS)}):
             batches = query.toArrowBatchRdd(plan)  # lazy: reads nothing yet
         session: Any = spark._jsparkSession
         writer = session.createDataset(batches, class_named(jvm, "org.apache.spark.sql.Encoders").BINARY()).write()
@@ -281,7 +283,7 @@ def _with_long_text(df: DataFrame, name: str) -> DataFrame:
     if not texts:
         return df.selectExpr("*", f"false AS {name}")
     # a column, so that Spark evaluates it once a row for all columns of text
-    flagged = df.selectExpr("*", f"({text_length(df)}) > {_MOST_TEXT}L AS {name}")
+    flagged = df.selectExpr("*", f"({text_length(df)}) > {_MAX_ROW_TEXT_BYTES}L AS {name}")
     wanted = [f"IF({name}, NULL, {column}) AS {column}" if column in texts else column for column in df.columns]
     return flagged.selectExpr(*wanted, name)
 

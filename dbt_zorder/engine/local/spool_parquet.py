@@ -98,15 +98,15 @@ class RowFiles:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def write_rows(df: DataFrame, behind: Sequence[str], folder: str) -> RowFiles | None:
+def write_rows(df: DataFrame, extra_columns: Sequence[str], folder: str) -> RowFiles | None:
     """Spool the rows of a query; return None if this process cannot see the files that Spark wrote.
 
     Args:
         df: query to spool.
-        behind: SQL text of additional columns.
+        extra_columns: SQL text of additional columns.
         folder: folder of the files.
     """
-    wanted = df.selectExpr("*", *behind).toDF(*map(column_name, range(len(df.columns) + len(behind))))
+    wanted = df.selectExpr("*", *extra_columns).toDF(*map(column_name, range(len(df.columns) + len(extra_columns))))
     # NULL and repeated values are free on disk, but occupy as much memory as all others
     most_rows = CHUNK_BYTES // (estimated_row_bytes(df.schema, nested=True) or CHUNK_BYTES)
     wanted.write.options(**OPTIONS, maxRecordsPerFile=most_rows if most_rows > 1 else 0).parquet(uri_of(folder))

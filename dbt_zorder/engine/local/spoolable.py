@@ -12,7 +12,7 @@ from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
 from dbt_zorder.spark.conf import COMMITTERS
 
 _CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite"
-_MOMENTS = {
+_TIMESTAMP_SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
 }
@@ -47,8 +47,10 @@ def survives_parquet(df: DataFrame, columns: Sequence[StructField] | None = None
     kinds: list[type[DataType]] = []
     if _is(spark, _CALENDAR, "CORRECTED"):
         kinds.append(DateType)
-        kind, legacy = _MOMENTS
-        if _is(spark, kind, _MOMENTS[kind]) or (_is(spark, kind, "INT96") and _is(spark, legacy, _MOMENTS[legacy])):
+        kind, legacy = _TIMESTAMP_SETTINGS
+        if _is(spark, kind, _TIMESTAMP_SETTINGS[kind]) or (
+            _is(spark, kind, "INT96") and _is(spark, legacy, _TIMESTAMP_SETTINGS[legacy])
+        ):
             kinds.append(TimestampType)
     return all(_survives(field.dataType, tuple(kinds)) for field in fields)
 
@@ -57,13 +59,13 @@ def _is(spark: SparkSession, setting: str, value: str) -> bool:
     return str(spark.conf.get(setting)).upper() == value
 
 
-def _survives(data_type: DataType, moments: tuple[type[DataType], ...]) -> bool:
+def _survives(data_type: DataType, kinds: tuple[type[DataType], ...]) -> bool:
     if isinstance(data_type, ArrayType):
-        return _survives(data_type.elementType, moments)
+        return _survives(data_type.elementType, kinds)
     if isinstance(data_type, MapType):
-        return _survives(data_type.keyType, moments) and _survives(data_type.valueType, moments)
+        return _survives(data_type.keyType, kinds) and _survives(data_type.valueType, kinds)
     if isinstance(data_type, StructType):
-        return bool(data_type.fields) and all(_survives(field.dataType, moments) for field in data_type.fields)
+        return bool(data_type.fields) and all(_survives(field.dataType, kinds) for field in data_type.fields)
     if isinstance(data_type, (DateType, TimestampType)):
-        return isinstance(data_type, moments)
+        return isinstance(data_type, kinds)
     return estimated_row_bytes(StructType([StructField("value", data_type)])) is not None

@@ -221,7 +221,7 @@ def test_batches_of_very_many_keys_are_counted_by_their_copy(
     monkeypatch.setattr(module, "_is_small", lambda _: False)
     request = BuildRequest(TableName(database, unique("t")), LayoutSpec(by=["a", "s"], file_size="20KB"))
     build(spark, spark.sql(QUERY.format(20_000)), request)
-    monkeypatch.setattr(copied_rows, "_MOST_KEYS", 1)
+    monkeypatch.setattr(copied_rows, "_MAX_KEY_BYTES", 1)
     asked: list[DataFrame] = []
 
     def noted(df: DataFrame, *told: Any, **more: Any) -> Layout:

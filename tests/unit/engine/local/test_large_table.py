@@ -136,7 +136,7 @@ def test_rows_that_are_drawn_from_the_disk_make_the_layout_that_all_make(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: LayoutSpec
 ) -> None:
     with rows_of(spark, mixed(4000), spec, tmp_path) as (rows, layout):
-        monkeypatch.setattr(module, "_MOST_KEYS", 0)
+        monkeypatch.setattr(module, "_MAX_KEY_BYTES", 0)
         assert rows.key_bytes is None
         found = plan_layout(rows.spool.rows, spec, rows.drawn_keys)
         monkeypatch.setattr(sample, "LEAST_ROWS", 500)
@@ -240,7 +240,7 @@ def test_a_file_of_too_many_rows_is_left_to_spark(
     if after == "estimate":
         monkeypatch.setattr(module, "memory_here", lambda: None)
     else:
-        monkeypatch.setattr(module, "_MOST_FILE", 1000)
+        monkeypatch.setattr(module, "_MAX_FILE_BYTES", 1000)
     caplog.set_level("DEBUG", "dbt_zorder")
     table = TableName(database, unique("t"))
     request = BuildRequest(table, LayoutSpec(by=["a"], files=2), in_memory=1000)
@@ -288,7 +288,7 @@ def test_so_do_rows_of_which_keys_take_too_much(
     spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch, parts: list[str]
 ) -> None:
     monkeypatch.setattr(holding, "_is_small", lambda _: False)
-    monkeypatch.setattr(module, "_MOST_KEYS", 0)
+    monkeypatch.setattr(module, "_MAX_KEY_BYTES", 0)
     table = TableName(database, unique("t"))
     request = BuildRequest(table, LayoutSpec(by=["a", "s"], files=4, partition_by=parts))
     build(spark, spark.sql(QUERY.format(3000)), request)

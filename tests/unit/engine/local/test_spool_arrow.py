@@ -96,7 +96,7 @@ def test_columns_that_are_wanted_first_are_kept_once_and_while_they_are_few(
 
     monkeypatch.setattr(BatchFiles, "_batches", noted)
     for most, reads in ((1 << 20, 3), (30_000, 6)):
-        monkeypatch.setattr(module, "_MOST_CACHED", most)
+        monkeypatch.setattr(module, "_MAX_CACHED_BYTES", most)
         with spool_rows(frame, keys=keys) as copy:
             copy = in_batches(copy)
             read.clear()
@@ -217,7 +217,7 @@ def test_other_offsets_another_spark_and_a_full_disk_are_left_to_parquet(
         dated = frame.selectExpr("*", "date'1500-01-01' AS e")
         assert write_batches(dated, str(tmp_path / "old")) is None, "Spark is to ask which calendar that is of"
     with monkeypatch.context() as little_room:
-        little_room.setattr(module, "_SPREAD", 1 << 60)
+        little_room.setattr(module, "_UNCOMPRESSED_RATIO", 1 << 60)
         assert write_batches(frame, str(tmp_path / "disk")) is None
     caplog.set_level("DEBUG", "dbt_zorder")
     monkeypatch.setattr(module, "class_named", lambda *_: None)
