@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.sql import DataFrame
 
-from dbt_zorder.engine.spark.descent import Names, add_node
+from dbt_zorder.engine.spark.descent import TemporaryColumns, add_node
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark.arrow import collect_arrow
 from dbt_zorder.spark.small_queries import fetch_few
@@ -30,7 +30,7 @@ def count_cells(
     Returns:
         Array of shape (cells,); None if ``df`` has partitions without a tree in the layout.
     """
-    names = Names.beside(df)
+    names = TemporaryColumns.beside(df)
     steps = add_node(df, layout, names)
     cells = None
     if not layout.partition_columns and rows is not None and rows <= _MOST_FETCHED:

@@ -41,7 +41,7 @@ _NODE_BITS = 31
 
 
 @dataclass(frozen=True)
-class Names:
+class TemporaryColumns:
     """Temporary columns that the query does not have."""
 
     partition: str
@@ -49,7 +49,7 @@ class Names:
     curve: str
 
     @classmethod
-    def beside(cls, df: DataFrame) -> Names:
+    def beside(cls, df: DataFrame) -> TemporaryColumns:
         """Return names that no column of ``df`` begins with."""
         taken = tuple(name.lower() for name in df.columns)
         prefix = "__zorder"
@@ -78,7 +78,7 @@ def apply_layout(df: DataFrame, layout: Layout, open_files: int = 0) -> DataFram
     placing = SparkLayout.beside(layout)
     if decidable(df, placing):
         return apply_decisions(df, placing)
-    names = Names.beside(df)
+    names = TemporaryColumns.beside(df)
     steps = add_node(df, layout, names)
     curve = layout.curve
     # an expression in place of a column keeps the shuffled rows small
@@ -111,7 +111,7 @@ def as_they_come(layout: Layout, open_files: int) -> bool:
     return open_files > together
 
 
-def add_node(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
+def add_node(df: DataFrame, layout: Layout, names: TemporaryColumns) -> DataFrame:
     """Add a column with the node that each row reaches at the last level; ``names`` are those beside ``df``."""
     steps = _to_root(df, layout, names)
     if layout.curve is not None and layout.curve.cuts_files:
@@ -178,7 +178,7 @@ def _at_or_above(compared: list[tuple[str, str]], node: str) -> str:
     return " OR ".join(f"(({value} >= get({cuts}, {node})) <=> true)" for value, cuts in compared) or "false"
 
 
-def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
+def _to_root(df: DataFrame, layout: Layout, names: TemporaryColumns) -> DataFrame:
     """Start at a row's tree: a branch-free binary search for its partition's hash among those of the layout.
 
     Rows of a partition that the count did not see go to a neighbour's tree. That costs order and loses no row.
@@ -199,7 +199,7 @@ def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
     return steps
 
 
-def _slot(layout: SparkLayout, names: Names, df: DataFrame) -> str:
+def _slot(layout: SparkLayout, names: TemporaryColumns, df: DataFrame) -> str:
     """Return SQL text of the integer that Spark's hash partitioning sends to the Spark partition of a row's file."""
     slot_of_file = slots(layout.tasks)
     if layout.task_of_file is not None:

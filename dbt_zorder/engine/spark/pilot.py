@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from dbt_zorder.engine.row_bytes import DataSize
-from dbt_zorder.engine.spark.descent import Names, add_node
+from dbt_zorder.engine.spark.descent import TemporaryColumns, add_node
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark.files import delete_path
 from dbt_zorder.spark.sql import glob_escape
@@ -46,7 +46,7 @@ class MeasuredBySpark:
             delete_path(spark, self.folder)
 
     def _rows_of(self, layout: Layout, files: Sequence[int]) -> DataFrame:
-        names = Names.beside(self.rows)
+        names = TemporaryColumns.beside(self.rows)
         placed = add_node(self.rows, replace(layout, levels=layout.levels[: layout.file_levels]), names)
         cells = np.unique(np.searchsorted(layout.first_file, files, side="right") - 1)
         return _kept(placed, f.col(names.node).isin(cells.tolist())).drop(*names.all)
@@ -58,6 +58,6 @@ def _kept(placed: DataFrame, condition: Column) -> DataFrame:
     Spark would push the condition down to the query's rows. It would repeat all steps to the cell wherever the next one
     uses them: the text doubles with every level. Spark does not push a condition through a nondeterministic column.
     """
-    number = f"{Names.beside(placed).node}_number"
+    number = f"{TemporaryColumns.beside(placed).node}_number"
     numbered = placed.withColumn(number, f.monotonically_increasing_id())
     return numbered.filter(condition & (f.col(number) >= 0)).drop(number)

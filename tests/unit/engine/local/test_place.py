@@ -16,7 +16,7 @@ from dbt_zorder.engine.local import place as finder
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.place import CellFinder, rows_of_files
 from dbt_zorder.engine.plan import plan_layout
-from dbt_zorder.engine.spark.descent import Names, add_node, apply_layout
+from dbt_zorder.engine.spark.descent import TemporaryColumns, add_node, apply_layout
 from dbt_zorder.layout.batches import in_one_file
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.known_keys import Fetched
@@ -48,7 +48,7 @@ def test_cells_are_those_that_spark_descends_to(spark: SparkSession, by: list[st
     # also of cuts that were saved, of which no two NaN are one object
     saved = layout_from_json(layout_to_json(layout), spark.sql(mixed(1)).schema)
     frame = spark.sql(mixed(3000)).coalesce(1)
-    names = Names.beside(frame)
+    names = TemporaryColumns.beside(frame)
     nodes = collect_arrow(add_node(frame, layout, names).select(names.node)).column(0).to_numpy()
     for one in (layout, saved):
         assert one is not None
@@ -140,7 +140,7 @@ def test_other_curves_cut_and_order_rows_as_in_spark(
     saved = layout_from_json(layout_to_json(layout), spark.sql(mixed(1)).schema)
     assert saved is not None
     frame = spark.sql(mixed(3000)).coalesce(1)
-    names = Names.beside(frame)
+    names = TemporaryColumns.beside(frame)
     nodes = collect_arrow(add_node(frame, layout, names).select(names.node)).column(0).to_numpy()
     written = apply_layout(frame, layout).select("id", f.spark_partition_id().alias("f"))
     wanted: dict[int, list[int]] = {}
@@ -160,7 +160,7 @@ def test_of_long_text_so_much_counts_as_is_sampled(spark: SparkSession) -> None:
     query = "SELECT id, repeat('x', 256) || id AS s, pmod(hash(id), 3000) AS a FROM range(3000)"
     layout, found = planned(spark, query, LayoutSpec(by=["s", "a"], files=8, curve="linear"))
     frame = spark.sql(query).coalesce(1)
-    names = Names.beside(frame)
+    names = TemporaryColumns.beside(frame)
     nodes = collect_arrow(add_node(frame, layout, names).select(names.node)).column(0).to_numpy()
     assert np.array_equal(CellFinder.by(layout).cells(found.keys), nodes)
     files = rows_of_files(found.keys, layout)
