@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from dbt_zorder.engine.choose import RowSource
 from dbt_zorder.engine.plan import make_plan, resized
 from dbt_zorder.engine.row_bytes import FileMeasurer
-from dbt_zorder.engine.spark.pilot import MeasuredBySpark
+from dbt_zorder.engine.spark.pilot import SparkFileMeasurer
 from dbt_zorder.layout.file_count import parse_size
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import Plan
@@ -60,7 +60,7 @@ def sized_layout(
     if not has_client(df.sparkSession):
         _LOG.debug("files are sized by an estimate, because nothing can be deleted over this connection")
         return plan.layout
-    return _sized_by(source, plan, spec, MeasuredBySpark(df, f"{path}/{PILOT_DIRECTORY}", write))
+    return _sized_by(source, plan, spec, SparkFileMeasurer(df, f"{path}/{PILOT_DIRECTORY}", write))
 
 
 def sized_here(source: RowSource, plan: Plan, spec: LayoutSpec) -> Layout:

@@ -18,7 +18,7 @@ from dbt_zorder.stats.listing import data_files
 
 
 @dataclass(frozen=True)
-class MeasuredBySpark:
+class SparkFileMeasurer:
     """The rows of a query that Spark places and writes.
 
     Attributes:
@@ -49,10 +49,10 @@ class MeasuredBySpark:
         names = TemporaryColumns.beside(self.rows)
         placed = add_node(self.rows, replace(layout, levels=layout.levels[: layout.file_levels]), names)
         cells = np.unique(np.searchsorted(layout.first_file, files, side="right") - 1)
-        return _kept(placed, f.col(names.node).isin(cells.tolist())).drop(*names.all)
+        return _rows_where(placed, f.col(names.node).isin(cells.tolist())).drop(*names.all)
 
 
-def _kept(placed: DataFrame, condition: Column) -> DataFrame:
+def _rows_where(placed: DataFrame, condition: Column) -> DataFrame:
     """Return the rows whose cell satisfies a condition.
 
     Spark would push the condition down to the query's rows. It would repeat all steps to the cell wherever the next one
