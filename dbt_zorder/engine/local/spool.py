@@ -95,11 +95,11 @@ class Spool:
 
     def shortened(self, keys: Sequence[Key]) -> dict[str, pa.DataType]:
         """Return the types of the columns that are shorter during the shuffle: decimals that are not keys."""
-        placing = {self._place(key.column) for key in keys}
+        key_places = {self._place(key.column) for key in keys}
         kinds = {
             column_name(place): pa.decimal128(field.dataType.precision, field.dataType.scale)
             for place, field in enumerate(self.query.schema.fields)
-            if isinstance(field.dataType, DecimalType) and place not in placing
+            if isinstance(field.dataType, DecimalType) and place not in key_places
         }
         return {name: kind for name, kind in kinds.items() if name in self.data_columns and can_compact(kind)}
 

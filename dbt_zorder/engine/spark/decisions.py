@@ -42,7 +42,7 @@ def boundaries_allowed(df: DataFrame, layout: Layout) -> int:
     return AS_A_DESCENT + columns + layout.rows * columns // VALUES_A_DECISION - layout.files - hashed
 
 
-def decidable(df: DataFrame, layout: SparkLayout) -> bool:
+def suits_decisions(df: DataFrame, layout: SparkLayout) -> bool:
     """Return whether decisions suit a layout best: few files, one tree, and an order that needs no node."""
     if layout.curve is not None:
         alone = layout.curve.curve == "linear" and not layout.curve.cuts_files
@@ -51,9 +51,9 @@ def decidable(df: DataFrame, layout: SparkLayout) -> bool:
 
 
 def apply_decisions(df: DataFrame, layout: SparkLayout) -> DataFrame:
-    """Do what ``apply_layout`` does, for a layout that is ``decidable``."""
+    """Do what ``apply_layout`` does, for a layout that is ``suits_decisions``."""
     placed = df.repartition(layout.tasks, f.expr(_file_sql(df, layout)))
-    order = order_sql(layout.keys) if layout.grid is None else [_place_sql(layout, layout.grid)]
+    order = order_sql(layout.keys) if layout.grid is None else [_sort_key_sql(layout, layout.grid)]
     return placed.sortWithinPartitions(*map(f.expr, order))
 
 
@@ -81,7 +81,7 @@ def _file_sql(df: DataFrame, layout: SparkLayout) -> str:
     return below(0, 0)
 
 
-def _place_sql(layout: Layout, grid: OrderGrid) -> str:
+def _sort_key_sql(layout: Layout, grid: OrderGrid) -> str:
     """Return SQL text of the sort key of rows inside their file."""
     bits = sum(max(codes) for codes in grid.codes).bit_length()
     return in_runs(f"({_grid_sql(layout.keys, grid)})", bits, layout.keys, layout.runs)

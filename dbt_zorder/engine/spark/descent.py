@@ -27,7 +27,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.engine.spark import linear
 from dbt_zorder.engine.spark.curve_sql import add_curve, most_uses, shared, steps_at_once
-from dbt_zorder.engine.spark.decisions import apply_decisions, decidable
+from dbt_zorder.engine.spark.decisions import apply_decisions, suits_decisions
 from dbt_zorder.engine.spark.hash_slots import slots
 from dbt_zorder.engine.spark.hashing import row_hash
 from dbt_zorder.engine.spark.literals import key_array
@@ -75,14 +75,14 @@ def apply_layout(df: DataFrame, layout: Layout, open_files: int = 0) -> DataFram
         open_files: number of files that a write task may keep open. Rows written ``as_they_come`` are sorted by one
             integer, digit by digit. Otherwise Spark compares rows by two columns (6 M rows: 12.8 s and 17 s).
     """
-    placing = SparkLayout.beside(layout)
-    if decidable(df, placing):
-        return apply_decisions(df, placing)
+    spark_layout = SparkLayout.beside(layout)
+    if suits_decisions(df, spark_layout):
+        return apply_decisions(df, spark_layout)
     names = TemporaryColumns.beside(df)
     steps = add_node(df, layout, names)
     curve = layout.curve
     # an expression in place of a column keeps the shuffled rows small
-    placed = steps.repartition(placing.tasks, f.expr(_slot(placing, names, df)))
+    placed = steps.repartition(spark_layout.tasks, f.expr(_slot(spark_layout, names, df)))
     order = [] if as_they_come(layout, open_files) else [f.expr(column) for column in layout.partition_columns]
     if curve is None:
         # comparing rows by runs after another column costs more than runs save
