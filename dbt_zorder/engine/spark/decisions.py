@@ -51,7 +51,7 @@ def suits_decisions(df: DataFrame, layout: SparkLayout) -> bool:
 
 
 def apply_decisions(df: DataFrame, layout: SparkLayout) -> DataFrame:
-    """Do what ``apply_layout`` does, for a layout that is ``suits_decisions``."""
+    """Do what ``apply_layout`` does, for a layout that ``suits_decisions``."""
     placed = df.repartition(layout.tasks, f.expr(_file_sql(df, layout)))
     order = order_sql(layout.keys) if layout.grid is None else [_sort_key_sql(layout, layout.grid)]
     return placed.sortWithinPartitions(*map(f.expr, order))
