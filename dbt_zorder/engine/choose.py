@@ -30,7 +30,7 @@ from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes
 _LOG = logging.getLogger("dbt_zorder")
 
 _BUDGET = MemoryBudget()
-_EXPECTED_FRACTION = 4
+_EXPECTED_DIVISOR = 4
 """Divides the byte limit into the bytes reserved for a small query before its rows arrive."""
 
 WriterFor: TypeAlias = Callable[[StructType, Collection[str]], "ArrowWriter | str"]
@@ -153,7 +153,7 @@ def _fetch_small(
     df = staged.rows
     most = most_bytes_of(df.sparkSession, request.in_memory)
     with contextlib.ExitStack() as budget:
-        correct = budget.enter_context(_BUDGET.reserve(most // _EXPECTED_FRACTION, most))
+        correct = budget.enter_context(_BUDGET.reserve(most // _EXPECTED_DIVISOR, most))
         fetched = fetch(df, keys, most, parts, whole=writer.whole)
         if fetched is not None and are_old(df.sparkSession, fetched.rows):
             _LOG.debug("%s is to be written by Spark, as it has dates of another calendar", request.table)
