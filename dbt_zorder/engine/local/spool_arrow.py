@@ -229,10 +229,8 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
         folder: folder of the files.
         wanted: names of columns to cache, see ``BatchFiles``.
     """
-    spark, jvm = (
-        df.sparkSession,
-        jvm_of(df.sparkSession),
-    )  # the plan runs by the settings of the active session, which is this one
+    # the plan runs by the settings of the active session, which is this one
+    spark, jvm = df.sparkSession, jvm_of(df.sparkSession)
     fields, width = df.schema.fields, estimated_row_bytes(df.schema)
     if width is None or width > _MAX_ROW_BYTES or str(spark.conf.get(_LARGE, "false")).lower() != "false":
         return None
@@ -241,9 +239,8 @@ def write_batches(df: DataFrame, folder: str, wanted: Sequence[str] = ()) -> Bat
     names = [column_name(place) for place in range(len(fields) + 1)]
     kinds = [*(_arrow_type(field.dataType) for field in fields), pa.bool_()]
     schema = pa.schema(list(zip(names, kinds, strict=True)))
-    if _COLUMNS_PER_LONG_DECIMAL * sum(pa.types.is_decimal(kind) and not can_compact(kind) for kind in kinds) > len(
-        fields
-    ):
+    long_decimals = sum(pa.types.is_decimal(kind) and not can_compact(kind) for kind in kinds)
+    if _COLUMNS_PER_LONG_DECIMAL * long_decimals > len(fields):
         return None
     if not survives_parquet(df):  # Spark's writer asks for the calendar of old dates and timestamps
         return None
