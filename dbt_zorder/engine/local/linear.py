@@ -48,9 +48,8 @@ def _in_bytes(values: pa.Array) -> tuple[pa.Array, pa.Array]:
         escaped = pc.replace_substring(pc.fill_null(values, b""), pattern=b"\x00", replacement=b"\x00\xff")
         return there, pc.binary_join_element_wise(escaped, pa.scalar(b"\x00\x00"), b"")
     if pa.types.is_decimal(values.type):
-        plain = pa.concat_arrays(
-            [pc.fill_null(values, pa.scalar(Decimal(0), values.type))]
-        )  # copied, so that values begin at the buffer's start
+        # copied, so that values begin at the buffer's start
+        plain = pa.concat_arrays([pc.fill_null(values, pa.scalar(Decimal(0), values.type))])
         halves = np.frombuffer(plain.buffers()[1] or b"", dtype=np.int64)[: 2 * len(values)].reshape(-1, 2)
         return there, _of_words(np.stack([halves[:, 1] ^ _SIGN, halves[:, 0]], axis=1))
     if pa.types.is_floating(values.type):
