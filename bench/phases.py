@@ -34,12 +34,12 @@ from bench.kernel_time import RESULTS
 from bench.measure import SETTINGS, Meter
 from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.engine.local import spool as copies
-from dbt_zorder.engine.local.large_table import CopiedRows
-from dbt_zorder.engine.local.moved_rows import MovedRows
-from dbt_zorder.engine.local.place import Placing
-from dbt_zorder.engine.local.row_groups import Parts
-from dbt_zorder.engine.local.shuffle import Shares
-from dbt_zorder.engine.local.spool import Copied
+from dbt_zorder.engine.local.large_table import SpooledRows
+from dbt_zorder.engine.local.moved_rows import ShuffledRows
+from dbt_zorder.engine.local.place import CellFinder
+from dbt_zorder.engine.local.row_groups import RowGroups
+from dbt_zorder.engine.local.shuffle import ShuffleBuffer
+from dbt_zorder.engine.local.spool import Spool
 from dbt_zorder.engine.parquet.column_options import Traits
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.parquet.operations.drop import drop_table
@@ -49,16 +49,16 @@ SCHEMA = "phases"
 STEPS: Sequence[tuple[Any, str, str]] = (
     (copies, "write_batches", "Spark copies the rows"),
     (copies, "write_rows", "Spark copies the rows"),
-    (Copied, "fetch_keys", "keys of all rows are read"),
-    (Copied, "read", "pieces are read"),
-    (Copied, "read_compact", "pieces are read"),
-    (Placing, "cells", "rows are placed: cells"),
-    (Parts, "share_out", "rows are placed: order of files"),
-    (CopiedRows, "_share", "rows are moved to their files"),
-    (Shares, "add", "rows are moved to their files"),
-    (Shares, "take", "a file's rows are found"),
-    (MovedRows, "order", "a file's rows are sorted"),
-    (MovedRows, "in_order", "a file's rows are gathered"),
+    (Spool, "fetch_keys", "keys of all rows are read"),
+    (Spool, "read", "chunks are read"),
+    (Spool, "read_compact", "chunks are read"),
+    (CellFinder, "cells", "rows are placed: cells"),
+    (RowGroups, "split_by_file", "rows are placed: order of files"),
+    (SpooledRows, "_share", "rows are moved to their files"),
+    (ShuffleBuffer, "add", "rows are moved to their files"),
+    (ShuffleBuffer, "take", "a file's rows are found"),
+    (ShuffledRows, "order", "a file's rows are sorted"),
+    (ShuffledRows, "unpack", "a file's rows are gathered"),
     (Traits, "of", "columns are looked at"),
     (pq.ParquetWriter, "write_table", "columns are encoded and compressed"),
     (pq.ParquetWriter, "close", "columns are encoded and compressed"),

@@ -1,1 +1,1 @@
-"""Sends every row to its file. Knows no table."""
+"""Sends every row to its file. Depends on no table format."""

@@ -1,4 +1,4 @@
-"""Which way the rows of a query go: held in this process, copied to its disk, or left to Spark."""
+"""Chooses where to place the rows of a query: in this process's memory, from a spool on its disk, or in Spark."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pyspark.sql.types import StructField, StructType
 
 from dbt_zorder.engine.keep_result import Staged
 from dbt_zorder.engine.local.fetched_keys import fetch
-from dbt_zorder.engine.local.large_table import CopiedRows
-from dbt_zorder.engine.local.memory_budget import Room
-from dbt_zorder.engine.local.row_estimate import MOST_TEXTS, most_bytes_of, texts_of, width_of
-from dbt_zorder.engine.local.small_table import HeldRows
-from dbt_zorder.engine.local.spool import copied
-from dbt_zorder.engine.local.spoolable import can_come_back, can_copy
+from dbt_zorder.engine.local.large_table import SpooledRows
+from dbt_zorder.engine.local.memory_budget import MemoryBudget
+from dbt_zorder.engine.local.row_estimate import MOST_TEXTS, estimated_row_bytes, most_bytes_of, texts_of
+from dbt_zorder.engine.local.small_table import InMemoryRows
+from dbt_zorder.engine.local.spool import spool_rows
+from dbt_zorder.engine.local.spoolable import can_spool, survives_parquet
 from dbt_zorder.engine.parquet.writer import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import Known
@@ -29,43 +29,44 @@ from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes
 
 _LOG = logging.getLogger("dbt_zorder")
 
-_ROOM = Room()
-_EXPECTED = 4
-"""Part of the bytes that rows may take which small files are taken for until their rows are here."""
+_BUDGET = MemoryBudget()
+_EXPECTED_DIVISOR = 4
+"""Divides the byte limit into the bytes reserved for a small query before its rows arrive."""
 
 WriterFor: TypeAlias = Callable[[StructType, Collection[str]], "ArrowWriter | str"]
-"""Of the query's columns, and the names of those with a bloom filter: what writes files, or why only Spark can."""
+"""Returns the writer of the files, or the reason why only Spark can write them. Arguments are the columns of a query,
+and the names of those with a bloom filter."""
 
 
 @dataclass
-class Holding:
-    """Where the rows of a query are; what they are placed by may be forgotten once it has served.
+class RowSource:
+    """The place that the rows of a query are read from; callers may clear ``known`` once the layout is planned.
 
     Attributes:
-        source: a query that gives them; where ``copy`` is there, of their columns alone: it is not to be run again.
-        rows: them, if they are placed and written here; None if Spark does it.
-        known: what they are placed by, or how many they are, if that is known.
-        copy: makes a query that gives them.
+        source: query that returns the rows; if ``copy`` is set, only its columns may be used, as it must not run again.
+        rows: rows that this process places and writes; None if Spark does.
+        known: keys of the rows, or the number of rows, if either is available before planning.
+        copy: function that returns a query over the spooled rows.
     """
 
     source: DataFrame
-    rows: HeldRows | CopiedRows | None = None
+    rows: InMemoryRows | SpooledRows | None = None
     known: Known = None
     copy: Callable[[], DataFrame] | None = None
 
     @property
     def for_spark(self) -> DataFrame:
-        """A query that gives them."""
+        """Return a query over the rows."""
         return self.source if self.copy is None else self.copy()
 
 
 def as_spark_writes(spark: SparkSession, request: BuildRequest, path: str) -> WriterFor:
-    """Return what writes the files of a Parquet table.
+    """Return a function that makes the writer of a Parquet table's files.
 
     Args:
-        spark: the session.
-        request: of the table.
-        path: of the folder, or one beside it.
+        spark: Spark session.
+        request: build request of the table.
+        path: folder of the files, or a folder beside it.
     """
 
     def writer(columns: StructType, blooms: Collection[str]) -> ArrowWriter | str:
@@ -76,94 +77,94 @@ def as_spark_writes(spark: SparkSession, request: BuildRequest, path: str) -> Wr
 
 
 @contextlib.contextmanager
-def hold_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], files: WriterFor) -> Iterator[Holding]:
-    """Hold the rows of a query while the block runs, if they can be placed and written from here.
+def open_rows(staged: Staged, request: BuildRequest, keys: Sequence[Key], files: WriterFor) -> Iterator[RowSource]:
+    """Open the rows of a query for the block, in this process if it can place and write them.
 
-    Those of a small scan are fetched; all others are copied to this machine's disk, if all of Spark runs on it. Waits
-    until what other threads of this process hold leaves room.
+    Small scans are fetched. All other queries are spooled to the local disk, if all of Spark runs on this machine.
+    Waits until the rows of this process's other threads leave enough memory.
 
     Args:
-        staged: the query.
-        request: what is made of it.
-        keys: what rows are placed by.
-        files: how they are to be.
+        staged: query to read.
+        request: build request of the table.
+        keys: keys that place the rows.
+        files: function that makes the writer of the files.
     """
     parts = partition_columns(staged.query.sparkSession, staged.query.schema, request)
     writer = _writer(staged.query, request, keys, files)
     if isinstance(writer, str):
         _LOG.debug("%s is laid out and written by Spark: %s", request.table, writer)
-        yield Holding(staged.rows)
+        yield RowSource(staged.rows)
         return
     choose_arrow_pool()
     with contextlib.ExitStack() as until_written:
-        holding: Holding | None = None
+        source: RowSource | None = None
         if _is_small(staged):
-            holding = until_written.enter_context(_fetched(staged, request, keys, parts, writer))
-        if holding is None and _copies(staged.query, parts):
-            holding = until_written.enter_context(_copied(staged, request, keys, parts, writer))
-        yield holding or Holding(staged.rows)
+            source = until_written.enter_context(_fetch_small(staged, request, keys, parts, writer))
+        if source is None and _can_spool(staged.query, parts):
+            source = until_written.enter_context(_spool_large(staged, request, keys, parts, writer))
+        yield source or RowSource(staged.rows)
 
 
-def _copies(query: DataFrame, parts: Sequence[ResolvedColumn]) -> bool:
-    """Tell whether a query can be copied, and Spark still part what is copied as it would part the query."""
-    # what stands in a folder's name may be a date that a file may not hold
-    return can_copy(query.sparkSession) and can_come_back(query, [query.schema[part.name] for part in parts])
+def _can_spool(query: DataFrame, parts: Sequence[ResolvedColumn]) -> bool:
+    """Return whether a query can be spooled, and Spark partitions the spooled rows as it would partition the query."""
+    # a folder's name accepts a date that Spark may refuse to write to a file
+    return can_spool(query.sparkSession) and survives_parquet(query, [query.schema[part.name] for part in parts])
 
 
 def _is_small(staged: Staged) -> bool:
-    """Tell whether a query is taken to be so small that it is fetched sooner than it is copied."""
+    """Return whether a query is estimated to be small enough that fetching it is faster than spooling it."""
     schema = staged.query.schema
-    if staged.is_kept or len(texts_of(schema)) > MOST_TEXTS or width_of(schema) is None:
+    if staged.is_kept or len(texts_of(schema)) > MOST_TEXTS or estimated_row_bytes(schema) is None:
         return False
     estimate = estimated_bytes(staged.query)
     return estimate is not None and estimate <= SMALL_BYTES
 
 
 @contextlib.contextmanager
-def _copied(
+def _spool_large(
     staged: Staged, request: BuildRequest, keys: Sequence[Key], parts: Sequence[ResolvedColumn], writer: ArrowWriter
-) -> Iterator[Holding]:
-    """Copy the rows of a query, and run it no more."""
+) -> Iterator[RowSource]:
+    """Spool the rows of a query, so that it runs only once."""
     plain = None if staged.is_kept else keys
-    with copied(staged.query, parts, whole=writer.whole, keys=plain) as copy:
+    with spool_rows(staged.query, parts, whole=writer.whole, keys=plain) as copy:
         if copy is None:
-            yield Holding(staged.rows)
+            yield RowSource(staged.rows)
         elif not copy.count:
-            yield Holding(copy.rows, known=0)
+            yield RowSource(copy.rows, known=0)
         else:
             _LOG.debug("%s is laid out and written here, from disk: %d rows", request.table, copy.count)
-            rows = CopiedRows(copy, writer, keys, request.in_memory)
-            held = Holding(copy.rows) if copy.files.serves_spark else Holding(copy.query, copy=lambda: copy.rows)
-            held.rows, size = rows, rows.key_bytes
+            rows = SpooledRows(copy, writer, keys, request.in_memory)
+            spooled = RowSource(copy.rows) if copy.files.serves_spark else RowSource(copy.query, copy=lambda: copy.rows)
+            spooled.rows, size = rows, rows.key_bytes
             if size is None:
-                held.known = rows.drawn_keys
-                yield held
+                spooled.known = rows.drawn_keys
+                yield spooled
                 return
-            with _ROOM.take(size, rows.most_bytes):
-                held.known = rows.fetch_keys()
-                yield held
+            with _BUDGET.reserve(size, rows.most_bytes):
+                spooled.known = rows.fetch_keys()
+                yield spooled
 
 
 @contextlib.contextmanager
-def _fetched(
+def _fetch_small(
     staged: Staged, request: BuildRequest, keys: Sequence[Key], parts: Sequence[ResolvedColumn], writer: ArrowWriter
-) -> Iterator[Holding | None]:
-    """Fetch the rows of a small scan; None where they are more than they were taken for, or Spark is to write them."""
+) -> Iterator[RowSource | None]:
+    """Fetch the rows of a small scan; yield None if they exceed the estimate, or if Spark must write them."""
     df = staged.rows
     most = most_bytes_of(df.sparkSession, request.in_memory)
-    with contextlib.ExitStack() as room:
-        correct = room.enter_context(_ROOM.take(most // _EXPECTED, most))
+    with contextlib.ExitStack() as budget:
+        correct = budget.enter_context(_BUDGET.reserve(most // _EXPECTED_DIVISOR, most))
         fetched = fetch(df, keys, most, parts, whole=writer.whole)
         if fetched is not None and are_old(df.sparkSession, fetched.rows):
             _LOG.debug("%s is to be written by Spark, as it has dates of another calendar", request.table)
             fetched = None
         if fetched is None:
-            room.close()  # for as long as Spark writes
+            budget.close()  # frees the budget while Spark writes
             yield None
             return
         correct(fetched.rows.nbytes)
         _LOG.debug("%s is laid out and written here: %d rows", request.table, fetched.count)
-        yield Holding(df, HeldRows(fetched, writer), fetched)
+        yield RowSource(df, InMemoryRows(fetched, writer), fetched)
 
 
 def _writer(
@@ -172,11 +173,11 @@ def _writer(
     keys: Sequence[Key],
     files: WriterFor,
 ) -> ArrowWriter | str:
-    """Return what writes the files; or in a few words why Spark is to."""
+    """Return the writer of the files, or the reason why Spark must write them."""
     if not request.in_memory:
         return "zorder_in_memory is never"
-    if width_of(df.schema, nested=True) is None:
+    if estimated_row_bytes(df.schema, nested=True) is None:
         return "it has a type that only Spark writes"
-    if width_of(StructType([StructField(key.column.name, key.column.data_type) for key in keys])) is None:
+    if estimated_row_bytes(StructType([StructField(key.column.name, key.column.data_type) for key in keys])) is None:
         return "a key is of a type that only Spark orders"
     return files(df.schema, [column.name for column in bloom_columns(df, request)])

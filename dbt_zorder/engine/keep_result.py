@@ -1,4 +1,4 @@
-"""Whether a query's result is worth keeping between the sample and the write, told from its plan."""
+"""Decides from a query's plan whether to keep its result between the sample and the write."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from dbt_zorder.engine.local.spool import copied
-from dbt_zorder.engine.local.spoolable import can_come_back, can_copy
+from dbt_zorder.engine.local.spool import spool_rows
+from dbt_zorder.engine.local.spoolable import can_spool, survives_parquet
 from dbt_zorder.spark.conf import settings
 from dbt_zorder.spark.jvm import jvm_of
 
@@ -23,7 +23,7 @@ _LOG = logging.getLogger("dbt_zorder")
 
 
 def _operator(names: str) -> re.Pattern[str]:
-    """Match a line of a plan by the operator that it begins with, behind the branches that lead to it."""
+    """Return a pattern that matches a plan line by its leading operator, after the branches that lead to it."""
     return re.compile(rf"^[\s:+-]*(\*(\(\d+\))? ?)?({names})", re.MULTILINE)
 
 
@@ -38,25 +38,25 @@ _EXPENSIVE = {
     "source other than Parquet or ORC": _operator(
         r"(File|Batch)Scan (?!parquet\b|orc\b)(?!.*(\bIceberg|\(branch=))|Scan (?!OneRowRelation\b)"
     ),
-    "LIMIT": _operator(r"\w*Limit\b|TakeOrdered\w*"),  # other rows each time, unless all of them are ordered
+    "LIMIT": _operator(r"\w*Limit\b|TakeOrdered\w*"),  # other rows each time, unless the order is total
 }
 _WRITTEN = {what: _EXPENSIVE[what] for what in ("join", "aggregate", "window", "LIMIT")}
-"""These stand in a query as it is written, too, where they are found before any planning."""
+"""These operators also appear in the analysed query, where they are found without planning."""
 _FUNCTION = re.compile(r"\bUDF\(|\bHive\w*UDF#")
-"""Of Scala, Java or Hive without a name in SQL: what has one looks like a function of Spark's own."""
-_CHANCE = re.compile(r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|reflect|try_reflect|java_method)\(")
-_ALL_FIELDS = {"spark.sql.debug.maxToStringFields": "1000000"}
-"""Of an operator's columns and expressions, so many are named in a plan; by default 25."""
-_EXPLAINING = threading.Lock()
-"""Of two threads that share a session, one would put back what the other has set."""
+"""Functions of Scala, Java or Hive without a name in SQL. Named ones look like Spark's own functions."""
+_NONDETERMINISTIC = re.compile(r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|reflect|try_reflect|java_method)\(")
+_UNLIMITED_FIELDS = {"spark.sql.debug.maxToStringFields": "1000000"}
+"""Maximum number of columns and expressions that a plan names per operator; the default is 25."""
+_EXPLAIN_LOCK = threading.Lock()
+"""Serializes threads that share a session: one would restore the setting that the other has changed."""
 
 
 class Staged:
-    """A query for as long as its result may be asked for.
+    """A query whose result may be kept for the duration of a block.
 
     Attributes:
-        query: as it is, which runs each time.
-        is_kept: its result is kept once it has run.
+        query: query as given, which runs each time.
+        is_kept: whether the result is kept after the first run.
     """
 
     def __init__(self, query: DataFrame, until_done: contextlib.ExitStack, *, is_kept: bool) -> None:
@@ -66,37 +66,37 @@ class Staged:
 
     @cached_property
     def rows(self) -> DataFrame:
-        """The query, or its result.
+        """Return the query, or its kept result.
 
-        That is a copy on this machine's disk where all of Spark runs on it. What Spark itself keeps of a query has as
-        many partitions as a shuffle makes, 200 by default: 20,000 rows take 1.9 s, and 0.4 copied.
+        The result is spooled to the local disk if all of Spark runs on this machine. Spark's own cache has as many
+        partitions as a shuffle makes, 200 by default: 20,000 rows take 1.9 s there, and 0.4 s spooled.
         """
         if not self.is_kept:
             return self.query
         spark = self.query.sparkSession
-        if can_copy(spark) and can_come_back(self.query):
-            copy = self._until_done.enter_context(copied(self.query))
+        if can_spool(spark) and survives_parquet(self.query):
+            copy = self._until_done.enter_context(spool_rows(self.query))
             if copy is not None:
                 return copy.rows
-        kept = _apart(self.query).persist()
+        kept = _with_unique_plan(self.query).persist()
         self._until_done.callback(kept.unpersist)
         return kept
 
     def count_kept(self) -> int | None:
-        """Run a query that is kept, and return how many rows it has; None if a count would run it once more."""
+        """Run a kept query, and return its number of rows; return None if a count would run the query once more."""
         return self.rows.count() if self.is_kept else None
 
 
 def reason_to_stage(df: DataFrame) -> str | None:
-    """Return what makes a query expensive or unsafe to run twice, None if it is a plain scan with filters."""
+    """Return why a query is expensive or unsafe to run twice, None if it is a plain scan with filters."""
     return _reason_by_words(df) or _reason_by_plan(df)
 
 
 def _reason_by_words(df: DataFrame) -> str | None:
-    """Return what of it stands in the query as it was analysed, which costs nothing.
+    """Return a reason from the analysed query, which costs nothing.
 
-    To plan one takes 0.25 s over a table of Delta Lake, and once more when it is kept. The filter of most incremental
-    models, on the greatest value that is there, has an aggregate.
+    Planning takes 0.25 s over a Delta Lake table, and again when the result is kept. Most incremental models filter by
+    the greatest existing value, which is an aggregate.
     """
     if jvm_of(df.sparkSession) is None:
         return None
@@ -107,8 +107,8 @@ def _reason_by_words(df: DataFrame) -> str | None:
 
 def _reason_by_plan(df: DataFrame) -> str | None:
     plan = _physical_plan(df)
-    if _CHANCE.search(plan):
-        return "function of chance"  # what is counted and sampled would not be what is written
+    if _NONDETERMINISTIC.search(plan):
+        return "function of chance"  # the written rows would differ from the sampled ones
     if _FUNCTION.search(plan):
         return "Scala or Java function"
     return next((what for what, pattern in _EXPENSIVE.items() if pattern.search(plan)), None)
@@ -116,7 +116,7 @@ def _reason_by_plan(df: DataFrame) -> str | None:
 
 @contextlib.contextmanager
 def staged(df: DataFrame) -> Iterator[Staged]:
-    """Give ``df`` back, which runs once while the block does if it is expensive to run twice."""
+    """Yield ``df``, which runs only once during the block if it is expensive to run twice."""
     reason = reason_to_stage(df)
     if reason is None:
         _LOG.debug(
@@ -128,29 +128,29 @@ def staged(df: DataFrame) -> Iterator[Staged]:
         yield Staged(df, until_done, is_kept=reason is not None)
 
 
-def _apart(df: DataFrame) -> DataFrame:
-    """Return the same rows by a plan that nobody else has.
+def _with_unique_plan(df: DataFrame) -> DataFrame:
+    """Return the same rows by a plan that no other query shares.
 
-    Spark keeps results by their plan: letting go of ours, or dropping a view of it, would let go of what the user or
-    another thread keeps by the same one.
+    Spark caches results by plan. The user or another thread may cache a result by the same plan. Releasing ours, or
+    dropping a view of it, would release theirs.
     """
     return df.where(f.lit(uuid.uuid4().hex).isNotNull())
 
 
 def _physical_plan(df: DataFrame) -> str:
-    """Return the text of the physical plan; PySpark's API for it prints to the process's standard output.
+    """Return the text of the physical plan; PySpark's API for it prints to standard output.
 
-    Over Spark Connect, where the JVM cannot be asked, it is got by SQL.
+    Over Spark Connect, which offers no access to the JVM, SQL returns the plan.
     """
     spark = df.sparkSession
     jvm = jvm_of(spark)
     if jvm is not None:
-        with _EXPLAINING, settings(spark, _ALL_FIELDS):
+        with _EXPLAIN_LOCK, settings(spark, _UNLIMITED_FIELDS):
             return str(jvm.PythonSQLUtils.explainString(df._jdf.queryExecution(), "simple"))
     view = f"zorder_plan_{uuid.uuid4().hex}"
-    _apart(df).createTempView(view)
+    _with_unique_plan(df).createTempView(view)
     try:
-        with _EXPLAINING, settings(spark, _ALL_FIELDS):
+        with _EXPLAIN_LOCK, settings(spark, _UNLIMITED_FIELDS):
             return str(spark.sql(f"EXPLAIN SELECT * FROM {view}").collect()[0][0])
     finally:
         spark.catalog.dropTempView(view)

@@ -15,7 +15,8 @@ from dbt_zorder.layout.spec import LayoutSpec
 def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     """Count and sample a query, and plan its files; arguments and errors are those of ``layout.plan.make_plan``.
 
-    Rows whose keys are here are placed here, by the tree itself. Spark places all others, and is given more.
+    If this process has the keys, it places the rows by the tree itself. Spark places all other rows, which needs a
+    ``SparkPlan``.
     """
     plan = layouts.make_plan(df, spec, known)
     return plan if isinstance(known, (FetchedKeys, DrawnKeys)) else for_spark(plan)
@@ -27,10 +28,10 @@ def plan_layout(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Layout:
 
 
 def resized(plan: Plan, row_bytes: float) -> Plan:
-    """Return a plan over the same sample for the same engine, by the bytes that a row occupies.
+    """Return a plan over the same sample and for the same engine, with another number of bytes per row.
 
     Raises:
-        ConfigError: the files are too many.
+        ConfigError: the number of files exceeds the limit.
     """
     found = layouts.resized(plan, row_bytes)
     return for_spark(found) if isinstance(plan, SparkPlan) else found

@@ -1,4 +1,4 @@
-"""What a row takes on disk, before any of a new table is written: by the table as it was, or by some of its rows."""
+"""Estimates the bytes per row on disk before any file is written, from the previous version or from a sample."""
 
 from __future__ import annotations
 
@@ -16,57 +16,59 @@ from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.spark.catalog import TableInfo
 
 
-def by_version_before(
+def with_previous_row_bytes(
     spec: LayoutSpec,
     df: DataFrame,
     before: TableInfo,
     files: Callable[[], pa.Table | None],
 ) -> LayoutSpec:
-    """Take the size of a row from the table as it was, where its columns are the same: measured beats estimated.
+    """Set the bytes per row from the previous version of the table, if its columns are the same.
+
+    Measured sizes are more accurate than estimates.
 
     Args:
-        spec: how to lay out.
-        df: the query.
-        before: the table as it was.
-        files: asks for bytes and rows of each of its files; called only where they count.
+        spec: layout specification.
+        df: query of the new version.
+        before: catalog entry of the previous version.
+        files: function that reads the bytes and rows of each previous file; called only if the sizes are needed.
     """
     if spec.files is not None or {column[0] for column in before.columns} != set(df.columns):
         return spec
     return replace(spec, row_bytes=measured_row(files(), parse_size(spec.file_size)))
 
 
-def by_some_rows(
-    spec: LayoutSpec, rows: int, nbytes: int, few: Callable[[], pa.Table], writer: ArrowWriter
+def with_sampled_row_bytes(
+    spec: LayoutSpec, rows: int, nbytes: int, sample: Callable[[], pa.Table], writer: ArrowWriter
 ) -> LayoutSpec:
-    """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells.
+    """Set the bytes per row from a sample, if the spec asks for a size and no better figure exists.
 
     Args:
-        spec: what was asked for.
-        rows: their number.
-        nbytes: that they take in memory.
-        few: gives some of them, as they are written.
-        writer: of their files.
+        spec: layout specification.
+        rows: number of rows.
+        nbytes: bytes of all rows in memory.
+        sample: function that returns a sample of the rows, with the columns of the files.
+        writer: writer of the files.
     """
     if spec.files is not None or spec.row_bytes is not None or not rows:
         return spec
     one_file = SPLIT_ABOVE * (parse_size(spec.file_size) or auto_size(0))
     if nbytes < one_file:
         return replace(spec, row_bytes=nbytes / rows)
-    some = few()
-    return replace(spec, row_bytes=writer.size_of(some) / some.num_rows)
+    drawn = sample()
+    return replace(spec, row_bytes=writer.size_of(drawn) / drawn.num_rows)
 
 
 @dataclass
-class Share:
-    """The rows of one part of a file: how many they are, and the bytes that they take in memory."""
+class DataSize:
+    """The number of rows of a part of a file, and their bytes in memory."""
 
     rows: int = 0
     nbytes: int = 0
 
 
-class Measuring(Protocol):
+class FileMeasurer(Protocol):
     """Measures files of a layout."""
 
-    def size_of(self, layout: Layout, files: Sequence[int]) -> Share:
-        """Return how many rows some files have, and how many bytes these take as they are written."""
+    def size_of(self, layout: Layout, files: Sequence[int]) -> DataSize:
+        """Return the number of rows in the given files, and the bytes that these files occupy on disk."""
         ...

@@ -1,4 +1,4 @@
-"""Numbers of rows, and where equal ones stand together."""
+"""Row numbers, and the slices of equal numbers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 Rows = npt.NDArray[np.int64]
-"""Numbers of rows."""
+"""Row numbers, shape (rows,)."""
 
 
-def stretches(numbers: npt.NDArray[Any]) -> dict[int, slice]:
-    """Return where the rows of each number, as of their file, lie among rows in order of these numbers."""
+def group_slices(numbers: npt.NDArray[Any]) -> dict[int, slice]:
+    """Return the slice of each distinct number in an ascending array."""
     edges = [*np.flatnonzero(np.diff(numbers, prepend=-1)).tolist(), len(numbers)]
     return {int(numbers[start]): slice(start, end) for start, end in pairwise(edges)}

@@ -28,7 +28,7 @@ def bits_here(values: pa.Array, column: ResolvedColumn) -> npt.NDArray[np.int64]
 
     Args:
         values: of the column's key, as ``key_here`` gives them.
-        column: of a type that ``width_of`` knows.
+        column: of a type that ``estimated_row_bytes`` knows.
     """
     _, kind = _kind("", column.data_type)
     found = ordered_bits(_integers(values, kind), kind)

@@ -12,7 +12,7 @@ from dbt_zorder.layout.keys import TEXT, Key
 
 
 def key_here(values: pa.Array, key: Key) -> pa.Array:
-    """Return what ``key.expression`` is in Spark, text as bytes, of a column of a type that ``width_of`` knows."""
+    """Return the values that ``key.expression`` has in Spark, text as bytes; see ``estimated_row_bytes`` for types."""
     if key.carrier in TEXT:
         return values.cast(pa.binary())
     if key.carrier == "double":

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame
 
-from dbt_zorder.engine.choose import Holding, WriterFor, hold_rows
+from dbt_zorder.engine.choose import RowSource, WriterFor, open_rows
 from dbt_zorder.engine.keep_result import Staged, staged
 from dbt_zorder.engine.spark.order_grid import SparkLayout
 from dbt_zorder.layout.keys import Key
@@ -43,10 +43,10 @@ class Commit(Protocol):
     def open(self) -> tuple[Sequence[Key], WriterFor]:
         """Get ready for files; return the clustering columns, and what writes files from this process."""
 
-    def lay_out(self, holding: Holding) -> Layout | None:
+    def lay_out(self, holding: RowSource) -> Layout | None:
         """Return which row goes into which file; None where nothing is to be written."""
 
-    def write(self, holding: Holding, layout: Layout) -> None:
+    def write(self, holding: RowSource, layout: Layout) -> None:
         """Write the rows; a format that commits what it writes commits them here.
 
         The holding must not outlive this call: its rows are freed next.
@@ -83,12 +83,12 @@ def written(df: DataFrame, request: BuildRequest, commit: Commit, clock: Clock) 
         What was written; None where nothing was to be.
     """
     with contextlib.ExitStack() as until_done, contextlib.ExitStack() as until_written:
-        query, holding = None, Holding(df)
+        query, holding = None, RowSource(df)
         if not commit.by_spark:
             query = until_done.enter_context(staged(df))
             with clock.phase("query"):
                 keys, files = commit.open()
-                holding = until_written.enter_context(hold_rows(query, request, keys, files))
+                holding = until_written.enter_context(open_rows(query, request, keys, files))
                 if holding.known is None and commit.counts_first:
                     holding.known = query.count_kept()
         with clock.phase("sample"):

@@ -17,7 +17,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.engine.local.small_table import HeldRows
+from dbt_zorder.engine.local.small_table import InMemoryRows
 from dbt_zorder.engine.parquet.writer import ArrowWriter
 from dbt_zorder.errors import BuildError
 from dbt_zorder.request import BuildRequest
@@ -439,7 +439,7 @@ def test_a_folder_that_was_made_for_nothing_goes(
 ) -> None:
     wanted = request(table, file_format, files=2, location_root=f"file:{tmp_path}")
     spark.sql(f"CREATE TABLE {table.sql} (id BIGINT) USING parquet")
-    monkeypatch.setattr(HeldRows, "write", lambda *_: False)  # as if a part took too much
+    monkeypatch.setattr(InMemoryRows, "write", lambda *_: False)  # as if a part took too much
     build(spark, rows(spark, 0, 100), wanted)
     assert [path.name for path in tmp_path.iterdir()] == [table.identifier]
     assert spark.table(table.sql).count() == 100

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.engine.choose import hold_rows
+from dbt_zorder.engine.choose import open_rows
 from dbt_zorder.spark.catalog import TableName, describe, properties
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.tables.batch import Batch
@@ -228,11 +228,11 @@ def test_rows_that_come_in_while_partitions_are_replaced_are_not_lost_unheard(
 
     @contextlib.contextmanager
     def meanwhile(*args: Any) -> Iterator[Any]:
-        with hold_rows(*args) as holding:
+        with open_rows(*args) as holding:
             others.writeTo(table.sql).append()
             yield holding
 
-    monkeypatch.setattr("dbt_zorder.tables.build.hold_rows", meanwhile)
+    monkeypatch.setattr("dbt_zorder.tables.build.open_rows", meanwhile)
     batch = rows(spark, 600, 700).where("p = 1")
 
     def replace_partition() -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.engine import choose as holding
 from dbt_zorder.engine.local import small_table as held_rows
-from dbt_zorder.engine.local.moved_rows import MovedRows
+from dbt_zorder.engine.local.moved_rows import ShuffledRows
 from dbt_zorder.engine.local.place import rows_of_files
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.engine.spark.descent import apply_layout
@@ -47,13 +47,13 @@ def lose_a_row(monkeypatch: pytest.MonkeyPatch, by_spark: str) -> None:
         return {**found, 0: found[0][1:]}
 
     calls = count()
-    order = MovedRows.order
+    order = ShuffledRows.order
 
     def once(*args: Any) -> Rows:
         return order(*args)[0 if next(calls) else 1 :]
 
     monkeypatch.setattr(held_rows, "rows_of_files", lacking)
-    monkeypatch.setattr(MovedRows, "order", once)
+    monkeypatch.setattr(ShuffledRows, "order", once)
     monkeypatch.setattr(build, "apply_layout", lambda df, *how: apply_layout(df.where(by_spark), *how))
 
 

@@ -1,4 +1,4 @@
-"""Keys of rows on a curve, by NumPy and Arrow: what ``curve_key`` is in Spark, over keys as of ``FetchedKeys``."""
+"""Computes keys on a curve with NumPy and Arrow, from keys as in ``FetchedKeys``; ``curve_sql`` does it in Spark."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from dbt_zorder.layout.keys import Key
 
 
 def curve_cuts(curve: CurveKey, keys: Sequence[Key]) -> list[Any]:
-    """Return the boundaries of a curve as ``at_or_below`` takes them, a list a column; none where it has none."""
-    # a curve of bits has no boundaries at all
+    """Return the boundaries of a curve in the form for ``at_or_below``, one per column; none if it has none."""
+    # a curve of bits has no boundaries
     return [cuts_of(values, key.carrier)[0] for values, key in zip(curve.boundaries, keys, strict=False)]
 
 
 def curve_values(curve: CurveKey, cuts: Sequence[Any], keys: Sequence[Key], columns: Sequence[pa.Array]) -> pa.Array:
-    """Return what rows may be sorted and cut by along several columns: whole numbers or binaries.
+    """Return the sort and cut keys of rows along several columns: whole numbers or binaries.
 
     Args:
-        curve: complete, with its boundaries if it has any.
-        cuts: of ``curve_cuts``.
-        keys: of the columns.
-        columns: one a key, as ``key_here`` gives it.
+        curve: complete curve, including its boundaries.
+        cuts: cuts from ``curve_cuts``.
+        keys: keys of the columns.
+        columns: Arrow array of each key, as from ``key_here``.
     """
     if curve.curve == "linear":
         return tuples_here(columns)

@@ -1,4 +1,4 @@
-"""All rows of a small query, fetched to be laid out here: a shuffle in Spark takes longer than all that is left to do.
+"""Fetches all rows of a small query to lay them out here: a shuffle in Spark takes longer than all remaining work.
 
 Figures are in docs/decisions/012.
 """
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from dbt_zorder.engine.local.row_estimate import SLACK, text_length, texts_of, width_of
+from dbt_zorder.engine.local.row_estimate import SLACK, estimated_row_bytes, text_length, texts_of
 from dbt_zorder.layout.key_arrays import key_here
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import Fetched
@@ -28,7 +28,7 @@ from dbt_zorder.spark.sql import quote_name
 _LOG = logging.getLogger("dbt_zorder")
 
 _MOST_FOLDERS = 20_000
-"""Each is named by a call into the JVM."""
+"""Limit for the number of folders: naming each calls the JVM."""
 
 
 def fetch(
@@ -39,24 +39,24 @@ def fetch(
     *,
     whole: bool = False,
 ) -> Fetched | None:
-    """Return all rows of a query that is taken to be small; None if they are too many or too long after all.
+    """Return all rows of a query that is estimated to be small; None if they are too many or too long.
 
-    None also if partitions are too many, or the name of one is no UTF-8.
+    Also returns None if there are too many partitions, or if the name of one is not UTF-8.
 
-    No Spark partition sends more than its share of rows. Nor does it send long text without end: the farther down a row
-    stands, the less text it may have, so that rows of equal length weigh no more than ``SLACK`` times what is allowed.
+    No Spark partition sends more than its share of rows, nor unlimited text: the later a row, the less text it may
+    have. Rows of equal length therefore occupy at most ``SLACK`` times the limit.
 
     Args:
-        df: the query, of types that ``width_of`` knows.
-        keys: what rows are placed by.
-        most_bytes: that rows may weigh here.
-        partition_by: columns that part the table, each a whole one.
-        whole: files have these, too, and an empty text is another partition than NULL.
+        df: query of types that ``estimated_row_bytes`` supports.
+        keys: keys that place the rows.
+        most_bytes: limit for the bytes of the rows in memory.
+        partition_by: partition columns of the table, each a top-level column.
+        whole: whether files contain the partition columns, and an empty text is another partition than NULL.
     """
-    width = width_of(df.schema)
+    width = estimated_row_bytes(df.schema)
     assert width
     quoted = {name: quote_name(name) for name in df.columns}
-    wanted, behind = [*quoted.values()], partition_sql(partition_by)
+    wanted, extras_sql = [*quoted.values()], partition_sql(partition_by)
     partitions = max(1, partitions_of(df))
     share, budget = most_bytes // width // partitions, SLACK * most_bytes // partitions
     if not share:
@@ -66,14 +66,14 @@ def fetch(
     overflow = f"{number} = {share - 1}L"
     long_texts = texts_of(df.schema)
     if long_texts:
-        # a column, so that it is reckoned once a row, however many columns of text ask for it
+        # a column, so that Spark evaluates it once a row for all columns of text
         asked = asked.selectExpr("*", f"({text_length(df)}) * ({number} + 1L) > {budget}L AS {too_long}")
         wanted = [f"IF({too_long}, NULL, {sql})" if name in long_texts else sql for name, sql in quoted.items()]
         overflow += f" OR {too_long}"
-    behind.append(overflow)
-    # each select is analysed, some milliseconds
-    found = collect_arrow(asked.selectExpr(*(f"{sql} AS c{place}" for place, sql in enumerate([*wanted, *behind]))))
-    extras = found.columns[len(found.columns) - len(behind) :]
+    extras_sql.append(overflow)
+    # one select, because the analysis of each takes milliseconds
+    found = collect_arrow(asked.selectExpr(*(f"{sql} AS c{place}" for place, sql in enumerate([*wanted, *extras_sql]))))
+    extras = found.columns[len(found.columns) - len(extras_sql) :]
     if pc.any(extras[-1]).as_py():
         _LOG.debug("rows were fetched in vain: they are more, or longer, than %d bytes allow", most_bytes)
         return None
@@ -85,7 +85,7 @@ def fetch(
         try:
             distinct, folder_of = distinct_partitions(texts, _MOST_FOLDERS)
             folders = folder_names(df.sparkSession, [column.name for column in partition_by], distinct, whole=whole)
-        except Exception as exc:  # names that cannot be, bytes that are no text, or another version of Spark
+        except Exception as exc:  # impossible names, bytes that are not text, or another version of Spark
             _LOG.debug("Spark names the folders of partitions: %s", in_one_line(exc))
             return None
         if not folders and found.num_rows:
@@ -97,7 +97,7 @@ def fetch(
 
 
 def partition_sql(partition_by: Sequence[ResolvedColumn]) -> list[str]:
-    """Return SQL text of what tells a row's partition: its values as text, and a hash of them."""
+    """Return SQL text of a row's partition: its values as text, and their hash."""
     texts = [f"CAST({part.sql} AS STRING)" for part in partition_by]
     return [*texts, partition_hash([part.sql for part in partition_by])] if partition_by else []
 
@@ -105,9 +105,9 @@ def partition_sql(partition_by: Sequence[ResolvedColumn]) -> list[str]:
 def distinct_partitions(
     texts: Sequence[pa.ChunkedArray], most: int
 ) -> tuple[list[tuple[str | None, ...]], npt.NDArray[np.int32]]:
-    """Return the values of some partitions, and the number of each row's: by their values, of which no two are one.
+    """Return the distinct partition values, and each row's index among them.
 
-    None at all where they are more than ``most``.
+    Returns empty results if there are more than ``most`` partitions.
     """
     distinct: list[list[str | None]] = []
     of_column: list[npt.NDArray[np.int32]] = []
@@ -116,7 +116,7 @@ def distinct_partitions(
         coded = one_chunk(column).dictionary_encode()
         distinct.append([*coded.dictionary.to_pylist(), None])
         codes = pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)
-        # numbered anew after each column, so that they stay below the number of rows
+        # renumbered after each column, so that numbers stay below the number of rows
         together = np.unique(together * len(distinct[-1]) + codes, return_inverse=True)[1].reshape(-1)
         if len(together) and together.max() >= most:
             return [], np.zeros(0, dtype=np.int32)
@@ -129,7 +129,7 @@ def distinct_partitions(
 
 
 def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return text as files and keys have it, where a session has long offsets for it."""
+    """Return text with 32-bit offsets, as files and keys have it; sessions may use 64-bit ones."""
     plain = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(column.type)
     return column if plain is None else column.cast(plain)
 

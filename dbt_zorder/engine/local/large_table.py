@@ -1,4 +1,4 @@
-"""Rows of a large query that lie on this machine's disk: placed piece by piece, and written file by file."""
+"""Places the rows of a spooled query chunk by chunk, and writes them file by file."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local.fetched_keys import distinct_partitions
-from dbt_zorder.engine.local.file_writer import ShareWriter
-from dbt_zorder.engine.local.moved_rows import MovedRows
-from dbt_zorder.engine.local.output_files import ShareFile, files_of
-from dbt_zorder.engine.local.pipeline import in_turn
-from dbt_zorder.engine.local.place import Placing
-from dbt_zorder.engine.local.row_groups import Parts
-from dbt_zorder.engine.local.shuffle import Shares
-from dbt_zorder.engine.local.small_table import TELLING_ROWS
-from dbt_zorder.engine.local.spool import Copied
-from dbt_zorder.engine.local.spool_folder import in_scratch
-from dbt_zorder.engine.local.spool_parquet import Piece
+from dbt_zorder.engine.local.file_writer import FileWriter
+from dbt_zorder.engine.local.moved_rows import ShuffledRows
+from dbt_zorder.engine.local.output_files import OutputFile, files_of
+from dbt_zorder.engine.local.pipeline import ordered_map
+from dbt_zorder.engine.local.place import CellFinder
+from dbt_zorder.engine.local.row_groups import RowGroups
+from dbt_zorder.engine.local.shuffle import ShuffleBuffer
+from dbt_zorder.engine.local.small_table import SAMPLE_ROWS
+from dbt_zorder.engine.local.spool import Spool
+from dbt_zorder.engine.local.spool_folder import spool_errors
+from dbt_zorder.engine.local.spool_parquet import Chunk
 from dbt_zorder.engine.parquet.writer import GROUP_BYTES, ArrowWriter, writing_to
-from dbt_zorder.engine.row_bytes import Share, by_some_rows
+from dbt_zorder.engine.row_bytes import DataSize, with_sampled_row_bytes
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys
@@ -38,193 +38,204 @@ from dbt_zorder.spark.memory import memory_here
 
 _LOG = logging.getLogger("dbt_zorder")
 
-_SHARE_OF_MEMORY = 16
-"""A part of the machine's memory that rows may take on their way, where that is more than ``zorder_in_memory``."""
-_MOST_FILE = (1 << 31) - 1
-"""Bytes of a file's rows that are in memory at a time: offsets of text have 32 bits."""
-_MOST_KEYS = 512 << 20
-"""Bytes of what all rows are placed by, to plan by them: beyond, a sample serves as well."""
-_TELLING_PIECES = 8
-_ALONE = threading.Lock()
-"""Who places and writes rows takes all processors, and the memory that there is for it."""
+_MEMORY_DIVISOR = 16
+"""Divides the machine's memory into the bytes that rows may occupy, if that is more than ``zorder_in_memory``."""
+_MAX_FILE_BYTES = (1 << 31) - 1
+"""Limit for the bytes of a file's rows in memory at a time: offsets of text have 32 bits."""
+_MAX_KEY_BYTES = 512 << 20
+"""Limit for the bytes of all keys when planning; beyond it, a sample serves as well."""
+_SAMPLE_CHUNKS = 8
+_BUILD_LOCK = threading.Lock()
+"""Serializes builds: placing and writing rows uses all processors and the whole memory limit."""
 
 
 @dataclass(frozen=True)
-class CopiedRows:
-    """All rows of a query, and how they are written.
+class SpooledRows:
+    """All rows of a query, on the local disk.
 
     Attributes:
-        copied: the rows.
-        writer: of their files.
-        keys: what rows are placed by.
-        in_memory: bytes that they may take here at least.
+        spool: spooled rows.
+        writer: writer of the files.
+        keys: keys that place the rows.
+        in_memory: minimum for the limit of bytes in memory.
     """
 
-    copied: Copied
+    spool: Spool
     writer: ArrowWriter
     keys: Sequence[Key]
     in_memory: int
 
     @cached_property
     def most_bytes(self) -> int:
-        """Bytes that rows may take here on their way."""
-        return max(self.in_memory, (memory_here() or 0) // _SHARE_OF_MEMORY)
+        """Return the limit for the bytes of rows in memory."""
+        return max(self.in_memory, (memory_here() or 0) // _MEMORY_DIVISOR)
 
     @cached_property
-    def _moved(self) -> MovedRows:
-        return MovedRows(self.copied, self.keys)
+    def _shuffled(self) -> ShuffledRows:
+        return ShuffledRows(self.spool, self.keys)
 
     @property
     def key_bytes(self) -> int | None:
-        """Bytes of what all rows are placed by, None where they are too many to plan by them."""
-        size = self.copied.key_bytes(self.keys)
-        return size if size <= min(_MOST_KEYS, self.most_bytes) else None
+        """Return the bytes of all keys, None if they are too many to plan by."""
+        size = self.spool.key_bytes(self.keys)
+        return size if size <= min(_MAX_KEY_BYTES, self.most_bytes) else None
 
     def fetch_keys(self) -> FetchedKeys:
-        """Return what all rows are placed by."""
-        with in_scratch(self.copied.folder):
-            return self.copied.fetch_keys(self.keys, self.writer.threads)
+        """Return the keys of all rows."""
+        with spool_errors(self.spool.folder):
+            return self.spool.fetch_keys(self.keys, self.writer.threads)
 
     @property
     def drawn_keys(self) -> DrawnKeys:
-        """What as many rows are placed by as a plan asks for."""
-        return DrawnKeys(self.copied.count, self.copied.text_bytes(self.keys), self._draw_keys)
+        """Return a reader of as many keys as a plan asks for."""
+        return DrawnKeys(self.spool.count, self.spool.text_bytes(self.keys), self._draw_keys)
 
     def _draw_keys(self, rows: int, seed: int) -> FetchedKeys:
-        with in_scratch(self.copied.folder):
-            return self.copied.draw_keys(self.keys, rows, seed, self.writer.threads)
+        with spool_errors(self.spool.folder):
+            return self.spool.draw_keys(self.keys, rows, seed, self.writer.threads)
 
     def write(self, spark: SparkSession, layout: Layout, path: str) -> bool:
-        """Write the rows to a folder, one file each of the layout's that gets any.
+        """Write the rows to a folder, one file for each file of the layout that has rows.
 
         Returns:
-            Whether they are written; if not, nothing is, and Spark is to write them.
+            Whether the rows are written. If not, no file exists and Spark must write them.
 
         Raises:
-            BuildError: the disk refused, or the folder lies elsewhere by now.
+            BuildError: the disk refused the write, or the folder has moved.
         """
         place = self.writer.place_of(spark, path)
         parts = self._parts(layout)
         if self._is_too_much_for(parts):
             return self._left_to_spark()
         most = self.most_bytes
-        with _ALONE, Shares(most, self.copied.folder) as shares:
-            folders = _Folders(spark, [part.name for part in self.copied.partition_by], whole=self.copied.whole)
+        with _BUILD_LOCK, ShuffleBuffer(most, self.spool.folder) as buffer:
+            folders = _Folders(spark, [part.name for part in self.spool.partition_by], whole=self.spool.whole)
             try:
-                self._share_out(parts, shares, folders)
+                self._shuffle(parts, buffer, folders)
             except UnicodeDecodeError:
                 return self._left_to_spark("the name of a partition is no UTF-8")
             except NamelessError as exc:
                 return self._left_to_spark(str(exc))
-            files = self._files(shares, parts)
-            # a tree's parts are not all of one size
-            if max(file.nbytes for file in files) > min(2 * most, _MOST_FILE):
+            files = self._files(buffer, parts)
+            # the parts of a tree differ in size
+            if max(file.nbytes for file in files) > min(2 * most, _MAX_FILE_BYTES):
                 return self._left_to_spark()
-            self.copied.discard()
+            self.spool.discard()
             with writing_to(place):
                 self.writer.make_folders(place, folders.names)
                 threads = max(1, self.writer.threads // len(files))
-                to_files = ShareWriter(
-                    self.writer, self._moved, parts.placing, shares, place, folders.names, most, threads
+                to_files = FileWriter(
+                    self.writer, self._shuffled, parts.finder, buffer, place, folders.names, most, threads
                 )
-                for _ in in_turn(to_files.write, to_files.weighed(files), most, self.writer.threads):
+                for _ in ordered_map(to_files.write, to_files.weighed(files), most, self.writer.threads):
                     tell("write")
         return True
 
-    def _parts(self, layout: Layout) -> Parts:
-        """Return how files are parted, if they are so large that they are written part by part."""
-        placing, file_bytes = Placing.by(layout), self.copied.nbytes / layout.files
+    def _parts(self, layout: Layout) -> RowGroups:
+        """Return how to split files into parts, if they are so large that they are written part by part."""
+        finder, file_bytes = CellFinder.by(layout), self.spool.nbytes / layout.files
         if file_bytes <= self._group_bytes:
-            return Parts(placing)
-        return Parts.of(placing, file_bytes, self._some_keys)
+            return RowGroups(finder)
+        return RowGroups.of(finder, file_bytes, self._sample_keys)
 
-    def _files(self, shares: Shares, parts: Parts) -> list[ShareFile]:
-        return files_of(shares.sizes(), parts, self._group_bytes)
+    def _files(self, buffer: ShuffleBuffer, parts: RowGroups) -> list[OutputFile]:
+        return files_of(buffer.sizes(), parts, self._group_bytes)
 
     @property
     def _group_bytes(self) -> int:
-        """Bytes of rows that are sorted and written at a time, where a file has more."""
+        """Return the limit for the bytes of rows that are sorted and written at a time, if a file has more."""
         return min(GROUP_BYTES, self.most_bytes)
 
-    def _is_too_much_for(self, parts: Parts) -> bool:
-        """Tell whether a piece or a part of a file, which are in memory twice for a moment, takes more than it may."""
-        largest = max(piece.nbytes for piece in self.copied.pieces)
-        return max(2 * largest, self.copied.nbytes / parts.placing.layout.files / parts.of_file) > self.most_bytes
+    def _is_too_much_for(self, parts: RowGroups) -> bool:
+        """Return whether a chunk or a part of a file exceeds the memory limit; each is briefly in memory twice."""
+        largest = max(chunk.nbytes for chunk in self.spool.chunks)
+        return max(2 * largest, self.spool.nbytes / parts.finder.layout.files / parts.of_file) > self.most_bytes
 
     def with_row_bytes(self, spec: LayoutSpec) -> LayoutSpec:
-        """Let a spec know what a row takes on disk, roughly, where it asks for a size and nothing else tells."""
-        return by_some_rows(spec, self.copied.count, self.copied.nbytes, self._few, self.writer)
+        """Set the bytes per row from a sample, if the spec asks for a size and no better figure exists."""
+        return with_sampled_row_bytes(spec, self.spool.count, self.spool.nbytes, self._sample_rows, self.writer)
 
-    def size_of(self, layout: Layout, files: Sequence[int]) -> Share:
-        """Return how many rows some files have, and how many bytes these take as they are written."""
-        total, parts = Share(), self._parts(layout)
+    def size_of(self, layout: Layout, files: Sequence[int]) -> DataSize:
+        """Return the number of rows in the given files, and the bytes that these files occupy on disk."""
+        total, parts = DataSize(), self._parts(layout)
         if self._is_too_much_for(parts):
             return total
-        with _ALONE, Shares(self.most_bytes, self.copied.folder) as shares:
-            self._share_out(parts, shares, only=files)
-            written = self._files(shares, parts)
+        with _BUILD_LOCK, ShuffleBuffer(self.most_bytes, self.spool.folder) as buffer:
+            self._shuffle(parts, buffer, only=files)
+            written = self._files(buffer, parts)
 
-            def size(group: Sequence[int]) -> Share:
-                rows = shares.take(group)
-                order = self._moved.order(parts.placing, rows)
-                return Share(rows.num_rows, self.writer.size_of(self._moved.in_order(rows, order)))
+            def size(group: Sequence[int]) -> DataSize:
+                rows = buffer.take(group)
+                order = self._shuffled.order(parts.finder, rows)
+                return DataSize(rows.num_rows, self.writer.size_of(self._shuffled.unpack(rows, order)))
 
             groups = (
                 (group, 2.0 * of.nbytes) for file in written for group, of in zip(file.groups, file.sizes, strict=True)
             )
-            for found in in_turn(size, groups, self.most_bytes, self.writer.threads):
+            for found in ordered_map(size, groups, self.most_bytes, self.writer.threads):
                 total.rows += found.rows
                 total.nbytes += found.nbytes
                 tell("sample")
         return total
 
-    def _few(self) -> pa.Table:
-        """Return some rows, drawn from pieces all over."""
-        with in_scratch(self.copied.folder):
-            return pa.concat_tables([self._moved.in_order(self.copied.read(one), some) for one, some in self._drawn()])
+    def _sample_rows(self) -> pa.Table:
+        """Return rows drawn from chunks across the whole spool."""
+        with spool_errors(self.spool.folder):
+            return pa.concat_tables(
+                [self._shuffled.unpack(self.spool.read(one), some) for one, some in self._sample_chunks()]
+            )
 
-    def _some_keys(self) -> pa.Table:
-        """Return what some rows are placed by."""
-        with in_scratch(self.copied.folder):
-            drawn = [self.copied.read_keys(self.keys, piece).take(pa.array(some)) for piece, some in self._drawn()]
+    def _sample_keys(self) -> pa.Table:
+        """Return the keys of sampled rows."""
+        with spool_errors(self.spool.folder):
+            drawn = [
+                self.spool.read_keys(self.keys, chunk).take(pa.array(some)) for chunk, some in self._sample_chunks()
+            ]
         return pa.concat_tables(drawn)
 
-    def _drawn(self) -> Iterator[tuple[Piece, Rows]]:
-        """Give pieces from all over the copy, and rows drawn from each."""
-        pieces = self.copied.pieces
-        ends = np.cumsum([piece.rows for piece in pieces])
-        # at equal distances by rows: pieces may be as small as a few of them
-        middles = (np.arange(_TELLING_PIECES) + 0.5) * ends[-1] / _TELLING_PIECES
+    def _sample_chunks(self) -> Iterator[tuple[Chunk, Rows]]:
+        """Yield chunks from across the spool, and the numbers of rows drawn from each."""
+        chunks = self.spool.chunks
+        ends = np.cumsum([chunk.rows for chunk in chunks])
+        # at equal distances by rows: a chunk may have only a few rows
+        middles = (np.arange(_SAMPLE_CHUNKS) + 0.5) * ends[-1] / _SAMPLE_CHUNKS
         places = np.searchsorted(ends, middles, side="right")
-        chosen = [pieces[place] for place in np.unique(places).tolist()]
+        chosen = [chunks[place] for place in np.unique(places).tolist()]
         random = np.random.default_rng(0)
-        for piece in chosen:
-            # not each third one, of which id % 6 would have two values
-            yield piece, np.sort(random.choice(piece.rows, min(TELLING_ROWS // len(chosen), piece.rows), replace=False))
+        for chunk in chosen:
+            # drawn at random: with every third row, id % 6 would have only two values
+            yield chunk, np.sort(random.choice(chunk.rows, min(SAMPLE_ROWS // len(chosen), chunk.rows), replace=False))
 
-    def _share_out(
-        self, parts: Parts, shares: Shares, folders: _Folders | None = None, only: Sequence[int] | None = None
+    def _shuffle(
+        self,
+        parts: RowGroups,
+        buffer: ShuffleBuffer,
+        folders: _Folders | None = None,
+        only: Sequence[int] | None = None,
     ) -> None:
-        """Send rows through a layout to their files, all or those of some files, for good or to measure them."""
+        """Send rows through a layout to their files: all rows to write them, or some files' rows to measure them."""
         share = partial(self._share, parts, folders, only)
-        pieces = ((piece, 2.0 * piece.nbytes) for piece in self.copied.pieces)
-        with in_scratch(self.copied.folder):
-            for rows, places in in_turn(share, pieces, self.most_bytes, self.writer.threads):
-                shares.add(rows, places)
+        chunks = ((chunk, 2.0 * chunk.nbytes) for chunk in self.spool.chunks)
+        with spool_errors(self.spool.folder):
+            for rows, places in ordered_map(share, chunks, self.most_bytes, self.writer.threads):
+                buffer.add(rows, places)
                 tell("write" if only is None else "sample")
 
     def _share(
-        self, parts: Parts, folders: _Folders | None, only: Sequence[int] | None, piece: Piece
+        self, parts: RowGroups, folders: _Folders | None, only: Sequence[int] | None, chunk: Chunk
     ) -> tuple[pa.Table, dict[int, slice]]:
-        """Return rows in order of files and their parts, with what tells their order there, and where parts lie."""
-        found, placing = self.copied.read_compact(piece, self._moved.shortened), parts.placing
-        keys = self.copied.keys_in(found, self.keys)
-        cells = placing.cells(keys)
-        order, places = parts.share_out(keys, cells, piece.number, only)
+        """Return a chunk's rows in order of files and parts, and the slice of each part.
+
+        The rows also have the columns that sort them later, see ``ShuffledRows.pack``.
+        """
+        found, finder = self.spool.read_compact(chunk, self._shuffled.shortened), parts.finder
+        keys = self.spool.keys_in(found, self.keys)
+        cells = finder.cells(keys)
+        order, places = parts.split_by_file(keys, cells, chunk.number, only)
         numbers = None
-        if folders is not None and self.copied.partition_by:
-            numbers = folders.of(self.copied.partitions_in(found))
-        return self._moved.moved(found, cells, placing.count, numbers).take(pa.array(order)), places
+        if folders is not None and self.spool.partition_by:
+            numbers = folders.of(self.spool.partitions_in(found))
+        return self._shuffled.pack(found, cells, finder.count, numbers).take(pa.array(order)), places
 
     def _left_to_spark(self, why: str = "a part of a file, or of the rows, takes too much of memory") -> bool:
         _LOG.debug("the rows are placed and written by Spark after all: %s", why)
@@ -232,7 +243,7 @@ class CopiedRows:
 
 
 class _Folders:
-    """Folders of partitions as they come, by number."""
+    """Numbers the folders of partitions in the order in which they appear."""
 
     def __init__(self, spark: SparkSession, columns: Sequence[str], *, whole: bool = False) -> None:
         self.names: list[str] = []
@@ -243,7 +254,7 @@ class _Folders:
         self._lock = threading.Lock()
 
     def of(self, texts: Sequence[pa.ChunkedArray]) -> npt.NDArray[np.int32]:
-        """Return the number of each row's folder, by the values of its partition as text."""
+        """Return the number of each row's folder, from its partition values as text."""
         distinct, of_row = distinct_partitions(texts, len(texts[0]) + 1)
         with self._lock:
             new = [one for one in distinct if one not in self._numbers]

@@ -1,4 +1,4 @@
-"""Tuples of keys as binaries in lexicographic order."""
+"""Encodes tuples of keys as binaries in lexicographic order."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from dbt_zorder.layout.key_arrays import binaries, integers
 from dbt_zorder.layout.keys import KeyValue
 
 _SIGN = np.int64(-(1 << 63))
-"""Its bit turned, numbers stand in the order of their bytes."""
+"""Flipping this bit makes the order of big-endian bytes that of the numbers."""
 
 
 def tuples_here(columns: Sequence[pa.Array]) -> pa.Array:
-    """Return rows' keys as binaries in the same order: each key's bytes behind one that tells NULL from all else.
+    """Return rows' keys as binaries in the same order: each key's bytes follow a byte that is 0 for NULL.
 
     Args:
-        columns: one a key, as ``key_here`` gives it.
+        columns: Arrow array of each key, as from ``key_here``.
     """
     return pc.binary_join_element_wise(*(part for column in columns for part in _in_bytes(column)), b"")
 
 
 def tuples_of(cuts: Sequence[Sequence[KeyValue | None]], types: Sequence[pa.DataType]) -> list[bytes | None]:
-    """Return tuples of keys in that form, None where there is no cut.
+    """Return tuples of keys in the form of ``tuples_here``, None for no cut.
 
     Args:
-        cuts: one list a key, as for ``tuple_array``.
-        types: of keys, in Arrow.
+        cuts: one list per key, as for ``tuple_array``.
+        types: Arrow types of the keys.
     """
     found = tuples_here([pa.array(values, kind) for values, kind in zip(cuts, types, strict=True)]).to_pylist()
     return [
@@ -44,11 +44,12 @@ def tuples_of(cuts: Sequence[Sequence[KeyValue | None]], types: Sequence[pa.Data
 def _in_bytes(values: pa.Array) -> tuple[pa.Array, pa.Array]:
     there = pc.if_else(values.is_valid(), pa.scalar(b"\x01"), pa.scalar(b"\x00"))
     if pa.types.is_binary(values.type):
-        # a longer text stands behind its own beginning, whatever follows in the tuple
+        # a longer text sorts after its own prefix, whatever follows in the tuple
         escaped = pc.replace_substring(pc.fill_null(values, b""), pattern=b"\x00", replacement=b"\x00\xff")
         return there, pc.binary_join_element_wise(escaped, pa.scalar(b"\x00\x00"), b"")
     if pa.types.is_decimal(values.type):
-        plain = pa.concat_arrays([pc.fill_null(values, pa.scalar(Decimal(0), values.type))])  # from the buffer's start
+        # copied, so that values begin at the buffer's start
+        plain = pa.concat_arrays([pc.fill_null(values, pa.scalar(Decimal(0), values.type))])
         halves = np.frombuffer(plain.buffers()[1] or b"", dtype=np.int64)[: 2 * len(values)].reshape(-1, 2)
         return there, _of_words(np.stack([halves[:, 1] ^ _SIGN, halves[:, 0]], axis=1))
     if pa.types.is_floating(values.type):

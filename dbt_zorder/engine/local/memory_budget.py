@@ -1,4 +1,4 @@
-"""Room in this process's memory, shared by all of dbt's threads: what holds rows waits until there is some."""
+"""Limits the memory for rows in this process, which all of dbt's threads share."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ import threading
 from collections.abc import Callable, Iterator
 
 
-class Room:
-    """Counts the bytes that are taken."""
+class MemoryBudget:
+    """Counts reserved bytes."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._taken = 0
+        self._reserved = 0
 
     @contextlib.contextmanager
-    def take(self, size: int, most: int) -> Iterator[Callable[[int], None]]:
-        """Take ``size`` bytes while the block runs, once no more than ``most`` are taken with them, or none without.
+    def reserve(self, size: int, most: int) -> Iterator[Callable[[int], None]]:
+        """Reserve ``size`` bytes for the block; wait until the total fits ``most``, or nothing else is reserved.
 
-        Gives a function that says how many they are after all, which does not wait. Who takes some asks for no more
-        meanwhile, so nobody waits for who waits.
+        Yields a function that corrects the size without waiting. A block must not reserve more, so that no deadlock can
+        occur.
         """
-        taken = 0
+        reserved = 0
 
         def correct(actual: int) -> None:
-            nonlocal taken
+            nonlocal reserved
             with self._changed:
-                self._taken += actual - taken
-                taken = actual
+                self._reserved += actual - reserved
+                reserved = actual
                 self._changed.notify_all()
 
         with self._changed:
-            self._changed.wait_for(lambda: not self._taken or self._taken + size <= most)
+            self._changed.wait_for(lambda: not self._reserved or self._reserved + size <= most)
             correct(size)
         try:
             yield correct

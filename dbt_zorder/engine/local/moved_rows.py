@@ -1,4 +1,4 @@
-"""Rows between the copy of a query and their files: in as few bytes as will do, and then in order."""
+"""Packs rows for the shuffle in few bytes, and unpacks them in file order."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dbt_zorder.engine.local.place import Placing
-from dbt_zorder.engine.local.spool import Copied
+from dbt_zorder.engine.local.place import CellFinder
+from dbt_zorder.engine.local.spool import Spool
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.spark.arrow import one_chunk
@@ -22,52 +22,52 @@ _CELL, _FOLDER = "cell", "folder"
 
 
 @dataclass(frozen=True)
-class MovedRows:
-    """What becomes of rows of a copy on their way.
+class ShuffledRows:
+    """Rows between the spool and their files.
 
     Attributes:
-        copied: the rows.
-        keys: what they are placed by.
+        spool: spooled rows.
+        keys: keys that place the rows.
     """
 
-    copied: Copied
+    spool: Spool
     keys: Sequence[Key]
 
     @cached_property
     def shortened(self) -> Mapping[str, pa.DataType]:
-        """Types of the decimals that are whole numbers on their way."""
-        return self.copied.shortened(self.keys)
+        """Return the types of the decimal columns that are whole numbers during the shuffle."""
+        return self.spool.shortened(self.keys)
 
-    def moved(
+    def pack(
         self, found: pa.Table, cells: npt.NDArray[np.int64], count: int, folders: npt.NDArray[np.int32] | None = None
     ) -> pa.Table:
-        """Return what goes into files of some rows of the copy, and what tells their order there.
+        """Return the file columns of spooled rows, with the columns that sort them later.
 
         Args:
-            found: rows, as ``Copied.read_compact`` gives them.
-            cells: of each.
-            count: of all cells.
-            folders: the number of each row's folder, if the table is parted.
+            found: rows as ``Spool.read_compact`` returns them.
+            cells: cell of each row.
+            count: number of all cells.
+            folders: folder number of each row, if the table is partitioned.
         """
-        columns = {name: one_chunk(found[name]) for name in self.copied.data_columns}
-        # there are 32,768 cells at most, but for one of each of more files
+        columns = {name: one_chunk(found[name]) for name in self.spool.data_columns}
+        # there are at most 32,768 cells, unless there are more files, each with one cell
         columns[_CELL] = pa.array(cells.astype(np.int32) if count < 1 << 31 else cells)
         if folders is not None:
             columns[_FOLDER] = pa.array(folders)
         return pa.table(columns)
 
-    def order(self, placing: Placing, moved: pa.Table) -> Rows:
-        """Return the order in which rows that were moved stand in files."""
-        return placing.order(self.copied.keys_in(moved, self.keys), moved[_CELL].to_numpy().astype(np.int64))
+    def order(self, finder: CellFinder, shuffled: pa.Table) -> Rows:
+        """Return the order of shuffled rows in their files."""
+        return finder.order(self.spool.keys_in(shuffled, self.keys), shuffled[_CELL].to_numpy().astype(np.int64))
 
-    def folders(self, moved: pa.Table) -> npt.NDArray[np.int32]:
-        """Return the number of each row's folder."""
-        return np.asarray(moved[_FOLDER].to_numpy(), dtype=np.int32)
+    def folders(self, shuffled: pa.Table) -> npt.NDArray[np.int32]:
+        """Return the folder number of each row."""
+        return np.asarray(shuffled[_FOLDER].to_numpy(), dtype=np.int32)
 
-    def in_order(self, rows: pa.Table, order: Rows, threads: int = 1) -> pa.Table:
-        """Return some rows, moved or as they are in the copy, by the names of the query.
+    def unpack(self, rows: pa.Table, order: Rows, threads: int = 1) -> pa.Table:
+        """Return rows of the shuffle or of the spool in the given order, with the column names of the query.
 
-        Column by column, so that no more than one for each thread is here twice.
+        Columns are reordered one by one, so that only one per thread is in memory twice.
         """
         chosen = pa.array(order)
 
@@ -76,7 +76,7 @@ class MovedRows:
             kind = self.shortened.get(column)
             return decimals(values, kind) if kind is not None and values.type != kind else values
 
-        names = self.copied.data_columns
+        names = self.spool.data_columns
         if threads == 1:
             return pa.table(dict(zip(names.values(), map(taken, names), strict=True)))
         with ThreadPoolExecutor(threads) as pool:

@@ -1,4 +1,4 @@
-"""Work that is done by some threads at a time, and comes back in turn, a little ahead of who asks for it."""
+"""Runs work on a thread pool and yields the results in order, with a bounded number in flight."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def in_turn(
+def ordered_map(
     work: Callable[[Item], Result], items: Iterable[tuple[Item, float]], most: float, threads: int
 ) -> Iterator[Result]:
-    """Give the results of some work in the order of its items.
+    """Yield the results of ``work`` in the order of its items.
 
-    No more is begun, and not yet given back, than ``most`` by weight, or one item.
+    The items in flight weigh at most ``most`` together, or there is only one.
 
     Args:
-        work: what is done with an item, in another thread.
-        items: and the weight of each.
-        most: weight.
-        threads: that work at a time.
+        work: function of an item, called in another thread.
+        items: pairs of an item and its weight.
+        most: limit for the weight in flight.
+        threads: number of threads.
     """
     waiting: deque[tuple[Future[Result], float]] = deque()
     begun = 0.0

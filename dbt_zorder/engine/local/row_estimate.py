@@ -1,4 +1,4 @@
-"""What rows of a query take in this process by their types, and how much of it may be fetched."""
+"""Estimates the bytes of a query's rows in memory from their types, and limits how many may be fetched."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from dbt_zorder.spark.jvm import class_named, jvm_of
 from dbt_zorder.spark.sql import quote_name
 
 _SHARE_OF_HEAP = 8
-"""What Spark's tasks send stands there more than once on its way: as rows of each task, and as the result of all."""
+"""Divides Spark's heap into the bytes that may be fetched: task results are there more than once, as rows of each task
+and as the whole result."""
 _OFFSET = 4
-"""Bytes that a value of text takes besides itself."""
+"""Bytes of a text value in addition to its characters."""
 _TEXT_WIDTH = 16
-"""Bytes that a value of text is taken for."""
+"""Assumed bytes of a text value."""
 MOST_TEXTS = 32
-"""Columns of text: with more, whether they are long takes longer to reckon than a shuffle does."""
+"""Limit for the number of text columns: with more, checking their lengths takes longer than a shuffle."""
 LEAST_WIDTH = 32
-"""Bytes that a row is taken for at least: to place it takes some, whatever it holds."""
+"""Minimum bytes per row: placing a row needs memory, whatever its columns are."""
 SLACK = 3
-"""So many times as much as rows are taken for may their text weigh besides."""
+"""Limit for the ratio of text bytes to estimated row bytes."""
 _MOST_COLUMN = (1 << 31) - 1
-"""Bytes of a column of text in one chunk, whose offsets have 32 bits."""
+"""Limit for the bytes of a text column in one chunk, whose offsets have 32 bits."""
 _WIDTHS = {
     "boolean": 1,
     "tinyint": 1,
@@ -40,14 +41,14 @@ _WIDTHS = {
     "string": _TEXT_WIDTH,
     "binary": _TEXT_WIDTH,
 }
-"""Bytes of a value in Arrow, of the types that Arrow and Spark store alike; a decimal takes 16."""
+"""Bytes of a value in Arrow, for the types that Arrow and Spark store alike; a decimal has 16."""
 
 
-def width_of(schema: t.StructType, *, nested: bool = False) -> int | None:
-    """Return the bytes that a row takes in memory, text by a guess; None if it has a type that stays in Spark.
+def estimated_row_bytes(schema: t.StructType, *, nested: bool = False) -> int | None:
+    """Return the bytes of a row in memory, with a guess for text; None if it has a type that only Spark supports.
 
-    All that Parquet has no type of its own for does, and nested types do unless they are asked for: then an array, or a
-    map, is taken for one of a single element.
+    Types without a Parquet type of their own are unsupported. Nested types are supported only if ``nested`` is true:
+    then an array or a map counts as one of a single element.
     """
     widths = [_width(field.dataType, nested) for field in schema.fields]
     return None if None in widths else max(LEAST_WIDTH, sum(width or 0 for width in widths))
@@ -71,7 +72,7 @@ def texts_of(schema: t.StructType) -> list[str]:
 
 
 def most_bytes_of(spark: SparkSession, allowed: int) -> int:
-    """Return how much may be fetched of what is allowed: no more than Spark's own memory takes well, and 512 MB."""
+    """Return how many of the allowed bytes may be fetched: at most what Spark's own memory bears, and 512 MB."""
     jvm: Any = jvm_of(spark)
     if jvm is None:
         return 0
@@ -82,5 +83,5 @@ def most_bytes_of(spark: SparkSession, allowed: int) -> int:
 
 
 def text_length(df: DataFrame) -> str:
-    """Return SQL text of how many bytes of text a row has."""
+    """Return SQL text of the bytes of text in a row."""
     return " + ".join(f"coalesce(octet_length({quote_name(name)}), 0L)" for name in texts_of(df.schema)) or "0L"

@@ -1,4 +1,4 @@
-"""The rows of a large file in parts that follow each other, so that not all of them need be in memory to be sorted."""
+"""Splits the rows of a large file into consecutive parts, so that a sort need not have all of them in memory."""
 
 from __future__ import annotations
 
@@ -11,88 +11,88 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dbt_zorder.engine.local.compare import as_cuts, at_or_below, order_by
-from dbt_zorder.engine.local.place import Placing
-from dbt_zorder.engine.rows import Rows, stretches
+from dbt_zorder.engine.local.place import CellFinder
+from dbt_zorder.engine.rows import Rows, group_slices
 
 PART_BYTES = 32 << 20
-"""What the rows of a part take in memory, roughly."""
+"""Approximate bytes of a part's rows in memory."""
 
 
 @dataclass(frozen=True)
-class Parts:
-    """How files are parted: by the tree's levels below them, or by values of what their rows are sorted by.
+class RowGroups:
+    """Splits files into parts: by the tree's levels below the files, or by values of the sort key.
 
-    A part has a number; those of one file follow each other in the order of its rows.
+    A part has a number; the parts of a file have consecutive numbers in the order of its rows.
 
     Attributes:
-        placing: of the rows.
-        levels: below those that cut files.
-        values: in order, as ``at_or_below`` takes them, where a curve, or a column alone, orders rows.
+        finder: cell finder of the layout.
+        levels: number of levels below the file levels that split a file.
+        values: ordered cuts of the sort key in the form for ``at_or_below``, if a curve or a single column orders rows.
     """
 
-    placing: Placing
+    finder: CellFinder
     levels: int = 0
     values: Any = None
 
     @classmethod
-    def of(cls, placing: Placing, file_bytes: float, some_keys: Callable[[], pa.Table]) -> Parts:
-        """Part files so that a part takes ``PART_BYTES`` or less.
+    def of(cls, finder: CellFinder, file_bytes: float, sample_keys: Callable[[], pa.Table]) -> RowGroups:
+        """Split files into parts of at most ``PART_BYTES``.
 
         Args:
-            placing: of the rows.
-            file_bytes: that the rows of a file take in memory.
-            some_keys: gives what some rows are placed by, drawn from all of them.
+            finder: cell finder of the layout.
+            file_bytes: bytes of a file's rows in memory.
+            sample_keys: function that returns the keys of rows sampled from all of them.
         """
-        wanted, layout = int(np.ceil(file_bytes / PART_BYTES)), placing.layout
+        wanted, layout = int(np.ceil(file_bytes / PART_BYTES)), finder.layout
         if wanted <= 1:
-            return cls(placing)
+            return cls(finder)
         if layout.curve is None:
-            return cls(placing, levels=min((wanted - 1).bit_length(), len(layout.levels) - layout.file_levels))
-        values = placing.along(some_keys()).drop_null()
+            return cls(finder, levels=min((wanted - 1).bit_length(), len(layout.levels) - layout.file_levels))
+        values = finder.sort_key(sample_keys()).drop_null()
         if not len(values):  # all NULL
-            return cls(placing)
+            return cls(finder)
         ordered = values.take(pa.array(order_by(values)))
         places = np.arange(1, wanted * layout.files) * len(values) // (wanted * layout.files)
-        return cls(placing, values=as_cuts(ordered.take(pa.array(places))))
+        return cls(finder, values=as_cuts(ordered.take(pa.array(places))))
 
     @property
     def of_file(self) -> int:
-        """Into how many parts a file is parted, roughly."""
+        """Return the approximate number of parts per file."""
         if self.values is not None:
-            return (len(self.values) + 1) // self.placing.layout.files
+            return (len(self.values) + 1) // self.finder.layout.files
         return 1 << self.levels
 
     @property
     def _width(self) -> int:
-        """What lies between the numbers of the first parts of two files."""
+        """Return the difference between the first part numbers of consecutive files."""
         if self.values is not None:
             return len(self.values) + 1
-        layout = self.placing.layout
+        layout = self.finder.layout
         return layout.trees << (layout.file_levels + self.levels) if self.levels else 1
 
     def file(self, part: int) -> int:
-        """Return the file that a part is of."""
+        """Return the file of a part."""
         return part // self._width
 
-    def share_out(
-        self, keys: pa.Table, cells: npt.NDArray[np.int64], piece: int = 0, only: Sequence[int] | None = None
+    def split_by_file(
+        self, keys: pa.Table, cells: npt.NDArray[np.int64], chunk: int = 0, only: Sequence[int] | None = None
     ) -> tuple[Rows, dict[int, slice]]:
-        """Return rows in the order of their parts, as they came within each, and where each part's lie in that order.
+        """Return rows in order of their parts, stable within each, and the slice of each part in that order.
 
         Args:
-            keys: of the rows, as of ``FetchedKeys``.
-            cells: of the rows.
-            piece: its number, if these are not all rows.
-            only: the files whose rows are wanted, by default all.
+            keys: Arrow table with one column per clustering key, see ``FetchedKeys``.
+            cells: cell of each row.
+            chunk: number of the chunk, if these are not all rows.
+            only: files whose rows are returned, by default all.
         """
-        order, files = self.placing.share_out(cells, piece, only)
+        order, files = self.finder.split_by_file(cells, chunk, only)
         if self._width == 1:
-            return order, stretches(files)
+            return order, group_slices(files)
         if self.values is not None:
-            within = at_or_below(self.placing.along(keys), self.values)
+            within = at_or_below(self.finder.sort_key(keys), self.values)
         else:
-            layout = self.placing.layout
+            layout = self.finder.layout
             within = cells >> (len(layout.levels) - layout.file_levels - self.levels)
         parts = files * self._width + within[order]
         again = np.argsort(parts, kind="stable")
-        return order[again], stretches(parts[again])
+        return order[again], group_slices(parts[again])

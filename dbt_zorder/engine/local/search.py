@@ -1,4 +1,4 @@
-"""Values that NumPy does not compare, by Arrow: a binary search for all of them at once, of equal ones but once."""
+"""Searches in Arrow for values that NumPy cannot compare: all at once, and equal values only once."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_TELLING_ROWS = 1 << 13
+_PROBE_ROWS = 1 << 13
 
 
-def by_halves(values: pa.Array, cuts: pa.Array) -> npt.NDArray[np.int32]:
+def binary_search(values: pa.Array, cuts: pa.Array) -> npt.NDArray[np.int32]:
     """Return for each value how many cuts are at or below it.
 
     Args:
-        values: without NULL.
-        cuts: of the same type, in order.
+        values: values without NULL.
+        cuts: ordered cuts of the same type.
     """
     found = np.zeros(len(values), dtype=np.int32)
     for bit in reversed(range(len(cuts).bit_length())):
@@ -28,16 +28,16 @@ def by_halves(values: pa.Array, cuts: pa.Array) -> npt.NDArray[np.int32]:
     return found
 
 
-def once_each(values: pa.Array, number: Callable[[pa.Array], npt.NDArray[np.int32]]) -> npt.NDArray[np.int32]:
-    """Return a number for each value, any for NULL; where values repeat it is found once for all that are equal."""
+def map_distinct(values: pa.Array, number: Callable[[pa.Array], npt.NDArray[np.int32]]) -> npt.NDArray[np.int32]:
+    """Return a number for each value, any number for NULL; if values repeat, compute it once per distinct value."""
     if not _repeat(values):
         return number(values)
     coded = values.dictionary_encode()
-    of_value = np.append(number(coded.dictionary), np.int32(0))  # the last is of NULL
+    of_value = np.append(number(coded.dictionary), np.int32(0))  # the last is for NULL
     return np.asarray(of_value[pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)])
 
 
 def _repeat(values: pa.Array) -> bool:
-    """Tell by the first values whether most stand there more than once: else it takes longer to find equal ones."""
-    first = values[:_TELLING_ROWS]
+    """Return whether most of the first values repeat: otherwise finding equal values takes longer than it saves."""
+    first = values[:_PROBE_ROWS]
     return bool(2 * len(first.unique()) < len(first))

@@ -1,6 +1,6 @@
-"""All rows of a query, written once to this machine's disk by Spark as they come, and read here piece by piece.
+"""Spools all rows of a query to the local disk: Spark writes them once, and this process reads them chunk by chunk.
 
-That takes what a shuffle takes to write alone, runs the query once, and bears any number of rows. Figures are in
+The cost is that of the write of a shuffle alone. The query runs once, and may have any number of rows. Figures are in
 docs/decisions/014.
 """
 
@@ -20,8 +20,8 @@ from pyspark.sql.types import DecimalType
 
 from dbt_zorder.engine.local.fetched_keys import partition_sql
 from dbt_zorder.engine.local.spool_arrow import BatchFiles, write_batches
-from dbt_zorder.engine.local.spool_folder import column_name, in_scratch, scratch_folder
-from dbt_zorder.engine.local.spool_parquet import Piece, RowFiles, write_rows
+from dbt_zorder.engine.local.spool_folder import column_name, new_spool_folder, spool_errors
+from dbt_zorder.engine.local.spool_parquet import Chunk, RowFiles, write_rows
 from dbt_zorder.layout.key_arrays import key_here
 from dbt_zorder.layout.keys import TEXT, Key
 from dbt_zorder.layout.known_keys import FetchedKeys
@@ -33,20 +33,20 @@ from dbt_zorder.spark.decimals import can_compact
 _LOG = logging.getLogger("dbt_zorder")
 
 _ROWS, _BATCHES = "rows", "batches"
-_UNTOLD = 8
-"""Bytes of a key that is no text: what ``Key.carrier`` takes at most, but for decimals."""
+_FIXED_KEY_BYTES = 8
+"""Bytes of a key that is not text: the maximum for any ``Key.carrier`` except decimals."""
 
 
 @dataclass(frozen=True)
-class Copied:
-    """The rows of a query on this machine's disk.
+class Spool:
+    """The rows of a query on the local disk.
 
     Attributes:
-        query: that was copied.
-        files: the copy.
-        folder: of this copy alone, which has room for other files.
-        partition_by: columns that part the table, each a whole one.
-        whole: files have these, too, and an empty text is another partition than NULL.
+        query: query that was spooled.
+        files: files of the rows.
+        folder: folder of this spool alone, which may contain other files.
+        partition_by: partition columns of the table, each a top-level column.
+        whole: whether files contain the partition columns, and an empty text is another partition than NULL.
     """
 
     query: DataFrame
@@ -57,54 +57,54 @@ class Copied:
 
     @property
     def rows(self) -> DataFrame:
-        """The copy as a query with the same columns, which may all be NULL."""
+        """Return a query over the spooled rows with the same columns, all nullable."""
         return self.files.frame
 
     @property
-    def pieces(self) -> Sequence[Piece]:
-        """Parts of rows that are of types that ``width_of`` knows, in the order in which they came."""
-        return self.files.pieces
+    def chunks(self) -> Sequence[Chunk]:
+        """Return the chunks in the order in which their rows came; ``estimated_row_bytes`` must support all types."""
+        return self.files.chunks
 
     @property
     def count(self) -> int:
-        """Number of rows."""
-        return sum(piece.rows for piece in self.pieces)
+        """Return the number of rows."""
+        return sum(chunk.rows for chunk in self.chunks)
 
     @property
     def nbytes(self) -> int:
-        """Bytes that all rows take in memory, roughly."""
-        return sum(piece.nbytes for piece in self.pieces)
+        """Return the approximate bytes of all rows in memory."""
+        return sum(chunk.nbytes for chunk in self.chunks)
 
-    def read(self, piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the rows of a piece, or some of their columns.
+    def read(self, chunk: Chunk, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows of a chunk, or only the given columns.
 
-        They are named ``c0``, ``c1``, ... in the order of the query's, and what tells their partition stands behind. Of
-        a struct one may ask for a leaf: ``c0.id``.
+        Columns are named ``c0``, ``c1``, ... in the order of the query's, followed by the partition values and their
+        hash. A column may be the leaf of a struct: ``c0.id``.
         """
-        return self.files.read(piece, columns)
+        return self.files.read(chunk, columns)
 
-    def read_compact(self, piece: Piece, names: Collection[str]) -> pa.Table:
-        """Return the rows of a piece; some decimals, of those that are ``shortened``, as ``compacted`` has them."""
-        return self.files.read_compact(piece, names)
+    def read_compact(self, chunk: Chunk, names: Collection[str]) -> pa.Table:
+        """Return the rows of a chunk; the named decimals, all ``shortened``, are packed as by ``compacted``."""
+        return self.files.read_compact(chunk, names)
 
     @cached_property
     def data_columns(self) -> dict[str, str]:
-        """Names of the columns that stand in files, here and in the query: those that part the table rarely do."""
+        """Return the query's name of each column that files contain; partition columns are rarely among them."""
         parts = set() if self.whole else {part.name for part in self.partition_by}
         return {column_name(place): name for place, name in enumerate(self.query.columns) if name not in parts}
 
     def shortened(self, keys: Sequence[Key]) -> dict[str, pa.DataType]:
-        """Return the columns that are shorter while they are moved, and their types: decimals that place no row."""
-        placing = {self._place(key.column) for key in keys}
+        """Return the types of the columns that are shorter during the shuffle: decimals that are not keys."""
+        key_places = {self._place(key.column) for key in keys}
         kinds = {
             column_name(place): pa.decimal128(field.dataType.precision, field.dataType.scale)
             for place, field in enumerate(self.query.schema.fields)
-            if isinstance(field.dataType, DecimalType) and place not in placing
+            if isinstance(field.dataType, DecimalType) and place not in key_places
         }
         return {name: kind for name, kind in kinds.items() if name in self.data_columns and can_compact(kind)}
 
     def keys_in(self, rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
-        """Return what some rows of the copy are placed by, as of ``FetchedKeys``, as far as their columns are there."""
+        """Return the keys of spooled rows in the form of ``FetchedKeys``, if their columns are present."""
         found = {f"k{n}": key_here(self._values(rows, key.column), key) for n, key in enumerate(keys)}
         hashed = column_name(self._hash)
         if hashed in rows.column_names:
@@ -112,49 +112,49 @@ class Copied:
         return pa.table(found)
 
     def partitions_in(self, rows: pa.Table) -> list[pa.ChunkedArray]:
-        """Return the values of the columns that part the table, as text."""
+        """Return the values of the partition columns as text."""
         return [rows[column_name(len(self.query.columns) + place)] for place in range(len(self.partition_by))]
 
     def fetch_keys(self, keys: Sequence[Key], threads: int) -> FetchedKeys:
-        """Return what all rows are placed by."""
+        """Return the keys of all rows."""
         with ThreadPoolExecutor(threads) as pool:
-            tables = list(pool.map(lambda piece: self._read_for(piece, keys), self.pieces))
+            tables = list(pool.map(lambda chunk: self._read_for(chunk, keys), self.chunks))
         return FetchedKeys(self.keys_in(pa.concat_tables(tables), keys))
 
-    def read_keys(self, keys: Sequence[Key], piece: Piece) -> pa.Table:
-        """Return what the rows of a piece are placed by."""
-        return self.keys_in(self._read_for(piece, keys), keys)
+    def read_keys(self, keys: Sequence[Key], chunk: Chunk) -> pa.Table:
+        """Return the keys of a chunk's rows."""
+        return self.keys_in(self._read_for(chunk, keys), keys)
 
-    def _read_for(self, piece: Piece, keys: Sequence[Key]) -> pa.Table:
+    def _read_for(self, chunk: Chunk, keys: Sequence[Key]) -> pa.Table:
         wanted = list(map(self._path, keys))
-        return self.read(piece, [*wanted, column_name(self._hash)] if self.partition_by else wanted)
+        return self.read(chunk, [*wanted, column_name(self._hash)] if self.partition_by else wanted)
 
     def draw_keys(self, keys: Sequence[Key], rows: int, seed: int, threads: int) -> FetchedKeys:
-        """Return the same of some rows alone, text of them as ``FetchedKeys.sampled`` has it; see ``DrawnKeys``."""
-        shares = shares_of([piece.rows for piece in self.pieces], rows, seed)
+        """Return the keys of sampled rows, with text as in ``FetchedKeys.sampled``; see ``DrawnKeys``."""
+        shares = shares_of([chunk.rows for chunk in self.chunks], rows, seed)
 
-        def some(piece: Piece, share: int) -> pa.Table:
-            drawn = drawn_rows(piece.rows, share, seed + piece.number)
-            taken = self._read_for(piece, keys).take(pa.array(drawn))
+        def some(chunk: Chunk, share: int) -> pa.Table:
+            drawn = drawn_rows(chunk.rows, share, seed + chunk.number)
+            taken = self._read_for(chunk, keys).take(pa.array(drawn))
             return FetchedKeys(self.keys_in(taken, keys)).sampled
 
         with ThreadPoolExecutor(threads) as pool:
-            return FetchedKeys(pa.concat_tables(pool.map(some, self.pieces, shares)))
+            return FetchedKeys(pa.concat_tables(pool.map(some, self.chunks, shares)))
 
     def text_bytes(self, keys: Sequence[Key]) -> int:
-        """Return how many bytes a key of text takes in the mean, roughly; 0 where none is text."""
+        """Return the approximate mean bytes of a text key; 0 if no key is text."""
         texts = [self._path(key) for key in keys if key.carrier in TEXT]
-        size = sum(piece.long.get(path, 0) for piece in self.pieces for path in texts)
+        size = sum(chunk.long.get(path, 0) for chunk in self.chunks for path in texts)
         return -(-size // (len(texts) * self.count)) if size else 0
 
     def key_bytes(self, keys: Sequence[Key]) -> int:
-        """Return how much of memory that takes, roughly."""
+        """Return the approximate bytes of all keys in memory."""
         wanted = set(map(self._path, keys))
-        size = sum(16 if key.carrier.startswith("decimal") else _UNTOLD for key in keys) + _UNTOLD
-        return size * self.count + sum(piece.long.get(path, 0) for piece in self.pieces for path in wanted)
+        size = sum(16 if key.carrier.startswith("decimal") else _FIXED_KEY_BYTES for key in keys) + _FIXED_KEY_BYTES
+        return size * self.count + sum(chunk.long.get(path, 0) for chunk in self.chunks for path in wanted)
 
     def discard(self) -> None:
-        """Delete the copy, of which nothing is needed any more."""
+        """Delete the files, once no row is needed any more."""
         self.files.discard()
 
     @property
@@ -162,7 +162,7 @@ class Copied:
         return len(self.query.columns) + len(self.partition_by)
 
     def _path(self, key: Key) -> str:
-        """Return where a key's column, or the leaf of one, stands in files."""
+        """Return the path of a key's column, or of its struct leaf, in the files."""
         return ".".join((column_name(self._place(key.column)), *key.column.path[1:]))
 
     def _place(self, column: ResolvedColumn) -> int:
@@ -177,25 +177,25 @@ class Copied:
 
 
 @contextlib.contextmanager
-def copied(
+def spool_rows(
     df: DataFrame,
     partition_by: Sequence[ResolvedColumn] = (),
     *,
     whole: bool = False,
     keys: Sequence[Key] | None = None,
-) -> Iterator[Copied | None]:
-    """Copy the rows of a query for as long as the block runs.
+) -> Iterator[Spool | None]:
+    """Spool the rows of a query for the duration of the block.
 
-    Gives None where this process does not see what Spark has written.
+    Yields None if this process cannot see the files that Spark wrote.
 
     Args:
-        df: the query, in a session that ``can_copy``.
-        partition_by: columns that part the table, each a whole one.
-        whole: files have these, too, and an empty text is another partition than NULL.
-        keys: what rows are placed by, where they are read here, and the query is a plain scan: of the types that
-            ``width_of`` knows, there is a shorter way than one that Spark reads as well; None for any other.
+        df: query, in a session that ``can_spool``.
+        partition_by: partition columns of the table, each a top-level column.
+        whole: whether files contain the partition columns, and an empty text is another partition than NULL.
+        keys: keys that place the rows, if this process reads them and the query is a plain scan. Types that
+            ``estimated_row_bytes`` supports can then be spooled faster than as Parquet. None for any other query.
     """
-    with scratch_folder() as folder:
+    with new_spool_folder() as folder:
         files: RowFiles | BatchFiles | None = None
         if keys is not None and not partition_by:
             wanted = {column_name(df.columns.index(key.column.path[0])) for key in keys}
@@ -203,13 +203,13 @@ def copied(
         files = files or write_rows(df, partition_sql(partition_by), f"{folder}/{_ROWS}")
         if files is None:
             _LOG.debug("Spark wrote the rows of a query to %s, where they cannot be seen from here", folder)
-        yield None if files is None else Copied(df, files, folder, partition_by, whole)
+        yield None if files is None else Spool(df, files, folder, partition_by, whole)
 
 
 def _without_long_text(files: BatchFiles | None) -> BatchFiles | None:
     if files is None:
         return None
-    with in_scratch(files.folder):
+    with spool_errors(files.folder):
         if not files.has_long_text:
             return files
     _LOG.debug("rows are copied once more, as Parquet: there is long text among them")

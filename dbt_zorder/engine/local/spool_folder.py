@@ -1,4 +1,4 @@
-"""Folders of rows on their way to a table, in Spark's own folder on this machine's disk."""
+"""Manages folders of temporary rows inside Spark's own folder on the local disk."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from pyspark import SparkFiles
 
 from dbt_zorder.errors import BuildError
 
-PIECE_BYTES = 16 << 20
-"""Of a row group as it lies on disk, and in memory where it has no text: so much is read, placed and shared out at a
-time in each thread."""
+CHUNK_BYTES = 16 << 20
+"""Bytes of a row group on disk, and in memory if it has no text. Each thread reads, places and shuffles one at a
+time."""
 OPTIONS: Mapping[str, str] = {
     "compression": "snappy",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
     "mapreduce.output.basename": "part",
-    "parquet.block.size": str(PIECE_BYTES),
-    "parquet.enable.dictionary": "false",  # takes longer to write than the bytes that it spares
+    "parquet.block.size": str(CHUNK_BYTES),
+    "parquet.enable.dictionary": "false",  # costs more time than the spared bytes save
     "parquet.page.write-checksum.enabled": "false",
     "parquet.column.statistics.enabled": "false",
 }
-"""Of Spark's writer, for files that are read once."""
+"""Options of Spark's writer, for files that are read once."""
 _NAME = "c"
 
 
 @contextlib.contextmanager
-def in_scratch(folder: str | None) -> Iterator[None]:
-    """Let a block that reads and writes what lies in Spark's folder for that fail with a sentence.
+def spool_errors(folder: str | None) -> Iterator[None]:
+    """Turn an ``OSError`` of the block into a one-line error.
 
     Raises:
-        BuildError: the disk refused.
+        BuildError: the disk refused the access.
     """
     try:
         yield
@@ -45,14 +45,14 @@ def in_scratch(folder: str | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def scratch_folder() -> Iterator[str]:
-    """Give a folder for as long as the block runs.
+def new_spool_folder() -> Iterator[str]:
+    """Make a folder, and delete it after the block.
 
     Raises:
-        BuildError: the disk refused.
+        BuildError: the disk refused the access.
     """
-    scratch = _scratch()
-    with in_scratch(scratch):
+    scratch = _spark_folder()
+    with spool_errors(scratch):
         folder = tempfile.mkdtemp(prefix="zorder-", dir=scratch)
     try:
         yield folder
@@ -61,28 +61,28 @@ def scratch_folder() -> Iterator[str]:
 
 
 def uri_of(folder: str) -> str:
-    """Return a folder as Hadoop takes it: it knows no percent signs for other characters."""
+    """Return a folder's URI in Hadoop's form, which does not percent-encode."""
     path = Path(folder).as_posix()
     return f"file://{path}" if path.startswith("/") else f"file:///{path}"
 
 
 def files_in(folder: str) -> list[str]:
-    """Return the files that Spark has written, in the order of its tasks; none if they cannot be seen from here."""
+    """Return the files that Spark wrote, in the order of its tasks; none if they cannot be seen from this process."""
     path = Path(folder)
     return sorted(map(str, path.glob("*.parquet"))) if (path / "_SUCCESS").exists() else []
 
 
 def column_name(place: int) -> str:
-    """Return what a column is called there: a name may hold what Parquet's options, or another case, take for more."""
+    """Return the name of a column in the files: Parquet's options, or case folding, could misread the query's name."""
     return f"{_NAME}{place}"
 
 
 def place_of(name: str) -> int:
-    """Return the number of a column by its name there."""
+    """Return the number of a column by its name in the files."""
     return int(name.removeprefix(_NAME))
 
 
-def _scratch() -> str | None:
-    """Return Spark's own folder for what it writes on the way, which goes with the session; None if it has none."""
+def _spark_folder() -> str | None:
+    """Return Spark's own folder for temporary files, which it deletes with the session; None if it has none."""
     folder = SparkFiles.getRootDirectory()
     return folder if os.path.isabs(folder) and os.path.isdir(folder) else None

@@ -1,4 +1,4 @@
-"""Whether a query's rows can be copied to this machine's disk, and come back from there as they were."""
+"""Checks whether a query's rows can be spooled to the local disk and read back unchanged."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, DateType, MapType, StructField, StructType, TimestampType
 
-from dbt_zorder.engine.local.row_estimate import width_of
+from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
 from dbt_zorder.spark.conf import COMMITTERS
 
 _CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite"
-_MOMENTS = {
+_TIMESTAMP_SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
 }
-"""Of which one is to be so, that a moment comes back as it was; the second is asked where the first says INT96."""
+"""Settings that preserve timestamps; one of them suffices. The second counts only if the first is INT96."""
 _SECRETS = ("parquet.crypto.", "parquet.encryption.")
 
 
-def can_copy(spark: SparkSession) -> bool:
-    """Tell whether a session runs all of its tasks in one process on this machine, whose disk is ours.
+def can_spool(spark: SparkSession) -> bool:
+    """Return whether a session runs all of its tasks in one process on this machine, so that both share a disk.
 
-    Not where files would be encrypted, or not be where they are looked for.
+    Returns False if files would be encrypted, or be written to another place than expected.
     """
     context: Any = getattr(spark, "_jsc", None)
     if context is None or not context.sc().isLocal():
         return False
     if str(context.sc().conf().get("spark.io.encryption.enabled", "false")).lower() != "false":
-        return False  # what Spark writes on the way is to be encrypted
+        return False  # Spark must encrypt its temporary files
     if any(spark.conf.get(name, wanted) != wanted for name, wanted in COMMITTERS.items()):
         return False
     session: Any = spark._jsparkSession
@@ -37,33 +37,35 @@ def can_copy(spark: SparkSession) -> bool:
     return not any(hadoop.getPropsWithPrefix(prefix).size() for prefix in _SECRETS)
 
 
-def can_come_back(df: DataFrame, columns: Sequence[StructField] | None = None) -> bool:
-    """Tell whether Parquet gives back each value of a query, or of some of its columns, as it was.
+def survives_parquet(df: DataFrame, columns: Sequence[StructField] | None = None) -> bool:
+    """Return whether Parquet returns each value of a query, or of the given columns, unchanged.
 
-    Dates and times do only where Spark's writer does not ask which calendar old ones are meant by.
+    Dates and timestamps survive only if Spark's writer does not ask for the calendar of old ones.
     """
     fields = df.schema.fields if columns is None else columns
     spark = df.sparkSession
-    known: list[type[DataType]] = []
+    kinds: list[type[DataType]] = []
     if _is(spark, _CALENDAR, "CORRECTED"):
-        known.append(DateType)
-        kind, legacy = _MOMENTS
-        if _is(spark, kind, _MOMENTS[kind]) or (_is(spark, kind, "INT96") and _is(spark, legacy, _MOMENTS[legacy])):
-            known.append(TimestampType)
-    return all(_comes_back(field.dataType, tuple(known)) for field in fields)
+        kinds.append(DateType)
+        kind, legacy = _TIMESTAMP_SETTINGS
+        if _is(spark, kind, _TIMESTAMP_SETTINGS[kind]) or (
+            _is(spark, kind, "INT96") and _is(spark, legacy, _TIMESTAMP_SETTINGS[legacy])
+        ):
+            kinds.append(TimestampType)
+    return all(_survives(field.dataType, tuple(kinds)) for field in fields)
 
 
 def _is(spark: SparkSession, setting: str, value: str) -> bool:
     return str(spark.conf.get(setting)).upper() == value
 
 
-def _comes_back(data_type: DataType, moments: tuple[type[DataType], ...]) -> bool:
+def _survives(data_type: DataType, kinds: tuple[type[DataType], ...]) -> bool:
     if isinstance(data_type, ArrayType):
-        return _comes_back(data_type.elementType, moments)
+        return _survives(data_type.elementType, kinds)
     if isinstance(data_type, MapType):
-        return _comes_back(data_type.keyType, moments) and _comes_back(data_type.valueType, moments)
+        return _survives(data_type.keyType, kinds) and _survives(data_type.valueType, kinds)
     if isinstance(data_type, StructType):
-        return bool(data_type.fields) and all(_comes_back(field.dataType, moments) for field in data_type.fields)
+        return bool(data_type.fields) and all(_survives(field.dataType, kinds) for field in data_type.fields)
     if isinstance(data_type, (DateType, TimestampType)):
-        return isinstance(data_type, moments)
-    return width_of(StructType([StructField("value", data_type)])) is not None
+        return isinstance(data_type, kinds)
+    return estimated_row_bytes(StructType([StructField("value", data_type)])) is not None

@@ -1,4 +1,4 @@
-"""Decimals that Spark sends without their point, as whole numbers, which it makes in a third of the time.
+"""Makes Spark send decimals as unscaled whole numbers, in a third of the time.
 
 Figures are in docs/decisions/020.
 """
@@ -14,20 +14,20 @@ from dbt_zorder.spark.jvm import class_named, jvm_of
 
 _CATALYST = "org.apache.spark.sql.catalyst"
 _COLUMNS = "org.apache.spark.sql.classic.ExpressionUtils"
-"""Makes columns of expressions since Spark 4; before, a column's own class did."""
+"""Makes columns from expressions since Spark 4; before, the class ``Column`` did."""
 
 
 def unscaled(df: DataFrame, names: Collection[str]) -> Any:
-    """Return a query as the JVM has it, in which some decimals of up to 18 digits are BIGINT.
+    """Return a query of the JVM in which the named decimals, of up to 18 digits, are BIGINT.
 
-    By ``UnscaledValue``, which Spark's own optimizer puts into sums of decimals, and SQL has no name for.
+    Uses ``UnscaledValue``, which Spark's optimizer puts into sums of decimals, and which has no name in SQL.
 
     Args:
-        df: the query, whose session's JVM is in this process.
-        names: of columns that are decimals; no two columns have one name.
+        df: query whose session has a JVM that this process can call.
+        names: names of decimal columns; all column names are distinct.
 
     Raises:
-        Exception: of Py4J's, another version of Spark lacks something.
+        Exception: Py4J's error if another version of Spark lacks a class or method.
     """
     jvm, query = jvm_of(df.sparkSession), df._jdf
     if not names:
@@ -42,10 +42,10 @@ def unscaled(df: DataFrame, names: Collection[str]) -> Any:
 
 
 def _column_of(jvm: Any, expression: Any) -> Any:
-    """Return what makes a column of an expression."""
+    """Return the function that makes a column from an expression."""
     try:
         found = class_named(jvm, _COLUMNS).column
         found(expression)
-    except Exception:  # Py4J's, or Python's TypeError where there is a package of that name at most
+    except Exception:  # Py4J's error, or TypeError if the name is only a package
         return class_named(jvm, "org.apache.spark.sql.Column")
     return found

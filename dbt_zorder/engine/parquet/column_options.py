@@ -1,4 +1,4 @@
-"""What Arrow's writer is told of each column, so that a file serves its readers as parquet-java's would."""
+"""Chooses the options of Arrow's writer for each column, so that a file serves its readers as parquet-java's would."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from dbt_zorder.engine.parquet.schema import leaf_types, leaves_of
 from dbt_zorder.spark.arrow import one_chunk
 
 _PAGE_BYTES, _BATCH_ROWS = 1 << 20, 1024
-"""Of a page at most, as in Spark's files, and after how many rows Arrow looks at that by itself."""
+"""Maximum bytes of a page, as in Spark's files, and Arrow's default number of rows between checks of that size."""
 _INDEX_BITS = 8
 _FALSE_HITS = 0.01
-"""Share of values that are not there and that a bloom filter lets pass: parquet-java's."""
+"""Rate of absent values that pass a bloom filter: parquet-java's default."""
 _MOST_VALUES = 860_000
-"""For how many a filter takes a megabyte, ``parquet.bloom.filter.max.bytes``."""
+"""Number of values at which a bloom filter reaches one megabyte, ``parquet.bloom.filter.max.bytes``."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What the columns of a file are like, as far as Arrow is to know it before it gets the first row.
+    """The traits of a file's columns that Arrow needs before the first row.
 
     Attributes:
-        repeating: leaves of columns that are written with a dictionary, as of ``leaves_of``.
-        bounded: leaves whose bounds serve every reader.
-        batch_rows: after how many rows Arrow is to look at the size of a page.
-        group_rows: of a row group at most.
+        repeating: leaves of columns that are written with a dictionary, see ``leaves_of``.
+        bounded: leaves whose min_value and max_value serve every reader.
+        batch_rows: number of rows between Arrow's checks of the page size.
+        group_rows: maximum rows of a row group.
     """
 
     repeating: Sequence[str]
@@ -40,30 +40,30 @@ class Traits:
 
     @classmethod
     def of(cls, rows: pa.Table, page_rows: int, group_rows: int) -> Traits:
-        """Return those of some rows in row groups of so many."""
+        """Return the traits of rows that are written in row groups of ``group_rows``."""
         widest = max((int(column.nbytes) for column in rows.columns), default=0) // max(1, rows.num_rows)
-        floats = rows.select(telling(rows.schema))
+        floats = rows.select(float_columns(rows.schema))
         negative = _with_negative_zero(floats)
         groups = (floats[start : start + group_rows] for start in range(0, rows.num_rows, group_rows))
         unbounded = set().union(*map(_unbounded, groups))
         first = dict(leaves_of(rows[:page_rows]))
         return cls(
-            # of arrays a page is not so many rows
+            # a page of arrays has fewer rows
             repeating=[path for path, page in first.items() if path not in negative and _repeats(page[:page_rows])],
             bounded=[path for path in first if path not in unbounded],
             batch_rows=_batch_rows(widest),
             group_rows=group_rows,
         )
 
-    def beside(self, told: pa.Table, rows: int, row_bytes: int) -> Traits:
-        """Return what they are if the file has a row group besides.
+    def with_row_group(self, floats: pa.Table, rows: int, row_bytes: int) -> Traits:
+        """Return the traits of a file with one more row group.
 
         Args:
-            told: its columns that ``telling`` names.
-            rows: of it.
-            row_bytes: that a row of it takes.
+            floats: columns of the row group that ``float_columns`` names.
+            rows: number of its rows.
+            row_bytes: bytes of one of its rows.
         """
-        negative, unbounded = _with_negative_zero(told), _unbounded(told)
+        negative, unbounded = _with_negative_zero(floats), _unbounded(floats)
         return Traits(
             [path for path in self.repeating if path not in negative],
             [path for path in self.bounded if path not in unbounded],
@@ -72,8 +72,8 @@ class Traits:
         )
 
 
-def telling(schema: pa.Schema) -> list[str]:
-    """Return the columns of which one row group may have what another has not told."""
+def float_columns(schema: pa.Schema) -> list[str]:
+    """Return the columns whose traits may differ between row groups: those with floating-point leaves."""
     empty = schema.empty_table()
     return [
         name
@@ -83,10 +83,10 @@ def telling(schema: pa.Schema) -> list[str]:
 
 
 def _with_negative_zero(floats: pa.Table) -> set[str]:
-    """Return the leaves that have -0.0 in them.
+    """Return the leaves that contain -0.0.
 
-    parquet-java, asked for 0.0, leaves a row group out if its dictionary has -0.0 alone: so Spark loses such rows of
-    its own files, and finds them here.
+    For the predicate 0.0, parquet-java skips a row group whose dictionary has only -0.0. Spark therefore loses such
+    rows in files of its own writer. It finds them in these files, as such leaves get no dictionary.
     """
     return {path for path, values in leaves_of(floats) if _has_negative_zero(values)}
 
@@ -99,7 +99,7 @@ def _has_negative_zero(values: pa.ChunkedArray) -> bool:
 
 
 def _repeats(page: pa.ChunkedArray) -> bool:
-    """Tell whether a dictionary spares bytes by a column's first page, which is how parquet-java decides."""
+    """Return whether a dictionary saves bytes on a column's first page, which is how parquet-java decides."""
     values = one_chunk(page).drop_null()
     if pa.types.is_boolean(values.type) or not len(values):
         return False
@@ -109,7 +109,7 @@ def _repeats(page: pa.ChunkedArray) -> bool:
 
 
 def _batch_rows(widest: int) -> int:
-    """Return after how many rows Arrow is to look at the size of a page, which of long text would be far too large.
+    """Return the number of rows between Arrow's checks of the page size; pages of long text would become far too large.
 
     Args:
         widest: bytes of a value of the widest column.
@@ -118,11 +118,11 @@ def _batch_rows(widest: int) -> int:
 
 
 def _unbounded(floats: pa.Table) -> set[str]:
-    """Return the leaves of a row group of which Arrow's bounds do not serve every reader.
+    """Return the leaves of a row group whose min_value and max_value from Arrow do not serve every reader.
 
-    They do not include NaN, and to Spark it is above all numbers: a filter for it would find nothing. As by
-    parquet-java, such a column gets none. Nor does one of whose row groups holds nothing but zero: its bounds are -0.0
-    and 0.0, as the specification asks, from which PyArrow concludes that all are -0.0, and ``isin`` finds no 0.0.
+    Arrow's bounds exclude NaN, which Spark sorts above all numbers: a filter for NaN would find nothing. Such a column
+    gets no bounds, as with parquet-java. Nor does a column with only zeros in a row group. Its bounds are -0.0 and 0.0,
+    as the specification requires; PyArrow concludes that all values are -0.0, and ``isin`` finds no 0.0.
     """
     return {path for path, values in leaves_of(floats) if pa.types.is_floating(values.type) and _mislead(values)}
 
@@ -132,14 +132,14 @@ def _mislead(values: pa.ChunkedArray) -> bool:
 
 
 def bloom_filters(schema: pa.Schema, columns: Collection[str], group_rows: int) -> dict[str, Any]:
-    """Return how Arrow is asked for the bloom filters of some columns; it folds each to what its values ask for.
+    """Return Arrow's options for the bloom filters of the given columns; Arrow shrinks each filter to its values.
 
-    Of a boolean, which it has none of, the bounds say as much. A partition column is in no file.
+    Booleans have none, as bounds say as much. Partition columns are in no file.
 
     Args:
-        schema: of the file.
-        columns: or leaves of structs.
-        group_rows: of a row group at most.
+        schema: schema of the file.
+        columns: names of columns, or of leaves of structs.
+        group_rows: maximum rows of a row group.
     """
     types = leaf_types(schema) if columns else {}
     size = {"ndv": max(1, min(group_rows, _MOST_VALUES)), "fpp": _FALSE_HITS}

@@ -1,4 +1,4 @@
-"""How values are encoded that have no dictionary, by the two versions of files that Parquet's own writer knows."""
+"""Chooses the encodings of values without a dictionary, for the two versions of files that parquet-java writes."""
 
 from __future__ import annotations
 
@@ -12,29 +12,28 @@ from dbt_zorder.engine.parquet.schema import leaf_types
 from dbt_zorder.spark.decimals import can_compact
 
 VERSION_OPTION = "parquet.writer.version"
-"""Where the version is set: as an option of the write, or in the session."""
+"""Names the version, as an option of the write or in the session."""
 VERSIONS: Mapping[str, int] = {"v1": 1, "PARQUET_1_0": 1, "v2": 2, "PARQUET_2_0": 2}
-"""By each name that parquet-java knows it by, in this very spelling."""
+"""Versions by each name that parquet-java accepts; names are case-sensitive."""
 
 
 @dataclass(frozen=True)
 class Encodings:
-    """What a version of files does.
+    """The encodings of a file version.
 
     Attributes:
-        version: 1, plain values as all readers know them, or 2: differences of whole numbers, and of texts what they
-            do not share with the one before, in pages of the second version; as parquet-java's
-            ``DefaultV2ValuesWriterFactory`` has it.
+        version: 1 for plain values, which all readers support. 2 for delta encodings of whole numbers and texts, in
+            data pages of the second version, as in parquet-java's ``DefaultV2ValuesWriterFactory``.
     """
 
     version: int = 1
 
-    def told(self, schema: pa.Schema, repeating: Collection[str]) -> dict[str, Any]:
-        """Return what Arrow's writer is told.
+    def writer_options(self, schema: pa.Schema, repeating: Collection[str]) -> dict[str, Any]:
+        """Return the options for Arrow's writer.
 
         Args:
-            schema: of the file.
-            repeating: leaves that have a dictionary, as of ``leaves_of``.
+            schema: schema of the file.
+            repeating: leaves that have a dictionary, see ``leaves_of``.
         """
         if self.version == 1:
             return {}
@@ -44,7 +43,7 @@ class Encodings:
 
 
 def _by_differences(kind: pa.DataType) -> str:
-    """Return the encoding of a type's values, an empty text for that which its pages have anyway."""
+    """Return the encoding of a type's values, an empty text for the default."""
     if pa.types.is_boolean(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
         return ""
     if _is_text(kind) or (pa.types.is_decimal(kind) and not can_compact(kind)):

@@ -1,4 +1,4 @@
-"""Numbers of fields in a Parquet file's schema: formats that let columns be renamed find them by those."""
+"""Sets field ids in a Parquet file's schema: formats with renamed columns find their columns by them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pyarrow as pa
 
 
 def numbered(schema: pa.Schema, numbers: Mapping[tuple[str, ...], int]) -> pa.Schema:
-    """Return a schema whose fields, and what is in them, have numbers: ``field_id`` of Parquet's schema.
+    """Return a schema whose fields, nested ones included, have a ``field_id``.
 
     Args:
-        schema: of any types.
-        numbers: of fields by their path; an array's elements are ``element``, a map's ``key`` and ``value``.
+        schema: Arrow schema of any types.
+        numbers: ids of fields by their path; an array's elements are ``element``, a map's ``key`` and ``value``.
     """
     return pa.schema([_numbered(one, (), numbers) for one in schema]) if numbers else schema
 

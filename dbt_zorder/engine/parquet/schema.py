@@ -1,4 +1,4 @@
-"""The leaves of columns, nested or not, by the paths that Parquet has for them."""
+"""Lists the leaves of columns, nested or not, by their paths in Parquet."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 
 
 def leaves_of(rows: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
-    """Give the values of each leaf one after the other: of an array's all elements, and NULL where a struct is NULL.
+    """Yield the values of each leaf in turn: all elements of an array, and NULL where a struct is NULL.
 
-    Paths are those of files by Spark and Arrow alike: ``tags.list.element``, ``counts.key_value.value``,
+    Paths are the same in files of Spark and of Arrow: ``tags.list.element``, ``counts.key_value.value``,
     ``shop.country``. See "Nested Types" of the Parquet specification, LogicalTypes.md.
     """
     for name in rows.column_names:

@@ -1,4 +1,4 @@
-"""Rows that are held here, written as Parquet files like those of Spark's own writer."""
+"""Writes Arrow tables as Parquet files like those of Spark's own writer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pyspark.sql import types as t
 from dbt_zorder.engine.parquet.column_options import Traits, bloom_filters
 from dbt_zorder.engine.parquet.encodings import VERSION_OPTION, VERSIONS, Encodings
 from dbt_zorder.engine.parquet.field_ids import numbered
-from dbt_zorder.engine.rows import Rows, stretches
+from dbt_zorder.engine.rows import Rows, group_slices
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.file_count import arrow_codec, codec_of
 from dbt_zorder.layout.known_keys import Fetched
@@ -45,42 +45,42 @@ CODECS: Mapping[str, tuple[int | None, str]] = {
     "zstd": (3, ".zstd"),
     "lz4_raw": (None, ".lz4raw"),
 }
-"""By Spark's name of a codec the level that Spark's writer has, and what stands in the names of files."""
+"""Compression level of Spark's writer, and suffix of file names, by Spark's name of a codec."""
 
 _AS_SPARK: Mapping[str, str] = {
     "spark.sql.parquet.writeLegacyFormat": "false",
     **COMMITTERS,
 }
-"""Settings of a session, and at which value files are written as here."""
+"""Session settings, with the values under which Spark's files are like those of this module."""
 
 _MICROS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
 _CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite"
 GROUP_BYTES = 128 << 20
-"""Of a row group: ``parquet.block.size``."""
+"""Maximum bytes of a row group: ``parquet.block.size``."""
 _OLD_DAY, _OLD_MICROS = -141_427, -2_208_988_800_000_000
-"""1582-10-15 and the beginning of 1900: before, Spark asks which calendar dates and times are meant by."""
+"""1582-10-15 and the beginning of 1900. For earlier dates and timestamps, Spark asks for the calendar."""
 
 
 @dataclass(frozen=True)
 class ArrowWriter:
-    """How a table's files are written here.
+    """Writes the files of a table.
 
     Attributes:
-        codec: a key of ``CODECS``.
-        page_rows: rows of a page at most.
-        told: what files say of themselves besides.
-        threads: that write at a time.
+        codec: key of ``CODECS``.
+        page_rows: maximum rows of a page.
+        file_metadata: additional key-value metadata of the files.
+        threads: number of threads that write at a time.
         blooms: columns with a bloom filter.
-        numbers: of columns and of what is in them, by their path, where a format goes by those.
-        whole: files have the columns, too, that part the table, and an empty text is another partition than NULL.
-        encodings: of values that have no dictionary.
-        job: what tells these files from those of other writes.
-        begun: the paths of files that it has begun to write.
+        numbers: field ids by path, for formats that need them.
+        whole: whether files contain the partition columns, and an empty text is another partition than NULL.
+        encodings: encodings of values without a dictionary.
+        job: id that distinguishes these files from those of other writes.
+        begun: paths of the files that this writer has opened.
     """
 
     codec: str
     page_rows: int
-    told: Mapping[str, str]
+    file_metadata: Mapping[str, str]
     threads: int
     blooms: Collection[str] = ()
     numbers: Mapping[tuple[str, ...], int] = field(default_factory=dict)
@@ -90,12 +90,12 @@ class ArrowWriter:
     begun: list[str] = field(default_factory=list, compare=False)
 
     def write(self, fetched: Fetched, files: Iterable[Rows], place: Place) -> None:
-        """Write each list of rows to a file of its own, those of each partition in its folder.
+        """Write each list of rows to a file of its own, with the rows of each partition in its folder.
 
-        Of no rows at all there is one file, unless the table is parted.
+        Without any rows it writes one empty file, unless the table is partitioned.
 
         Raises:
-            BuildError: the disk refused.
+            BuildError: the disk refused the write.
         """
         parts: list[tuple[str, int, Rows | None]] = []
         for rows in files:
@@ -116,12 +116,12 @@ class ArrowWriter:
                     pass
 
     def make_folders(self, place: Place, folders: Iterable[str]) -> None:
-        """Make the folders of some partitions."""
+        """Make the folders of partitions."""
         for folder in {"", *folders}:
             place.make_folders(f"{place.path}/{folder}")
 
     def write_file(self, place: Place, folder: str, number: int, rows: pa.Table) -> None:
-        """Write a file of some rows; arguments as of ``new_file``."""
+        """Write rows to a file; arguments are those of ``new_file``."""
         traits = self.traits_of(rows)
         with self.new_file(place, folder, number, rows.schema, traits) as file:
             file.write_table(rows, row_group_size=traits.group_rows)
@@ -130,17 +130,17 @@ class ArrowWriter:
     def new_file(
         self, place: Place, folder: str, number: int, schema: pa.Schema, traits: Traits
     ) -> Iterator[pq.ParquetWriter]:
-        """Make a file under the name that Spark would give it, for a block to write.
+        """Open a file for the block, under the name that Spark would give it.
 
         Args:
-            place: of the table's files.
-            folder: of the rows' partition, empty if there is none.
-            number: that no other file in the folder has.
-            schema: of its rows.
-            traits: of its columns.
+            place: folder of the table's files.
+            folder: folder of the rows' partition, empty if there is none.
+            number: file number, unique in the folder.
+            schema: schema of the rows.
+            traits: traits of the columns.
         """
         _, ending = CODECS[self.codec]
-        # Spark's own two spellings
+        # Spark has these two spellings
         name = f"{folder}/part-{number:05d}-{self.job}.c000" if folder else f"part-{number:05d}-{self.job}-c000"
         file = f"{place.path}/{name}{ending}.parquet"
         self.begun.append(file)
@@ -149,31 +149,31 @@ class ArrowWriter:
         place.give_rights(file)
 
     def place_of(self, spark: SparkSession, path: str) -> Place:
-        """Return where a folder lies that is written to now.
+        """Return the current location of a folder.
 
         Raises:
-            BuildError: it lies elsewhere by now.
+            BuildError: the folder has moved.
         """
         place = on_disk(spark, path)
-        # whoever made the folder did so by Spark's client, which may see another disk, or its name in other bytes
+        # Spark's client made the folder. It may see another disk, or encode the name in other bytes.
         if place is None or not os.path.isdir(os.path.dirname(place.path)):
             msg = f"The folder {path} cannot be written to from here any more."
             raise BuildError(msg)
         return place
 
     def files(self) -> list[str]:
-        """Return the paths of what it has written by now, in their order."""
+        """Return the sorted paths of the files that exist by now."""
         return sorted(filter(os.path.exists, self.begun))
 
     def size_of(self, rows: pa.Table) -> int:
-        """Return how large a file of some rows is."""
+        """Return the bytes of a file with the given rows."""
         sink, traits = io.BytesIO(), self.traits_of(rows)
         with self._writer_to(sink, rows.schema, traits) as writer:
             writer.write_table(rows, row_group_size=traits.group_rows)
         return sink.tell()
 
     def traits_of(self, rows: pa.Table) -> Traits:
-        """Return what the columns of a file are like that has these rows in row groups of one size."""
+        """Return the column traits of a file with these rows in row groups of equal size."""
         groups = max(1, -(-rows.nbytes // GROUP_BYTES))
         return Traits.of(rows, self.page_rows, max(1, -(-rows.num_rows // groups)))
 
@@ -194,53 +194,53 @@ class ArrowWriter:
             max_rows_per_page=self.page_rows,
             write_batch_size=traits.batch_rows,
             **bloom_filters(schema, self.blooms, traits.group_rows),
-            **self.encodings.told(schema, traits.repeating),
+            **self.encodings.writer_options(schema, traits.repeating),
         ) as writer:
-            writer.add_key_value_metadata(self.told)
+            writer.add_key_value_metadata(self.file_metadata)
             yield writer
 
 
 @contextlib.contextmanager
 def writing_to(place: Place) -> Iterator[None]:
-    """Let a block that writes files fail with a sentence.
+    """Turn an error of the block, which writes files, into a one-line error.
 
     Raises:
-        BuildError: the disk refused.
+        BuildError: the disk refused the write.
     """
     try:
         yield
-    except (OSError, ValueError) as exc:  # Python's for the name of a folder with NUL in it
+    except (OSError, ValueError) as exc:  # Python raises ValueError for a folder name with NUL
         msg = f"The files at {place.path} could not be written: {exc}"
         raise BuildError(msg) from exc
 
 
 def by_folder(folders: Sequence[str], of_row: npt.NDArray[np.int32], rows: Rows) -> list[tuple[str, Rows]]:
-    """Return the rows of a file by the folders of their partitions, mostly one.
+    """Return the rows of a file by partition folder; usually there is one folder.
 
     Args:
-        folders: of all partitions.
-        of_row: shape (rows,): the number of each row's folder.
-        rows: in their order.
+        folders: folders of all partitions.
+        of_row: shape (rows,): folder number of each row.
+        rows: row numbers in file order.
     """
     if len(folders) == 1:
         return [(folders[0], rows)]
     order = np.argsort(of_row, kind="stable")
-    return [(folders[folder], rows[order[here]]) for folder, here in stretches(of_row[order]).items()]
+    return [(folders[folder], rows[order[here]]) for folder, here in group_slices(of_row[order]).items()]
 
 
 def arrow_writer(
     spark: SparkSession, schema: t.StructType, options: Mapping[str, str], path: str, blooms: Collection[str] = ()
 ) -> ArrowWriter | str:
-    """Return what writes files here as Spark would write them; or in a few words why only Spark can.
+    """Return a writer of files like Spark's, or the reason why only Spark can write them.
 
     Args:
-        spark: the session.
-        schema: of the rows without their partition columns, of types that ``width_of`` knows.
-        options: of Spark's Parquet writer.
-        path: of a folder that is there, the one that is written to or one beside it.
+        spark: Spark session.
+        schema: schema of the rows without partition columns, of types that ``estimated_row_bytes`` supports.
+        options: options of Spark's Parquet writer.
+        path: existing folder, either that of the files or one beside it.
         blooms: names of columns with a bloom filter.
     """
-    missing = lacks(blooms)
+    missing = missing_feature(blooms)
     if missing:
         return missing
     given = {name.lower(): value for name, value in options.items()}
@@ -257,20 +257,20 @@ def arrow_writer(
     place = on_disk(spark, path)
     if place is None or not os.path.isdir(place.path):
         return "it lies elsewhere than on this machine"
-    told = {**_parquet_settings(spark), **given}
-    page_rows, version = told.pop(PAGE_ROWS_OPTION, ""), told.pop(VERSION_OPTION, "v1")
-    if told:
-        return f"of Spark's writer alone is {min(told)}"
+    parquet_options = {**_parquet_settings(spark), **given}
+    page_rows, version = parquet_options.pop(PAGE_ROWS_OPTION, ""), parquet_options.pop(VERSION_OPTION, "v1")
+    if parquet_options:
+        return f"of Spark's writer alone is {min(parquet_options)}"
     if version not in VERSIONS:
         return f"{VERSION_OPTION} is {version}"
     nullable = t.StructType([t.StructField(one.name, one.dataType, True, one.metadata) for one in schema.fields])
     rows, encodings = page_rows_of(spark, parse_page_rows(page_rows)), Encodings(VERSIONS[version])
-    said = told_by_spark(spark, nullable)
-    return ArrowWriter(codec, rows, said, threads_of(spark), blooms, encodings=encodings)
+    file_metadata = told_by_spark(spark, nullable)
+    return ArrowWriter(codec, rows, file_metadata, threads_of(spark), blooms, encodings=encodings)
 
 
-def lacks(blooms: Collection[str]) -> str:
-    """Return in a few words what this PyArrow cannot do, an empty string if it can write files as they should be."""
+def missing_feature(blooms: Collection[str]) -> str:
+    """Return a feature that this PyArrow lacks, an empty string if it has all that the files need."""
     if not _takes("max_rows_per_page"):
         return f"PyArrow {pa.__version__} writes pages without end"
     if blooms and not _takes("bloom_filter_options"):
@@ -279,12 +279,12 @@ def lacks(blooms: Collection[str]) -> str:
 
 
 def threads_of(spark: SparkSession) -> int:
-    """Return how many threads write at a time: as many as Spark has tasks, and there are processors."""
+    """Return the number of threads that write at a time: as many as Spark's tasks, at most one per processor."""
     return max(1, min(spark.sparkContext.defaultParallelism, os.cpu_count() or 1))
 
 
 def are_old(spark: SparkSession, rows: pa.Table) -> bool:
-    """Tell whether rows have dates or times so old that Spark's writer asks which calendar they are meant by."""
+    """Return whether rows have dates or timestamps so old that Spark's writer asks for their calendar."""
     if str(spark.conf.get(_CALENDAR)).upper() == "CORRECTED":
         return False
     for column in rows.columns:
@@ -305,7 +305,7 @@ def _has_times(data_type: t.DataType) -> bool:
 
 
 def _parquet_settings(spark: SparkSession) -> dict[str, str]:
-    """Return what the session, or Hadoop, tells Parquet's own writer."""
+    """Return the settings for Parquet's own writer in the session and in Hadoop's configuration."""
     session: Any = spark._jsparkSession
     prefix = "parquet."
     found = session.sessionState().newHadoopConf().getPropsWithPrefix(prefix)

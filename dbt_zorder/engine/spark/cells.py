@@ -1,4 +1,4 @@
-"""Counts the rows of a batch in the cells of a table's tree, by Spark."""
+"""Counts the rows of a batch in the cells of a table's tree, with Spark."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.sql import DataFrame
 
-from dbt_zorder.engine.spark.descent import Names, add_node
+from dbt_zorder.engine.spark.descent import TemporaryColumns, add_node
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark.arrow import collect_arrow
 from dbt_zorder.spark.small_queries import fetch_few
 
 _MOST_FETCHED = 1 << 22
-"""Rows of whose cells 16 MB come to the driver."""
+"""Maximum number of rows whose cells are fetched: 16 MB come to the driver."""
 
 
 def count_cells(
@@ -21,16 +21,16 @@ def count_cells(
     """Count the rows of ``df`` in every cell of the tree's last level, in one pass over the key columns.
 
     Args:
-        df: the batch.
-        layout: of the table.
-        rows: their number, if it is known: the cells of few are fetched and counted here, which takes 0.4 of the time
-            that Spark takes to group them (20,000 rows, and 600,000).
-        small: they are likely so few, though not counted.
+        df: batch.
+        layout: layout of the table.
+        rows: number of rows, if available. The cells of few rows are fetched and counted in this process. That takes
+            0.4 of the time that Spark needs to group them (20,000 rows, and 600,000).
+        small: whether the batch is probably that small, although not counted.
 
     Returns:
-        An array of shape (cells,); None if ``df`` has partitions that the layout has no tree for.
+        Array of shape (cells,); None if ``df`` has partitions without a tree in the layout.
     """
-    names = Names.beside(df)
+    names = TemporaryColumns.beside(df)
     steps = add_node(df, layout, names)
     cells = None
     if not layout.partition_columns and rows is not None and rows <= _MOST_FETCHED:

@@ -1,6 +1,6 @@
-"""The key of a row on a curve over a grid, as SQL that Spark compiles: no UDF, no Python worker.
+"""Computes a row's key on a curve over a grid, as SQL that Spark compiles: no UDF, no Python worker.
 
-The default order needs none of this: there the path down the tree is the key (see ``descent``).
+The default order does not need it, because there the path down the tree is the key (see ``descent``).
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from dbt_zorder.layout.keys import Key
 from dbt_zorder.spark.columns import leaf_names
 from dbt_zorder.spark.sql import quote_name
 
-_MOST_HILBERT_LEVELS = 3  # in one projection: the text doubles with each
+_MOST_HILBERT_LEVELS = 3  # per projection: each level doubles the text
 _MOST_USES = 4
 _MOST_USES_WIDE = 32
 _MOST_FIELDS = 100
-"""Of a row of which Spark generates code of whole stages (``spark.sql.codegen.maxFields``)."""
+"""Maximum columns of a row for which Spark uses whole-stage code generation (``spark.sql.codegen.maxFields``)."""
 
 
 def add_curve(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str) -> DataFrame:
-    """Add a column ``name`` that rows may be sorted and cut by.
+    """Add a column ``name`` that sorts and cuts rows.
 
     Args:
-        df: rows with the columns of ``keys``, none whose name begins with ``name``.
+        df: rows with the columns of ``keys``; no column name begins with ``name``.
     """
     columns = df.columns
     if curve.curve == "linear":
@@ -42,21 +42,21 @@ def add_curve(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str) ->
 
 
 def shared(expression: str) -> str:
-    """Write an integer expression twice, so that it counts as common and gets a Java method of its own."""
+    """Write an integer expression twice, so that Spark treats it as common and gives it a Java method of its own."""
     return f"({expression}) | ({expression})"
 
 
 def most_uses(df: DataFrame, more: int) -> int:
-    """Return how often an expression may occur within one projection, which stands beside ``more`` columns of ours.
+    """Return how often an expression may occur in one projection, beside ``more`` of our columns.
 
-    As long as Spark generates code of whole stages, few times, as projections share a method; beyond, where each of
-    them copies the row, often, so that there are few.
+    With whole-stage code generation the limit is low, because projections share a method. Without it the limit is high,
+    so that there are few projections, because each copies the row.
     """
     return _MOST_USES if len(leaf_names(df.schema)) + more <= _MOST_FIELDS else _MOST_USES_WIDE
 
 
 def steps_at_once(df: DataFrame, more: int) -> int:
-    """Return how many steps may stand in one projection, beside ``more`` columns, if each uses the one before twice."""
+    """Return the number of steps in one projection, beside ``more`` columns; each step uses the previous one twice."""
     return most_uses(df, more).bit_length() - 1
 
 
@@ -84,12 +84,12 @@ def _add_rank_key(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str
     steps = steps.withColumn(name, f.expr(" | ".join(parts)))
     if curve.curve == "zorder":
         return steps
-    # the ranks are needed no more
+    # drops the ranks
     return _hilbert_of_long(steps, name, curve.bits, len(keys), steps_at_once(df, 3))
 
 
 def _hilbert_of_long(df: DataFrame, name: str, bits: int, columns: int, at_once: int) -> DataFrame:
-    """Turn the Morton key ``name``, a BIGINT, into the Hilbert index."""
+    """Convert the Morton key ``name``, a BIGINT, to the Hilbert index."""
     carried, index = f"{name}_z", f"{name}_h"
     steps = df.withColumns({carried: f.lit(0), index: f.expr("0L")})
     at_once = min(at_once, _MOST_HILBERT_LEVELS)
@@ -125,10 +125,10 @@ def search_sql(key: str, index: str, boundaries: str, stride: int) -> str:
 
     Args:
         key: SQL text of the key; no boundary is at or below NULL.
-        index: SQL text of the INT so far, 0 or 1 at the start for NULL or not; used twice.
+        index: SQL text of the current INT index, which starts as 0 for NULL and 1 otherwise; used twice.
         boundaries: SQL text of the constant array of boundaries.
-        stride: half of the width of what is still to be searched, a power of two.
+        stride: half of the width that remains to be searched, a power of two.
     """
-    # <=> true makes NULL false without a branch, behind which nothing common could be told
+    # <=> true makes NULL false without a branch, inside which Spark would find no common expressions
     at = f"({index}) + {stride - 2}" if stride != 2 else f"({index})"
     return f"({index}) + {stride} * CAST(({key} >= get({boundaries}, {at})) <=> true AS INT)"

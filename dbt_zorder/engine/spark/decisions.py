@@ -1,10 +1,9 @@
-"""A tree of few files as nested decisions: where a row goes, and its place there, as expressions of its own columns.
+"""Writes a tree of few files as nested decisions: a row's file and its place there are expressions of its columns.
 
-``IF(key >= cut, IF(...), IF(...))`` uses each value once, so it needs no column for the node that a row has come to.
-Rows are shuffled as they are and sorted by an expression that Spark evaluates once a row: nothing is added before the
-shuffle and nothing dropped behind the sort, so that no row is copied for it. The text grows with the tree, and Spark
-compiles it anew for each; deep trees take the descent, which looks its cuts up (see ``descent``). A NULL key is above
-no cut.
+``IF(key >= cut, IF(...), IF(...))`` uses each value once, so it needs no column for the current node. Spark shuffles
+rows as they are, and sorts them by an expression that it evaluates once a row. No column is added before the shuffle or
+dropped after the sort, so no row is copied for it. The text grows with the tree, and Spark compiles each tree's text.
+Deep trees use the descent, which looks its cuts up (see ``descent``). A NULL key is above no cut.
 """
 
 from __future__ import annotations
@@ -25,26 +24,26 @@ from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark.columns import leaf_names
 
 MOST_FILES = 256
-"""Of a tree that is written as decisions: they are sent to each task."""
+"""Maximum files of a tree that is written as decisions, which are sent to each task."""
 AS_A_DESCENT = 30
-"""Decisions that take as long to compile as the descent's own steps."""
+"""Number of decisions that take as long to compile as the descent's own steps."""
 VALUES_A_DECISION = 150_000
-"""So many values that are not copied save what it takes to compile one decision, some 4 ms (docs/decisions/010)."""
+"""Number of values not copied that saves the time to compile one decision, about 4 ms (docs/decisions/010)."""
 
 
 def boundaries_allowed(df: DataFrame, layout: Layout) -> int:
-    """Return how many boundaries a grid may have beside the files' cuts; negative if not even those are worth it."""
+    """Return the maximum boundaries of a grid beside the files' cuts; negative if decisions are not worth it at all."""
     if layout.partition_columns or layout.files > MOST_FILES:
         return -1
     columns = len(leaf_names(df.schema))
-    # where a hash parts rows, it reads all of their columns
+    # a hash that splits rows reads all of their columns
     hashed = columns * int((layout.file_count > 1).sum())
-    # each column of the descent's projections, of which decisions need none, takes as long to compile as a decision
+    # each column of the descent's projections takes as long to compile as a decision, which needs no projection
     return AS_A_DESCENT + columns + layout.rows * columns // VALUES_A_DECISION - layout.files - hashed
 
 
-def decidable(df: DataFrame, layout: SparkLayout) -> bool:
-    """Tell whether a layout is best written as decisions: few files, one tree, and an order that needs no node."""
+def suits_decisions(df: DataFrame, layout: SparkLayout) -> bool:
+    """Return whether decisions suit a layout best: few files, one tree, and an order that needs no node."""
     if layout.curve is not None:
         alone = layout.curve.curve == "linear" and not layout.curve.cuts_files
         return alone and boundaries_allowed(df, layout) >= 0
@@ -52,20 +51,20 @@ def decidable(df: DataFrame, layout: SparkLayout) -> bool:
 
 
 def apply_decisions(df: DataFrame, layout: SparkLayout) -> DataFrame:
-    """Do what ``apply_layout`` does with a layout that is ``decidable``."""
+    """Do what ``apply_layout`` does, for a layout that ``suits_decisions``."""
     placed = df.repartition(layout.tasks, f.expr(_file_sql(df, layout)))
-    order = order_sql(layout.keys) if layout.grid is None else [_place_sql(layout, layout.grid)]
+    order = order_sql(layout.keys) if layout.grid is None else [_sort_key_sql(layout, layout.grid)]
     return placed.sortWithinPartitions(*map(f.expr, order))
 
 
 def _file_sql(df: DataFrame, layout: SparkLayout) -> str:
-    """Return SQL text of the integer that Spark's partitioning by hash sends to the partition of a row's file."""
+    """Return SQL text of the integer that Spark's hash partitioning sends to the partition of a row's file."""
     slot_of_file = slots(layout.tasks)
 
     def leaf(cell: int) -> str:
         first, count = int(layout.first_file[cell]), int(layout.file_count[cell])
         if count == 1:
-            # behind the last file that is reached, cells count as of one that is not there
+            # cells after the last reached file have a file number out of range
             return str(slot_of_file[min(first, layout.files - 1)])
         return f"get({int_table(slot_of_file[first : first + count].tolist())}, {row_hash(df.schema, count)})"
 
@@ -82,8 +81,8 @@ def _file_sql(df: DataFrame, layout: SparkLayout) -> str:
     return below(0, 0)
 
 
-def _place_sql(layout: Layout, grid: OrderGrid) -> str:
-    """Return SQL text of what orders rows inside their file."""
+def _sort_key_sql(layout: Layout, grid: OrderGrid) -> str:
+    """Return SQL text of the sort key of rows inside their file."""
     bits = sum(max(codes) for codes in grid.codes).bit_length()
     return in_runs(f"({_grid_sql(layout.keys, grid)})", bits, layout.keys, layout.runs)
 

@@ -1,14 +1,19 @@
-"""The way of a row down the forest, as SQL that Spark compiles: no UDF, no Python worker.
+"""Sends a row down the forest, as SQL that Spark compiles: no UDF, no Python worker.
 
-A step is two levels: ``node = 4 * node + (key >= cut ? 2 + (key >= cut on the right) : (key >= cut on the left))``. The
-cuts of a level are constant arrays, one a column, NULL where another column cuts; a NULL key is above no cut and goes
+A step covers two levels: ``node = 4 * node + (key >= cut ? 2 + (key >= right cut) : (key >= left cut))``. The cuts of a
+level are constant arrays, one per column, with NULL where another column cuts. A NULL key is above no cut and goes
 left.
 
-Every step is used more than once by the next, and Spark's elimination of common subexpressions evaluates it once, in a
-method of its own. One projection a level would be inlined into a single Java method, which HotSpot does not compile
-beyond 8,000 bytes of bytecode; the method of a single level would be short enough for HotSpot to inline it, and what it
-inlines counts up to the same 8,000 bytes, behind which the copying of a wide row's columns is no longer inlined. Above
-100 columns, where Spark generates no code for whole stages and each projection copies the row, steps share one.
+The next step uses every step more than once. Spark's elimination of common subexpressions evaluates it once, in a
+method of its own. Two limits of HotSpot decide how many steps a projection has:
+
+HotSpot does not compile a Java method beyond 8,000 bytes of bytecode. With one projection per level, Spark would inline
+all of them into a single method.
+
+HotSpot inlines short methods, and inlined code counts up to the same 8,000 bytes. The method of a single level is that
+short, and would prevent inlining the code that copies a wide row's columns.
+
+Above 100 columns, Spark uses no whole-stage code generation and each projection copies the row, so steps share one.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.engine.spark import linear
 from dbt_zorder.engine.spark.curve_sql import add_curve, most_uses, shared, steps_at_once
-from dbt_zorder.engine.spark.decisions import apply_decisions, decidable
+from dbt_zorder.engine.spark.decisions import apply_decisions, suits_decisions
 from dbt_zorder.engine.spark.hash_slots import slots
 from dbt_zorder.engine.spark.hashing import row_hash
 from dbt_zorder.engine.spark.literals import key_array
@@ -36,15 +41,15 @@ _NODE_BITS = 31
 
 
 @dataclass(frozen=True)
-class Names:
-    """Temporary columns, none of which the query has."""
+class TemporaryColumns:
+    """Temporary columns that the query does not have."""
 
     partition: str
     node: str
     curve: str
 
     @classmethod
-    def beside(cls, df: DataFrame) -> Names:
+    def beside(cls, df: DataFrame) -> TemporaryColumns:
         """Return names that no column of ``df`` begins with."""
         taken = tuple(name.lower() for name in df.columns)
         prefix = "__zorder"
@@ -54,59 +59,60 @@ class Names:
 
     @property
     def all(self) -> list[str]:
-        """Every temporary name."""
+        """Return every temporary name."""
         return [self.partition, self.node, self.curve]
 
 
 def apply_layout(df: DataFrame, layout: Layout, open_files: int = 0) -> DataFrame:
     """Send every row of ``df`` to its file's partition, sorted along the curve inside it.
 
-    The result has the columns of ``df``, and one Spark partition a file, or for several files that are small partitions
-    of the table. Spark neither coalesces nor splits them, since their number is explicit.
+    The result has the columns of ``df``, and one Spark partition per file. Several files that are small partitions of
+    the table share one. Spark neither coalesces nor splits them, since their number is explicit.
 
     Args:
-        df: the rows.
-        layout: of them.
-        open_files: that a task of the write may have. Where rows are written ``as_they_come`` they are sorted by one
-            integer, which Spark does by its digits, where it compares rows by two columns (6 M rows: 12.8 s beside 17).
+        df: rows.
+        layout: layout of the rows.
+        open_files: number of files that a write task may keep open. Rows written ``as_they_come`` are sorted by one
+            integer, digit by digit. Otherwise Spark compares rows by two columns (6 M rows: 12.8 s and 17 s).
     """
-    placing = SparkLayout.beside(layout)
-    if decidable(df, placing):
-        return apply_decisions(df, placing)
-    names = Names.beside(df)
+    spark_layout = SparkLayout.beside(layout)
+    if suits_decisions(df, spark_layout):
+        return apply_decisions(df, spark_layout)
+    names = TemporaryColumns.beside(df)
     steps = add_node(df, layout, names)
     curve = layout.curve
-    # an expression and no column: what is shuffled stays as small as can be
-    placed = steps.repartition(placing.tasks, f.expr(_slot(placing, names, df)))
+    # an expression in place of a column keeps the shuffled rows small
+    placed = steps.repartition(spark_layout.tasks, f.expr(_slot(spark_layout, names, df)))
     order = [] if as_they_come(layout, open_files) else [f.expr(column) for column in layout.partition_columns]
     if curve is None:
-        # to compare rows by their runs, behind another column, takes longer than runs are worth
+        # comparing rows by runs after another column costs more than runs save
         runs = layout.runs if not order else ()
         order.append(f.expr(in_runs(names.node, _NODE_BITS, layout.keys, runs)))
     elif curve.curve == "linear":
         order += [f.expr(sql) for sql in order_sql(layout.keys)]
     else:
-        if not curve.cuts_files:  # behind the shuffle, which then need not carry it
+        if not curve.cuts_files:  # added after the shuffle, which need not move it
             placed = add_curve(placed, curve, layout.keys, names.curve)
         order.append(f.col(names.curve))
     return placed.sortWithinPartitions(*order).drop(*names.all)
 
 
 def as_they_come(layout: Layout, open_files: int) -> bool:
-    """Tell whether a write of a partitioned table need not have its rows partition by partition.
+    """Return whether a write of a partitioned table accepts rows that are not grouped by partition.
 
     Args:
-        layout: of the rows.
-        open_files: that a task may have. As soon as it has as many, Spark sorts what follows by partition alone, even
-            if it is sorted so, and whatever of that goes to disk loses its order inside the partition.
+        layout: layout of the rows.
+        open_files: number of files that a task may keep open. Once a task reaches it, Spark sorts the remaining rows by
+            partition alone, even if they are sorted already. Rows that this sort spills lose their order inside the
+            partition.
     """
     tasks = SparkLayout.beside(layout).task_of_file
     together = 1 if tasks is None else int(np.bincount(tasks).max(initial=1))
     return open_files > together
 
 
-def add_node(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
-    """Add a column with the node of the last level that each row comes to; ``names`` are those beside ``df``."""
+def add_node(df: DataFrame, layout: Layout, names: TemporaryColumns) -> DataFrame:
+    """Add a column with the node that each row reaches at the last level; ``names`` are those beside ``df``."""
     steps = _to_root(df, layout, names)
     if layout.curve is not None and layout.curve.cuts_files:
         steps = add_curve(steps, layout.curve, layout.keys, names.curve)
@@ -119,10 +125,10 @@ def add_node(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
 
 
 def _chunks(layout: Layout, most: int) -> list[list[int]]:
-    """Share the steps out over projections; a step is named by its first level.
+    """Distribute the steps over projections; a step is named by its first level.
 
-    A step is used once by the next one's multiplication and once by each of its comparisons, so the text of a chunk
-    grows with the product of these numbers, which is kept below ``most``.
+    The next step uses a step once in its multiplication and once in each comparison. The text of a projection grows
+    with the product of these numbers, which stays below ``most``.
     """
     chunks: list[list[int]] = []
     uses = 1
@@ -138,7 +144,7 @@ def _chunks(layout: Layout, most: int) -> list[list[int]]:
 
 
 def _step(layout: Layout, level: int, node: str, curve_column: str) -> str:
-    """Go down from a node of ``level``: two levels, or one if it is the last."""
+    """Return SQL text that goes down from a node of ``level``: two levels, or one if it is the last."""
     top = _at_or_above(comparisons(layout, level, curve_column), node)
     if level + 1 == len(layout.levels):
         return f"2 * ({node}) + CAST({top} AS INT)"
@@ -149,11 +155,11 @@ def _step(layout: Layout, level: int, node: str, curve_column: str) -> str:
 
 
 def comparisons(layout: Layout, level: int, curve_column: str, nodes: slice = slice(None)) -> list[tuple[str, str]]:
-    """Return SQL text of what is compared at a level: a row's value, and the constant array of cuts, by node.
+    """Return SQL text of the comparisons at a level: pairs of a row's value and the constant array of cuts by node.
 
     Args:
-        curve_column: where rows have what ``add_curve`` added.
-        nodes: those of the level that are asked for; what cuts none of them is left out.
+        curve_column: column that ``add_curve`` added.
+        nodes: nodes of the level to compare at; columns that cut none of them are left out.
     """
     chosen = {number: values[nodes] for number, values in layout.levels[level].items()}
     cuts = {number: values for number, values in chosen.items() if any(value is not None for value in values)}
@@ -161,21 +167,21 @@ def comparisons(layout: Layout, level: int, curve_column: str, nodes: slice = sl
         return [(layout.keys[n].expression, key_array(values, layout.keys[n].carrier)) for n, values in cuts.items()]
     if layout.curve.curve == "linear":
         carriers = [layout.keys[number].carrier for number in chosen]
-        # a tuple has all its keys, also one that is NULL in every cut
+        # a tuple has all its keys, even one that is NULL in every cut
         return [(curve_column, linear.tuple_array(list(chosen.values()), carriers))] if cuts else []
     return [(curve_column, key_array(values, layout.curve.carrier)) for values in cuts.values()]
 
 
 def _at_or_above(compared: list[tuple[str, str]], node: str) -> str:
-    """Return SQL text of whether a row is at or above its node's cut, never NULL; one column at most cuts a node."""
-    # <=> true makes NULL false; the node stands before the branches too, so that it is known as common
+    """Return SQL text of whether a row is at or above its node's cut, never NULL; at most one column cuts a node."""
+    # <=> true makes NULL false; the node also precedes the branches, so that Spark finds it common
     return " OR ".join(f"(({value} >= get({cuts}, {node})) <=> true)" for value, cuts in compared) or "false"
 
 
-def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
-    """Start at a row's tree: a branch-free binary search for its partition's hash among the known ones.
+def _to_root(df: DataFrame, layout: Layout, names: TemporaryColumns) -> DataFrame:
+    """Start at a row's tree: a branch-free binary search for its partition's hash among those of the layout.
 
-    A partition that the counting pass did not see lands in a neighbour's tree, which costs order and loses nothing.
+    Rows of a partition that the count did not see go to a neighbour's tree. That costs order and loses no row.
     """
     steps = df.withColumn(names.node, f.lit(0))
     if not layout.partition_columns:
@@ -185,7 +191,7 @@ def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
     for top in range((len(layout.partition_hashes) - 1).bit_length(), 0, -at_once):
         node = names.node
         for bit in range(top - 1, max(-1, top - 1 - at_once), -1):
-            # only every 2^bit-th hash is asked for: each step of a projection names about as many in all
+            # this bit only needs every 2^bit-th hash, which keeps the steps of a projection short
             hashes = key_array(layout.partition_hashes[:: 1 << bit].tolist(), "bigint")
             ahead = f"coalesce({names.partition} >= get({hashes}, shiftright({node}, {bit}) + 1), false)"
             node = f"(({node}) + {1 << bit} * CAST({ahead} AS INT))"
@@ -193,8 +199,8 @@ def _to_root(df: DataFrame, layout: Layout, names: Names) -> DataFrame:
     return steps
 
 
-def _slot(layout: SparkLayout, names: Names, df: DataFrame) -> str:
-    """Return SQL text of the integer that Spark's partitioning by hash sends to the Spark partition of a row's file."""
+def _slot(layout: SparkLayout, names: TemporaryColumns, df: DataFrame) -> str:
+    """Return SQL text of the integer that Spark's hash partitioning sends to the Spark partition of a row's file."""
     slot_of_file = slots(layout.tasks)
     if layout.task_of_file is not None:
         slot_of_file = slot_of_file[layout.task_of_file]
@@ -202,12 +208,12 @@ def _slot(layout: SparkLayout, names: Names, df: DataFrame) -> str:
     reached = layout.reached.tolist()
 
     def looked_up(values: npt.NDArray[np.int32]) -> str:
-        # a deep tree has many cells that no row comes to
+        # a deep tree has many cells that no row reaches
         kept = [value if here else None for value, here in zip(values.tolist(), reached, strict=True)]
         return f"get({int_table(kept)}, {cell})"
 
     if not (layout.file_count > 1).any():
-        # behind the last file that is reached, cells count as of one that is not there
+        # cells after the last reached file have a file number out of range
         return looked_up(slot_of_file[np.minimum(layout.first_file, layout.files - 1)])
     spread = looked_up(layout.file_count)
     place = f"CASE WHEN {spread} > 1 THEN {row_hash(df.schema, spread)} ELSE 0 END"

@@ -1,7 +1,7 @@
-"""Integers that Spark's hash partitioning sends to a wanted partition.
+"""Finds integers that Spark's hash partitioning sends to a given partition.
 
-``repartition(n, slot)`` puts a row into partition ``pmod(murmur3(slot, 42), n)``. With one integer found for every
-partition, a row goes exactly where a layout wants it, in every version of Spark.
+``repartition(n, slot)`` puts a row into partition ``pmod(murmur3(slot, 42), n)``. With one integer for every partition,
+each row goes exactly where a layout places it, in every version of Spark.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def murmur3_int(values: npt.ArrayLike, seed: int = _SEED) -> npt.NDArray[np.int3
 def slots(partitions: int) -> npt.NDArray[np.int32]:
     """Return for every partition 0 .. ``partitions`` - 1 the smallest non-negative integer that hashes to it.
 
-    Some F ln F integers are tried, a few milliseconds for 10,000 partitions.
+    Tries about F ln F integers for F partitions, which takes a few milliseconds for 10,000 partitions.
     """
     found = np.full(partitions, -1, dtype=np.int32)
     start = 0

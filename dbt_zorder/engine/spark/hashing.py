@@ -1,4 +1,4 @@
-"""Hashes of rows: of whole ones, which part what no column can, and of the values of partition columns."""
+"""Hashes whole rows, to split rows that no column can split."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dbt_zorder.spark.sql import quote_name
 
 
 def row_hash(schema: t.StructType, count: int | str) -> str:
-    """Return SQL text of an INT that is the same for equal rows, from 0 to below ``count``, a number or SQL text."""
+    """Return SQL text of an INT from 0 to below ``count``, a number or SQL text; equal rows have equal hashes."""
     hashed = ", ".join(_hashable(schema, ())) or "0"
     return f"CAST(pmod(xxhash64({hashed}), {count}) AS INT)"
 
 
 def _hashable(schema: t.StructType, path: tuple[str, ...]) -> Iterable[str]:
-    """Return SQL text of the columns that Spark can hash; of a struct that it cannot, of those leaves that it can."""
+    """Yield SQL text of the columns that Spark can hash, and of hashable leaves of other structs."""
     for field in schema.fields:
         here = (*path, field.name)
         if _can_hash(field.dataType):
@@ -26,7 +26,7 @@ def _hashable(schema: t.StructType, path: tuple[str, ...]) -> Iterable[str]:
 
 
 def _can_hash(data_type: t.DataType) -> bool:
-    """Tell whether Spark can hash a type: all but maps, variants, and what holds one."""
+    """Return whether Spark can hash a type: all except maps, variants, and types that contain one."""
     if isinstance(data_type, t.StructType):
         return all(_can_hash(field.dataType) for field in data_type.fields)
     if isinstance(data_type, t.ArrayType):

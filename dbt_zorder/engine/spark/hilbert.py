@@ -1,4 +1,4 @@
-"""Hilbert's curve as SQL: one step down the curve's table a level (see ``curve.hilbert``)."""
+"""Computes Hilbert's curve in SQL: one step down the curve's table per level (see ``curve.hilbert``)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dbt_zorder.engine.spark.lookup_tables import int_table
 
 
 def step_sql(carried: str, digit: str, columns: int) -> str:
-    """Return SQL text of one level: an INT that carries the state and, in its low bits, the place at this level.
+    """Return SQL text of one level: an INT with the state and, in its low bits, the place at this level.
 
     Args:
-        carried: SQL text of the same of the level above, used twice; 0 at the top.
+        carried: SQL text of the INT of the level above, used twice; 0 at the top.
         digit: SQL text of the level's digit of the Morton key, an INT.
         columns: number of columns.
     """
@@ -19,7 +19,7 @@ def step_sql(carried: str, digit: str, columns: int) -> str:
 
 
 def digit_sql(word: str, columns: int, below: int) -> str:
-    """Return SQL text of one digit of a BIGINT word, of which ``below`` more come after it."""
+    """Return SQL text of one digit of a BIGINT word, followed by ``below`` more digits."""
     return f"CAST(shiftrightunsigned({word}, {below * columns}) & {(1 << columns) - 1} AS INT)"
 
 
@@ -29,14 +29,14 @@ def append_sql(index: str, carried: str, columns: int) -> str:
 
 
 def fold_sql(word: str, carried: str, columns: int) -> str:
-    """Return SQL text of eight levels at once: a struct of the carried INT ``z`` and the BIGINT ``h`` of seven of them.
+    """Return SQL text of eight levels at once: a struct of the carried INT ``z`` and the BIGINT ``h`` of seven levels.
 
-    Sixty-four levels as stacked projections would be a Java method that is never compiled; a higher-order function is
-    evaluated without one.
+    Sixty-four levels as stacked projections would be a Java method that is never compiled; a higher-order function
+    needs none.
     """
     down = ", ".join(f"{level * columns}" for level in reversed(range(8)))
     digit = f"CAST(shiftrightunsigned({word}, d) & {(1 << columns) - 1} AS INT)"
-    # the place of a level is appended one level later, so that no step is evaluated twice
+    # appends the place of a level one level later, so that no step is evaluated twice
     return (
         f"aggregate(array({down}), named_struct('z', ({carried}) & {~_PLACE}, 'h', 0L), (a, d) -> "
         f"named_struct('z', {step_sql('a.z', digit, columns)}, 'h', {append_sql('a.h', 'a.z', columns)}))"

@@ -1,7 +1,7 @@
-"""Lexicographic order of several columns: files are ranges of it, and rows stand in it.
+"""Orders rows lexicographically by several columns: files are ranges of this order.
 
-A cut is a tuple of keys. Spark compares structs field by field with NULL below everything, as its sort does, and never
-answers NULL unless a whole struct is.
+A cut is a tuple of keys. Spark compares structs field by field with NULL below everything, as its sort does. The
+comparison is NULL only if a whole struct is.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from dbt_zorder.spark.sql import constant_array
 
 def tuple_sql(keys: Sequence[Key]) -> str:
     """Return SQL text of a row's keys as one struct."""
-    # as it was sampled, so that long text is equal to what is cut from it, and the columns behind it count
+    # as sampled, so that long text equals its truncated form and the following columns decide
     fields = [f"'c{number}', {key.sampled}" for number, key in enumerate(keys)]
     return f"named_struct({', '.join(fields)})"
 
 
 def tuple_array(cuts: Sequence[Sequence[KeyValue | None]], carriers: Sequence[str]) -> str:
-    """Return a constant SQL array of tuples, made like ``tuple_sql`` does.
+    """Return a constant SQL array of tuples, in the form of ``tuple_sql``.
 
     Args:
-        cuts: one list a key, None for NULL; a tuple of nothing but NULL, at or above which is everything, is none.
+        cuts: one list per key, None for NULL; a tuple of NULLs alone is no cut, as everything is at or above it.
         carriers: SQL type of each key.
     """
     items = [
@@ -35,8 +35,8 @@ def tuple_array(cuts: Sequence[Sequence[KeyValue | None]], carriers: Sequence[st
         }
         for values in zip(*cuts, strict=True)
     ]
-    # numbers go as text and are cast, so that nothing depends on how JSON reads them; binary is base64 there, and so is
-    # text, which is sampled as binary
+    # Numbers are cast from text, so that nothing depends on JSON's number parsing. Binary is base64, and so is text,
+    # which is sampled as binary.
     binary = [carrier in TEXT for carrier in carriers]
     read = ", ".join(f"c{n}: {'binary' if b else 'string'}" for n, b in enumerate(binary))
     wanted = ", ".join(f"c{n}: {'binary' if b else c}" for n, (b, c) in enumerate(zip(binary, carriers, strict=True)))

@@ -1,7 +1,7 @@
-"""Keys as SQL text: one literal array of cuts, which Spark folds into one constant, or each by itself.
+"""Writes keys as SQL text: one literal array of cuts, which Spark folds into one constant, or single literals.
 
-The text of an array is a single string that is parsed once while the query is optimized, so that a plan with 100,000
-cuts stays one node. Nothing in it depends on the session's time zone or on ANSI mode.
+The text of an array is a single string, which is parsed once while the query is optimized. A plan with 100,000 cuts
+therefore stays one node. Nothing in it depends on the session's time zone or on ANSI mode.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dbt_zorder.spark.sql import constant_array
 
 _LEAST_MICROS = -(2**63) + 1
 _SHORT_YEAR = re.compile(r"^-(\d{3})-")
-"""Of numpy; Spark reads a year of four digits at least."""
+"""Matches NumPy's years of three digits; Spark needs four at least."""
 
 
 def key_array(values: Sequence[KeyValue | None], carrier: str) -> str:
@@ -26,9 +26,10 @@ def key_array(values: Sequence[KeyValue | None], carrier: str) -> str:
     if carrier == "binary":
         return constant_array(items, carrier)
     if carrier == "string":
-        # by way of its bytes, which need not be UTF-8, and of which nothing is escaped
+        # cast from bytes, which need not be UTF-8 and need no escapes
         return f"CAST({constant_array(items, 'binary')} AS ARRAY<STRING>)"
-    # NULL is parsed as such: the cast of a text that is no number costs Spark an exception, twenty times all the rest
+    # JSON's NULL, because casting a text that is not a number raises an exception in Spark, which costs twenty times as
+    # much as all the rest
     return f"try_cast({constant_array(items, 'string')} AS ARRAY<{carrier}>)"
 
 
@@ -36,13 +37,13 @@ def key_literal(value: KeyValue, carrier: str) -> str:
     """Return one key as SQL text of the SQL type ``carrier``."""
     if isinstance(value, bytes):
         return f"CAST(X'{value.hex()}' AS {carrier})"
-    if carrier == "bigint" and isinstance(value, int) and abs(value) < 1 << 62:  # the lowest of all is no literal
+    if carrier == "bigint" and isinstance(value, int) and abs(value) < 1 << 62:  # the lowest BIGINT has no literal
         return f"{value}L"
     return f"try_cast('{_number(value, carrier)}' AS {carrier})"
 
 
 def json_text(value: KeyValue | None, carrier: str) -> str | None:
-    """Return one key as JSON holds it: a number as text, which is cast and not read; text and binary as base64."""
+    """Return one key in JSON form: a number as text, which is cast and not parsed; text and binary as base64."""
     if value is None:
         return None
     return _base64(value) if carrier in TEXT else _number(value, carrier)
@@ -57,7 +58,7 @@ def _number(value: KeyValue, carrier: str) -> str:
     """Return one key that is neither text nor binary as text that Spark casts to ``carrier``."""
     if carrier == "timestamp_ntz":
         assert isinstance(value, int)
-        # the least of all is numpy's NaT, and beside it nothing is lost: a cut may merge neighbours
+        # the least integer is NumPy's NaT; its neighbour serves as well, as a cut may merge neighbours
         text = str(np.datetime64(max(value, _LEAST_MICROS), "us"))
         return _SHORT_YEAR.sub(r"-0\1-", text)
     if carrier == "double":

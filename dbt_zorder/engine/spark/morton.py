@@ -1,4 +1,4 @@
-"""Morton's curve as SQL: bits of several integers, interleaved (see ``curve.morton``)."""
+"""Computes Morton's curve in SQL: interleaves the bits of several integers (see ``curve.morton``)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dbt_zorder.engine.spark.lookup_tables import long_table
 
 
 def words_sql(values: Sequence[str], bits: int) -> list[str]:
-    """Return SQL text of the words of a BINARY key: one BIGINT for each eight levels, from the top.
+    """Return SQL text of the words of a BINARY key: one BIGINT per eight levels, from the top.
 
     Args:
-        values: SQL text of the BIGINT of each column, its low ``bits`` being the value.
-        bits: a multiple of eight, at most 64.
+        values: SQL text of the BIGINT of each column; its low ``bits`` are the value.
+        bits: multiple of eight, at most 64.
     """
     columns = len(values)
     tables = [
@@ -31,7 +31,7 @@ def words_sql(values: Sequence[str], bits: int) -> list[str]:
 
 
 def bytes_sql(words: Sequence[str], columns: int) -> str:
-    """Return SQL text of the BINARY of some words, each of 8 x ``columns`` bits."""
+    """Return SQL text of the BINARY of words with 8 x ``columns`` bits each."""
     # a BIGINT cannot be cast to BINARY in ANSI mode
     texts = [f"lpad(hex({word}), {2 * columns}, '0')" for word in words]
     return f"unhex(concat({', '.join(texts)}))"

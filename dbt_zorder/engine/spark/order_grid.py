@@ -1,4 +1,4 @@
-"""What Spark needs of a layout besides: which task writes each file, and a grid that orders rows inside files."""
+"""Extends a layout for Spark: the task that writes each file, and a grid that orders rows inside files."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class OrderGrid:
     """The order of rows inside every file by a few boundaries, see ``Grid``.
 
     Attributes:
-        boundaries: ascending keys, a list a column.
-        codes: one more than boundaries, a list a column.
+        boundaries: ascending keys, one list per column.
+        codes: codes of the intervals, one more than boundaries, one list per column.
     """
 
     boundaries: Sequence[Sequence[KeyValue]]
@@ -28,7 +28,7 @@ class OrderGrid:
 
     @classmethod
     def of(cls, grid: Grid, sample: Sample, keys: Sequence[Key]) -> OrderGrid:
-        """Turn the ranks of a grid into the shortest values that part rows alike."""
+        """Convert the ranks of a grid to the shortest values that split rows in the same way."""
         each = enumerate(zip(keys, grid.cuts, strict=True))
         return cls([[sample.cut_value(n, cut, key.carrier) for cut in cuts] for n, (key, cuts) in each], grid.codes)
 
@@ -38,9 +38,9 @@ class SparkLayout(Layout):
     """A layout that Spark places rows by.
 
     Attributes:
-        task_of_file: shape (files,): the Spark partition that writes each file, where one writes several;
-            None if each file has a partition of its own.
-        grid: orders rows inside files in place of the levels below the file, where it serves as well.
+        task_of_file: shape (files,): Spark partition that writes each file, if one writes several; None if each file
+            has a partition of its own.
+        grid: order of rows inside files, in place of the levels below the file; None if these levels order rows.
     """
 
     task_of_file: npt.NDArray[np.int32] | None = None
@@ -48,14 +48,14 @@ class SparkLayout(Layout):
 
     @property
     def tasks(self) -> int:
-        """Number of Spark partitions."""
+        """Return the number of Spark partitions."""
         return self.files if self.task_of_file is None else int(self.task_of_file[-1]) + 1
 
     @classmethod
     def beside(
         cls, layout: Layout, task_of_file: npt.NDArray[np.int32] | None = None, grid: OrderGrid | None = None
     ) -> SparkLayout:
-        """Return a layout with what Spark needs besides; one that has it already, as it is."""
+        """Return a layout extended for Spark; return a ``SparkLayout`` unchanged."""
         if isinstance(layout, SparkLayout):
             return layout
         return cls(

@@ -1,4 +1,4 @@
-"""The order of the rows of one cell, as the low bits of the integer that tells the cell."""
+"""Orders the rows of one cell by the low bits of the integer that contains the cell."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from dbt_zorder.layout.runs import Run, room_for
 
 
 def in_runs(place: str, place_bits: int, keys: Sequence[Key], runs: Sequence[Run]) -> str:
-    """Return SQL text that orders rows by place, and those of one place so that equal values lie in runs.
+    """Return SQL text of a sort key: rows are ordered by place, and within a place equal values form runs.
 
-    It stays one integer, which Spark sorts by its bits alone. Whole numbers go by their lowest bits, which mostly keeps
-    their order within a cell, so that a page that holds a part of one has fewer values; all else by a hash.
+    It remains one integer, which Spark sorts by its bits alone. Whole numbers contribute their lowest bits, which
+    mostly keeps their order within a cell: a page with a part of a cell then has fewer values. Other types contribute a
+    hash.
 
     Args:
-        place: SQL text of an integer, 0 or more.
-        place_bits: that it takes at most.
-        keys: of the clustering columns.
-        runs: what is to lie in runs, first things first; the last are left out where they have no place.
+        place: SQL text of a non-negative integer.
+        place_bits: maximum bits of that integer.
+        keys: keys of the clustering columns.
+        runs: columns that form runs, most important first; the last ones are dropped if bits are lacking.
     """
     runs, bits = room_for(runs, place_bits)
     if not runs:
@@ -31,7 +32,7 @@ def in_runs(place: str, place_bits: int, keys: Sequence[Key], runs: Sequence[Run
 
 
 def _number(key: Key, unit: int) -> str:
-    """Return SQL text of an integer that is the same for equal keys, and not NULL."""
+    """Return SQL text of an integer that is equal for equal keys, and never NULL."""
     if not unit:
         return f"hash({key.expression})"
     return f"coalesce({key.expression if unit == 1 else f'{key.expression} div {unit}L'}, 0L)"

@@ -1,4 +1,4 @@
-"""Small partitions of a table that one task of Spark writes, one after another: a task for each would be too many."""
+"""Bundles small partitions of a table into one Spark task, as a task for each would be too many."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy.typing as npt
 
 _BYTES = 8 << 20
 _FILES = 64
-"""What one Spark partition may write of partitions that are smaller than a file: a task whose files are all open at a
-time need not have its rows partition by partition, and may keep ``spark.sql.maxConcurrentOutputFileWriters`` of them
-open (100 in our sessions)."""
+"""Limits for the small partitions that one Spark partition writes. A task with all its files open at a time need not
+have its rows grouped by partition. It may keep ``spark.sql.maxConcurrentOutputFileWriters`` of them open (100 in our
+sessions)."""
 
 
 def bundles(files: Sequence[int], sizes: npt.NDArray[Any]) -> npt.NDArray[np.int32] | None:
-    """Share small partitions of one file each out over Spark partitions; None if none are worth it.
+    """Assign small partitions of one file each to Spark partitions; return None if none are worth it.
 
     Args:
-        files: of each partition.
-        sizes: bytes of each, roughly.
+        files: number of files of each partition.
+        sizes: approximate bytes of each partition.
     """
     task_of_file: list[int] = []
     task, bundled, size = -1, _FILES, 0.0

@@ -1,4 +1,4 @@
-"""Completes a plan for rows that Spark places: tasks for small partitions, and a grid where decisions serve."""
+"""Completes a plan for rows that Spark places: tasks for small partitions, and a grid if decisions are worth it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class SparkPlan(Plan):
     """A plan whose layout Spark places rows by.
 
     Attributes:
-        grid: orders rows inside files, in ranks of the sample; None where the forest does.
+        grid: order of rows inside files, in ranks of the sample; None if the forest orders them.
     """
 
     grid: Grid | None = None
 
 
 def for_spark(plan: Plan) -> SparkPlan:
-    """Return a plan with the tasks that write files, and with a grid for decisions where they are worth it."""
+    """Return a plan with the tasks that write files, and with a grid for decisions if they are worth it."""
     layout, drawn = plan.layout, plan.drawn
     tasks = None
     if drawn.partition_columns:

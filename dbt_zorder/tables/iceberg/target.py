@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
-from dbt_zorder.engine.parquet.writer import CODECS, ArrowWriter, lacks, threads_of
+from dbt_zorder.engine.parquet.writer import CODECS, ArrowWriter, missing_feature, threads_of
 from dbt_zorder.layout.page_order import parse_page_rows
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.catalog_entry import STANDS_BEFORE
@@ -103,7 +103,7 @@ class IcebergFiles:
             columns: of the files.
             blooms: names of columns with a bloom filter.
         """
-        missing = lacks(blooms)
+        missing = missing_feature(blooms)
         if missing:
             return missing
         for name in _SESSION:

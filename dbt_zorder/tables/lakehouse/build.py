@@ -10,10 +10,10 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.engine.choose import Holding, WriterFor
+from dbt_zorder.engine.choose import RowSource, WriterFor
 from dbt_zorder.engine.file_size import sized_here
 from dbt_zorder.engine.plan import make_plan
-from dbt_zorder.engine.row_bytes import by_version_before
+from dbt_zorder.engine.row_bytes import with_previous_row_bytes
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
@@ -131,7 +131,7 @@ class TableCommit:
         """Return the clustering columns, and what writes files of the table as it will be."""
         return self.keys, writer_for(partial(self._target, name_of(self.request, self.info)))
 
-    def lay_out(self, holding: Holding) -> Layout | None:
+    def lay_out(self, holding: RowSource) -> Layout | None:
         """Return which row goes into which file."""
         spec = measured(self.request.spec, self.df, self.info, self.request)
         told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
@@ -140,7 +140,7 @@ class TableCommit:
             warn_of_many(layout, self.request.table)
         return layout
 
-    def write(self, holding: Holding, layout: Layout) -> None:
+    def write(self, holding: RowSource, layout: Layout) -> None:
         """Write and commit the table.
 
         Raises:
@@ -226,4 +226,4 @@ def measured(
             return files
         return sizes_of(state_of(df.sparkSession, request.file_format, request.table).known([]))
 
-    return by_version_before(spec, df, info, sizes)
+    return with_previous_row_bytes(spec, df, info, sizes)

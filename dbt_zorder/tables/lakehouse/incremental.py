@@ -11,7 +11,7 @@ from functools import cache, partial
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.engine.choose import Holding, WriterFor
+from dbt_zorder.engine.choose import RowSource, WriterFor
 from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.errors import ColumnError
@@ -153,7 +153,7 @@ class BatchCommit:
         self._keys = keys_for(self.rows, self.request.spec)
         return self._keys, writer_for(self._target)
 
-    def lay_out(self, holding: Holding) -> Layout | None:
+    def lay_out(self, holding: RowSource) -> Layout | None:
         """Return how the batch is laid out: by itself, in files of the size that the table's have.
 
         A batch that replaces partitions makes them as a build would; None if one that is added has no rows.
@@ -179,7 +179,7 @@ class BatchCommit:
         layout = plan_layout(holding.source, told, holding.known)
         return layout if layout.rows or overwrite else None
 
-    def write(self, holding: Holding, layout: Layout) -> None:
+    def write(self, holding: RowSource, layout: Layout) -> None:
         """Write and commit the batch."""
         self._own = put_files(self.rows.sparkSession, holding, layout, self._target, self.rows.schema)
         if self._own is None:

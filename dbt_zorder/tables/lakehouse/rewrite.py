@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.engine.choose import Holding, WriterFor
+from dbt_zorder.engine.choose import RowSource, WriterFor
 from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.errors import ZorderError
@@ -121,12 +121,12 @@ class RewriteCommit:
         """Return the clustering columns, and what writes files of the table."""
         return keys_for(self.rows, self.request.spec), writer_for(self._target)
 
-    def lay_out(self, holding: Holding) -> Layout | None:
+    def lay_out(self, holding: RowSource) -> Layout | None:
         """Return which row goes into which file."""
         spec = measured(self.request.spec, self.rows, self.info, self.request)
         return plan_layout(holding.source, spec, holding.known)
 
-    def write(self, holding: Holding, layout: Layout) -> None:
+    def write(self, holding: RowSource, layout: Layout) -> None:
         """Write and commit the files.
 
         Raises:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.engine.choose import Holding, WriterFor
+from dbt_zorder.engine.choose import RowSource, WriterFor
 from dbt_zorder.engine.parquet.writer import ArrowWriter
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.layout.layout import Layout
@@ -160,7 +160,7 @@ def writer_for(find: Find) -> WriterFor:
 
 def put_files(
     spark: SparkSession,
-    holding: Holding,
+    holding: RowSource,
     layout: Layout,
     find: Find,
     columns: StructType,

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.engine.choose import Holding
+from dbt_zorder.engine.choose import RowSource
 from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.keys import Key
@@ -51,7 +51,7 @@ class TableWrite:
     df: DataFrame
     request: BuildRequest
     keys: list[Key]
-    holding: Holding
+    holding: RowSource
     layout: Layout
     target: Callable[[TableName], FormatFiles | str]
     wanted: Callable[[TableName], Mapping[str, str]]

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.engine.choose import Holding, WriterFor, as_spark_writes
+from dbt_zorder.engine.choose import RowSource, WriterFor, as_spark_writes
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import DrawnKeys
@@ -140,7 +140,7 @@ class EntryCommit:
         keys = keys_for(self.df, self.request.spec) if tree is None else tree.keys
         return keys, as_spark_writes(self.df.sparkSession, self.request, self.info.location)
 
-    def lay_out(self, holding: Holding) -> Layout | None:
+    def lay_out(self, holding: RowSource) -> Layout | None:
         """Return which row goes into which file; None if there are no rows."""
         known = holding.known
         if known == 0:
@@ -150,7 +150,7 @@ class EntryCommit:
         layout = place(source, self.request, self.standing, fresh=self.overwrite, known=known)
         return layout if layout.rows else None
 
-    def write(self, holding: Holding, layout: Layout) -> None:
+    def write(self, holding: RowSource, layout: Layout) -> None:
         """Open an entry and write the files into it."""
         self.entry = journal.open_entry(self.df.sparkSession, self.info.location)
         write_data(holding, layout, self.request, self.entry.data)

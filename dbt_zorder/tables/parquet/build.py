@@ -11,10 +11,10 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.engine.choose import Holding, WriterFor, as_spark_writes
+from dbt_zorder.engine.choose import RowSource, WriterFor, as_spark_writes
 from dbt_zorder.engine.file_size import sized_layout
 from dbt_zorder.engine.plan import make_plan
-from dbt_zorder.engine.row_bytes import by_version_before
+from dbt_zorder.engine.row_bytes import with_previous_row_bytes
 from dbt_zorder.engine.spark.descent import apply_layout, as_they_come
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.keys import Key
@@ -183,12 +183,12 @@ class VersionCommit:
         write_marker(spark, self.path, marker)
         return keys_for(self.df, self.request.spec), as_spark_writes(spark, self.request, self.path)
 
-    def lay_out(self, holding: Holding) -> Layout | None:
+    def lay_out(self, holding: RowSource) -> Layout | None:
         """Return which row goes into which file, by the row size of the version before where that is measured."""
         spark, request, spec, base = self.df.sparkSession, self.request, self.request.spec, self.base
         if base is not None and version_of(base.location):
             location = base.location
-            spec = by_version_before(spec, self.df, base, lambda: known_sizes(spark, location))
+            spec = with_previous_row_bytes(spec, self.df, base, lambda: known_sizes(spark, location))
         told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
         plan = make_plan(holding.source, told, holding.known)
         layout = sized_layout(holding, plan, spec, self.path, partial(write_rows, request))
@@ -196,7 +196,7 @@ class VersionCommit:
             warn_of_many(layout, request.table)
         return layout
 
-    def write(self, holding: Holding, layout: Layout) -> None:
+    def write(self, holding: RowSource, layout: Layout) -> None:
         """Write the files.
 
         Raises:
@@ -209,7 +209,7 @@ class VersionCommit:
         """Do nothing: nobody sees the version yet."""
 
 
-def write_data(holding: Holding, layout: Layout, request: BuildRequest, path: str) -> None:
+def write_data(holding: RowSource, layout: Layout, request: BuildRequest, path: str) -> None:
     """Write the clustered rows to ``path``: from here those that are held here, else one file a Spark partition."""
     spark = holding.source.sparkSession
     if holding.rows is None or not holding.rows.write(spark, layout, path):

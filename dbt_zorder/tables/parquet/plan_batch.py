@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from dbt_zorder.engine.local.place import count_held
+from dbt_zorder.engine.local.place import count_cells_locally
 from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.cells import count_cells
 from dbt_zorder.layout.batches import in_one_file, regroup
@@ -64,7 +64,7 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
                 return whole
         counts = None
         if most_bytes and not alone and fetched is not None:
-            counts = count_held(fetched.keys, tree.layout)
+            counts = count_cells_locally(fetched.keys, tree.layout)
         elif most_bytes and not alone:
             counts = count_cells(df, tree.layout, rows, small=cut)
         if counts is not None and (row_bytes or counts.sum() * most_bytes <= SPLIT_ABOVE * target):

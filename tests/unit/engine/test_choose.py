@@ -9,11 +9,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.engine import choose as module
-from dbt_zorder.engine.choose import Holding, as_spark_writes, hold_rows
+from dbt_zorder.engine.choose import RowSource, as_spark_writes, open_rows
 from dbt_zorder.engine.keep_result import staged
 from dbt_zorder.engine.local import large_table as copied_rows
-from dbt_zorder.engine.local.large_table import CopiedRows
-from dbt_zorder.engine.local.small_table import HeldRows
+from dbt_zorder.engine.local.large_table import SpooledRows
+from dbt_zorder.engine.local.small_table import InMemoryRows
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.known_keys import count_of
 from dbt_zorder.layout.layout import Layout
@@ -34,20 +34,20 @@ pytestmark = needs_page_limit
 QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s, id % 3 AS p FROM range({})"
 
 
-def held(spark: SparkSession, query: str, path: Path, **more: Any) -> Holding:
+def held(spark: SparkSession, query: str, path: Path, **more: Any) -> RowSource:
     df = spark.sql(query)
     spec = LayoutSpec(**{"by": ["a", "s"], **more.pop("spec", {})})
     request = BuildRequest(TableName("default", "any"), spec, **more)
     with (
         staged(df) as rows,
-        hold_rows(rows, request, keys_for(df, spec), as_spark_writes(df.sparkSession, request, str(path))) as found,
+        open_rows(rows, request, keys_for(df, spec), as_spark_writes(df.sparkSession, request, str(path))) as found,
     ):
         return found
 
 
 def test_a_small_scan_is_fetched_and_all_else_is_copied(spark: SparkSession, tmp_path: Path) -> None:
     found = held(spark, QUERY.format(500), tmp_path)
-    assert isinstance(found.rows, HeldRows)
+    assert isinstance(found.rows, InMemoryRows)
     assert count_of(found.known) == found.rows.fetched.count == 500
     grouped = f"SELECT a, s, count(*) AS n FROM ({QUERY.format(500)}) GROUP BY a, s"
     for query, count in ((grouped, spark.sql(grouped).count()), (QUERY.format(20_000_000), 20_000_000)):
@@ -55,16 +55,16 @@ def test_a_small_scan_is_fetched_and_all_else_is_copied(spark: SparkSession, tmp
             query += " WHERE id % 100000 = 7"  # Spark takes it for as large as what is filtered
             count //= 100_000
         found = held(spark, query, tmp_path)
-        assert isinstance(found.rows, CopiedRows)
-        assert count_of(found.known) == found.rows.copied.count == count
-        assert not Path(found.rows.copied.folder).exists(), "it goes with the block"
+        assert isinstance(found.rows, SpooledRows)
+        assert count_of(found.known) == found.rows.spool.count == count
+        assert not Path(found.rows.spool.folder).exists(), "it goes with the block"
 
 
 def test_elsewhere_than_on_one_machine_small_scans_alone_are_fetched(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "can_copy", lambda *_: False)
-    assert isinstance(held(spark, QUERY.format(500), tmp_path).rows, HeldRows)
+    monkeypatch.setattr(module, "can_spool", lambda *_: False)
+    assert isinstance(held(spark, QUERY.format(500), tmp_path).rows, InMemoryRows)
     kept = f"SELECT a, s, count(*) AS n FROM ({QUERY.format(500)}) GROUP BY a, s"
     for query in (kept, f"{QUERY.format(20_000_000)} WHERE id < 7"):
         left = held(spark, query, tmp_path)
@@ -78,7 +78,7 @@ def test_what_is_too_long_to_be_fetched_is_copied(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "fetch", lambda *_, **__: None)
-    assert isinstance(held(spark, QUERY.format(500), tmp_path).rows, CopiedRows)
+    assert isinstance(held(spark, QUERY.format(500), tmp_path).rows, SpooledRows)
 
 
 def test_no_rows_are_neither(spark: SparkSession, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_old_dates_are_left_to_spark(spark: SparkSession, tmp_path: Path, monkey
     with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInWrite": "EXCEPTION"}):
         with pytest.raises(Exception, match="datetimeRebaseModeInWrite"):
             held(spark, query, tmp_path)  # Spark asks, as it would when it writes the table
-        monkeypatch.setattr(module, "can_copy", lambda *_: False)
+        monkeypatch.setattr(module, "can_spool", lambda *_: False)
         assert held(spark, query, tmp_path).rows is None
 
 
@@ -221,7 +221,7 @@ def test_batches_of_very_many_keys_are_counted_by_their_copy(
     monkeypatch.setattr(module, "_is_small", lambda _: False)
     request = BuildRequest(TableName(database, unique("t")), LayoutSpec(by=["a", "s"], file_size="20KB"))
     build(spark, spark.sql(QUERY.format(20_000)), request)
-    monkeypatch.setattr(copied_rows, "_MOST_KEYS", 1)
+    monkeypatch.setattr(copied_rows, "_MAX_KEY_BYTES", 1)
     asked: list[DataFrame] = []
 
     def noted(df: DataFrame, *told: Any, **more: Any) -> Layout:

@@ -139,7 +139,7 @@ def test_a_csv_file_is_kept(spark: SparkSession, tmp_path: object) -> None:
 def test_what_is_kept_is_let_go_also_after_a_failure(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, *, copies: bool
 ) -> None:
-    monkeypatch.setattr(module, "can_copy", lambda _: copies)
+    monkeypatch.setattr(module, "can_spool", lambda _: copies)
     frame = spark.range(10).groupBy("id").count()
     files: list[str] = []
 
@@ -166,7 +166,7 @@ def test_what_is_not_asked_for_is_not_run(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("copies", [True, False])
 def test_a_kept_query_runs_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, *, copies: bool) -> None:
-    monkeypatch.setattr(module, "can_copy", lambda _: copies)
+    monkeypatch.setattr(module, "can_spool", lambda _: copies)
     with staged(spark.sql("SELECT id, uuid() AS u FROM range(20)")) as held:
         assert sorted(held.rows.collect()) == sorted(held.rows.collect())
 
@@ -210,7 +210,7 @@ def test_looking_at_a_plan_leaves_no_view(spark: SparkSession) -> None:
 
 
 def test_what_the_user_or_another_thread_keeps_stays_kept(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "can_copy", lambda _: False)
+    monkeypatch.setattr(module, "can_spool", lambda _: False)
     query = "SELECT id % 3 AS g, count(*) AS n FROM range(10) GROUP BY 1"
     users = spark.sql(query).persist()
     with staged(spark.sql(query)) as one:

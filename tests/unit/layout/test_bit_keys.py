@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local.fetched_keys import fetch
-from dbt_zorder.engine.local.row_estimate import width_of
+from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
 from dbt_zorder.layout.bit_keys import bits_here, bits_of
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.spark.columns import resolve
@@ -34,7 +34,7 @@ def test_text_of_any_collation_goes_by_its_bytes(spark: SparkSession) -> None:
 @pytest.mark.parametrize(("name", "values"), TYPES, ids=[name for name, _ in TYPES])
 def test_bits_here_are_those_of_spark(spark: SparkSession, name: str, values: list[str]) -> None:
     frame = spark.sql(cast_values(name, [*values, "NULL"])).coalesce(1)
-    if width_of(frame.schema) is None:
+    if estimated_row_bytes(frame.schema) is None:
         return
     column = resolve("v", frame.schema)
     found = fetch(frame, [key_of(column)], 1 << 20)

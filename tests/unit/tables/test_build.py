@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.engine.choose import Holding, WriterFor, as_spark_writes
+from dbt_zorder.engine.choose import RowSource, WriterFor, as_spark_writes
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import plan_layout
@@ -39,12 +39,12 @@ class Noted:
         self.steps.append("open")
         return keys_for(self.df, REQUEST.spec), as_spark_writes(self.df.sparkSession, REQUEST, self.path)
 
-    def lay_out(self, holding: Holding) -> Layout | None:
+    def lay_out(self, holding: RowSource) -> Layout | None:
         self.steps.append("lay out")
         self.known = holding.known
         return None if self.empty else plan_layout(holding.source, REQUEST.spec, holding.known)
 
-    def write(self, holding: Holding, layout: Layout) -> None:
+    def write(self, holding: RowSource, layout: Layout) -> None:
         self.steps.append("write")
         assert holding.known is None, "the keys are freed before the write"
         self.rows = None if holding.rows is None else weakref.ref(holding.rows)

@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 from dbt_zorder.engine.local import fetched_keys as module
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.place import rows_of_files
-from dbt_zorder.engine.local.row_estimate import width_of
+from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
 from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.layout import plan as layouts
 from dbt_zorder.layout.keys import key_of
@@ -31,7 +31,7 @@ MOST = 10_000_000
 def test_keys_are_what_spark_makes_of_them(spark: SparkSession, zone: str, name: str, values: list[str]) -> None:
     with settings(spark, {"spark.sql.session.timeZone": zone}):
         frame = spark.sql(cast_values(name, [*values, "NULL"]))
-        if width_of(frame.schema) is None:
+        if estimated_row_bytes(frame.schema) is None:
             assert "interval" in name or "<" in name
             return
         key = key_of(resolve("v", frame.schema))

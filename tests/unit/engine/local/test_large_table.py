@@ -17,13 +17,13 @@ from dbt_zorder.engine import choose as holding
 from dbt_zorder.engine.local import large_table as module
 from dbt_zorder.engine.local import row_groups as parts_module
 from dbt_zorder.engine.local.fetched_keys import fetch
-from dbt_zorder.engine.local.large_table import CopiedRows
-from dbt_zorder.engine.local.place import Placing, rows_of_files
-from dbt_zorder.engine.local.shuffle import Shares
-from dbt_zorder.engine.local.spool import copied
+from dbt_zorder.engine.local.large_table import SpooledRows
+from dbt_zorder.engine.local.place import CellFinder, rows_of_files
+from dbt_zorder.engine.local.shuffle import ShuffleBuffer
+from dbt_zorder.engine.local.spool import spool_rows
 from dbt_zorder.engine.parquet.writer import ArrowWriter, arrow_writer
 from dbt_zorder.engine.plan import plan_layout
-from dbt_zorder.engine.row_bytes import Share
+from dbt_zorder.engine.row_bytes import DataSize
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout import sample
 from dbt_zorder.layout.layout import Layout
@@ -44,16 +44,16 @@ QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s, id % 3 
 
 
 @contextlib.contextmanager
-def rows_of(spark: SparkSession, query: str, spec: LayoutSpec, path: Path) -> Iterator[tuple[CopiedRows, Layout]]:
+def rows_of(spark: SparkSession, query: str, spec: LayoutSpec, path: Path) -> Iterator[tuple[SpooledRows, Layout]]:
     """Give the rows of a query on disk, and a layout of them."""
     frame = spark.sql(query)
     parts = resolve_all(spec.partition_by, frame.schema, sensitive=False)
     data = [field for field in frame.schema.fields if field.name not in spec.partition_by]
     writer = arrow_writer(spark, type(frame.schema)(data), {}, str(path))
     assert isinstance(writer, ArrowWriter)
-    with copied(frame, parts, keys=keys_for(frame, spec)) as copy:
+    with spool_rows(frame, parts, keys=keys_for(frame, spec)) as copy:
         assert copy is not None
-        rows = CopiedRows(copy, writer, keys_for(frame, spec), 1 << 26)
+        rows = SpooledRows(copy, writer, keys_for(frame, spec), 1 << 26)
         assert rows.key_bytes is not None
         yield rows, plan_layout(copy.rows, spec, rows.fetch_keys())
 
@@ -92,7 +92,7 @@ def test_files_are_those_that_rows_in_memory_make(
     in_parts: bool,
 ) -> None:
     """Beyond what may be held on the way, too, and where a file is not in memory as a whole."""
-    monkeypatch.setattr(module, "Shares", lambda _, folder: Shares(most, folder))
+    monkeypatch.setattr(module, "ShuffleBuffer", lambda _, folder: ShuffleBuffer(most, folder))
     if in_parts:
         write_in_parts(monkeypatch, 20_000)
     frame = spark.sql(mixed(4000))
@@ -101,9 +101,9 @@ def test_files_are_those_that_rows_in_memory_make(
     assert held is not None
     with rows_of(spark, mixed(4000), spec, tmp_path) as (rows, layout):
         assert rows.write(spark, layout, str(tmp_path / "t"))
-        assert not rows.copied.pieces or not Path(rows.copied.pieces[0].path).exists(), "all is in the table's folder"
-    placing = Placing.by(layout)
-    cells = placing.cells(held.keys)
+        assert not rows.spool.chunks or not Path(rows.spool.chunks[0].path).exists(), "all is in the table's folder"
+    finder = CellFinder.by(layout)
+    cells = finder.cells(held.keys)
     wanted = rows_of_files(held.keys, layout)
     numbers = held.rows["id"].to_numpy()
     # a file of two partitions that have one hash would be two
@@ -136,11 +136,11 @@ def test_rows_that_are_drawn_from_the_disk_make_the_layout_that_all_make(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: LayoutSpec
 ) -> None:
     with rows_of(spark, mixed(4000), spec, tmp_path) as (rows, layout):
-        monkeypatch.setattr(module, "_MOST_KEYS", 0)
+        monkeypatch.setattr(module, "_MAX_KEY_BYTES", 0)
         assert rows.key_bytes is None
-        found = plan_layout(rows.copied.rows, spec, rows.drawn_keys)
+        found = plan_layout(rows.spool.rows, spec, rows.drawn_keys)
         monkeypatch.setattr(sample, "LEAST_ROWS", 500)
-        of_some = plan_layout(rows.copied.rows, spec, rows.drawn_keys)
+        of_some = plan_layout(rows.spool.rows, spec, rows.drawn_keys)
     assert of_some.files == found.files == layout.files
     if not spec.partition_by:  # parted by the keys of all rows, which only Spark has
         assert repr(found.levels) == repr(layout.levels), "NaN is not equal to itself"
@@ -152,7 +152,7 @@ def test_every_type_comes_through(spark: SparkSession, tmp_path: Path) -> None:
     for keys, most in ((by, 1 << 30), (by[1:], 10_000)):
         place = tmp_path / str(most)
         with rows_of(spark, ALL, LayoutSpec(by=keys, files=3), tmp_path) as (rows, layout):
-            assert len(rows.copied.shortened(rows.keys)) == (1 if "n9" in keys else 2)
+            assert len(rows.spool.shortened(rows.keys)) == (1 if "n9" in keys else 2)
             assert rows.write(spark, layout, str(place))
         written = spark.read.parquet(str(place))
         assert written.schema.simpleString() == spark.sql(ALL).schema.simpleString()
@@ -207,12 +207,12 @@ def test_equal_values_of_a_cell_lie_together_whatever_piece_they_came_in(spark: 
     with rows_of(spark, query, LayoutSpec(by=["whole", "text"], files=2), tmp_path) as (rows, layout):
         assert layout.runs
         assert rows.write(spark, layout, str(tmp_path / "t"))
-        placing = Placing.by(layout)
+        finder = CellFinder.by(layout)
         for file in (tmp_path / "t").glob("*.parquet"):
             found = pq.ParquetFile(file).read()
             keys = pa.table({"k0": found["whole"].cast("int64"), "k1": found["text"].cast("binary")})
             pairs = list(
-                zip(placing.cells(keys).tolist(), found["whole"].to_pylist(), found["text"].to_pylist(), strict=True)
+                zip(finder.cells(keys).tolist(), found["whole"].to_pylist(), found["text"].to_pylist(), strict=True)
             )
             changes = sum(one != other for one, other in zip(pairs[1:], pairs, strict=False))
             assert changes < 1.05 * len(set(pairs))
@@ -223,7 +223,7 @@ def test_a_row_is_measured_as_it_is_written(spark: SparkSession, tmp_path: Path)
     with rows_of(spark, query, LayoutSpec(by=["a"], files=6), tmp_path) as (rows, layout):
         measured = rows.size_of(layout, [0, 3])
         estimated = rows.with_row_bytes(LayoutSpec(by=["a"], file_size=100_000)).row_bytes
-        assert rows.size_of(layout, [layout.files + 1]) == rows.size_of(layout, []) == Share()
+        assert rows.size_of(layout, [layout.files + 1]) == rows.size_of(layout, []) == DataSize()
         assert rows.with_row_bytes(LayoutSpec(by=["a"], files=3)).row_bytes is None
         assert rows.write(spark, layout, str(tmp_path / "t"))
     size = sum(file.stat().st_size for file in (tmp_path / "t").glob("*.parquet")) / 30_000
@@ -240,7 +240,7 @@ def test_a_file_of_too_many_rows_is_left_to_spark(
     if after == "estimate":
         monkeypatch.setattr(module, "memory_here", lambda: None)
     else:
-        monkeypatch.setattr(module, "_MOST_FILE", 1000)
+        monkeypatch.setattr(module, "_MAX_FILE_BYTES", 1000)
     caplog.set_level("DEBUG", "dbt_zorder")
     table = TableName(database, unique("t"))
     request = BuildRequest(table, LayoutSpec(by=["a"], files=2), in_memory=1000)
@@ -288,7 +288,7 @@ def test_so_do_rows_of_which_keys_take_too_much(
     spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch, parts: list[str]
 ) -> None:
     monkeypatch.setattr(holding, "_is_small", lambda _: False)
-    monkeypatch.setattr(module, "_MOST_KEYS", 0)
+    monkeypatch.setattr(module, "_MAX_KEY_BYTES", 0)
     table = TableName(database, unique("t"))
     request = BuildRequest(table, LayoutSpec(by=["a", "s"], files=4, partition_by=parts))
     build(spark, spark.sql(QUERY.format(3000)), request)
@@ -304,10 +304,10 @@ def test_what_ends_it_leaves_the_table_and_nothing_else(
 ) -> None:
     monkeypatch.setattr(holding, "_is_small", lambda _: False)
     folders: list[str] = []
-    write = CopiedRows.write
+    write = SpooledRows.write
 
-    def noted(rows: CopiedRows, *args: Any) -> bool:
-        folders.append(rows.copied.folder)
+    def noted(rows: SpooledRows, *args: Any) -> bool:
+        folders.append(rows.spool.folder)
         return write(rows, *args)
 
     def full(*_: Any) -> None:
@@ -322,7 +322,7 @@ def test_what_ends_it_leaves_the_table_and_nothing_else(
     table = TableName(database, unique("t"))
     request = BuildRequest(table, LayoutSpec(by=["a", "s"], files=3))
     build(spark, spark.sql(QUERY.format(100)), request)
-    monkeypatch.setattr(CopiedRows, "write", noted)
+    monkeypatch.setattr(SpooledRows, "write", noted)
     if fault == "a full disk":
         monkeypatch.setattr(ArrowWriter, "_writer_to", full)
     listener = cancel if fault == "cancelled" else told.append

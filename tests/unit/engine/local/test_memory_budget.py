@@ -5,15 +5,15 @@ import time
 
 import pytest
 
-from dbt_zorder.engine.local.memory_budget import Room
+from dbt_zorder.engine.local.memory_budget import MemoryBudget
 
 
 def test_no_more_is_taken_than_there_is() -> None:
-    room, taken, seen = Room(), [0], []
+    budget, taken, seen = MemoryBudget(), [0], []
     lock = threading.Lock()
 
     def hold(size: int) -> None:
-        with room.take(size, 100):
+        with budget.reserve(size, 100):
             with lock:
                 taken[0] += size
                 seen.append(taken[0])
@@ -31,9 +31,9 @@ def test_no_more_is_taken_than_there_is() -> None:
 
 
 def test_one_that_needs_more_than_all_waits_for_the_others_alone() -> None:
-    room, found = Room(), []
-    with room.take(10, 100):
-        thread = threading.Thread(target=lambda: found.append(_taken(room, 500)))
+    budget, found = MemoryBudget(), []
+    with budget.reserve(10, 100):
+        thread = threading.Thread(target=lambda: found.append(_reserves(budget, 500)))
         thread.start()
         thread.join(0.05)
         assert thread.is_alive()
@@ -42,27 +42,27 @@ def test_one_that_needs_more_than_all_waits_for_the_others_alone() -> None:
 
 
 def test_what_fails_gives_its_room_back() -> None:
-    room = Room()
-    with pytest.raises(RuntimeError), room.take(100, 100):
+    budget = MemoryBudget()
+    with pytest.raises(RuntimeError), budget.reserve(100, 100):
         raise RuntimeError
-    assert _taken(room, 100)
+    assert _reserves(budget, 100)
 
 
-def _taken(room: Room, size: int) -> bool:
-    with room.take(size, 100):
+def _reserves(budget: MemoryBudget, size: int) -> bool:
+    with budget.reserve(size, 100):
         return True
 
 
 def test_what_turns_out_to_be_more_keeps_others_waiting() -> None:
-    room, found = Room(), []
-    with room.take(10, 100) as correct:
+    budget, found = MemoryBudget(), []
+    with budget.reserve(10, 100) as correct:
         correct(90)
-        thread = threading.Thread(target=lambda: found.append(_taken(room, 50)))
+        thread = threading.Thread(target=lambda: found.append(_reserves(budget, 50)))
         thread.start()
         thread.join(0.05)
         assert thread.is_alive()
         correct(20)
         thread.join(10)
         assert found == [True]
-    with room.take(100, 100):
+    with budget.reserve(100, 100):
         pass

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine.local.moved_rows import MovedRows
-from dbt_zorder.engine.local.spool import copied
+from dbt_zorder.engine.local.moved_rows import ShuffledRows
+from dbt_zorder.engine.local.spool import spool_rows
 from dbt_zorder.engine.local.spool_arrow import BatchFiles
 from dbt_zorder.engine.local.spool_parquet import RowFiles
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
@@ -26,22 +26,22 @@ def test_rows_come_back_as_they_were_in_another_order(
     if kind is BatchFiles:  # which are of plain types
         frame = frame.withColumn("l", frame.l[0])
     keys = keys_for(frame, LayoutSpec(by=["key"]))
-    with copied(frame, keys=keys if kind is BatchFiles else None) as copy:
+    with spool_rows(frame, keys=keys if kind is BatchFiles else None) as copy:
         assert copy is not None
         assert isinstance(copy.files, kind)
-        rows = MovedRows(copy, keys)
-        (piece,) = copy.pieces
-        read, cells = copy.read(piece), np.arange(100, dtype=np.int64)
-        compact = copy.read_compact(piece, rows.shortened)
-        moved = rows.moved(compact, cells, 1 << 31)
-        short = rows.moved(compact, cells, 100, np.full(100, 7, dtype=np.int32))
-        assert moved["c1"].type == pa.int32(), "a decimal that places no row is a whole number on its way"
-        assert moved["c2"].type == pa.decimal128(12, 1)
-        assert (moved["cell"].type, short["cell"].type) == (pa.int64(), pa.int32())
+        rows = ShuffledRows(copy, keys)
+        (chunk,) = copy.chunks
+        read, cells = copy.read(chunk), np.arange(100, dtype=np.int64)
+        compact = copy.read_compact(chunk, rows.shortened)
+        shuffled = rows.pack(compact, cells, 1 << 31)
+        short = rows.pack(compact, cells, 100, np.full(100, 7, dtype=np.int32))
+        assert shuffled["c1"].type == pa.int32(), "a decimal that places no row is a whole number on its way"
+        assert shuffled["c2"].type == pa.decimal128(12, 1)
+        assert (shuffled["cell"].type, short["cell"].type) == (pa.int64(), pa.int32())
         assert rows.folders(short).tolist() == [7] * 100
         order = np.arange(99, -1, -1)
-        for one in (read, moved, short):
-            found = rows.in_order(one, order, threads)
+        for one in (read, shuffled, short):
+            found = rows.unpack(one, order, threads)
             assert found.column_names == ["id", "price", "key", "l"]
             assert found["id"].to_pylist() == list(range(99, -1, -1))
             assert found["price"].to_pylist() == [row.price for row in reversed(frame.collect())]

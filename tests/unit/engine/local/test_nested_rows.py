@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.engine.local import large_table as module
-from dbt_zorder.engine.local.shuffle import Shares
+from dbt_zorder.engine.local.shuffle import ShuffleBuffer
 from dbt_zorder.engine.parquet.encodings import VERSION_OPTION
 from dbt_zorder.layout.page_order import PAGE_ROWS_OPTION
 from dbt_zorder.layout.spec import LayoutSpec
@@ -42,7 +42,7 @@ def test_nested_columns_and_keys_in_them_go_the_same_way(
 ) -> None:
     if in_parts:
         write_in_parts(monkeypatch, 60_000)
-        monkeypatch.setattr(module, "Shares", lambda _, folder: Shares(30_000, folder))
+        monkeypatch.setattr(module, "ShuffleBuffer", lambda _, folder: ShuffleBuffer(30_000, folder))
     table, every = TableName(database, unique("t")), nested(2000)
     few = {PAGE_ROWS_OPTION: "50"}  # so that lists lie across pages that readers pass over
     few[VERSION_OPTION] = "v2" if in_parts else "v1"
@@ -76,8 +76,8 @@ def entries(frame: DataFrame) -> DataFrame:
 def test_nested_files_are_like_sparks_own(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.sql(nested(3000))
     with rows_of(spark, nested(3000), LayoutSpec(by=["a"], files=1), tmp_path) as (rows, layout):
-        sizes = [rows.copied.read(piece).nbytes for piece in rows.copied.pieces]
-        assert sum(sizes) == pytest.approx(rows.copied.nbytes, rel=0.4)
+        sizes = [rows.spool.read(chunk).nbytes for chunk in rows.spool.chunks]
+        assert sum(sizes) == pytest.approx(rows.spool.nbytes, rel=0.4)
         assert rows.write(spark, layout, str(tmp_path / "here"))
     frame.coalesce(1).write.parquet(str(tmp_path / "there"))
     here, there = (

@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import BinaryType, LongType
 
-from dbt_zorder.engine.local import place as placing
+from dbt_zorder.engine.local import place as finder
 from dbt_zorder.engine.local.fetched_keys import fetch
-from dbt_zorder.engine.local.place import Placing, rows_of_files
+from dbt_zorder.engine.local.place import CellFinder, rows_of_files
 from dbt_zorder.engine.plan import plan_layout
-from dbt_zorder.engine.spark.descent import Names, add_node, apply_layout
+from dbt_zorder.engine.spark.descent import TemporaryColumns, add_node, apply_layout
 from dbt_zorder.layout.batches import in_one_file
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.known_keys import Fetched
@@ -48,11 +48,11 @@ def test_cells_are_those_that_spark_descends_to(spark: SparkSession, by: list[st
     # also of cuts that were saved, of which no two NaN are one object
     saved = layout_from_json(layout_to_json(layout), spark.sql(mixed(1)).schema)
     frame = spark.sql(mixed(3000)).coalesce(1)
-    names = Names.beside(frame)
+    names = TemporaryColumns.beside(frame)
     nodes = collect_arrow(add_node(frame, layout, names).select(names.node)).column(0).to_numpy()
     for one in (layout, saved):
         assert one is not None
-        assert np.array_equal(Placing.by(one).cells(found.keys), nodes)
+        assert np.array_equal(CellFinder.by(one).cells(found.keys), nodes)
 
 
 @pytest.mark.parametrize("by", [["a", "s"], ["id"], ["d"], ["s"], ["a", "flag", "t"]])
@@ -61,7 +61,7 @@ def test_every_row_is_in_one_file_in_order_of_its_cell(spark: SparkSession, by: 
     files = [*rows_of_files(found.keys, layout).values()]
     assert len(files) == layout.files == 6
     assert sorted(np.concatenate(files).tolist()) == list(range(3000))
-    cells = Placing.by(layout).cells(found.keys)
+    cells = CellFinder.by(layout).cells(found.keys)
     assert all((np.diff(cells[file]) >= 0).all() for file in files)
     assert max(map(len, files)) < 1.5 * 3000 / 6
 
@@ -103,7 +103,7 @@ def test_a_batch_that_is_one_file_is_ordered_by_the_trees_first_levels(spark: Sp
     layout, found = planned(spark, mixed(3000), LayoutSpec(by=["a", "id"], files=4))
     whole = in_one_file(layout, 3000, 3)
     (file,) = rows_of_files(found.keys, whole).values()
-    cells = Placing.by(layout).cells(found.keys) >> (len(layout.levels) - 3)
+    cells = CellFinder.by(layout).cells(found.keys) >> (len(layout.levels) - 3)
     assert (np.diff(cells[file]) >= 0).all()
     assert len(np.unique(cells)) > 4
 
@@ -122,7 +122,7 @@ def test_the_files_of_partitions_are_their_own(spark: SparkSession) -> None:
     assert len(files) == layout.files == 12
     assert sorted(np.concatenate(files).tolist()) == list(range(3000))
     assert [len(set(found.folder_of[file].tolist())) for file in files] == [1] * 12
-    cells = Placing.by(layout).cells(found.keys)
+    cells = CellFinder.by(layout).cells(found.keys)
     assert all((np.diff(cells[file]) >= 0).all() for file in files)
 
 
@@ -140,15 +140,15 @@ def test_other_curves_cut_and_order_rows_as_in_spark(
     saved = layout_from_json(layout_to_json(layout), spark.sql(mixed(1)).schema)
     assert saved is not None
     frame = spark.sql(mixed(3000)).coalesce(1)
-    names = Names.beside(frame)
+    names = TemporaryColumns.beside(frame)
     nodes = collect_arrow(add_node(frame, layout, names).select(names.node)).column(0).to_numpy()
     written = apply_layout(frame, layout).select("id", f.spark_partition_id().alias("f"))
     wanted: dict[int, list[int]] = {}
     for row in written.collect():
         wanted.setdefault(row.f, []).append(row.id)
     for one in (layout, saved):
-        placing = Placing.by(one)
-        assert np.array_equal(placing.cells(found.keys), nodes)
+        finder = CellFinder.by(one)
+        assert np.array_equal(finder.cells(found.keys), nodes)
         files = [found.rows["id"].take(pa.array(rows)).to_pylist() for rows in rows_of_files(found.keys, one).values()]
         if not parts:
             assert files == list(wanted.values()), "equal ones as they came"
@@ -160,9 +160,9 @@ def test_of_long_text_so_much_counts_as_is_sampled(spark: SparkSession) -> None:
     query = "SELECT id, repeat('x', 256) || id AS s, pmod(hash(id), 3000) AS a FROM range(3000)"
     layout, found = planned(spark, query, LayoutSpec(by=["s", "a"], files=8, curve="linear"))
     frame = spark.sql(query).coalesce(1)
-    names = Names.beside(frame)
+    names = TemporaryColumns.beside(frame)
     nodes = collect_arrow(add_node(frame, layout, names).select(names.node)).column(0).to_numpy()
-    assert np.array_equal(Placing.by(layout).cells(found.keys), nodes)
+    assert np.array_equal(CellFinder.by(layout).cells(found.keys), nodes)
     files = rows_of_files(found.keys, layout)
     assert [len(rows) for rows in files.values()] == pytest.approx([375] * 8, rel=0.1)
     texts = found.rows["s"].to_pylist()
@@ -172,11 +172,11 @@ def test_of_long_text_so_much_counts_as_is_sampled(spark: SparkSession) -> None:
 def test_keys_of_many_rows_are_made_some_at_a_time(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     for curve, encoding in CURVES:
         layout, found = planned(spark, mixed(500), LayoutSpec(by=["a", "s"], files=3, curve=curve, encoding=encoding))
-        whole = Placing.by(layout).along(found.keys)
+        whole = CellFinder.by(layout).sort_key(found.keys)
         with monkeypatch.context() as patch:
-            patch.setattr(placing, "_SLICE_ROWS", 64)
-            assert Placing.by(layout).along(found.keys).equals(whole)
-            assert len(Placing.by(layout).along(found.keys[:0])) == 0
+            patch.setattr(finder, "_SLICE_ROWS", 64)
+            assert CellFinder.by(layout).sort_key(found.keys).equals(whole)
+            assert len(CellFinder.by(layout).sort_key(found.keys[:0])) == 0
 
 
 Levels = list[dict[int, list[Any]]]
@@ -202,7 +202,7 @@ def test_a_row_goes_right_where_its_key_is_at_or_above_the_cut(
             value, cut = (a, low) if depth % 2 else (b, text)
             node = 2 * node + int(value is not None and cut is not None and value >= cut)  # type: ignore[operator]
         wanted.append(node)
-    assert Placing.by(layout).cells(keys).tolist() == wanted
+    assert CellFinder.by(layout).cells(keys).tolist() == wanted
 
 
 def _layout(levels: Levels) -> Layout:
@@ -215,7 +215,7 @@ def _layout(levels: Levels) -> Layout:
 
 def test_more_threads_find_the_same_cells(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     layout, found = planned(spark, mixed(3000), LayoutSpec(by=["s", "d"], files=9, partition_by=("p",)))
-    monkeypatch.setattr(placing, "_PART_ROWS", 7)
-    assert np.array_equal(Placing.by(layout).cells(found.keys, 3), Placing.by(layout).cells(found.keys))
+    monkeypatch.setattr(finder, "_PART_ROWS", 7)
+    assert np.array_equal(CellFinder.by(layout).cells(found.keys, 3), CellFinder.by(layout).cells(found.keys))
     none = found.keys.slice(0, 0)
-    assert Placing.by(layout).cells(none, 3).shape == (0,)
+    assert CellFinder.by(layout).cells(none, 3).shape == (0,)

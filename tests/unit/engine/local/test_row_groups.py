@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local import row_groups as module
-from dbt_zorder.engine.local.place import Placing
-from dbt_zorder.engine.local.row_groups import Parts
+from dbt_zorder.engine.local.place import CellFinder
+from dbt_zorder.engine.local.row_groups import RowGroups
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.spec import LayoutSpec
 from tests.unit.engine.local.test_place import planned
@@ -27,18 +27,18 @@ def test_parts_of_a_file_follow_each_other(
 ) -> None:
     monkeypatch.setattr(module, "PART_BYTES", 1000)
     layout, found = planned(spark, mixed(ROWS), LayoutSpec(by=by, files=files, partition_by=partition_by))
-    placing, keys = Placing.by(layout), found.keys
+    finder, keys = CellFinder.by(layout), found.keys
     some = np.random.default_rng(0).choice(ROWS, ROWS // 4, replace=False)
-    parts = Parts.of(placing, 8000, lambda: keys.take(pa.array(some)))
-    cells = placing.cells(keys)
+    parts = RowGroups.of(finder, 8000, lambda: keys.take(pa.array(some)))
+    cells = finder.cells(keys)
 
     def in_order(rows: Rows) -> Rows:
-        return rows[placing.order(keys.take(pa.array(rows)), cells[rows])]
+        return rows[finder.order(keys.take(pa.array(rows)), cells[rows])]
 
-    order, places = parts.share_out(keys, cells)
+    order, places = parts.split_by_file(keys, cells)
     assert sorted(order.tolist()) == list(range(ROWS))
     assert [0, *(here.stop for here in places.values())] == [*(here.start for here in places.values()), ROWS]
-    by_file, of_file = placing.share_out(cells)
+    by_file, of_file = finder.split_by_file(cells)
     counts = {part: here.stop - here.start for part, here in places.items()}
     assert np.repeat([parts.file(part) for part in counts], [*counts.values()]).tolist() == of_file.tolist()
     # sorted part by part they are as sorted file by file
@@ -55,28 +55,28 @@ def test_parts_of_a_file_follow_each_other(
 
 def test_small_files_are_one_part_each(spark: SparkSession) -> None:
     layout, found = planned(spark, mixed(ROWS), LayoutSpec(by=["a", "s"], files=5))
-    placing = Placing.by(layout)
-    parts = Parts.of(placing, module.PART_BYTES, never)
+    finder = CellFinder.by(layout)
+    parts = RowGroups.of(finder, module.PART_BYTES, never)
     assert parts.of_file == 1
-    order, places = parts.share_out(found.keys, placing.cells(found.keys))
+    order, places = parts.split_by_file(found.keys, finder.cells(found.keys))
     assert list(places) == [parts.file(part) for part in places] == [0, 1, 2, 3, 4]
     assert len(order) == ROWS
 
 
 def test_of_a_column_of_nothing_there_is_one_part(spark: SparkSession) -> None:
     layout, found = planned(spark, "SELECT id, CAST(NULL AS INT) AS a FROM range(100)", LayoutSpec(by=["a"], files=1))
-    parts = Parts.of(Placing.by(layout), 1 << 40, lambda: found.keys)
+    parts = RowGroups.of(CellFinder.by(layout), 1 << 40, lambda: found.keys)
     assert parts.of_file == 1
-    assert list(parts.share_out(found.keys, Placing.by(layout).cells(found.keys))[1]) == [0]
+    assert list(parts.split_by_file(found.keys, CellFinder.by(layout).cells(found.keys))[1]) == [0]
 
 
 def test_the_rows_of_some_files_are_in_parts_as_all_are(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PART_BYTES", 1000)
     layout, found = planned(spark, mixed(ROWS), LayoutSpec(by=["a", "s"], files=5))
-    placing = Placing.by(layout)
-    parts, cells = Parts.of(placing, 4000, never), placing.cells(found.keys)
-    order, places = parts.share_out(found.keys, cells)
-    some, chosen = parts.share_out(found.keys, cells, only=[1, 3])
+    finder = CellFinder.by(layout)
+    parts, cells = RowGroups.of(finder, 4000, never), finder.cells(found.keys)
+    order, places = parts.split_by_file(found.keys, cells)
+    some, chosen = parts.split_by_file(found.keys, cells, only=[1, 3])
     assert list(chosen) == [part for part in places if parts.file(part) in (1, 3)]
     for part, here in chosen.items():
         assert np.array_equal(some[here], order[places[part]])

@@ -10,10 +10,10 @@ from pyspark.sql import functions as f
 from dbt_zorder.engine.local import spool_folder as module
 from dbt_zorder.engine.local import spool_parquet as row_files
 from dbt_zorder.engine.local.fetched_keys import fetch
-from dbt_zorder.engine.local.row_estimate import width_of
-from dbt_zorder.engine.local.spool import Copied, copied
-from dbt_zorder.engine.local.spool_folder import OPTIONS, PIECE_BYTES
-from dbt_zorder.engine.local.spoolable import can_come_back
+from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
+from dbt_zorder.engine.local.spool import Spool, spool_rows
+from dbt_zorder.engine.local.spool_folder import CHUNK_BYTES, OPTIONS
+from dbt_zorder.engine.local.spoolable import survives_parquet
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.spark.arrow import collect_arrow
@@ -24,8 +24,8 @@ from tests.unit.layout.frames import cast_values, mixed
 from tests.unit.layout.test_keys import TYPES
 
 
-def all_of(copy: Copied) -> pa.Table:
-    return pa.concat_tables([copy.read(piece) for piece in copy.pieces])
+def all_of(copy: Spool) -> pa.Table:
+    return pa.concat_tables([copy.read(chunk) for chunk in copy.chunks])
 
 
 @pytest.mark.parametrize(("name", "values"), TYPES, ids=[name for name, _ in TYPES])
@@ -33,19 +33,19 @@ def all_of(copy: Copied) -> pa.Table:
 def test_rows_and_keys_are_those_that_are_fetched(spark: SparkSession, zone: str, name: str, values: list[str]) -> None:
     with settings(spark, {"spark.sql.session.timeZone": zone}):
         frame = spark.sql(cast_values(name, [*values, "NULL"]))
-        if width_of(frame.schema) is None:
+        if estimated_row_bytes(frame.schema) is None:
             if "interval" in name:
-                assert not can_come_back(frame)
+                assert not survives_parquet(frame)
                 return
-            assert can_come_back(frame)
-            with copied(frame) as copy:
+            assert survives_parquet(frame)
+            with spool_rows(frame) as copy:
                 assert copy is not None
                 assert sorted(map(repr, copy.rows.collect())) == sorted(map(repr, frame.collect()))
             return
         keys = [key_of(resolve("v", frame.schema))]
         wanted = fetch(frame, keys, 1 << 26)
         assert wanted is not None
-        with copied(frame) as copy:
+        with spool_rows(frame) as copy:
             assert copy is not None
             found = copy.fetch_keys(keys, 2)
             assert found.keys.schema == wanted.keys.schema
@@ -61,7 +61,7 @@ def test_the_copy_is_the_query_under_its_own_names(spark: SparkSession) -> None:
     names = ["c1", "a.b", "c`d", "x y,;{}()=\n", "Ä", "ä"]
     with settings(spark, {"spark.sql.caseSensitive": "true"}):
         frame = spark.range(7).select(*(f.col("id").alias(name, metadata={"comment": name}) for name in names))
-        with copied(frame) as copy:
+        with spool_rows(frame) as copy:
             assert copy is not None
             assert [(field.name, field.dataType, field.metadata) for field in copy.rows.schema.fields] == [
                 (field.name, field.dataType, field.metadata) for field in frame.schema.fields
@@ -76,20 +76,20 @@ def test_the_copy_is_the_query_under_its_own_names(spark: SparkSession) -> None:
 def test_pieces_are_all_rows_as_they_came(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(OPTIONS, "parquet.block.size", "100000")
     frame = spark.range(0, 60_000, 1, 3).selectExpr("id", "sha2(string(id), 256) AS t")
-    with copied(frame) as copy:
+    with spool_rows(frame) as copy:
         assert copy is not None
-        assert len(copy.pieces) > len({piece.path for piece in copy.pieces}) == 3
+        assert len(copy.chunks) > len({chunk.path for chunk in copy.chunks}) == 3
         assert copy.count == 60_000
         assert all_of(copy)["c0"].to_pylist() == list(range(60_000))
-        assert [piece.number for piece in copy.pieces] == list(range(len(copy.pieces)))
+        assert [chunk.number for chunk in copy.chunks] == list(range(len(copy.chunks)))
         assert all_of(copy).nbytes < copy.nbytes < 1.5 * all_of(copy).nbytes, "with the heads of tiny pages"
-        piece = copy.pieces[1]
-        assert copy.read(piece, ["c1"]).column_names == ["c1"]
+        chunk = copy.chunks[1]
+        assert copy.read(chunk, ["c1"]).column_names == ["c1"]
 
 
 def test_what_rows_are_placed_by_is_weighed_before(spark: SparkSession) -> None:
     frame = spark.range(1000).selectExpr("id", "repeat('x', 1000) AS t")
-    with copied(frame) as copy:
+    with spool_rows(frame) as copy:
         assert copy is not None
         for name, least in (("id", 8000), ("t", 1_004_000)):
             keys = keys_for(frame, LayoutSpec(by=[name]))
@@ -105,9 +105,9 @@ def test_keys_of_some_rows_are_drawn_from_all_over(
     long = "repeat(string(id), 200)"
     frame = spark.range(0, 3000, 1, 3).selectExpr("id", f"{long} AS t", f"struct(id AS a, 'v' AS b, {long} AS c) AS s")
     keys = keys_for(frame, LayoutSpec(by=["id", "t", "s.a", "s.b"]))
-    with copied(frame) as copy:
+    with spool_rows(frame) as copy:
         assert copy is not None
-        assert len(copy.pieces) > 3
+        assert len(copy.chunks) > 3
         found = copy.draw_keys(keys, rows, 7, 2)
         ids = found.keys["k0"].to_pylist()
         assert abs(found.count - min(rows, 3000)) <= (rows < 3000)
@@ -128,12 +128,12 @@ def test_what_repeats_is_read_in_parts_as_well(spark: SparkSession) -> None:
     columns = [
         f"{value} AS {name}{n}" for n in range(30) for name, value in (("n", "CAST(NULL AS bigint)"), ("z", "0L"))
     ]
-    with copied(spark.range(0, 200_000, 1, 1).selectExpr("id", *columns)) as copy:
+    with spool_rows(spark.range(0, 200_000, 1, 1).selectExpr("id", *columns)) as copy:
         assert copy is not None
-        assert sum(piece.rows for piece in copy.pieces) == copy.count == 200_000
-        sizes = [copy.read(piece).nbytes for piece in copy.pieces]
-        assert max(sizes) < 1.1 * PIECE_BYTES
-        assert sizes == pytest.approx([piece.nbytes for piece in copy.pieces], rel=0.1)
+        assert sum(chunk.rows for chunk in copy.chunks) == copy.count == 200_000
+        sizes = [copy.read(chunk).nbytes for chunk in copy.chunks]
+        assert max(sizes) < 1.1 * CHUNK_BYTES
+        assert sizes == pytest.approx([chunk.nbytes for chunk in copy.chunks], rel=0.1)
 
 
 @pytest.mark.parametrize("name", ["a b", "ü%20+=@#", "x[1]{a,b}*?"])
@@ -142,8 +142,8 @@ def test_the_folder_may_have_any_name(
 ) -> None:
     folder = tmp_path / name
     folder.mkdir()
-    monkeypatch.setattr(module, "_scratch", lambda: str(folder))
-    with copied(spark.range(30)) as copy:
+    monkeypatch.setattr(module, "_spark_folder", lambda: str(folder))
+    with spool_rows(spark.range(30)) as copy:
         assert copy is not None
         assert Path(copy.folder).parent == folder
         assert copy.count == copy.rows.count() == 30
@@ -158,7 +158,7 @@ def test_the_partition_of_each_row_is_told(spark: SparkSession, parts: list[str]
     keys = keys_for(frame, LayoutSpec(by=["a"], partition_by=parts))
     wanted = fetch(frame, keys, 1 << 26, partition_by=columns)
     assert wanted is not None
-    with copied(frame, columns) as copy:
+    with spool_rows(frame, columns) as copy:
         assert copy is not None
         found = copy.fetch_keys(keys, 2)
         assert found.keys.equals(wanted.keys)
@@ -173,27 +173,27 @@ def test_nothing_is_left_of_it(spark: SparkSession) -> None:
     folders: list[Path] = []
 
     def use_and_fail(query: str) -> None:
-        with copied(spark.sql(query)) as copy:
+        with spool_rows(spark.sql(query)) as copy:
             assert copy is not None
             folders.append(Path(copy.folder))
             assert folders[-1].exists()
             copy.discard()
             assert folders[-1].exists(), "there is room for other files"
-            assert not any(Path(piece.path).exists() for piece in copy.pieces)
+            assert not any(Path(chunk.path).exists() for chunk in copy.chunks)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         use_and_fail("SELECT 1 AS a")
     assert not folders[0].exists()
-    before = set(Path(module._scratch() or "").iterdir())
+    before = set(Path(module._spark_folder() or "").iterdir())
     with pytest.raises(Exception, match="it fails"):
         use_and_fail("SELECT CAST(raise_error('it fails') AS INT) AS a FROM range(3)")
-    assert set(Path(module._scratch() or "").iterdir()) == before
+    assert set(Path(module._spark_folder() or "").iterdir()) == before
 
 
 def test_what_cannot_be_seen_from_here_is_not_taken_for_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_files, "uri_of", lambda _: f"file://{tmp_path}/elsewhere")
-    with copied(spark.range(3)) as copy:
+    with spool_rows(spark.range(3)) as copy:
         assert copy is None

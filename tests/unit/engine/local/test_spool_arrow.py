@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.engine.local import spool_arrow as module
-from dbt_zorder.engine.local.row_estimate import width_of
-from dbt_zorder.engine.local.spool import Copied, copied
+from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
+from dbt_zorder.engine.local.spool import Spool, spool_rows
 from dbt_zorder.engine.local.spool_arrow import BatchFiles, write_batches
 from dbt_zorder.engine.local.spool_parquet import RowFiles
 from dbt_zorder.layout.keys import Key, key_of
@@ -24,7 +24,7 @@ from tests.unit.layout.test_keys import TYPES
 WIDE = "id, id % 7 AS b, 'x' AS c, CAST(id AS DOUBLE) AS d"
 
 
-def in_batches(copy: Copied | None) -> Copied:
+def in_batches(copy: Spool | None) -> Spool:
     assert copy is not None
     assert isinstance(copy.files, BatchFiles)
     return copy
@@ -42,13 +42,13 @@ def test_rows_and_keys_are_those_of_a_copy_in_parquet(
     with settings(spark, {"spark.sql.session.timeZone": zone}):
         # others beside it, because of decimals alone there are no batches
         frame = spark.sql(cast_values(name, [*values, "NULL"])).selectExpr("v", "1 AS a", "'t' AS b", "2D AS c")
-        if width_of(frame.schema) is None:
-            with copied(frame, keys=[]) as copy:
+        if estimated_row_bytes(frame.schema) is None:
+            with spool_rows(frame, keys=[]) as copy:
                 assert copy is not None
                 assert isinstance(copy.files, RowFiles)
             return
         keys = [key_of(resolve("v", frame.schema))]
-        with copied(frame) as wanted, copied(frame, keys=keys) as found:
+        with spool_rows(frame) as wanted, spool_rows(frame, keys=keys) as found:
             assert wanted is not None
             found = in_batches(found)
             assert found.count == wanted.count == len(values) + 1
@@ -68,11 +68,11 @@ def test_many_batches_are_all_rows_as_they_came(spark: SparkSession, monkeypatch
     before = spark.conf.get(module._ROWS)
     frame = spark.range(0, 60_500, 1, 3).selectExpr("id", "sha2(string(id), 256) AS t")
     keys = keys_of(frame, "id", "t")
-    with copied(frame, keys=keys) as copy:
+    with spool_rows(frame, keys=keys) as copy:
         copy = in_batches(copy)
-        assert len(copy.pieces) > len({piece.path for piece in copy.pieces}) == 3
-        assert [piece.number for piece in copy.pieces] == list(range(len(copy.pieces)))
-        assert max(piece.nbytes for piece in copy.pieces) < 400_000
+        assert len(copy.chunks) > len({chunk.path for chunk in copy.chunks}) == 3
+        assert [chunk.number for chunk in copy.chunks] == list(range(len(copy.chunks)))
+        assert max(chunk.nbytes for chunk in copy.chunks) < 400_000
         assert copy.count == 60_500
         assert copy.nbytes == pytest.approx(all_of(copy).nbytes, rel=0.01)
         assert all_of(copy)["c0"].to_pylist() == list(range(60_500))
@@ -96,8 +96,8 @@ def test_columns_that_are_wanted_first_are_kept_once_and_while_they_are_few(
 
     monkeypatch.setattr(BatchFiles, "_batches", noted)
     for most, reads in ((1 << 20, 3), (30_000, 6)):
-        monkeypatch.setattr(module, "_MOST_KEPT", most)
-        with copied(frame, keys=keys) as copy:
+        monkeypatch.setattr(module, "_MAX_CACHED_BYTES", most)
+        with spool_rows(frame, keys=keys) as copy:
             copy = in_batches(copy)
             read.clear()
             assert copy.count == 9000
@@ -108,10 +108,10 @@ def test_columns_that_are_wanted_first_are_kept_once_and_while_they_are_few(
 
 def test_what_is_read_of_some_columns_keeps_no_others_in_memory(spark: SparkSession) -> None:
     frame = spark.range(0, 100_000, 1, 1).selectExpr("id", "repeat(string(id), 100) AS t")
-    with copied(frame, keys=[]) as copy:
+    with spool_rows(frame, keys=[]) as copy:
         copy = in_batches(copy)
         before = pa.total_allocated_bytes()
-        found = [copy.read(piece, ["c0"]) for piece in copy.pieces]
+        found = [copy.read(chunk, ["c0"]) for chunk in copy.chunks]
         assert sum(one.num_rows for one in found) == 100_000
         assert pa.total_allocated_bytes() - before < 2_000_000
 
@@ -120,14 +120,14 @@ def test_what_is_read_of_some_columns_keeps_no_others_in_memory(spark: SparkSess
 def test_rows_with_long_text_are_copied_as_parquet(spark: SparkSession, text: str) -> None:
     frame = spark.range(0, 3000, 1, 2).selectExpr("id", f"IF(id = 2345, {text}, NULL) AS t", "'u' AS u")
     files = None
-    with copied(frame, keys=keys_of(frame, "id")) as copy:
+    with spool_rows(frame, keys=keys_of(frame, "id")) as copy:
         assert copy is not None
         files = copy.files
         assert isinstance(files, RowFiles)
         assert same_rows(copy.rows, frame)
         assert [path.name for path in Path(copy.folder).iterdir()] == ["rows"], "nothing of the first one is left"
     short = frame.selectExpr("id", "left(string(t), 1000) AS t", "u")
-    with copied(short, keys=keys_of(short, "id")) as copy:
+    with spool_rows(short, keys=keys_of(short, "id")) as copy:
         assert same_rows(in_batches(copy).rows, short)
 
 
@@ -144,7 +144,7 @@ def test_rows_with_long_text_are_copied_as_parquet(spark: SparkSession, text: st
 def test_others_are_copied_as_parquet(spark: SparkSession, query: str, why: str) -> None:
     frame = spark.sql(query)
     first = frame.columns[0]
-    with copied(frame, keys=keys_of(frame, first)) as copy:
+    with spool_rows(frame, keys=keys_of(frame, first)) as copy:
         assert copy is not None
         assert isinstance(copy.files, RowFiles), why
         assert same_rows(copy.rows, frame)
@@ -163,7 +163,7 @@ def test_decimals_of_up_to_18_digits_are_whole_numbers_on_their_way(spark: Spark
         )
     frame = spark.range(0, 9000, 1, 2).selectExpr(*columns)
     keys = keys_of(frame, "d1", "d4")
-    with copied(frame, keys=keys) as copy, copied(frame) as wanted:
+    with spool_rows(frame, keys=keys) as copy, spool_rows(frame) as wanted:
         copy = in_batches(copy)
         assert wanted is not None
         assert all_of(copy).equals(all_of(wanted))
@@ -172,7 +172,7 @@ def test_decimals_of_up_to_18_digits_are_whole_numbers_on_their_way(spark: Spark
         assert same_rows(copy.rows, frame)
         short = copy.shortened(keys)
         assert set(short) == {"c0", "c2", "c3", "c5", "c6"}
-        for ours, theirs in zip(copy.pieces, wanted.pieces, strict=True):
+        for ours, theirs in zip(copy.chunks, wanted.chunks, strict=True):
             found = copy.read_compact(ours, short)
             assert found.combine_chunks().equals(wanted.read_compact(theirs, short).combine_chunks())
             assert [*map(str, found.schema.types)][:4] == ["int32", "decimal128(9, 2)", "int32", "int64"]
@@ -181,27 +181,27 @@ def test_decimals_of_up_to_18_digits_are_whole_numbers_on_their_way(spark: Spark
 def test_another_query_inside_is_seen_without_adaptive_execution(spark: SparkSession) -> None:
     with settings(spark, {"spark.sql.adaptive.enabled": "false"}):
         frame = spark.sql(f"SELECT {WIDE} FROM range(9) WHERE id > (SELECT * FROM VALUES (3) AS t(a) WHERE rand() < 2)")
-        with copied(frame, keys=keys_of(frame, "id")) as copy:
+        with spool_rows(frame, keys=keys_of(frame, "id")) as copy:
             assert copy is not None
             assert isinstance(copy.files, RowFiles)
             assert copy.count == 5
         plain = spark.sql(f"SELECT {WIDE} FROM range(9) WHERE id > 3")
-        with copied(plain, keys=keys_of(plain, "id")) as copy:
+        with spool_rows(plain, keys=keys_of(plain, "id")) as copy:
             assert in_batches(copy).count == 5
 
 
 def test_rows_of_a_few_bytes_are_weighed_by_what_it_takes_to_place_them(spark: SparkSession) -> None:
     frame = spark.range(0, 700_000, 1, 1).selectExpr("CAST(id AS INT) AS a", "CAST(id AS TINYINT) AS b")
-    with copied(frame, keys=keys_of(frame, "a")) as copy:
+    with spool_rows(frame, keys=keys_of(frame, "a")) as copy:
         copy = in_batches(copy)
-        assert [piece.rows for piece in copy.pieces] == [128 * 4096, 700_000 - 128 * 4096]
+        assert [chunk.rows for chunk in copy.chunks] == [128 * 4096, 700_000 - 128 * 4096]
         assert copy.nbytes == 32 * 700_000
 
 
 def test_many_columns_of_text_are_left_to_parquet(spark: SparkSession) -> None:
     for texts, kind in ((32, BatchFiles), (33, RowFiles)):
         frame = spark.range(9).selectExpr("id", *(f"string(id) AS t{n}" for n in range(texts)))
-        with copied(frame, keys=keys_of(frame, "id")) as copy:
+        with spool_rows(frame, keys=keys_of(frame, "id")) as copy:
             assert copy is not None
             assert isinstance(copy.files, kind)
             assert same_rows(copy.rows, frame)
@@ -217,7 +217,7 @@ def test_other_offsets_another_spark_and_a_full_disk_are_left_to_parquet(
         dated = frame.selectExpr("*", "date'1500-01-01' AS e")
         assert write_batches(dated, str(tmp_path / "old")) is None, "Spark is to ask which calendar that is of"
     with monkeypatch.context() as little_room:
-        little_room.setattr(module, "_SPREAD", 1 << 60)
+        little_room.setattr(module, "_UNCOMPRESSED_RATIO", 1 << 60)
         assert write_batches(frame, str(tmp_path / "disk")) is None
     caplog.set_level("DEBUG", "dbt_zorder")
     monkeypatch.setattr(module, "class_named", lambda *_: None)
@@ -228,12 +228,12 @@ def test_other_offsets_another_spark_and_a_full_disk_are_left_to_parquet(
 
 def test_no_rows_and_old_dates_come_back_through_spark(spark: SparkSession) -> None:
     none = spark.sql(f"SELECT {WIDE} FROM range(9) WHERE id > 9")
-    with copied(none, keys=keys_of(none, "id")) as copy:
+    with spool_rows(none, keys=keys_of(none, "id")) as copy:
         assert in_batches(copy).count == 0
         assert in_batches(copy).rows.count() == 0
         assert in_batches(copy).rows.schema.simpleString() == none.schema.simpleString()
     old = spark.sql("SELECT id, date'0044-03-15' AS d, timestamp'1066-10-14 09:00:00' AS t, 'x' AS s FROM range(3)")
-    with copied(old, keys=keys_of(old, "d")) as copy:
+    with spool_rows(old, keys=keys_of(old, "d")) as copy:
         found = in_batches(copy).rows.collect()
         assert [row["d"] for row in found] == [dt.date(44, 3, 15)] * 3
         assert same_rows(in_batches(copy).rows, old)
@@ -241,12 +241,12 @@ def test_no_rows_and_old_dates_come_back_through_spark(spark: SparkSession) -> N
 
 def test_a_query_that_fails_says_so_and_leaves_nothing(spark: SparkSession) -> None:
     frame = spark.range(0, 10, 1, 2).selectExpr("id", "CAST(raise_error('it fails') AS INT) AS a", "'x' AS s")
-    with pytest.raises(Exception, match="it fails"), copied(frame, keys=keys_of(frame, "id")):
+    with pytest.raises(Exception, match="it fails"), spool_rows(frame, keys=keys_of(frame, "id")):
         pass
 
 
 def test_spark_finds_nan_and_negative_zero_in_what_is_written_for_it(spark: SparkSession) -> None:
     frame = spark.sql("SELECT id, IF(id % 2 = 0, -0.0D, double('NaN')) AS d, 'x' AS s, 1 AS i FROM range(9)")
-    with copied(frame, keys=keys_of(frame, "id")) as copy:
+    with spool_rows(frame, keys=keys_of(frame, "id")) as copy:
         rows = in_batches(copy).rows
         assert (rows.where("d = 0").count(), rows.where("d > 7").count()) == (5, 4)

@@ -3,23 +3,23 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine.local.spool import copied
-from dbt_zorder.engine.local.spoolable import can_come_back, can_copy
+from dbt_zorder.engine.local.spool import spool_rows
+from dbt_zorder.engine.local.spoolable import can_spool, survives_parquet
 from tests.support import settings
 
 
 def test_only_a_session_on_this_machine_alone_copies(spark: SparkSession) -> None:
-    assert can_copy(spark)
+    assert can_spool(spark)
     context = type("Context", (), {"isLocal": lambda _: False})()
     cluster = type("Session", (), {"_jsc": type("Java", (), {"sc": lambda _: context})()})
-    assert not can_copy(cluster())
-    assert not can_copy(type("Connect", (), {})())
+    assert not can_spool(cluster())
+    assert not can_spool(type("Connect", (), {})())
     for setting in (
         {"spark.sql.sources.commitProtocolClass": "org.apache.spark.internal.io.HadoopMapReduceCommitProtocol"},
         {"parquet.encryption.footer.key": "k"},
     ):
         with settings(spark, setting):
-            assert not can_copy(spark)
+            assert not can_spool(spark)
 
 
 INT96 = {"spark.sql.parquet.outputTimestampType": "INT96"}
@@ -42,11 +42,11 @@ def test_dates_and_moments_come_back_where_the_session_writes_them_so(
     one = "TIMESTAMP'0001-01-01 00:00:00.123456'"
     with settings(spark, conf):
         dates, moments = spark.sql("SELECT array(DATE'0001-01-01') AS v"), spark.sql(f"SELECT {one} AS v, 1 AS a")
-        assert (can_come_back(dates), can_come_back(moments)) == (date, moment)
-        assert can_come_back(moments, [moments.schema["a"]])
+        assert (survives_parquet(dates), survives_parquet(moments)) == (date, moment)
+        assert survives_parquet(moments, [moments.schema["a"]])
         for frame, comes_back in ((dates, date), (moments, moment)):
             if comes_back:
-                with copied(frame) as copy:
+                with spool_rows(frame) as copy:
                     assert copy is not None
                     texts = [rows.selectExpr("string(v)").collect() for rows in (copy.rows, frame)]
                     assert texts[0] == texts[1]

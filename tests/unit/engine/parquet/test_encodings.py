@@ -72,6 +72,6 @@ def test_files_become_smaller(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_columns_with_a_dictionary_keep_it() -> None:
     schema = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("f", pa.float64()), ("t", pa.bool_())])
-    assert Encodings(2).told(schema, ["b"])["column_encoding"] == {"a": "DELTA_BINARY_PACKED"}
-    assert Encodings(2).told(schema, schema.names)["column_encoding"] is None
-    assert Encodings().told(schema, []) == {}
+    assert Encodings(2).writer_options(schema, ["b"])["column_encoding"] == {"a": "DELTA_BINARY_PACKED"}
+    assert Encodings(2).writer_options(schema, schema.names)["column_encoding"] is None
+    assert Encodings().writer_options(schema, []) == {}

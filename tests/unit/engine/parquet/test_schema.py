@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt_zorder.engine.parquet.column_options import telling
+from dbt_zorder.engine.parquet.column_options import float_columns
 from dbt_zorder.engine.parquet.schema import leaf_types, leaves_of
 
 ROWS = pa.table(
@@ -47,7 +47,7 @@ def test_some_rows_have_but_their_own_values() -> None:
 def test_a_column_tells_if_any_of_its_leaves_does() -> None:
     """Also where another leaf has the same path."""
     same = pa.struct([("b.c", pa.float64()), ("b", pa.struct([("c", pa.int32())]))])
-    assert telling(pa.schema([("a", same), ("n", pa.int64())])) == ["a"]
+    assert float_columns(pa.schema([("a", same), ("n", pa.int64())])) == ["a"]
 
 
 def test_paths_are_those_of_files(tmp_path: object) -> None:

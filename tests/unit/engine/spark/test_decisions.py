@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.curve.tree import descend
-from dbt_zorder.engine.spark.decisions import MOST_FILES, boundaries_allowed, decidable
+from dbt_zorder.engine.spark.decisions import MOST_FILES, boundaries_allowed, suits_decisions
 from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.engine.spark.order_grid import SparkLayout
 from dbt_zorder.engine.spark.spark_plan import SparkPlan, for_spark
@@ -35,7 +35,7 @@ def laid_out(df: DataFrame, spec: LayoutSpec) -> SparkLayout:
 
 def placed(df: DataFrame, plan: SparkPlan) -> list[list[int]]:
     """The ids of each file's rows, in their order there."""
-    assert decidable(df, SparkLayout.beside(plan.layout))
+    assert suits_decisions(df, SparkLayout.beside(plan.layout))
     return [[row["id"] for row in rows] for rows in apply_layout(df, plan.layout).select("id").rdd.glom().collect()]
 
 
@@ -139,7 +139,7 @@ def test_nothing_is_added_to_the_rows_that_are_shuffled(spark: SparkSession) -> 
 def test_what_decisions_do_not_fit_takes_the_descent(spark: SparkSession, spec: LayoutSpec) -> None:
     frame = spark.sql(MIXED)
     layout = laid_out(frame, spec)
-    assert not decidable(frame, layout)
+    assert not suits_decisions(frame, layout)
     assert sorted(row[0] for row in apply_layout(frame, layout).select("id").collect()) == list(range(4000))
 
 
@@ -149,13 +149,13 @@ def test_a_small_table_does_not_pay_for_what_is_compiled_anew_unless_it_is_wide(
     frame = spark.sql(MIXED)
     spec = LayoutSpec(by=["s", "a"], files=40)
     layout = laid_out(frame, spec)
-    assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (True, 30 + 9 + 9 * 4000 - 40)
+    assert (suits_decisions(frame, layout), boundaries_allowed(frame, layout)) == (True, 30 + 9 + 9 * 4000 - 40)
     monkeypatch.setattr("dbt_zorder.engine.spark.decisions.VALUES_A_DECISION", 9 * 1000)
     layout = laid_out(frame, spec)
-    assert (decidable(frame, layout), boundaries_allowed(frame, layout)) == (False, 30 + 9 + 4 - 40)
+    assert (suits_decisions(frame, layout), boundaries_allowed(frame, layout)) == (False, 30 + 9 + 4 - 40)
     wide = frame.select("*", *(f.lit(number).alias(f"c{number}") for number in range(71)))
     layout = laid_out(wide, spec)
-    assert (decidable(wide, layout), boundaries_allowed(wide, layout)) == (True, 30 + 80 + 35 - 40)
+    assert (suits_decisions(wide, layout), boundaries_allowed(wide, layout)) == (True, 30 + 80 + 35 - 40)
 
 
 def test_few_files_are_decided_however_small_the_table(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,4 +164,4 @@ def test_few_files_are_decided_however_small_the_table(spark: SparkSession, monk
     plan = planned(frame, LayoutSpec(by=["s", "a"], files=16))
     assert plan.grid is not None
     assert sum(map(len, plan.grid.cuts)) <= 14
-    assert not decidable(frame, laid_out(frame, LayoutSpec(by=["s", "a"], files=20)))
+    assert not suits_decisions(frame, laid_out(frame, LayoutSpec(by=["s", "a"], files=20)))

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.plan import plan_layout
-from dbt_zorder.engine.spark.pilot import MeasuredBySpark
+from dbt_zorder.engine.spark.pilot import SparkFileMeasurer
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName
@@ -29,7 +29,7 @@ def test_rows_and_bytes_are_those_of_the_files(
     request = BuildRequest(TableName("default", unique("measured")), spec)
     layout = plan_layout(frame, spec)
     folder = str(tmp_path / "measured")
-    measured = MeasuredBySpark(frame, folder, partial(write_rows, request)).size_of(layout, files)
+    measured = SparkFileMeasurer(frame, folder, partial(write_rows, request)).size_of(layout, files)
     assert measured.rows == pytest.approx(rows, rel=0.05)
     write_rows(request, layout, frame, str(tmp_path / "whole"))
     whole = sum(list_data(spark, str(tmp_path / "whole")).values())

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.curve.tree import descend
 from dbt_zorder.engine.plan import plan_layout
-from dbt_zorder.engine.spark.decisions import decidable
+from dbt_zorder.engine.spark.decisions import suits_decisions
 from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.engine.spark.order_grid import SparkLayout
 from dbt_zorder.engine.spark.runs import in_runs
@@ -78,7 +78,7 @@ def test_equal_rows_lie_together_in_their_cell(
     monkeypatch.setattr("dbt_zorder.curve.grid._EACH_AS_GOOD", 100.0)
     df = lines(spark, types)
     plan = for_spark(make_plan(df, LayoutSpec(by=types, files=4)))
-    assert decidable(df, SparkLayout.beside(plan.layout)) == (values_a_decision == 1)
+    assert suits_decisions(df, SparkLayout.beside(plan.layout)) == (values_a_decision == 1)
     assert len(plan.layout.runs) == len(types)
     # a hash of 16 bits or 10 may bring two values together, whose rows are then mixed
     assert sum(runs_of(df, plan.layout, types)) <= cells_met(df, plan) * (1.02 if len(types) == 2 else 1.25)

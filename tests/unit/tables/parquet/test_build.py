@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine.choose import Holding
+from dbt_zorder.engine.choose import RowSource
 from dbt_zorder.engine.plan import plan_layout
-from dbt_zorder.engine.spark.descent import Names, add_node
+from dbt_zorder.engine.spark.descent import TemporaryColumns, add_node
 from dbt_zorder.errors import ColumnError, ConfigError
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import LayoutSpec
@@ -136,7 +136,7 @@ def test_what_goes_to_disk_keeps_the_order_of_the_tree_in_the_files_of_partition
     layouts: list[Layout] = []
     write_data = table_build.write_data
 
-    def noted(holding: Holding, layout: Layout, *more: Any) -> None:
+    def noted(holding: RowSource, layout: Layout, *more: Any) -> None:
         layouts.append(layout)
         write_data(holding, layout, *more)
 
@@ -156,7 +156,7 @@ def test_what_goes_to_disk_keeps_the_order_of_the_tree_in_the_files_of_partition
         assert spilt == kept
     # NULL has a tree by the name of its folder
     frame, one = readable_partitions(spark.sql(query), BuildRequest(table, spec)), layouts[0]
-    names = Names.beside(frame)
+    names = TemporaryColumns.beside(frame)
     cells = {(row[0], row[1]): row[2] for row in add_node(frame, one, names).select("a", "s", names.node).collect()}
     assert len(cells) == 9000, "no two rows have the same keys"
     # Spark may let rows of one cell swap places where it brings together what lay on disk
