@@ -1,13 +1,14 @@
-"""How few files an equality query can touch in a box that is cut into a few files: good ways to cut it.
+"""Plan how to cut a box into a few files so that an equality query touches as few of them as possible.
 
-A box whose values are uniform and independent, cut in two at a share a/f of one column, leaves two boxes of a and f - a
-files. If a query on column c touches on average l[c] files of the left and r[c] of the right box, then it touches
-a/f l[c] + (f-a)/f r[c] files where c is the cut column, and l[c] + r[c] otherwise. Eight files of two columns are best
-cut into slabs of 3, 3 and 2 files (2.75 and 3), not into halves (2 and 4).
+Assume a box of uniform and independent values. A cut at the share a/f of one column leaves boxes of a and f - a files.
+Let a query on column c touch l[c] files of the left box and r[c] files of the right box on average. The query touches
+a/f l[c] + (f-a)/f r[c] files if c is the cut column, and l[c] + r[c] files otherwise. Eight files over two columns are
+best cut into slabs of 3, 3 and 2 files. Queries then touch 2.75 and 3 files; halves would give 2 and 4.
 
-Which way is good depends on the box: of one that is wide in one column, that column is to be cut first. So the best way
-is sought for boxes of many shapes; their halves are boxes, too, whose best ways are known by then. Two are kept of each
-shape, the best by the sum over columns and the best by the worst of them: two halves may make up for each other.
+The best plan depends on the shape of the box: a box that is wide in one column is cut in that column first. Therefore
+the search covers boxes of many shapes. The halves of a box are boxes too, and the search plans them first. It keeps two
+plans for each shape: the best by the sum over columns, and the best by the worst column. It needs both because two
+halves may compensate for each other.
 """
 
 from __future__ import annotations
@@ -22,41 +23,46 @@ import numpy.typing as npt
 from dbt_zorder.curve.cut_choice import Ways, unevenness
 
 _MOST_FILES = {2: 16, 3: 48, 4: 48}
-"""By columns, of more than four there are too many ways, and halves are nearly as good. Skewed values keep to a plan of
-many files badly, above all those of two columns."""
+"""Largest number of files that is planned, by number of columns.
+
+Above four columns there are too many plans, and halves are nearly as good. Skewed values deviate from a plan of many
+files, above all with two columns.
+"""
 _ASPECTS = np.log([1, 1.1, 1.25, 1.45, 1.7, 2, 2.5, 3.2, 4.5, 8, 16, 32])
-"""How many times as wide as its narrowest column a box can be in another one: one that is cut into 48 slabs is best cut
-so if it is 32 times as wide."""
-_ALL_CUTS = 16  # files: of more, about a quarter is cut off at least
+"""Logarithms of how many times as wide as its narrowest column a box can be in another column.
+
+A box that is 32 times as wide is best cut into 48 slabs, so wider boxes need no plans of their own.
+"""
+_ALL_CUTS = 16  # above this number of files, the smaller half has at least about a quarter of them
 
 _Floats = npt.NDArray[np.float64]
 _Numbers = npt.NDArray[np.int64]
 
 
 def known(columns: int, files: int) -> bool:
-    """Tell whether ``ways`` are to be asked.
+    """Return whether ``ways`` has plans for this number of columns and files.
 
-    Cuts of one column all come to the same, and so halves are best, which make the flattest tree.
+    All plans of a single column are equally good. Halves are then best because they give the flattest tree.
     """
     return files <= _MOST_FILES.get(columns, 0)
 
 
 @functools.cache
 def ways(columns: int, files: int) -> Ways:
-    """Return good ways to cut a box into ``files`` files, for boxes of every shape."""
+    """Return good plans to cut a box into ``files`` files, for boxes of every shape."""
     found = _turned(_found(columns, files), columns)
     for values in vars(found).values():
-        values.setflags(write=False)  # all callers have the same
+        values.setflags(write=False)  # the cache returns the same arrays to all callers
     return found
 
 
 @dataclass(frozen=True)
 class _Shapes:
-    """The shapes of boxes whose columns stand in the order of their widths, the narrowest first.
+    """Shapes of boxes whose columns are sorted by width, the narrowest first.
 
     Attributes:
-        widths: shape (shapes, columns): logarithms; the first is 0.
-        number: by the place of every other width in ``_ASPECTS``, which of the shapes it is.
+        widths: logarithms of the widths, shape (shapes, columns); the first column is 0.
+        number: number of each shape, indexed by the position of every other width in ``_ASPECTS``.
     """
 
     widths: _Floats
@@ -65,7 +71,7 @@ class _Shapes:
     @classmethod
     @functools.cache
     def of(cls, columns: int) -> _Shapes:
-        """Return all shapes of boxes of so many columns."""
+        """Return all shapes of boxes with this number of columns."""
         places = list(itertools.combinations_with_replacement(range(len(_ASPECTS)), columns - 1))
         steps = np.asarray(places).T
         number = np.zeros((len(_ASPECTS),) * (columns - 1), np.int64)
@@ -73,7 +79,7 @@ class _Shapes:
         return cls(np.concatenate([np.zeros((1, len(places))), _ASPECTS[steps]]).T, number)
 
     def nearest(self, widths: _Floats) -> tuple[_Numbers, _Numbers]:
-        """Return the shapes of boxes of any order of columns, by their logarithms of widths, and that order."""
+        """Return the nearest shape and the column order of each box, from its logarithms of widths."""
         order = np.argsort(widths, axis=-1, kind="stable")
         ordered = np.take_along_axis(widths, order, axis=-1)
         steps = np.searchsorted((_ASPECTS[1:] + _ASPECTS[:-1]) / 2, ordered[..., 1:] - ordered[..., :1])
@@ -82,12 +88,12 @@ class _Shapes:
 
 @dataclass(frozen=True)
 class _Halves:
-    """One half of every way.
+    """One half of every plan.
 
     Attributes:
-        files: shape (ways,): how many it is cut into.
-        way: shape (ways,): how, a place among the ways that are found for as many.
-        order: shape (ways, columns): its columns, the narrowest first, as that way has them.
+        files: number of files of the half, shape (plans,).
+        way: number of the half's plan among the plans for that number of files, shape (plans,).
+        order: columns of the half from the narrowest to the widest, as its plan numbers them, shape (plans, columns).
     """
 
     files: _Numbers
@@ -97,14 +103,14 @@ class _Halves:
 
 @dataclass(frozen=True)
 class _Found:
-    """Ways to cut boxes of all ``_Shapes``: a way of each that is best by the sum, then those best by the worst column.
+    """Plans for boxes of all ``_Shapes``: first the best by the sum, then the best by the worst column.
 
     Attributes:
-        touched: shape (ways, columns).
-        column: shape (ways,): of the first cut.
-        halves: left and right of it.
-        distinct: which of the ways differ.
-        like: for each way its like among these.
+        touched: files that a query on each column touches, shape (plans, columns).
+        column: column of the first cut, shape (plans,).
+        halves: the left and the right halves.
+        distinct: numbers of the plans that differ from each other.
+        like: position in ``distinct`` of each plan's equal, shape (plans,).
     """
 
     touched: _Floats
@@ -115,14 +121,14 @@ class _Found:
 
     @classmethod
     def of(cls, touched: _Floats, column: _Numbers, halves: tuple[_Halves, ...]) -> _Found:
-        """Return them with those that differ."""
+        """Return the plans together with the numbers of the distinct ones."""
         _, distinct, like = np.unique(touched.round(9), axis=0, return_index=True, return_inverse=True)
         return cls(touched, column, halves, distinct, like.ravel())
 
 
 @functools.cache
 def _found(columns: int, files: int) -> _Found:
-    """Return the best ways to cut boxes of all shapes, found by those to cut their halves."""
+    """Return the best plans for boxes of all shapes, built from the plans of their halves."""
     shapes = _Shapes.of(columns)
     number = np.arange(len(shapes.widths))
     if files == 1:
@@ -154,12 +160,12 @@ def _found(columns: int, files: int) -> _Found:
 
 
 def _touched_by(files: _Numbers, shape: _Numbers, order: _Numbers) -> _Floats:
-    """Return the files touched in halves that are cut by the way that is best by the sum, then by the worst column.
+    """Return the files touched in halves, first for the best plan by the sum, then by the worst column.
 
     Args:
-        files: of a half, for the first axis of the others.
-        shape: of the half.
-        order: its columns, the narrowest first.
+        files: number of files of each half, along the first axis of the other arguments.
+        shape: number of each half's shape.
+        order: columns of each half, the narrowest first.
     """
     columns = order.shape[-1]
     of_files = np.stack([_found(columns, int(count)).touched for count in files])
@@ -172,11 +178,11 @@ def _touched_by(files: _Numbers, shape: _Numbers, order: _Numbers) -> _Floats:
 
 
 def _turned(found: _Found, columns: int) -> Ways:
-    """Return the distinct ways, each for every order of a box's columns."""
+    """Return the distinct plans, each for every order of a box's columns."""
     if not found.halves:
         none = np.full(1, -1)
         return Ways(np.ones((1, columns)), none, np.ones(1, np.int64), none, none)
-    turns = np.asarray(list(itertools.permutations(range(columns))))  # from a column's place to its number
+    turns = np.asarray(list(itertools.permutations(range(columns))))  # maps a column's position to its number
     number_of = np.zeros((columns,) * columns, np.int64)
     number_of[tuple(turns.T)] = np.arange(len(turns))
     kept = found.distinct
