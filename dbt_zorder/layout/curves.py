@@ -1,4 +1,4 @@
-"""Layouts by a curve other than the default's: which one, what it needs of the sample, and where it is cut."""
+"""Layouts by a curve other than the default: the choice of the curve, its sampled keys and its cuts."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ _MOST_RANK_BITS = 10
 
 
 def check_curve(curve: str, encoding: str, *, weighted: bool, columns: int) -> None:
-    """Find out whether there are such a curve and such an encoding, and whether all that was given has an effect.
+    """Check that a curve and its encoding exist, and that every setting given has an effect.
 
     Raises:
-        ConfigError: naming what is allowed and the nearest right name.
+        ConfigError: the curve or encoding does not exist, or a setting has no effect. The message lists the allowed
+            names and the nearest one.
     """
     for what, given, allowed in (("curve", curve, CURVES), ("encoding", encoding, ENCODINGS)):
         if given not in allowed:
@@ -47,16 +48,16 @@ def check_curve(curve: str, encoding: str, *, weighted: bool, columns: int) -> N
 
 
 def idle_setting(curve: str, encoding: str, *, weighted: bool, columns: int) -> str | None:
-    """Return which setting, ``weights`` or ``encoding``, would have no effect along a curve; None if none."""
+    """Return the setting, ``weights`` or ``encoding``, that has no effect along a curve; None if none."""
     if weighted and curve != CURVES[0] and columns > 1:
         return "weights"
     return "encoding" if encoding == "bits" and curve == "linear" else None
 
 
 def curve_of(curve: str, encoding: str, columns: int) -> CurveKey | None:
-    """Return the curve that a user asked for, without its boundaries; None for the default, which has no key.
+    """Return the curve that the user asked for, without its boundaries; None for the default.
 
-    One column alone needs no curve: in order is as good as it gets, and its tree cuts ranges of it.
+    The default has no key. A single column needs no other curve: its own order is optimal, and its tree cuts ranges.
     """
     if columns == 1:
         return CurveKey("linear")
@@ -68,14 +69,14 @@ def curve_of(curve: str, encoding: str, columns: int) -> CurveKey | None:
 
 
 def sampled_keys(curve: CurveKey | None, keys: Sequence[Key]) -> Sequence[Key]:
-    """Return what to sample: the keys, but for a curve of bits that cuts files, the bits."""
+    """Return the keys to sample; for a curve of bits that cuts files, return its bits instead."""
     if _cuts_bits(curve):
         return [Key(key.column, bits_of(key.column), "bigint") for key in keys]
     return keys
 
 
 def sampled_here(curve: CurveKey | None, keys: Sequence[Key], fetched: FetchedKeys) -> pa.Table:
-    """Return the same of rows whose keys are here."""
+    """Return the values of ``sampled_keys`` for rows whose keys are in this process."""
     found = fetched.sampled
     if _cuts_bits(curve):
         for number, key in enumerate(keys):
@@ -98,15 +99,20 @@ def lay_out(
     partition_hashes: npt.NDArray[np.int64],
     rows: int,
 ) -> tuple[Forest, Layout]:
-    """Cut a sample into files by a curve; arguments as for ``grow`` and ``Layout.of``.
+    """Cut a sample into files by a curve.
 
     Args:
-        curve: as ``curve_of`` gives it.
-        sample: of ``sampled_keys``.
-        weights: count where a tree over the columns cuts files, not where a curve does.
+        curve: curve from ``curve_of``.
+        sample: sample of ``sampled_keys``.
+        keys: keys of the clustering columns.
+        files: number of files of each partition.
+        weights: weight of each column; they count where a tree over the columns cuts files, not where a curve does.
+        partition_columns: SQL names of the partition columns.
+        partition_hashes: sorted 64-bit hashes of the partitions.
+        rows: number of rows of the table.
 
     Returns:
-        Forest and layout. Where a curve cuts files, the forest's cuts are ranks on it, of a single column.
+        Forest and layout. Where a curve cuts files, the forest's cuts are ranks on it, in a single column.
     """
     if curve.curve == "linear" and curve.cuts_files:
         first = prefix(keys)
@@ -129,10 +135,10 @@ def lay_out(
 
 
 def grid(curve: CurveKey, sample: Sample, keys: Sequence[Key]) -> tuple[CurveKey, list[npt.NDArray[np.uint64]]]:
-    """Complete a curve by the boundaries of a sample, as many as keep its key in one BIGINT.
+    """Complete a curve with boundaries from a sample, as many as keep its key in one BIGINT.
 
     Returns:
-        The curve, and for each column the value by rank in the sample, shape (distinct + 1,).
+        The curve, and for each column the value of every rank in the sample, shape (distinct + 1,).
     """
     if curve.encoding == "bits":
         return curve, [_unsigned(distinct) for distinct in sample.distinct] if curve.cuts_files else []
@@ -160,22 +166,22 @@ def grid(curve: CurveKey, sample: Sample, keys: Sequence[Key]) -> tuple[CurveKey
 def rank_along(
     curve: CurveKey, tables: Sequence[npt.NDArray[np.uint64]], sample: Sample
 ) -> tuple[pa.Array, npt.NDArray[np.int64]]:
-    """Return the distinct keys of a sample in the curve's order, and the place there of each row's key.
+    """Return the distinct keys of a sample in the curve's order, and the position of each row's key there.
 
-    On the driver this is what ``add_curve`` is in Spark.
+    This is the driver's equivalent of ``add_curve`` in Spark.
     """
     values = np.stack([table[sample.ranks[:, column]] for column, table in enumerate(tables)], axis=1)
     keys = packed(curve, values)
     if curve.carrier == "bigint":
         found, numbers = np.unique(keys, return_inverse=True)
         return pa.array(found), numbers
-    # numpy orders opaque bytes as Spark does: unsigned, from the first on
+    # NumPy orders opaque bytes as Spark does: unsigned, from the first byte on
     opaque, numbers = np.unique(keys.view(f"V{keys.shape[1]}").reshape(-1), return_inverse=True)
     return pa.array([value.tobytes() for value in opaque], type=pa.binary()), numbers
 
 
 def _unsigned(bits: pa.Array) -> npt.NDArray[np.uint64]:
-    """Return sampled bits by rank; there is no NULL among them, so that rank 0 means nothing."""
+    """Return sampled bits by rank; the sample has no NULL, so the value of rank 0 is arbitrary."""
     numbers = np.asarray(bits.to_numpy(zero_copy_only=False), dtype=np.int64)
     return np.concatenate([np.zeros(1, dtype=np.int64), numbers]).view(np.uint64)
 
@@ -191,7 +197,7 @@ def _cuts(cuts: npt.NDArray[np.int32], along: Sample, carrier: str) -> LevelCuts
 def _tuples(
     cuts: npt.NDArray[np.int32], tuples: npt.NDArray[np.int32], sample: Sample, keys: Sequence[Key]
 ) -> LevelCuts:
-    """Return the keys of each cut, column by column; all of them None where there is no cut."""
+    """Return the keys of each cut, column by column; all of them are None where there is no cut."""
     return {
         column: [
             None if cut == 0 else sample.value(column, int(tuples[cut - 1, column]), key.carrier)
