@@ -1,4 +1,4 @@
-"""From a query to the layout of its output: counted, sampled, and a forest of cuts grown over it."""
+"""The plan of a query's output: row counts, a sample, and a forest of cuts grown over it."""
 
 from __future__ import annotations
 
@@ -37,20 +37,23 @@ from dbt_zorder.spark.columns import case_sensitive, resolve
 from dbt_zorder.spark.small_queries import greatest_bytes
 
 MOST_FILES = 1_000_000
-"""Of one layout: as many as a petabyte takes of 1 GB. Beyond, a driver runs out of memory without a word."""
+"""Limit on the files of one layout: those of a petabyte in files of 1 GB.
+
+With more files, a driver runs out of memory without a message.
+"""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What is known of a query, over which trees are grown.
+    """Counts and sample of a query, over which trees are grown.
 
     Attributes:
         df: the query.
-        spec: what was asked for.
-        keys: of the clustering columns.
+        spec: the user's request.
+        keys: keys of the clustering columns.
         partition_columns: SQL names of the partition columns.
         hashes: sorted 64-bit hashes of the partitions.
-        counts: rows of each partition.
+        counts: number of rows of each partition.
         sample: the sampled rows.
     """
 
@@ -69,29 +72,29 @@ class Drawn:
 
     @property
     def curve(self) -> CurveKey | None:
-        """The curve that was asked for, see ``curve_of``."""
+        """Curve of the request, see ``curve_of``."""
         return curve_of(self.spec.curve, self.spec.encoding, len(self.keys))
 
     @property
     def sampled(self) -> Sequence[Key]:
-        """What is sampled."""
+        """Keys that are sampled."""
         return sampled_keys(self.curve, self.keys)
 
     @property
     def partition_hash(self) -> str | None:
-        """SQL text of the hash of a row's partition, None if there are none."""
+        """SQL text of the hash of a row's partition, None if there are no partitions."""
         return partition_hash(self.partition_columns) if self.partition_columns else None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A layout, and what it was made from.
+    """A layout with the data that it was made from.
 
     Attributes:
-        layout: where every row goes.
-        forest: the same as cuts in ranks of the sample, or along a curve that cuts files.
-        drawn: what it was grown over.
-        row_bytes: bytes of a row, roughly.
+        layout: destination of every row.
+        forest: the same cuts as ranks of the sample, or along a curve that cuts files.
+        drawn: counts and sample over which the forest was grown.
+        row_bytes: approximate bytes of a row.
     """
 
     layout: Layout
@@ -113,18 +116,17 @@ def plan_layout(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Layout:
 def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     """Count and sample a query, and grow the forest that cuts its output into files.
 
-    Where nothing is known, the query runs twice: once to count rows (metadata only, for a plain scan of Parquet) and
-    once for the sample, which reads the key columns alone; where they are few, once for both. Besides, its first rows
-    are read where nothing else tells how large a row is, or how long the text of the keys.
+    Without keys or a row count, the query runs twice. The first run counts rows, from metadata alone for a plain scan
+    of Parquet. The second run reads the key columns for the sample. If the keys are few, one run serves both purposes.
+    The first rows are also read if nothing else gives the size of a row or the length of text keys.
 
     Args:
         df: the query.
-        spec: what was asked for.
-        known: of the query: what its rows, or as many as are asked for, are placed by, where they are placed in this
-            process; or how many they are.
+        spec: the user's request.
+        known: keys of the query's rows, if rows are placed in this process; or the number of its rows; else None.
 
     Raises:
-        ColumnError, ConfigError: as ``keys_for``.
+        ColumnError, ConfigError: as for ``keys_for``.
     """
     keys = keys_for(df, spec)
     sensitive = case_sensitive(df.sparkSession)
@@ -144,7 +146,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     if isinstance(known, DrawnKeys):
         wanted = wanted_rows(sum(files), keys, cells, known.text_bytes)
     elif fetched is not None:
-        wanted = wanted_rows(sum(files), keys, cells)  # what is here already weighs no more by being long
+        wanted = wanted_rows(sum(files), keys, cells)  # the keys are in memory already, so their length does not matter
     else:
         wanted = rows_wanted_of(df, keys, sum(files), cells)
     if isinstance(known, DrawnKeys) and hashed is None:
@@ -155,10 +157,10 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
 
 
 def resized(plan: Plan, row_bytes: float) -> Plan:
-    """Return a plan over the same sample, by the bytes that a row takes.
+    """Return a plan over the same sample, for a new size of a row in bytes.
 
     Raises:
-        ConfigError: the files are too many.
+        ConfigError: there are too many files.
     """
     drawn = plan.drawn
     counts, spec = drawn.counts, drawn.spec
@@ -172,9 +174,9 @@ def _grown(drawn: Drawn, files: Sequence[int], row_bytes: float) -> Plan:
     """Grow the forest that cuts a query's output into files.
 
     Args:
-        drawn: the sample and counts of the query.
+        drawn: sample and counts of the query.
         files: number of files of each partition.
-        row_bytes: bytes of a row, roughly.
+        row_bytes: approximate bytes of a row.
     """
     df, spec, keys, sample, rows = drawn.df, drawn.spec, drawn.keys, drawn.sample, drawn.rows
     curve = drawn.curve
@@ -189,7 +191,7 @@ def _grown(drawn: Drawn, files: Sequence[int], row_bytes: float) -> Plan:
 
 
 def _order_levels(df: DataFrame, spec: LayoutSpec, curve: CurveKey | None, rows: int, files: int) -> int:
-    """Return the levels below the file; a curve's own key orders rows inside it, and needs none."""
+    """Return the number of levels below the file; 0 with a curve, whose own key orders the rows."""
     return 0 if curve is not None else order_levels(rows, files, page_rows_of(df.sparkSession, spec.page_rows))
 
 
@@ -202,7 +204,7 @@ def _count(
         if rows is None:
             rows = df.count() if fetched is None else fetched.num_rows
         return np.zeros(1, dtype=np.int64), np.asarray([rows], dtype=np.int64)
-    # each is a file at least: more than there may be need not come to the driver
+    # each partition has at least one file, so the driver needs no more partitions than the limit of files
     found = df.groupBy(f.expr(hashed).alias("p")).count().limit(MOST_FILES + 1).collect()
     pairs = sorted((int(row[0]), int(row[1])) for row in found) or [(0, 0)]
     return np.asarray([pair[0] for pair in pairs]), np.asarray([pair[1] for pair in pairs])
@@ -211,10 +213,10 @@ def _count(
 def _files(
     df: DataFrame, spec: LayoutSpec, keys: Sequence[Key], counts: npt.NDArray[np.int64]
 ) -> tuple[list[int], float]:
-    """Return the number of files of every partition, never more than it has rows, and the bytes of a row.
+    """Return the number of files of every partition, at most its number of rows, and the bytes of a row.
 
     Raises:
-        ConfigError: they are too many.
+        ConfigError: there are too many files.
     """
     files, row_bytes = _wanted_files(df, spec, keys, counts)
     _check_most(files, spec)
@@ -222,10 +224,10 @@ def _files(
 
 
 def _check_most(files: Sequence[int], spec: LayoutSpec) -> None:
-    """Find out whether files are too many.
+    """Check that the number of files is within the limit.
 
     Raises:
-        ConfigError: they are.
+        ConfigError: there are too many files.
     """
     if sum(files) > MOST_FILES:
         asked = f"zorder_files={spec.files}" if spec.files is not None else f"a file size of {spec.file_size!r}"
@@ -245,7 +247,7 @@ def _wanted_files(
     if spec.row_bytes is None and most * widest_row(df.schema) >= least_target:
         one_file = SPLIT_ABOVE * least_target
         greatest = greatest_bytes(df) if target is None else None
-        # numbers that another writer packed more closely than Spark does tell too little
+        # a size far below that of the plain numbers comes from a writer that packs them closer than Spark
         if greatest is not None and rows * numbers_row(df.schema) / 2 <= greatest < one_file:
             row_bytes = min(row_bytes, greatest / max(1, rows))
         else:
