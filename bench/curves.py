@@ -1,8 +1,8 @@
-"""The ways to order a table beside each other: ``python -m bench.curves``.
+"""Compare the ways to order a table: ``python -m bench.curves``.
 
-ORDER BY is written as a user would; ``plain_z`` cuts the Z-order curve of ranks at equal counts, ``ranks`` cuts files
-by the k-d tree and orders rows by that curve, and neither can be configured: they stand for what the default was chosen
-over. Row groups and pages are small, so that a small table has as many as a large one.
+ORDER BY is written as a user would write it. ``plain_z`` cuts the Z-order curve of ranks at equal counts. ``ranks``
+cuts files by the k-d tree and orders rows by that curve. Users cannot configure these two: they are the alternatives
+over which the default was chosen. Row groups and pages are small, so a small table has as many of them as a large one.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _CELLS_A_PAGE = 2.5
 _MOST_CELLS = 1 << 15
 """Limit on the total number of cells of the last level.
 
-The cells are literals in the plan, and growing them takes time on the driver.
+The cells are literals in the plan, and growing them costs time on the driver.
 """
 _MOST_ROWS = (1 << 31) - 1
 
