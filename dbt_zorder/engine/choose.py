@@ -21,7 +21,7 @@ from dbt_zorder.engine.local.spool import copied
 from dbt_zorder.engine.local.spoolable import can_come_back, can_copy
 from dbt_zorder.engine.parquet.writer import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.layout.keys import Key
-from dbt_zorder.layout.known_keys import Known
+from dbt_zorder.layout.known_keys import KnownKeys
 from dbt_zorder.request import BuildRequest, bloom_columns, partition_columns
 from dbt_zorder.spark.arrow_pool import choose_arrow_pool
 from dbt_zorder.spark.columns import ResolvedColumn, without
@@ -50,7 +50,7 @@ class Holding:
 
     source: DataFrame
     rows: HeldRows | CopiedRows | None = None
-    known: Known = None
+    known: KnownKeys = None
     copy: Callable[[], DataFrame] | None = None
 
     @property

@@ -6,13 +6,13 @@ from pyspark.sql import DataFrame
 
 from dbt_zorder.engine.spark.spark_plan import SparkPlan, for_spark
 from dbt_zorder.layout import plan as layouts
-from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys, Known
+from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys, KnownKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import Plan
 from dbt_zorder.layout.spec import LayoutSpec
 
 
-def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
+def make_plan(df: DataFrame, spec: LayoutSpec, known: KnownKeys = None) -> Plan:
     """Count and sample a query, and plan its files; arguments and errors are those of ``layout.plan.make_plan``.
 
     Rows whose keys are here are placed here, by the tree itself. Spark places all others, and is given more.
@@ -21,7 +21,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     return plan if isinstance(known, (FetchedKeys, DrawnKeys)) else for_spark(plan)
 
 
-def plan_layout(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Layout:
+def plan_layout(df: DataFrame, spec: LayoutSpec, known: KnownKeys = None) -> Layout:
     """Count and sample a query, and return the layout of its output; see ``make_plan``."""
     return make_plan(df, spec, known).layout
 

@@ -52,7 +52,7 @@ class DrawnKeys:
     draw: Callable[[int, int], FetchedKeys]
 
 
-Known: TypeAlias = "FetchedKeys | DrawnKeys | int | None"
+KnownKeys: TypeAlias = "FetchedKeys | DrawnKeys | int | None"
 """Rows of a query before planning: all keys, keys to draw, a number of rows, or None."""
 
 
@@ -86,6 +86,6 @@ def with_cut_text(keys: pa.Table) -> pa.Table:
     return keys
 
 
-def count_of(known: Known) -> int | None:
+def count_of(known_keys: KnownKeys) -> int | None:
     """Return the number of rows of a query, None if it was not counted."""
-    return known.count if isinstance(known, (FetchedKeys, DrawnKeys)) else known
+    return known_keys.count if isinstance(known_keys, (FetchedKeys, DrawnKeys)) else known_keys

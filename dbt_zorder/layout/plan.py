@@ -26,7 +26,7 @@ from dbt_zorder.layout.file_count import (
     widest_row,
 )
 from dbt_zorder.layout.keys import Key, order_sql
-from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys, Known, count_of
+from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys, KnownKeys, count_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.page_order import order_levels, page_rows_of
 from dbt_zorder.layout.partitions import partition_hash
@@ -108,12 +108,12 @@ class Plan:
         return self.drawn.sample
 
 
-def plan_layout(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Layout:
+def plan_layout(df: DataFrame, spec: LayoutSpec, known_keys: KnownKeys = None) -> Layout:
     """Count and sample a query, and lay out its output; see ``make_plan``."""
-    return make_plan(df, spec, known).layout
+    return make_plan(df, spec, known_keys).layout
 
 
-def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
+def make_plan(df: DataFrame, spec: LayoutSpec, known_keys: KnownKeys = None) -> Plan:
     """Count and sample a query, and grow the forest that cuts its output into files.
 
     Without keys or a row count, the query runs twice. The first run counts rows, from metadata alone for a plain scan
@@ -123,7 +123,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     Args:
         df: the query.
         spec: the user's request.
-        known: keys of the query's rows, if rows are placed in this process; or the number of its rows; else None.
+        known_keys: keys of the query's rows, if rows are placed in this process; or the number of its rows; else None.
 
     Raises:
         ColumnError, ConfigError: as for ``keys_for``.
@@ -134,23 +134,23 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     hashed = partition_hash(partition_columns) if partition_columns else None
     curve = curve_of(spec.curve, spec.encoding, len(keys))
     sampled = sampled_keys(curve, keys)
-    if isinstance(known, FetchedKeys):
-        fetched: pa.Table | None = sampled_here(curve, keys, known)
+    if isinstance(known_keys, FetchedKeys):
+        fetched: pa.Table | None = sampled_here(curve, keys, known_keys)
     else:
-        fetched = None if isinstance(known, DrawnKeys) else fetch_keys(df, sampled, hashed)
-    hashes, counts = _count(df, hashed, fetched, count_of(known))
+        fetched = None if isinstance(known_keys, DrawnKeys) else fetch_keys(df, sampled, hashed)
+    hashes, counts = _count(df, hashed, fetched, count_of(known_keys))
     rows = int(counts.sum())
     files, row_bytes = _files(df, spec, keys, counts)
     levels = _order_levels(df, spec, curve, rows, sum(files))
     cells = sum(files) << levels
-    if isinstance(known, DrawnKeys):
-        wanted = wanted_rows(sum(files), keys, cells, known.text_bytes)
+    if isinstance(known_keys, DrawnKeys):
+        wanted = wanted_rows(sum(files), keys, cells, known_keys.text_bytes)
     elif fetched is not None:
         wanted = wanted_rows(sum(files), keys, cells)  # the keys are in memory already, so their length does not matter
     else:
         wanted = rows_wanted_of(df, keys, sum(files), cells)
-    if isinstance(known, DrawnKeys) and hashed is None:
-        fetched = sampled_here(curve, keys, known.draw(wanted, spec.seed))
+    if isinstance(known_keys, DrawnKeys) and hashed is None:
+        fetched = sampled_here(curve, keys, known_keys.draw(wanted, spec.seed))
     sample = draw(df, sampled, wanted, rows, spec.seed, hashed, hashes, fetched)
     drawn = Drawn(df, spec, keys, partition_columns, hashes, counts, sample)
     return _grown(drawn, files, row_bytes)

@@ -11,7 +11,7 @@ from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.cells import count_cells
 from dbt_zorder.layout.batches import in_one_file, regroup
 from dbt_zorder.layout.file_count import SPLIT_ABOVE, measured_row, parse_size
-from dbt_zorder.layout.known_keys import FetchedKeys, Known, count_of
+from dbt_zorder.layout.known_keys import FetchedKeys, KnownKeys, count_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.page_order import batch_levels, page_levels, page_rows_of
 from dbt_zorder.request import BuildRequest
@@ -20,7 +20,7 @@ from dbt_zorder.tables.batch_size import NOT_BUILT, files_of_batch, target_bytes
 from dbt_zorder.tables.parquet.state import Standing
 
 
-def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, known: Known = None) -> Layout:
+def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, known: KnownKeys = None) -> Layout:
     """Return where the rows of a batch go: through the version's tree if that can tell them apart.
 
     Args:
