@@ -38,7 +38,7 @@ def regroup(layout: Layout, counts: npt.NDArray[np.int64], file_rows: float) -> 
     return _grouped(layout, groups, int(counts.sum()))
 
 
-def in_one_file(layout: Layout, rows: int, levels: int) -> Layout:
+def one_file_layout(layout: Layout, rows: int, levels: int) -> Layout:
     """Return the layout that sends a batch into one file; the batch need not be counted by cells.
 
     Args:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from dbt_zorder.engine.local.place import count_held
 from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.cells import count_cells
-from dbt_zorder.layout.batches import in_one_file, regroup
+from dbt_zorder.layout.batches import one_file_layout, regroup
 from dbt_zorder.layout.file_count import SPLIT_ABOVE, measured_row, parse_size
 from dbt_zorder.layout.known_keys import FetchedKeys, KnownKeys, count_of
 from dbt_zorder.layout.layout import Layout
@@ -84,4 +84,4 @@ def _whole(df: DataFrame, layout: Layout, rows: int, request: BuildRequest) -> L
     page_rows = page_rows_of(df.sparkSession, request.spec.page_rows)
     if layout.curve is None and page_levels(rows, page_rows) > len(layout.levels) + 1:
         return None
-    return in_one_file(layout, rows, batch_levels(rows, page_rows, len(layout.keys)))
+    return one_file_layout(layout, rows, batch_levels(rows, page_rows, len(layout.keys)))
