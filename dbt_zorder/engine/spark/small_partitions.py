@@ -15,7 +15,7 @@ time need not have its rows partition by partition, and may keep ``spark.sql.max
 open (100 in our sessions)."""
 
 
-def bundles(files: Sequence[int], sizes: npt.NDArray[Any]) -> npt.NDArray[np.int32] | None:
+def group_small_partitions(files: Sequence[int], sizes: npt.NDArray[Any]) -> npt.NDArray[np.int32] | None:
     """Share small partitions of one file each out over Spark partitions; None if none are worth it.
 
     Args:
