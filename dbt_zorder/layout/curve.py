@@ -19,7 +19,7 @@ VALUE_BITS = 64
 
 
 @dataclass(frozen=True)
-class CurveKey:
+class Curve:
     """A curve other than the default, complete in itself.
 
     Attributes:
@@ -55,7 +55,7 @@ def prefix(keys: Sequence[Key]) -> Sequence[Key]:
     return keys
 
 
-def packed(curve: CurveKey, values: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+def packed(curve: Curve, values: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
     """Return the keys of points on a curve: BIGINT in shape (rows,), or BINARY in shape (rows, bytes).
 
     Args:

@@ -16,7 +16,7 @@ from dbt_zorder.curve.ranks import Ranks
 from dbt_zorder.curve.tree import Forest, grow
 from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.layout.bit_keys import bits_here, bits_of
-from dbt_zorder.layout.curve import CurveKey, packed, prefix
+from dbt_zorder.layout.curve import Curve, packed, prefix
 from dbt_zorder.layout.keys import Key, KeyValue
 from dbt_zorder.layout.known_keys import FetchedKeys
 from dbt_zorder.layout.layout import Layout, LevelCuts
@@ -54,28 +54,28 @@ def idle_setting(curve: str, encoding: str, *, weighted: bool, columns: int) -> 
     return "encoding" if encoding == "bits" and curve == "linear" else None
 
 
-def curve_of(curve: str, encoding: str, columns: int) -> CurveKey | None:
+def curve_of(curve: str, encoding: str, columns: int) -> Curve | None:
     """Return the curve that the user asked for, without its boundaries; None for the default.
 
     The default has no key. A single column needs no other curve: its own order is optimal, and its tree cuts ranges.
     """
     if columns == 1:
-        return CurveKey("linear")
+        return Curve("linear")
     if (curve, encoding) == ("zorder", "rank"):
         return None
     if curve == "linear":
-        return CurveKey("linear", cuts_files=True)
-    return CurveKey(curve, encoding, cuts_files=curve == "hilbert")
+        return Curve("linear", cuts_files=True)
+    return Curve(curve, encoding, cuts_files=curve == "hilbert")
 
 
-def sampled_keys(curve: CurveKey | None, keys: Sequence[Key]) -> Sequence[Key]:
+def sampled_keys(curve: Curve | None, keys: Sequence[Key]) -> Sequence[Key]:
     """Return the keys to sample; for a curve of bits that cuts files, return its bits instead."""
     if _cuts_bits(curve):
         return [Key(key.column, bits_of(key.column), "bigint") for key in keys]
     return keys
 
 
-def sampled_here(curve: CurveKey | None, keys: Sequence[Key], fetched: FetchedKeys) -> pa.Table:
+def sampled_here(curve: Curve | None, keys: Sequence[Key], fetched: FetchedKeys) -> pa.Table:
     """Return the values of ``sampled_keys`` for rows whose keys are in this process."""
     found = fetched.sampled
     if _cuts_bits(curve):
@@ -85,12 +85,12 @@ def sampled_here(curve: CurveKey | None, keys: Sequence[Key], fetched: FetchedKe
     return found
 
 
-def _cuts_bits(curve: CurveKey | None) -> bool:
+def _cuts_bits(curve: Curve | None) -> bool:
     return curve is not None and curve.cuts_files and curve.encoding == "bits"
 
 
 def lay_out(
-    curve: CurveKey,
+    curve: Curve,
     sample: Sample,
     keys: Sequence[Key],
     files: Sequence[int],
@@ -134,7 +134,7 @@ def lay_out(
     return forest, replace(base, levels=levels, curve=curve)
 
 
-def grid(curve: CurveKey, sample: Sample, keys: Sequence[Key]) -> tuple[CurveKey, list[npt.NDArray[np.uint64]]]:
+def grid(curve: Curve, sample: Sample, keys: Sequence[Key]) -> tuple[Curve, list[npt.NDArray[np.uint64]]]:
     """Complete a curve with boundaries from a sample, as many as keep its key in one BIGINT.
 
     Returns:
@@ -164,7 +164,7 @@ def grid(curve: CurveKey, sample: Sample, keys: Sequence[Key]) -> tuple[CurveKey
 
 
 def rank_along(
-    curve: CurveKey, tables: Sequence[npt.NDArray[np.uint64]], sample: Sample
+    curve: Curve, tables: Sequence[npt.NDArray[np.uint64]], sample: Sample
 ) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     """Return the distinct keys of a sample in the curve's order, and the position of each row's key there.
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dbt_zorder.curve.tree import Forest
-from dbt_zorder.layout.curve import CurveKey
+from dbt_zorder.layout.curve import Curve
 from dbt_zorder.layout.keys import Key, KeyValue
 from dbt_zorder.layout.partitions import partition_hash
 from dbt_zorder.layout.runs import Run
@@ -50,7 +50,7 @@ class Layout:
     partition_columns: Sequence[str]
     partition_hashes: npt.NDArray[np.int64]
     rows: int
-    curve: CurveKey | None = None
+    curve: Curve | None = None
     runs: Sequence[Run] = ()
 
     @property

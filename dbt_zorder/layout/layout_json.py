@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from pyspark.sql.types import DataType, StructType
 
-from dbt_zorder.layout.curve import VALUE_BITS, CurveKey
+from dbt_zorder.layout.curve import VALUE_BITS, Curve
 from dbt_zorder.layout.curves import CURVES, ENCODINGS
 from dbt_zorder.layout.keys import TEXT, Key, KeyValue, key_of
 from dbt_zorder.layout.layout import Layout
@@ -114,14 +114,14 @@ def _check_shape(layout: Layout) -> None:
         raise ValueError(msg)
 
 
-def _carriers(curve: CurveKey | None, keys: Sequence[Key]) -> list[str]:
+def _carriers(curve: Curve | None, keys: Sequence[Key]) -> list[str]:
     """Return the carrier of the cuts for each number in ``LevelCuts``."""
     if curve is not None and curve.cuts_files and curve.curve != "linear":
         return [curve.carrier]
     return [key.carrier for key in keys]
 
 
-def _curve_to_json(curve: CurveKey | None, keys: Sequence[Key]) -> Json | None:
+def _curve_to_json(curve: Curve | None, keys: Sequence[Key]) -> Json | None:
     if curve is None:
         return None
     each = zip(keys, curve.boundaries, strict=False)  # only the encoding ``rank`` has boundaries
@@ -135,7 +135,7 @@ def _curve_to_json(curve: CurveKey | None, keys: Sequence[Key]) -> Json | None:
     }
 
 
-def _curve_from_json(found: Json | None, keys: Sequence[Key]) -> CurveKey | None:
+def _curve_from_json(found: Json | None, keys: Sequence[Key]) -> Curve | None:
     if found is None:
         return None
     each = zip(keys, _list(found["boundaries"]), strict=False)
@@ -145,7 +145,7 @@ def _curve_from_json(found: Json | None, keys: Sequence[Key]) -> CurveKey | None
         raise ValueError(msg)
     codes = [_numbers(values) for values in _list(found["codes"])]
     bits = _number(found["bits"], VALUE_BITS + 1)
-    return CurveKey(found["curve"], found["encoding"], found["cuts_files"], bits, boundaries, codes)
+    return Curve(found["curve"], found["encoding"], found["cuts_files"], bits, boundaries, codes)
 
 
 def _column(path: tuple[str, ...], schema: StructType) -> ResolvedColumn | None:

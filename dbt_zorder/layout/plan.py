@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.curve.tree import Forest, grow
 from dbt_zorder.errors import ConfigError
-from dbt_zorder.layout.curve import CurveKey
+from dbt_zorder.layout.curve import Curve
 from dbt_zorder.layout.curves import curve_of, lay_out, sampled_here, sampled_keys
 from dbt_zorder.layout.file_count import (
     SPLIT_ABOVE,
@@ -71,7 +71,7 @@ class Drawn:
         return int(self.counts.sum())
 
     @property
-    def curve(self) -> CurveKey | None:
+    def curve(self) -> Curve | None:
         """Curve of the request, see ``curve_of``."""
         return curve_of(self.spec.curve, self.spec.encoding, len(self.keys))
 
@@ -190,7 +190,7 @@ def _grown(drawn: Drawn, files: Sequence[int], row_bytes: float) -> Plan:
     return Plan(replace(layout, runs=runs_of(forest, sample, keys, rows)), forest, drawn, row_bytes)
 
 
-def _order_levels(df: DataFrame, spec: LayoutSpec, curve: CurveKey | None, rows: int, files: int) -> int:
+def _order_levels(df: DataFrame, spec: LayoutSpec, curve: Curve | None, rows: int, files: int) -> int:
     """Return the number of levels below the file; 0 with a curve, whose own key orders the rows."""
     return 0 if curve is not None else order_levels(rows, files, page_rows_of(df.sparkSession, spec.page_rows))
 

@@ -12,18 +12,18 @@ import pyarrow as pa
 from dbt_zorder.engine.local.compare import at_or_below, cuts_of
 from dbt_zorder.engine.local.linear import tuples_here
 from dbt_zorder.layout.bit_keys import bits_here
-from dbt_zorder.layout.curve import CurveKey, packed
+from dbt_zorder.layout.curve import Curve, packed
 from dbt_zorder.layout.key_arrays import binaries
 from dbt_zorder.layout.keys import Key
 
 
-def curve_cuts(curve: CurveKey, keys: Sequence[Key]) -> list[Any]:
+def curve_cuts(curve: Curve, keys: Sequence[Key]) -> list[Any]:
     """Return the boundaries of a curve as ``at_or_below`` takes them, a list a column; none where it has none."""
     # a curve of bits has no boundaries at all
     return [cuts_of(values, key.carrier)[0] for values, key in zip(curve.boundaries, keys, strict=False)]
 
 
-def curve_values(curve: CurveKey, cuts: Sequence[Any], keys: Sequence[Key], columns: Sequence[pa.Array]) -> pa.Array:
+def curve_values(curve: Curve, cuts: Sequence[Any], keys: Sequence[Key], columns: Sequence[pa.Array]) -> pa.Array:
     """Return what rows may be sorted and cut by along several columns: whole numbers or binaries.
 
     Args:
