@@ -10,11 +10,11 @@ import numpy.typing as npt
 AS_GOOD = 0.03  # cuts and plans whose sums over columns differ by a smaller ratio count as equal
 
 _SQUARINGS = 4  # the sum over columns uses sixteenth powers, which the worst column dominates
-_OTHERS = 0.01  # weight of the plain sum beside it
+_SUM_WEIGHT = 0.01  # weight of the plain sum beside it
 _MOST_PAIRED = 100  # plans of each half that are paired
-_MOST_BEGUN = 300  # plans whose first cut is tried
+_MOST_FIRST_CUTS = 300  # plans whose first cut is tried
 _FEW = 40  # up to this number, all plans are paired, even similar ones
-_ALIKE = 0.1  # logarithmic step of touched files: plans in the same step for every column are similar
+_SIMILAR = 0.1  # logarithmic step of touched files: plans in the same step for every column are similar
 _TIE = 1e-9
 
 _Floats = npt.NDArray[np.float64]
@@ -22,24 +22,24 @@ _Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Ways:
+class CutPlans:
     """Plans to cut a box into files.
 
     Attributes:
         touched: mean number of files that an equality query on each column touches, shape (plans, columns).
         column: column of the first cut, shape (plans,).
         left_files: number of files left of the first cut, shape (plans,).
-        left_way: number of the left half's plan among the plans for its number of files, shape (plans,).
-        right_way: the same for the right half, shape (plans,).
+        left_plan: number of the left half's plan among the plans for its number of files, shape (plans,).
+        right_plan: the same for the right half, shape (plans,).
     """
 
     touched: _Floats
     column: _Numbers
     left_files: _Numbers
-    left_way: _Numbers
-    right_way: _Numbers
+    left_plan: _Numbers
+    right_plan: _Numbers
 
-    def good(self, shares: _Floats) -> _Numbers:
+    def good_plans(self, shares: _Floats) -> _Numbers:
         """Return the numbers of plans whose sum of touched files is close to the least, the best first.
 
         Return one plan of each group that touches about as many files in every column. Most plans of such a group are
@@ -48,11 +48,11 @@ class Ways:
         Args:
             shares: weight of each column, for example the width of the box, shape (columns,).
         """
-        good = self._all_good(shares)
+        good = self._all_good_plans(shares)
         if len(good) <= _FEW:
             return good
         # the logarithm of 1 lies at the edge of a step, where rounding would decide
-        steps = np.floor(np.log(self.touched[good]) / _ALIKE + _TIE).astype(np.int64)
+        steps = np.floor(np.log(self.touched[good]) / _SIMILAR + _TIE).astype(np.int64)
         _, first = np.unique(steps, axis=0, return_index=True)
         return good[np.sort(first)[:_MOST_PAIRED]]
 
@@ -61,10 +61,10 @@ class Ways:
 
         Similar plans count too, because the values may allow a cut of one column where they allow none of another.
         """
-        good = self._all_good(shares)[:_MOST_BEGUN]
+        good = self._all_good_plans(shares)[:_MOST_FIRST_CUTS]
         return sorted(set(zip(self.column[good].tolist(), self.left_files[good].tolist(), strict=True)))
 
-    def _all_good(self, shares: _Floats) -> _Numbers:
+    def _all_good_plans(self, shares: _Floats) -> _Numbers:
         sums = (self.touched * shares).sum(axis=1)
         good = np.flatnonzero(sums <= sums.min() * (1 + AS_GOOD))
         return good[np.argsort(sums[good], kind="stable")]
@@ -81,19 +81,19 @@ def unevenness(touched: _Floats) -> _Floats:
     worst = powers.sum(axis=-1)
     for _ in range(_SQUARINGS):
         worst = np.sqrt(worst)
-    return np.asarray(worst + _OTHERS * touched.sum(axis=-1))
+    return np.asarray(worst + _SUM_WEIGHT * touched.sum(axis=-1))
 
 
-def best_pair(halves: tuple[Ways, Ways], shares: tuple[_Floats, _Floats], touched: _Floats) -> tuple[int, int]:
+def best_pair(halves: tuple[CutPlans, CutPlans], shares: tuple[_Floats, _Floats], touched: _Floats) -> tuple[int, int]:
     """Return one plan for each of two boxes, so that their touched files compensate for each other.
 
     Args:
         halves: plans for each box.
-        shares: weights of the columns for each box, see ``Ways.good``.
+        shares: weights of the columns for each box, see ``CutPlans.good_plans``.
         touched: files that queries touch outside of both boxes, shape (columns,).
     """
-    good = [ways.good(share) for ways, share in zip(halves, shares, strict=True)]
-    left, right = (ways.touched[some] * share for ways, some, share in zip(halves, good, shares, strict=True))
+    good = [plans.good_plans(share) for plans, share in zip(halves, shares, strict=True)]
+    left, right = (plans.touched[chosen] * share for plans, chosen, share in zip(halves, good, shares, strict=True))
     best = int(np.argmin(unevenness(touched + left[:, None] + right[None, :])))
     one, other = divmod(best, len(right))
     return int(good[0][one]), int(good[1][other])

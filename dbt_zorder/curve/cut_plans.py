@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dbt_zorder.curve.cut_choice import Ways, unevenness
+from dbt_zorder.curve.cut_choice import CutPlans, unevenness
 
 _MOST_FILES = {2: 16, 3: 48, 4: 48}
 """Largest number of files that is planned, by number of columns.
@@ -39,8 +39,8 @@ _Floats = npt.NDArray[np.float64]
 _Numbers = npt.NDArray[np.int64]
 
 
-def known(columns: int, files: int) -> bool:
-    """Return whether ``ways`` has plans for this number of columns and files.
+def has_plans(columns: int, files: int) -> bool:
+    """Return whether ``plans_for`` has plans for this number of columns and files.
 
     All plans of a single column are equally good. Halves are then best because they give the flattest tree.
     """
@@ -48,9 +48,9 @@ def known(columns: int, files: int) -> bool:
 
 
 @functools.cache
-def ways(columns: int, files: int) -> Ways:
+def plans_for(columns: int, files: int) -> CutPlans:
     """Return good plans to cut a box into ``files`` files, for boxes of every shape."""
-    found = _turned(_found(columns, files), columns)
+    found = _in_every_order(_shape_plans(columns, files), columns)
     for values in vars(found).values():
         values.setflags(write=False)  # the cache returns the same arrays to all callers
     return found
@@ -92,17 +92,17 @@ class _Halves:
 
     Attributes:
         files: number of files of the half, shape (plans,).
-        way: number of the half's plan among the plans for that number of files, shape (plans,).
+        plan: number of the half's plan among the plans for that number of files, shape (plans,).
         order: columns of the half from the narrowest to the widest, as its plan numbers them, shape (plans, columns).
     """
 
     files: _Numbers
-    way: _Numbers
+    plan: _Numbers
     order: _Numbers
 
 
 @dataclass(frozen=True)
-class _Found:
+class _ShapePlans:
     """Plans for boxes of all ``_Shapes``: first the best by the sum, then the best by the worst column.
 
     Attributes:
@@ -110,39 +110,39 @@ class _Found:
         column: column of the first cut, shape (plans,).
         halves: the left and the right halves.
         distinct: numbers of the plans that differ from each other.
-        like: position in ``distinct`` of each plan's equal, shape (plans,).
+        equal: position in ``distinct`` of each plan's equal, shape (plans,).
     """
 
     touched: _Floats
     column: _Numbers
     halves: tuple[_Halves, ...]
     distinct: _Numbers
-    like: _Numbers
+    equal: _Numbers
 
     @classmethod
-    def of(cls, touched: _Floats, column: _Numbers, halves: tuple[_Halves, ...]) -> _Found:
+    def of(cls, touched: _Floats, column: _Numbers, halves: tuple[_Halves, ...]) -> _ShapePlans:
         """Return the plans together with the numbers of the distinct ones."""
-        _, distinct, like = np.unique(touched.round(9), axis=0, return_index=True, return_inverse=True)
-        return cls(touched, column, halves, distinct, like.ravel())
+        _, distinct, equal = np.unique(touched.round(9), axis=0, return_index=True, return_inverse=True)
+        return cls(touched, column, halves, distinct, equal.ravel())
 
 
 @functools.cache
-def _found(columns: int, files: int) -> _Found:
+def _shape_plans(columns: int, files: int) -> _ShapePlans:
     """Return the best plans for boxes of all shapes, built from the plans of their halves."""
     shapes = _Shapes.of(columns)
     number = np.arange(len(shapes.widths))
     if files == 1:
-        return _Found.of(np.ones((2 * len(number), columns)), np.full(2 * len(number), -1), ())
+        return _ShapePlans.of(np.ones((2 * len(number), columns)), np.full(2 * len(number), -1), ())
     left_files = np.arange(1 if files <= _ALL_CUTS else files // 4, files // 2 + 1)
     # axes: files of the left half, shape, column of the cut, column
     share = (left_files / files)[:, None, None, None]
     is_cut = np.eye(columns, dtype=bool)
     widths = shapes.widths[:, None, :]
-    halves_known = []
+    half_plans = []
     for counts, part in ((left_files, share), (files - left_files, 1 - share)):
         shape, order = shapes.nearest(widths + np.where(is_cut, np.log(part), 0.0))
-        halves_known.append((counts, shape, order, _touched_by(counts, shape, order)))
-    one, other = (touched for *_, touched in halves_known)
+        half_plans.append((counts, shape, order, _touched_by(counts, shape, order)))
+    one, other = (touched for *_, touched in half_plans)
     one, other = one[:, None], other[None, :]
     touched = np.where(is_cut, share * one + (1 - share) * other, one + other)
     expected = touched * np.exp(widths)
@@ -154,9 +154,9 @@ def _found(columns: int, files: int) -> _Found:
     place = (cut, np.tile(number, 2), column)
     halves = [
         _Halves(counts[cut], shape[place] + len(number) * measure, order[place])
-        for (counts, shape, order, _), measure in zip(halves_known, measures, strict=True)
+        for (counts, shape, order, _), measure in zip(half_plans, measures, strict=True)
     ]
-    return _Found.of(touched[(*measures, *place)], column, tuple(halves))
+    return _ShapePlans.of(touched[(*measures, *place)], column, tuple(halves))
 
 
 def _touched_by(files: _Numbers, shape: _Numbers, order: _Numbers) -> _Floats:
@@ -168,7 +168,7 @@ def _touched_by(files: _Numbers, shape: _Numbers, order: _Numbers) -> _Floats:
         order: columns of each half, the narrowest first.
     """
     columns = order.shape[-1]
-    of_files = np.stack([_found(columns, int(count)).touched for count in files])
+    of_files = np.stack([_shape_plans(columns, int(count)).touched for count in files])
     by_measure = of_files.reshape(len(files), 2, -1, columns).swapaxes(0, 1)
     touched = np.empty((2, *order.shape))
     rows = np.arange(len(files))[:, None, None]
@@ -177,11 +177,11 @@ def _touched_by(files: _Numbers, shape: _Numbers, order: _Numbers) -> _Floats:
     return touched
 
 
-def _turned(found: _Found, columns: int) -> Ways:
+def _in_every_order(found: _ShapePlans, columns: int) -> CutPlans:
     """Return the distinct plans, each for every order of a box's columns."""
     if not found.halves:
         none = np.full(1, -1)
-        return Ways(np.ones((1, columns)), none, np.ones(1, np.int64), none, none)
+        return CutPlans(np.ones((1, columns)), none, np.ones(1, np.int64), none, none)
     turns = np.asarray(list(itertools.permutations(range(columns))))  # maps a column's position to its number
     number_of = np.zeros((columns,) * columns, np.int64)
     number_of[tuple(turns.T)] = np.arange(len(turns))
@@ -191,12 +191,12 @@ def _turned(found: _Found, columns: int) -> Ways:
     further = []
     for half in found.halves:
         turn = number_of[tuple(np.moveaxis(turns[:, half.order[kept]], -1, 0))]
-        way = np.zeros(turn.shape, np.int64)
+        plan = np.zeros(turn.shape, np.int64)
         for files in np.unique(half.files[kept]):
-            of_half = _found(columns, int(files))
+            of_half = _shape_plans(columns, int(files))
             here = half.files[kept] == files
             if files > 1:
-                way[:, here] = turn[:, here] * len(of_half.distinct) + of_half.like[half.way[kept[here]]]
-        further.append(way.ravel())
+                plan[:, here] = turn[:, here] * len(of_half.distinct) + of_half.equal[half.plan[kept[here]]]
+        further.append(plan.ravel())
     left_files = np.tile(found.halves[0].files[kept], len(turns))
-    return Ways(touched.reshape(-1, columns), turns[:, found.column[kept]].ravel(), left_files, *further)
+    return CutPlans(touched.reshape(-1, columns), turns[:, found.column[kept]].ravel(), left_files, *further)

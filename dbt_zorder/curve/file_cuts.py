@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dbt_zorder.curve import cut_plans as packing
-from dbt_zorder.curve.cut_choice import AS_GOOD, Ways, best_pair, unevenness
+from dbt_zorder.curve.cut_choice import AS_GOOD, CutPlans, best_pair, unevenness
+from dbt_zorder.curve.cut_plans import has_plans, plans_for
 from dbt_zorder.curve.ranks import Mass, Ranks
 
 _BALANCED = 0.15  # a cut counts as balanced if neither side has above 15% more rows per file than its share
@@ -26,12 +26,12 @@ class _Plan:
     """Plan to cut a cell down to its files, made while the cell was part of a larger one.
 
     Attributes:
-        way: number of the plan in ``packing.ways`` for the cell's number of files.
+        number: number of the plan in ``plans_for`` for the cell's number of files.
         shares: chance for each column that an equality query's value lies within the cell's bounds. The chances assume
             independent columns; the plan is void where the cell's bounds differ.
     """
 
-    way: int
+    number: int
     shares: npt.NDArray[np.float64]
 
 
@@ -164,7 +164,7 @@ class Splitter:
         last = tolerance if cell.files > _LAST_FILES else max(tolerance, _BALANCED_LAST)
         planned = [cut for cut in planned if cut.imbalance <= last and fits(cut)]
         found = planned if planned and follow else found + planned
-        scored = [self._followed_up(here, cut, cell.files, touched) for cut in found]
+        scored = [self._with_plans(here, cut, cell.files, touched) for cut in found]
         enough = min(float(shares.sum()) for shares, _ in scored) * (1 + AS_GOOD)
         equals = [(shares, cut) for shares, cut in scored if shares.sum() <= enough]
         # the last level may not cut every column once, so balance the columns across its cells
@@ -179,21 +179,23 @@ class Splitter:
         is true in this case.
         """
         files = cell.files
-        if files < 2 or not packing.known(here.shape[1], files):
+        if files < 2 or not has_plans(here.shape[1], files):
             return [], False
-        ways = packing.ways(here.shape[1], files)
+        plans = plans_for(here.shape[1], files)
         shares = self._shares(here)
         plan = cell.plan
         if plan is not None and not (np.abs(shares - plan.shares) <= _AS_PLANNED * shares).all():
             plan = None
-        begun = _unplanned(ways, shares, files) if plan is None else _as_planned(ways, plan.way, shares, files)
+        first_cuts = (
+            _first_cuts(plans, shares, files) if plan is None else _first_cut_of_plan(plans, plan.number, shares, files)
+        )
         return [
-            replace(cut, plans=plans)
-            for column, left, plans in begun
+            replace(cut, plans=half_plans)
+            for column, left, half_plans in first_cuts
             if (cut := _cut_at(axes[column], cell, left)) is not None
         ], plan is not None
 
-    def _followed_up(
+    def _with_plans(
         self, here: Ranks, cut: _Cut, files: int, touched: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.float64], _Cut]:
         """Return the files that both halves add to an equality query, by column, and the cut with plans.
@@ -203,15 +205,15 @@ class Splitter:
         """
         behind = here[:, cut.column] >= cut.rank
         shares = (self._shares(here[~behind]), self._shares(here[behind]))
-        if not packing.known(len(self._mass), files):
+        if not has_plans(len(self._mass), files):
             return shares[0] + shares[1], cut
-        left, right = (packing.ways(len(self._mass), count) for count in (cut.left_files, files - cut.left_files))
+        left, right = (plans_for(len(self._mass), count) for count in (cut.left_files, files - cut.left_files))
         if cut.plans is None:
             one, other = map(_Plan, best_pair((left, right), shares, touched), shares)
             cut = replace(cut, plans=(one, other))
         else:
             one, other = cut.plans
-        return left.touched[one.way] * shares[0] + right.touched[other.way] * shares[1], cut
+        return left.touched[one.number] * shares[0] + right.touched[other.number] * shares[1], cut
 
     def _shares(self, half: Ranks) -> npt.NDArray[np.float64]:
         """Return for each column the weighted chance that a query's value lies within a cell's bounds."""
@@ -224,26 +226,26 @@ class Splitter:
         return shares
 
 
-_Begun = tuple[int, int, tuple[_Plan, _Plan] | None]
+_FirstCut = tuple[int, int, tuple[_Plan, _Plan] | None]
 """Column of a cut, number of files left of it, and plans for both halves if there are any."""
 
 
-def _as_planned(ways: Ways, way: int, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
+def _first_cut_of_plan(plans: CutPlans, number: int, shares: npt.NDArray[np.float64], files: int) -> list[_FirstCut]:
     """Return the first cut of a plan, and its mirror image."""
-    column, left = int(ways.column[way]), int(ways.left_files[way])
+    column, left = int(plans.column[number]), int(plans.left_files[number])
     halves = []
-    for count, further in ((left, ways.left_way[way]), (files - left, ways.right_way[way])):
+    for count, further in ((left, plans.left_plan[number]), (files - left, plans.right_plan[number])):
         expected = shares.copy()
         expected[column] *= count / files
         halves.append(_Plan(int(further), expected))
     return [(column, left, (halves[0], halves[1])), (column, files - left, (halves[1], halves[0]))]
 
 
-def _unplanned(ways: Ways, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
+def _first_cuts(plans: CutPlans, shares: npt.NDArray[np.float64], files: int) -> list[_FirstCut]:
     """Return the first cuts of good plans, and their mirror images."""
     return [
         (column, count, None)
-        for column, left in ways.first_cuts(shares)
+        for column, left in plans.first_cuts(shares)
         for count in dict.fromkeys((left, files - left))
     ]
 
