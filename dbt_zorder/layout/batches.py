@@ -35,7 +35,7 @@ def regroup(layout: Layout, counts: npt.NDArray[np.int64], file_rows: float) -> 
     groups, largest = group_cells(counts, layout.trees, file_rows)
     if largest > _TOO_COARSE * file_rows:
         return None
-    return _grouped(layout, groups, int(counts.sum()))
+    return _with_groups(layout, groups, int(counts.sum()))
 
 
 def one_file_layout(layout: Layout, rows: int, levels: int) -> Layout:
@@ -46,13 +46,13 @@ def one_file_layout(layout: Layout, rows: int, levels: int) -> Layout:
         rows: number of rows of the batch.
         levels: number of the tree's levels that order the rows, unless a curve orders them.
     """
-    kept = [] if layout.curve is not None else layout.levels[:levels]
-    return _grouped(replace(layout, levels=kept), np.zeros(1 << len(kept), dtype=np.int32), rows)
+    levels_used = [] if layout.curve is not None else layout.levels[:levels]
+    return _with_groups(replace(layout, levels=levels_used), np.zeros(1 << len(levels_used), dtype=np.int32), rows)
 
 
-def _grouped(layout: Layout, groups: npt.NDArray[np.int32], rows: int) -> Layout:
+def _with_groups(layout: Layout, groups: npt.NDArray[np.int32], rows: int) -> Layout:
     # an engine's subclass has fields for other files, so build a plain Layout in place of replace()
-    kept = {one.name: getattr(layout, one.name) for one in fields(Layout)}
+    unchanged = {one.name: getattr(layout, one.name) for one in fields(Layout)}
     changed = {
         "file_levels": len(layout.levels),
         "first_file": groups,
@@ -60,7 +60,7 @@ def _grouped(layout: Layout, groups: npt.NDArray[np.int32], rows: int) -> Layout
         "files": int(groups.max(initial=0)) + 1,
         "rows": rows,
     }
-    return Layout(**{**kept, **changed})
+    return Layout(**{**unchanged, **changed})
 
 
 def group_cells(counts: npt.NDArray[np.int64], trees: int, file_rows: float) -> tuple[npt.NDArray[np.int32], float]:

@@ -117,8 +117,8 @@ def lay_out(
     if curve.curve == "linear" and curve.cuts_files:
         first = prefix(keys)
         tuples, numbers = np.unique(sample.ranks[:, : len(first)], axis=0, return_inverse=True)
-        forest = grow(_along(numbers), sample.partitions, files, 0)
-        levels = [_tuples(cuts[0], tuples, sample, first) if cuts.any() else {} for cuts in forest.cuts]
+        forest = grow(_as_ranks(numbers), sample.partitions, files, 0)
+        levels = [_tuple_cuts(cuts[0], tuples, sample, first) if cuts.any() else {} for cuts in forest.cuts]
     else:
         curve, tables = (curve, []) if curve.curve == "linear" else grid(curve, sample, keys)
         if not curve.cuts_files:
@@ -126,10 +126,10 @@ def lay_out(
             layout = Layout.of(forest, sample, keys, partition_columns, partition_hashes, rows)
             return forest, replace(layout, curve=curve)
         distinct, numbers = rank_along(curve, tables, sample)
-        along = _along(numbers)
+        along = _as_ranks(numbers)
         forest = grow(along, sample.partitions, files, 0)
         of_curve = Sample(along, sample.partitions, [distinct])
-        levels = [_cuts(cuts[0], of_curve, curve.carrier) if cuts.any() else {} for cuts in forest.cuts]
+        levels = [_curve_cuts(cuts[0], of_curve, curve.carrier) if cuts.any() else {} for cuts in forest.cuts]
     base = Layout.of(replace(forest, cuts=()), sample, keys, partition_columns, partition_hashes, rows)
     return forest, replace(base, levels=levels, curve=curve)
 
@@ -186,15 +186,15 @@ def _unsigned(bits: pa.Array) -> npt.NDArray[np.uint64]:
     return np.concatenate([np.zeros(1, dtype=np.int64), numbers]).view(np.uint64)
 
 
-def _along(numbers: npt.NDArray[np.int64]) -> Ranks:
+def _as_ranks(numbers: npt.NDArray[np.int64]) -> Ranks:
     return (numbers.reshape(-1, 1) + 1).astype(np.int32)
 
 
-def _cuts(cuts: npt.NDArray[np.int32], along: Sample, carrier: str) -> LevelCuts:
+def _curve_cuts(cuts: npt.NDArray[np.int32], along: Sample, carrier: str) -> LevelCuts:
     return {0: [None if cut == 0 else along.cut_value(0, cut, carrier) for cut in cuts.tolist()]}
 
 
-def _tuples(
+def _tuple_cuts(
     cuts: npt.NDArray[np.int32], tuples: npt.NDArray[np.int32], sample: Sample, keys: Sequence[Key]
 ) -> LevelCuts:
     """Return the keys of each cut, column by column; all of them are None where there is no cut."""

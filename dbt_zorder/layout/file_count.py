@@ -142,9 +142,9 @@ def numbers_row(schema: t.StructType) -> float:
     return _width(schema, 0.0)
 
 
-def codec_of(spark: SparkSession, told: str | None) -> str:
+def codec_of(spark: SparkSession, option: str | None) -> str:
     """Return Spark's name of a write's codec: the option of the write, or else the session's codec."""
-    return str(told or spark.conf.get("spark.sql.parquet.compression.codec", "snappy")).lower()
+    return str(option or spark.conf.get("spark.sql.parquet.compression.codec", "snappy")).lower()
 
 
 def arrow_codec(codec: str) -> str:

@@ -39,7 +39,8 @@ def layout_to_json(layout: Layout) -> Json:
         "format": FORMAT,
         "keys": [{"path": list(key.column.path), "key": key.expression, "carrier": key.carrier} for key in layout.keys],
         "levels": [
-            {str(number): _each(encode[number], values) for number, values in cuts.items()} for cuts in layout.levels
+            {str(number): _convert_each(encode[number], values) for number, values in cuts.items()}
+            for cuts in layout.levels
         ],
         "file_levels": layout.file_levels,
         "first_file": layout.first_file.tolist(),
@@ -76,7 +77,7 @@ def layout_from_json(found: Mapping[str, Any] | None, schema: StructType) -> Lay
     curve = _curve_from_json(found["curve"], keys)
     decode = [_codec(carrier)[1] for carrier in _carriers(curve, keys)]
     levels = [
-        {_number(n, len(decode)): _each(decode[int(n)], _list(values)) for n, values in cuts.items()}
+        {_number(n, len(decode)): _convert_each(decode[int(n)], _list(values)) for n, values in cuts.items()}
         for cuts in _list(found["levels"])
     ]
     layout = Layout(
@@ -130,7 +131,7 @@ def _curve_to_json(curve: Curve | None, keys: Sequence[Key]) -> Json | None:
         "encoding": curve.encoding,
         "cuts_files": curve.cuts_files,
         "bits": curve.bits,
-        "boundaries": [_each(_codec(key.carrier)[0], values) for key, values in each],
+        "boundaries": [_convert_each(_codec(key.carrier)[0], values) for key, values in each],
         "codes": [list(map(int, codes)) for codes in curve.codes],
     }
 
@@ -139,7 +140,7 @@ def _curve_from_json(found: Json | None, keys: Sequence[Key]) -> Curve | None:
     if found is None:
         return None
     each = zip(keys, _list(found["boundaries"]), strict=False)
-    boundaries = [_each(_codec(key.carrier)[1], _list(values)) for key, values in each]
+    boundaries = [_convert_each(_codec(key.carrier)[1], _list(values)) for key, values in each]
     if found["curve"] not in CURVES or found["encoding"] not in ENCODINGS or type(found["cuts_files"]) is not bool:
         msg = "the saved curve is none"
         raise ValueError(msg)
@@ -169,7 +170,7 @@ def _codec(carrier: str) -> tuple[Callable[[Any], Any], Callable[[Any], KeyValue
     return int, int
 
 
-def _each(convert: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+def _convert_each(convert: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
     return [None if value is None else convert(value) for value in values]
 
 

@@ -65,9 +65,9 @@ def parse_page_rows(text: str) -> int | None:
     return found if 0 < found <= _MOST_ROWS else None
 
 
-def page_rows_of(spark: SparkSession, told: int | None = None) -> int:
+def page_rows_of(spark: SparkSession, option: int | None = None) -> int:
     """Return the limit on a page's rows: the option of the write, or else the session's setting."""
-    if told:
-        return told
+    if option:
+        return option
     given = spark.conf.get(PAGE_ROWS_OPTION, None) or spark.conf.get(f"spark.hadoop.{PAGE_ROWS_OPTION}", None) or ""
     return parse_page_rows(given) or _PAGE_ROWS

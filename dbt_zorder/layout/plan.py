@@ -153,7 +153,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known_keys: KnownKeys = None) -> 
         fetched = sampled_here(curve, keys, known_keys.draw(wanted, spec.seed))
     sample = draw(df, sampled, wanted, rows, spec.seed, hashed, hashes, fetched)
     drawn = Drawn(df, spec, keys, partition_columns, hashes, counts, sample)
-    return _grown(drawn, files, row_bytes)
+    return _grow(drawn, files, row_bytes)
 
 
 def resized(plan: Plan, row_bytes: float) -> Plan:
@@ -166,11 +166,11 @@ def resized(plan: Plan, row_bytes: float) -> Plan:
     counts, spec = drawn.counts, drawn.spec
     target = parse_size(spec.file_size) or auto_size(drawn.rows * row_bytes)
     files = files_of_parts(counts, row_bytes, target)
-    _check_most(files, spec)
-    return _grown(drawn, files, row_bytes)
+    _check_file_limit(files, spec)
+    return _grow(drawn, files, row_bytes)
 
 
-def _grown(drawn: Drawn, files: Sequence[int], row_bytes: float) -> Plan:
+def _grow(drawn: Drawn, files: Sequence[int], row_bytes: float) -> Plan:
     """Grow the forest that cuts a query's output into files.
 
     Args:
@@ -219,11 +219,11 @@ def _files(
         ConfigError: there are too many files.
     """
     files, row_bytes = _wanted_files(df, spec, keys, counts)
-    _check_most(files, spec)
+    _check_file_limit(files, spec)
     return files, row_bytes
 
 
-def _check_most(files: Sequence[int], spec: LayoutSpec) -> None:
+def _check_file_limit(files: Sequence[int], spec: LayoutSpec) -> None:
     """Check that the number of files is within the limit.
 
     Raises:

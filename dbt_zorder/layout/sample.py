@@ -111,7 +111,7 @@ def fetch_keys(df: DataFrame, keys: Sequence[Key], partition_hash: str | None) -
     size = estimated_bytes(df)
     if size is None or size > SMALL_BYTES:
         return None
-    return fetch_few(df, _narrowed(df, keys, partition_hash), MOST_BYTES // _width(keys, SAMPLE_BYTES))
+    return fetch_few(df, _select_keys(df, keys, partition_hash), MOST_BYTES // _width(keys, SAMPLE_BYTES))
 
 
 def draw(
@@ -121,7 +121,7 @@ def draw(
     total_rows: int,
     seed: int,
     partition_hash: str | None,
-    known_hashes: npt.NDArray[np.int64],
+    all_hashes: npt.NDArray[np.int64],
     fetched: pa.Table | None = None,
 ) -> Sample:
     """Sample about ``rows`` of the ``total_rows`` rows of ``df``; read the key columns and nothing else.
@@ -135,34 +135,34 @@ def draw(
         total_rows: number of rows of the query.
         seed: seed of the sample.
         partition_hash: SQL text of a row's partition as a 64-bit hash, None if the table has no partitions.
-        known_hashes: sorted hashes of all partitions; the position of a hash is the partition's number.
+        all_hashes: sorted hashes of all partitions; the position of a hash is the partition's number.
         fetched: keys of all rows, see ``fetch_keys``, or of a random sample of at least ``rows`` rows.
     """
     if fetched is not None:
-        table = _some(fetched, rows, seed)
+        table = _take_random(fetched, rows, seed)
     else:
-        narrow = _narrowed(df, keys, partition_hash)
+        selected = _select_keys(df, keys, partition_hash)
         if rows < total_rows:
-            narrow = narrow.sample(fraction=min(1.0, rows / total_rows), seed=seed)
-        table = collect_arrow(narrow)
+            selected = selected.sample(fraction=min(1.0, rows / total_rows), seed=seed)
+        table = collect_arrow(selected)
     ranked = [_rank(table.column(number)) for number in range(len(keys))]
     ranks = np.stack([ranks for ranks, _ in ranked], axis=1) if table.num_rows else np.zeros((0, len(keys)), np.int32)
     if partition_hash is None:
         partitions = np.zeros(table.num_rows, dtype=np.int32)
     else:
         hashes = table.column(len(keys)).to_numpy()
-        partitions = np.minimum(np.searchsorted(known_hashes, hashes), len(known_hashes) - 1).astype(np.int32)
+        partitions = np.minimum(np.searchsorted(all_hashes, hashes), len(all_hashes) - 1).astype(np.int32)
     return Sample(ranks, partitions, [distinct for _, distinct in ranked])
 
 
-def _narrowed(df: DataFrame, keys: Sequence[Key], partition_hash: str | None) -> DataFrame:
+def _select_keys(df: DataFrame, keys: Sequence[Key], partition_hash: str | None) -> DataFrame:
     columns = [f.expr(key.sampled).alias(f"k{number}") for number, key in enumerate(keys)]
     if partition_hash is not None:
         columns.append(f.expr(partition_hash).alias("p"))
     return df.select(*columns)
 
 
-def _some(table: pa.Table, rows: int, seed: int) -> pa.Table:
+def _take_random(table: pa.Table, rows: int, seed: int) -> pa.Table:
     """Return ``rows`` random rows in their order; all rows if there are no more."""
     return table if rows >= table.num_rows else table.take(pa.array(drawn_rows(table.num_rows, rows, seed)))
 
