@@ -26,11 +26,11 @@ def plan_layout(df: DataFrame, spec: LayoutSpec, known: KnownKeys = None) -> Lay
     return make_plan(df, spec, known).layout
 
 
-def resized(plan: Plan, row_bytes: float) -> Plan:
+def resize_plan(plan: Plan, row_bytes: float) -> Plan:
     """Return a plan over the same sample for the same engine, by the bytes that a row occupies.
 
     Raises:
         ConfigError: the files are too many.
     """
-    found = layouts.resized(plan, row_bytes)
+    found = layouts.resize_plan(plan, row_bytes)
     return for_spark(found) if isinstance(plan, SparkPlan) else found

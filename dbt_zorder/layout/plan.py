@@ -156,7 +156,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known_keys: KnownKeys = None) -> 
     return _grow(drawn, files, row_bytes)
 
 
-def resized(plan: Plan, row_bytes: float) -> Plan:
+def resize_plan(plan: Plan, row_bytes: float) -> Plan:
     """Return a plan over the same sample, for a new size of a row in bytes.
 
     Raises:
