@@ -106,7 +106,7 @@ def files_of_parts(counts: npt.NDArray[np.int64], row_bytes: float, target_bytes
     return [max(1, min(files_for(count, row_bytes, target_bytes), count)) for count in counts.tolist()]
 
 
-def measured_row(files: pa.Table | None, target_bytes: int | None) -> float | None:
+def row_bytes_in_files(files: pa.Table | None, target_bytes: int | None) -> float | None:
     """Return the bytes of a row in existing files, None if the files are too small to measure it.
 
     A file of few rows consists mostly of its footer. With 20 columns, that is 6 KB where a row needs 26 bytes.

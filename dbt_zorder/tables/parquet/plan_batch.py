@@ -10,7 +10,7 @@ from dbt_zorder.engine.local.place import count_held
 from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.cells import count_cells
 from dbt_zorder.layout.batches import one_file_layout, regroup
-from dbt_zorder.layout.file_count import SPLIT_ABOVE, measured_row, parse_size
+from dbt_zorder.layout.file_count import SPLIT_ABOVE, parse_size, row_bytes_in_files
 from dbt_zorder.layout.known_keys import FetchedKeys, KnownKeys, count_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.page_order import batch_levels, page_levels, page_rows_of
@@ -36,7 +36,7 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
     tree = standing.tree
     table_bytes, table_rows = standing.size
     if fresh:
-        row_bytes = measured_row(standing.files, parse_size(request.spec.file_size))
+        row_bytes = row_bytes_in_files(standing.files, parse_size(request.spec.file_size))
         return plan_layout(df, replace(request.spec, row_bytes=row_bytes), known)
     partitioned = tree is not None and tree.layout is not None and bool(tree.layout.partition_columns)
     if request.spec.files is not None and tree is not None:
@@ -47,7 +47,7 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
             apart = replace(request.spec, by=by, weights=None, files=files)
             return plan_layout(df, apart, count if known is None else known)
     target = target_bytes(request.spec, tree.built if tree is not None else NOT_BUILT, table_bytes)
-    row_bytes = measured_row(standing.files, target)
+    row_bytes = row_bytes_in_files(standing.files, target)
     spec = replace(request.spec, row_bytes=row_bytes)
     if tree is not None and tree.layout is not None:
         # small files tell too much of a row, never too little: what is one file by them, is one

@@ -14,9 +14,9 @@ from dbt_zorder.layout.file_count import (
     auto_size,
     files_for,
     guessed_row,
-    measured_row,
     parse_size,
     probe_row_bytes,
+    row_bytes_in_files,
     widest_row,
 )
 from dbt_zorder.spark.arrow import collect_arrow
@@ -195,4 +195,4 @@ def test_only_files_that_hold_enough_tell_what_a_row_takes(
     table = None
     if files is not None:
         table = pa.Table.from_pylist([{"file_size": size, "row_count": rows} for size, rows in files], schema)
-    assert measured_row(table, target) == found
+    assert row_bytes_in_files(table, target) == found
