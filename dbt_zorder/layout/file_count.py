@@ -124,7 +124,7 @@ def row_bytes_in_files(files: pa.Table | None, target_bytes: int | None) -> floa
     return total / count if count else None
 
 
-def guessed_row(schema: t.StructType) -> float:
+def guessed_row_bytes(schema: t.StructType) -> float:
     """Return a guess of one row's bytes in Parquet: generous for numbers, rough for text."""
     return _width(schema, None)
 
@@ -171,7 +171,7 @@ def probe_row_bytes(
         rows = (_FIRST_ROWS, _FEWEST_ROWS)
     found = next((one for count in rows if (one := _measured(df, sort_by, count, codec))), None)
     if found is None:
-        return guessed_row(df.schema)
+        return guessed_row_bytes(df.schema)
     row_bytes, fetched = found
     more = min(_PROBE_ROWS, int(_PROBE_BYTES / fetched))
     if more > rows[0] and 2 * row_bytes >= negligible:

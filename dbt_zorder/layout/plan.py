@@ -19,7 +19,7 @@ from dbt_zorder.layout.file_count import (
     SPLIT_ABOVE,
     auto_size,
     files_of_parts,
-    guessed_row,
+    guessed_row_bytes,
     numbers_row,
     parse_size,
     probe_row_bytes,
@@ -239,10 +239,10 @@ def _wanted_files(
     df: DataFrame, spec: LayoutSpec, keys: Sequence[Key], counts: npt.NDArray[np.int64]
 ) -> tuple[list[int], float]:
     if spec.files is not None:
-        return [max(1, min(spec.files, int(count))) for count in counts], guessed_row(df.schema)
+        return [max(1, min(spec.files, int(count))) for count in counts], guessed_row_bytes(df.schema)
     rows = int(counts.sum())
     target = parse_size(spec.file_size)
-    row_bytes = spec.row_bytes or guessed_row(df.schema)
+    row_bytes = spec.row_bytes or guessed_row_bytes(df.schema)
     most, least_target = max(1, int(counts.max())), target or auto_size(0)
     if spec.row_bytes is None and most * widest_row(df.schema) >= least_target:
         one_file = SPLIT_ABOVE * least_target
