@@ -129,7 +129,7 @@ def guessed_row_bytes(schema: t.StructType) -> float:
     return _width(schema, None)
 
 
-def widest_row(schema: t.StructType) -> float:
+def widest_row_bytes(schema: t.StructType) -> float:
     """Return bytes that hardly any table's rows reach.
 
     If even such rows need less than a file, they need no measuring.
@@ -167,7 +167,7 @@ def probe_row_bytes(
     """
     codec = codec_of(df.sparkSession, compression)
     rows: Sequence[int] = (_PROBE_ROWS,)
-    if widest_row(df.schema) >= _UNBOUNDED:
+    if widest_row_bytes(df.schema) >= _UNBOUNDED:
         rows = (_FIRST_ROWS, _FEWEST_ROWS)
     found = next((one for count in rows if (one := _measured(df, sort_by, count, codec))), None)
     if found is None:

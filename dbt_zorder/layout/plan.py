@@ -23,7 +23,7 @@ from dbt_zorder.layout.file_count import (
     numbers_row,
     parse_size,
     probe_row_bytes,
-    widest_row,
+    widest_row_bytes,
 )
 from dbt_zorder.layout.keys import Key, order_sql
 from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys, KnownKeys, count_of
@@ -244,7 +244,7 @@ def _wanted_files(
     target = parse_size(spec.file_size)
     row_bytes = spec.row_bytes or guessed_row_bytes(df.schema)
     most, least_target = max(1, int(counts.max())), target or auto_size(0)
-    if spec.row_bytes is None and most * widest_row(df.schema) >= least_target:
+    if spec.row_bytes is None and most * widest_row_bytes(df.schema) >= least_target:
         one_file = SPLIT_ABOVE * least_target
         greatest = greatest_bytes(df) if target is None else None
         # a size far below that of the plain numbers comes from a writer that packs them closer than Spark

@@ -17,7 +17,7 @@ from dbt_zorder.layout.file_count import (
     parse_size,
     probe_row_bytes,
     row_bytes_in_files,
-    widest_row,
+    widest_row_bytes,
 )
 from dbt_zorder.spark.arrow import collect_arrow
 from tests.support import settings
@@ -105,15 +105,15 @@ def test_the_guess_of_a_row_is_on_the_generous_side(spark: SparkSession) -> None
         "SELECT id, cast(id AS string) s, id * 1.5 d, array(id) a, struct(id) st, map(id, id) m FROM range(500)"
     )
     assert guessed_row_bytes(frame.schema) > probe_row_bytes(frame, ["id"])
-    assert guessed_row_bytes(StructType()) == widest_row(StructType()) == 0
+    assert guessed_row_bytes(StructType()) == widest_row_bytes(StructType()) == 0
 
 
 @pytest.mark.parametrize("kind", ["string", "binary", "array<int>", "map<int, int>", "struct<a: int, b: string>"])
 def test_text_and_collections_may_be_of_any_width(spark: SparkSession, kind: str) -> None:
     schema = spark.sql(f"SELECT CAST(NULL AS {kind}) AS v").schema
-    assert widest_row(schema) > 100 * guessed_row_bytes(schema)
+    assert widest_row_bytes(schema) > 100 * guessed_row_bytes(schema)
     fixed = spark.sql("SELECT 1 AS i, 1.5 AS n, current_date() AS d, INTERVAL '1' DAY AS t, NULL AS x").schema
-    assert widest_row(fixed) == guessed_row_bytes(fixed) == 48
+    assert widest_row_bytes(fixed) == guessed_row_bytes(fixed) == 48
 
 
 def test_a_row_is_measured_as_it_is_written(spark: SparkSession) -> None:
