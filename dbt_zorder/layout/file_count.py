@@ -137,7 +137,7 @@ def widest_row_bytes(schema: t.StructType) -> float:
     return _width(schema, _UNBOUNDED)
 
 
-def numbers_row(schema: t.StructType) -> float:
+def plain_row_bytes(schema: t.StructType) -> float:
     """Return the bytes of one row's numbers, times and flags without encoding."""
     return _width(schema, 0.0)
 

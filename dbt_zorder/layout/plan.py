@@ -20,8 +20,8 @@ from dbt_zorder.layout.file_count import (
     auto_size,
     files_of_parts,
     guessed_row_bytes,
-    numbers_row,
     parse_size,
+    plain_row_bytes,
     probe_row_bytes,
     widest_row_bytes,
 )
@@ -248,7 +248,7 @@ def _wanted_files(
         one_file = SPLIT_ABOVE * least_target
         greatest = greatest_bytes(df) if target is None else None
         # a size far below that of the plain numbers comes from a writer that packs them closer than Spark
-        if greatest is not None and rows * numbers_row(df.schema) / 2 <= greatest < one_file:
+        if greatest is not None and rows * plain_row_bytes(df.schema) / 2 <= greatest < one_file:
             row_bytes = min(row_bytes, greatest / max(1, rows))
         else:
             row_bytes = probe_row_bytes(df, order_sql(keys), one_file / most, spec.compression)
