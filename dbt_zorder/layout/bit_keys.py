@@ -23,7 +23,7 @@ def bits_of(column: ResolvedColumn) -> str:
     return bits_sql(*_kind(column.sql, column.data_type))
 
 
-def bits_here(values: pa.Array, column: ResolvedColumn) -> npt.NDArray[np.int64]:
+def bit_values(values: pa.Array, column: ResolvedColumn) -> npt.NDArray[np.int64]:
     """Return the 64 ordered bits of many values in this process.
 
     Args:

@@ -15,7 +15,7 @@ from dbt_zorder.curve.rank_bits import rank_slots
 from dbt_zorder.curve.ranks import Ranks
 from dbt_zorder.curve.tree import Forest, grow
 from dbt_zorder.errors import ConfigError, did_you_mean
-from dbt_zorder.layout.bit_keys import bits_here, bits_of
+from dbt_zorder.layout.bit_keys import bit_values, bits_of
 from dbt_zorder.layout.curve import Curve, packed, prefix
 from dbt_zorder.layout.keys import Key, KeyValue
 from dbt_zorder.layout.known_keys import FetchedKeys
@@ -80,7 +80,7 @@ def sampled_here(curve: Curve | None, keys: Sequence[Key], fetched: FetchedKeys)
     found = fetched.sampled
     if _cuts_bits(curve):
         for number, key in enumerate(keys):
-            bits = bits_here(one_chunk(fetched.keys.column(number)), key.column)
+            bits = bit_values(one_chunk(fetched.keys.column(number)), key.column)
             found = found.set_column(number, found.field(number).name, pa.array(bits))
     return found
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dbt_zorder.engine.local.compare import at_or_below, cuts_of
 from dbt_zorder.engine.local.linear import tuples_here
-from dbt_zorder.layout.bit_keys import bits_here
+from dbt_zorder.layout.bit_keys import bit_values
 from dbt_zorder.layout.curve import Curve, packed
 from dbt_zorder.layout.key_arrays import binaries
 from dbt_zorder.layout.keys import Key
@@ -37,7 +37,7 @@ def curve_values(curve: Curve, cuts: Sequence[Any], keys: Sequence[Key], columns
     if curve.encoding == "rank":
         values = [_ranks(*one) for one in zip(columns, cuts, curve.codes, strict=True)]
     else:
-        values = [bits_here(one, key.column).view(np.uint64) for one, key in zip(columns, keys, strict=True)]
+        values = [bit_values(one, key.column).view(np.uint64) for one, key in zip(columns, keys, strict=True)]
     found = packed(curve, np.stack(values, axis=1))
     return pa.array(found) if curve.carrier == "bigint" else binaries(found)
 
