@@ -27,7 +27,7 @@ def bit_values(values: pa.Array, column: ResolvedColumn) -> npt.NDArray[np.int64
     """Return the 64 ordered bits of many values in this process.
 
     Args:
-        values: values of the column's key, as ``key_here`` returns them.
+        values: values of the column's key, as ``key_values`` returns them.
         column: column of a type that ``width_of`` supports.
     """
     _, kind = _kind("", column.data_type)

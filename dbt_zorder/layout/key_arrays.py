@@ -11,7 +11,7 @@ from pyspark.sql.types import DecimalType
 from dbt_zorder.layout.keys import TEXT, Key
 
 
-def key_here(values: pa.Array, key: Key) -> pa.Array:
+def key_values(values: pa.Array, key: Key) -> pa.Array:
     """Return the value of ``key.expression`` for a column in this process, with text as bytes.
 
     The column has a type that ``width_of`` supports.
@@ -26,7 +26,7 @@ def key_here(values: pa.Array, key: Key) -> pa.Array:
 
 
 def key_type(key: Key) -> pa.DataType:
-    """Return the Arrow type of the values of ``key_here``."""
+    """Return the Arrow type of the values of ``key_values``."""
     if key.carrier in TEXT:
         return pa.binary()
     if isinstance(key.column.data_type, DecimalType):

@@ -30,7 +30,7 @@ def curve_values(curve: Curve, cuts: Sequence[Any], keys: Sequence[Key], columns
         curve: complete, with its boundaries if it has any.
         cuts: of ``curve_cuts``.
         keys: of the columns.
-        columns: one a key, as ``key_here`` gives it.
+        columns: one a key, as ``key_values`` gives it.
     """
     if curve.curve == "linear":
         return tuples_here(columns)

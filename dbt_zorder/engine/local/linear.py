@@ -22,7 +22,7 @@ def tuples_here(columns: Sequence[pa.Array]) -> pa.Array:
     """Return rows' keys as binaries in the same order: each key's bytes behind one that tells NULL from all else.
 
     Args:
-        columns: one a key, as ``key_here`` gives it.
+        columns: one a key, as ``key_values`` gives it.
     """
     return pc.binary_join_element_wise(*(part for column in columns for part in _in_bytes(column)), b"")
 

@@ -22,7 +22,7 @@ from dbt_zorder.engine.local.fetched_keys import partition_sql
 from dbt_zorder.engine.local.spool_arrow import BatchFiles, write_batches
 from dbt_zorder.engine.local.spool_folder import column_name, in_scratch, scratch_folder
 from dbt_zorder.engine.local.spool_parquet import Piece, RowFiles, write_rows
-from dbt_zorder.layout.key_arrays import key_here
+from dbt_zorder.layout.key_arrays import key_values
 from dbt_zorder.layout.keys import TEXT, Key
 from dbt_zorder.layout.known_keys import FetchedKeys
 from dbt_zorder.layout.sample import drawn_rows, shares_of
@@ -105,7 +105,7 @@ class Copied:
 
     def keys_in(self, rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
         """Return what some rows of the copy are placed by, as of ``FetchedKeys``, as far as their columns are there."""
-        found = {f"k{n}": key_here(self._values(rows, key.column), key) for n, key in enumerate(keys)}
+        found = {f"k{n}": key_values(self._values(rows, key.column), key) for n, key in enumerate(keys)}
         hashed = column_name(self._hash)
         if hashed in rows.column_names:
             found["p"] = one_chunk(rows[hashed])
