@@ -75,7 +75,7 @@ def sampled_keys(curve: Curve | None, keys: Sequence[Key]) -> Sequence[Key]:
     return keys
 
 
-def sampled_here(curve: Curve | None, keys: Sequence[Key], fetched: FetchedKeys) -> pa.Table:
+def sampled_values(curve: Curve | None, keys: Sequence[Key], fetched: FetchedKeys) -> pa.Table:
     """Return the values of ``sampled_keys`` for rows whose keys are in this process."""
     found = fetched.sampled
     if _cuts_bits(curve):

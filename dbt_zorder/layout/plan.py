@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from dbt_zorder.curve.tree import Forest, grow
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.curve import Curve
-from dbt_zorder.layout.curves import curve_of, lay_out, sampled_here, sampled_keys
+from dbt_zorder.layout.curves import curve_of, lay_out, sampled_keys, sampled_values
 from dbt_zorder.layout.file_count import (
     SPLIT_ABOVE,
     auto_size,
@@ -135,7 +135,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known_keys: KnownKeys = None) -> 
     curve = curve_of(spec.curve, spec.encoding, len(keys))
     sampled = sampled_keys(curve, keys)
     if isinstance(known_keys, FetchedKeys):
-        fetched: pa.Table | None = sampled_here(curve, keys, known_keys)
+        fetched: pa.Table | None = sampled_values(curve, keys, known_keys)
     else:
         fetched = None if isinstance(known_keys, DrawnKeys) else fetch_keys(df, sampled, hashed)
     hashes, counts = _count(df, hashed, fetched, count_of(known_keys))
@@ -150,7 +150,7 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known_keys: KnownKeys = None) -> 
     else:
         wanted = rows_wanted_of(df, keys, sum(files), cells)
     if isinstance(known_keys, DrawnKeys) and hashed is None:
-        fetched = sampled_here(curve, keys, known_keys.draw(wanted, spec.seed))
+        fetched = sampled_values(curve, keys, known_keys.draw(wanted, spec.seed))
     sample = draw(df, sampled, wanted, rows, spec.seed, hashed, hashes, fetched)
     drawn = Drawn(df, spec, keys, partition_columns, hashes, counts, sample)
     return _grow(drawn, files, row_bytes)
