@@ -63,7 +63,7 @@ def runs_of(forest: Forest, sample: Sample, keys: Sequence[Key], rows: int) -> l
     return [Run.of(column, keys[column].carrier, sample.distinct[column]) for column in columns]
 
 
-def room_for(runs: Sequence[Run], place_bits: int) -> tuple[Sequence[Run], int]:
+def fitting_runs(runs: Sequence[Run], place_bits: int) -> tuple[Sequence[Run], int]:
     """Return the first runs that fit into a BIGINT below a position of ``place_bits`` bits, and the bits of each."""
     kept = runs[: (LONG_BITS - place_bits) // _FEWEST_BITS]
     return kept, min(_MOST_BITS, (LONG_BITS - place_bits) // max(1, len(kept)))

@@ -21,7 +21,7 @@ from dbt_zorder.engine.rows import Rows, stretches
 from dbt_zorder.layout.key_arrays import integers, key_type
 from dbt_zorder.layout.known_keys import with_cut_text
 from dbt_zorder.layout.layout import Layout, LevelCuts
-from dbt_zorder.layout.runs import Run, room_for
+from dbt_zorder.layout.runs import Run, fitting_runs
 from dbt_zorder.spark.arrow import one_chunk
 
 _PART_ROWS = 1 << 17
@@ -194,7 +194,7 @@ def rows_of_files(keys: pa.Table, layout: Layout, threads: int = 1) -> dict[int,
 
 def _in_runs(cells: npt.NDArray[np.int64], keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64]:
     """Return what rows are sorted by: the cell, and below it what puts equal values of a cell next to each other."""
-    kept, bits = room_for(layout.runs, int(cells.max(initial=0)).bit_length())
+    kept, bits = fitting_runs(layout.runs, int(cells.max(initial=0)).bit_length())
     for run in kept:
         cells = (cells << bits) | (_numbers(one_chunk(keys.column(run.key)), run) & ((1 << bits) - 1))
     return cells
