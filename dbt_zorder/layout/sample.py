@@ -164,10 +164,10 @@ def _select_keys(df: DataFrame, keys: Sequence[Key], partition_hash: str | None)
 
 def _take_random(table: pa.Table, rows: int, seed: int) -> pa.Table:
     """Return ``rows`` random rows in their order; all rows if there are no more."""
-    return table if rows >= table.num_rows else table.take(pa.array(drawn_rows(table.num_rows, rows, seed)))
+    return table if rows >= table.num_rows else table.take(pa.array(random_rows(table.num_rows, rows, seed)))
 
 
-def drawn_rows(count: int, rows: int, seed: int) -> npt.NDArray[np.int64]:
+def random_rows(count: int, rows: int, seed: int) -> npt.NDArray[np.int64]:
     """Return the numbers of ``rows`` random rows of ``count``, in order; of all if there are no more."""
     if rows >= count:
         return np.arange(count)
