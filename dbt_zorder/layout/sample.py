@@ -174,7 +174,7 @@ def random_rows(count: int, rows: int, seed: int) -> npt.NDArray[np.int64]:
     return np.sort(_random(seed).choice(count, rows, replace=False, shuffle=False))
 
 
-def shares_of(counts: Sequence[int], rows: int, seed: int) -> list[int]:
+def sample_shares(counts: Sequence[int], rows: int, seed: int) -> list[int]:
     """Return how many of ``rows`` rows to draw from each part of a table; all if there are no more.
 
     Each part contributes in proportion to its rows in ``counts``. The fraction is rounded at random, so no array needs

@@ -25,7 +25,7 @@ from dbt_zorder.engine.local.spool_parquet import Piece, RowFiles, write_rows
 from dbt_zorder.layout.key_arrays import key_values
 from dbt_zorder.layout.keys import TEXT, Key
 from dbt_zorder.layout.known_keys import FetchedKeys
-from dbt_zorder.layout.sample import random_rows, shares_of
+from dbt_zorder.layout.sample import random_rows, sample_shares
 from dbt_zorder.spark.arrow import one_chunk
 from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.spark.decimals import can_compact
@@ -131,7 +131,7 @@ class Copied:
 
     def draw_keys(self, keys: Sequence[Key], rows: int, seed: int, threads: int) -> FetchedKeys:
         """Return the same of some rows alone, text of them as ``FetchedKeys.sampled`` has it; see ``DrawnKeys``."""
-        shares = shares_of([piece.rows for piece in self.pieces], rows, seed)
+        shares = sample_shares([piece.rows for piece in self.pieces], rows, seed)
 
         def some(piece: Piece, share: int) -> pa.Table:
             drawn = random_rows(piece.rows, share, seed + piece.number)
