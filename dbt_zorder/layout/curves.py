@@ -41,13 +41,13 @@ def check_curve(curve: str, encoding: str, *, weighted: bool, columns: int) -> N
             names = ", ".join(repr(name) for name in allowed)
             msg = f"There is no {what} {given!r}; only {names} is allowed.{did_you_mean(str(given), allowed)}"
             raise ConfigError(msg)
-    idle = idle_setting(curve, encoding, weighted=weighted, columns=columns)
+    idle = setting_without_effect(curve, encoding, weighted=weighted, columns=columns)
     if idle is not None:
         msg = f"'{idle}' has no effect with the curve {curve!r}: leave out one of the two."
         raise ConfigError(msg)
 
 
-def idle_setting(curve: str, encoding: str, *, weighted: bool, columns: int) -> str | None:
+def setting_without_effect(curve: str, encoding: str, *, weighted: bool, columns: int) -> str | None:
     """Return the setting, ``weights`` or ``encoding``, that has no effect along a curve; None if none."""
     if weighted and curve != CURVES[0] and columns > 1:
         return "weights"
