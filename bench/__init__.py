@@ -1,1 +1,1 @@
-"""Benchmarks: every figure is a ratio in one run on one machine; see bench/README.md."""
+"""Benchmarks whose figures are ratios within one run on one machine; see bench/README.md."""

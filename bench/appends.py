@@ -1,9 +1,9 @@
-"""Many appends to one table: ``python -m bench.appends``.
+"""Measure many appends to one table: ``python -m bench.appends``.
 
-After each append, from real files: write amplification (bytes of all data files ever written over bytes of the table),
-and the files that a point query reads, by the stats, over those of the same rows built anew into a table beside it.
-Two ways of arrival: ``uniform`` (every batch covers both keys) and ``by time`` (every batch is later than all before);
-each also with rewriting switched off (``never``).
+After each append, real files give two figures. Write amplification is the bytes of all data files ever written over
+the bytes of the table. The other figure is the files that a point query reads by the stats, over those of the same rows
+built anew into a second table. Batches arrive in two ways. With ``uniform``, every batch covers both keys; with ``by
+time``, every batch is later than all before it. Each way is also measured without rewriting (``never``).
 """
 
 from __future__ import annotations

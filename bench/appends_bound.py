@@ -1,10 +1,12 @@
-"""How well appends can be kept clustered on paper: ``python -m bench.appends_bound``.
+"""Compute how well appends can stay clustered in theory: ``python -m bench.appends_bound``.
 
-Batches of one size arrive one by one, each covers both keys evenly, and a table is some runs that were each written as
-a whole: of a run of s batches a point query on one of two keys reads sqrt(s). After an append the last runs may be
-merged into one, which writes their rows again. Printed is, by bound of write amplification, the least that the files of
-a point query over those of one run can be held to at every moment from the fifth append on. The search keeps the most
-promising states only, so it may miss a better way. No Spark runs.
+Batches of one size arrive one by one, and each covers both keys evenly. A table is a list of runs, each written as a
+whole. In a run of s batches, a point query on one of two keys reads sqrt(s) files. After an append, the last runs may
+be merged into one, which writes their rows again.
+
+For each bound of write amplification, the output is a ratio: the files of a point query over those of a single run. It
+is the least ratio that can be kept at every moment from the fifth append on. The search keeps only the most promising
+states, so it may miss a better way. No Spark runs.
 """
 
 from __future__ import annotations

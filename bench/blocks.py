@@ -1,8 +1,9 @@
-"""Which sizes of row groups and pages serve plain SQL best: ``python -m bench.blocks``.
+"""Compare sizes of row groups and pages for plain SQL: ``python -m bench.blocks``.
 
-One table by one layout, written with each pair of ``parquet.block.size`` and ``parquet.page.row.count.limit``: what the
-write takes, bytes on disk, and how long point queries and ranges of 1% take as plain SQL, which opens every file and
-skips what is inside by footers and page indexes. Ratios are to Spark's defaults, 128 MB and 20,000 rows.
+One table has one layout and is written with each pair of ``parquet.block.size`` and ``parquet.page.row.count.limit``.
+The figures are the time of the write, the bytes on disk, and the times of point queries and of ranges of 1%. The
+queries are plain SQL, which opens every file and skips parts of it by footers and page indexes. Ratios are to Spark's
+defaults, 128 MB and 20,000 rows.
 """
 
 from __future__ import annotations

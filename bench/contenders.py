@@ -1,7 +1,7 @@
-"""Who competes: plain files, ORDER BY and dbt-zorder; the table formats' own commands are in ``lakes``.
+"""The contenders: plain files, ORDER BY and dbt-zorder. The table formats' own commands are in ``lakes``.
 
-A contender's ``write`` brings the rows in and its ``lay_out`` is the command that people run after it; both together
-are its pipeline. What clusters in one step has no second.
+A contender's ``write`` writes the rows, and its ``lay_out`` is the command that users run after it. Both together are
+its pipeline. A contender that clusters in one step has no ``lay_out``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The ways to order a table beside each other: ``python -m bench.curves``.
+"""Compare the ways to order a table: ``python -m bench.curves``.
 
-ORDER BY is written as a user would; ``plain_z`` cuts the Z-order curve of ranks at equal counts, ``ranks`` cuts files
-by the k-d tree and orders rows by that curve, and neither can be configured: they stand for what the default was chosen
-over. Row groups and pages are small, so that a small table has as many as a large one.
+ORDER BY is written as a user would write it. ``plain_z`` cuts the Z-order curve of ranks at equal counts. ``ranks``
+cuts files by the k-d tree and orders rows by that curve. Users cannot configure these two: they are the alternatives
+over which the default was chosen. Row groups and pages are small, so a small table has as many of them as a large one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bench.skipping import Blocks, Touched
 from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.cluster import cluster
 from dbt_zorder.engine.spark.descent import apply_layout
-from dbt_zorder.layout.curve import CurveKey
+from dbt_zorder.layout.curve import Curve
 from dbt_zorder.layout.curves import lay_out
 from dbt_zorder.layout.page_order import PAGE_ROWS_OPTION
 from dbt_zorder.layout.sample import draw, wanted_rows
@@ -43,7 +43,7 @@ Found = Mapping[tuple[str, str], Touched]
 """What queries touch, by their kind and column."""
 
 
-def along(df: DataFrame, by: list[str], files: int, curve: CurveKey) -> DataFrame:
+def along(df: DataFrame, by: list[str], files: int, curve: Curve) -> DataFrame:
     """Cluster by a curve that users cannot ask for, sampled as the others are."""
     keys = keys_for(df, LayoutSpec(by=by))
     whole = np.zeros(1, dtype=np.int64)
@@ -58,9 +58,9 @@ def ways(df: DataFrame, by: list[str], files: int) -> dict[str, Callable[[], Dat
     return {
         "order": lambda: ordered(df, files, by),
         "linear": lambda: cluster(df, by, files=files, curve="linear"),
-        "plain_z": lambda: along(df, by, files, CurveKey("zorder", "rank", cuts_files=True)),
+        "plain_z": lambda: along(df, by, files, Curve("zorder", "rank", cuts_files=True)),
         "zorder": lambda: cluster(df, by, files=files, page_rows=PAGE_ROWS),
-        "ranks": lambda: along(df, by, files, CurveKey("zorder", "rank")),
+        "ranks": lambda: along(df, by, files, Curve("zorder", "rank")),
         "bits": lambda: cluster(df, by, files=files, encoding="bits"),
         "hilbert": lambda: cluster(df, by, files=files, curve="hilbert"),
         "hilbert_bits": lambda: cluster(df, by, files=files, curve="hilbert", encoding="bits"),

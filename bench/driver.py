@@ -1,10 +1,10 @@
-"""What many files take of the heap of Spark's driver: ``python -m bench.driver``.
+"""Measure the heap that many files need in Spark's driver: ``python -m bench.driver``.
 
-A table is really planned and really shuffled into so many files; its rows go to Spark's ``noop`` sink, as files would
-be written by executors. On one machine driver and executor share a heap, so what counts is what lives there after a
-full garbage collection: what the plan holds, and after the write what Spark keeps of its tasks and of the shuffle. On
-a cluster a table of so many files has as many input splits as Spark makes of it, and each tells the driver how long its
-block for each file is: the size of such a message is measured too, and multiplied.
+A table is really planned and really shuffled into the given number of files. Its rows go to Spark's ``noop`` sink, as
+executors would write them to files. On one machine, driver and executor share a heap. Therefore the figure is the live
+heap after a full garbage collection: first with the plan alone, then after the write with Spark's data on its tasks and
+the shuffle. On a cluster, a table has as many input splits as Spark makes of it. Each split sends the driver the length
+of its block for each file. The size of such a message is measured too, and multiplied.
 """
 
 from __future__ import annotations

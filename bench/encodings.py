@@ -1,9 +1,10 @@
-"""Which encodings serve: both versions of Parquet's own writer, two codecs: ``python -m bench.encodings``.
+"""Compare encodings: both versions of Parquet's own writer and two codecs, ``python -m bench.encodings``.
 
-``options: {parquet.writer.version: v2}`` writes differences of whole numbers and of texts where a dictionary spares
-nothing. ORDER BY into Parquet and ``save_table`` make the same tables by each version and codec: what the whole way
-takes, bytes on disk, and how long Spark takes to read all columns, the greatest value of three, and points on either
-key by plain SQL. Ratios are to ORDER BY with Spark's defaults, which are v1 and Snappy.
+With ``options: {parquet.writer.version: v2}``, the writer stores differences of whole numbers and texts where a
+dictionary saves nothing. ORDER BY into Parquet and ``save_table`` write the same tables with each version and codec.
+The figures are the time of the whole pipeline, the bytes on disk, and Spark's reading times. Spark reads all columns,
+the greatest values of three columns, and points on either key by plain SQL. Ratios are to ORDER BY with Spark's
+defaults, v1 and Snappy.
 """
 
 from __future__ import annotations

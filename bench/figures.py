@@ -1,4 +1,4 @@
-"""Raw figures as CSV: one dictionary a line, which need not all have the same names."""
+"""Raw figures as CSV, one dictionary a line; the dictionaries may have different keys."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""Files that point, range and box queries touch, on paper: ``python -m bench.files_touched``.
+"""Compute the files that point, range and box queries touch: ``python -m bench.files_touched``.
 
-Whole tables of ranks are laid out in numpy by the very code that plans a build: a sample is drawn, the forest is grown
-over it, and every row goes down. ``tests/unit/engine/spark/test_descent.py`` compares Spark's files with these, row by
-row.
-Beside it stand ORDER BY, and plain Z-order and Hilbert curves over global ranks, cut at equal counts of rows.
+NumPy lays out whole tables of ranks with the same code that plans a build. It draws a sample, grows the forest over it,
+and sends every row down the tree. ``tests/unit/engine/spark/test_descent.py`` compares Spark's files with these, row by
+row. The alternatives are ORDER BY, and plain Z-order and Hilbert curves over global ranks, cut at equal counts of rows.
 
-With k columns and F files no layout can keep the mean over all columns below F^((k-1)/k), if values are uniform and
-independent. Of skewed ones the bound is higher, see ``bound``. Queried are values drawn from the rows, values drawn
-from the distinct ones, ranges of 1% of the rows of each column, and boxes of 10% in each of the first two, as
-``bench.peers`` draws them.
+With k columns and F files, no layout can have a mean over all columns below F^((k-1)/k), if values are uniform and
+independent. For skewed values the bound is higher, see ``bound``. There are four kinds of queries: values drawn from
+the rows, values drawn from the distinct values, ranges of 1% of the rows of each column, and boxes of 10% in each of
+the first two columns. ``bench.peers`` draws its queries in the same way.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How time grows with rows and with files: ``python -m bench.growth``. Slopes are of logarithms: 1 is in proportion.
+"""Measure how time grows with rows and with files: ``python -m bench.growth``.
 
-Tables are laid out by Spark, as on a cluster, and by ``save_table``, as a ``dbt run`` on one machine lays them out.
-ORDER BY and what Spark lays out are written to a folder; ``save_table`` makes a new table of the catalog, and keeps its
-stats, which the others leave out: that is held against it.
+Slopes are of logarithms: 1 is proportional growth. Spark lays tables out as on a cluster, and ``save_table`` lays them
+out like a ``dbt run`` on one machine. ORDER BY and Spark's layouts are written to a folder. ``save_table`` also creates
+a new table in the catalog and stores its stats, which the others omit. Its time includes this extra work.
 """
 
 from __future__ import annotations

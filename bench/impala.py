@@ -1,10 +1,11 @@
-"""Impala's table: pages of lineitem that an equality query skips, by the order of its rows: ``python -m bench.impala``.
+"""Compare the pages of Impala's table that an equality query skips, by row order: ``python -m bench.impala``.
 
-Impala's own figures, for (l_partkey, l_suppkey) at scale 25 with pages of 64 KiB, some 18,000 of them: lexical 99% and
-25%, its Z-order 99% and 97%. What a layout can skip depends on how many pages there are, so pages here are short enough
-for as many.
+Impala's own figures are for (l_partkey, l_suppkey) of lineitem at scale 25, with about 18,000 pages of 64 KiB. Lexical
+order skips 99% and 25% of the pages, and Impala's Z-order 99% and 97%. The pages that a layout can skip depend on their
+number. Therefore pages are shorter here, for the same number of them.
 
-Beside it stands what an even split could skip: the same table cut by its keys alike, into as many pages or row groups.
+For comparison, an even split shows what could be skipped: the same table cut equally by its keys into as many pages or
+row groups.
 """
 
 from __future__ import annotations

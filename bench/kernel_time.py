@@ -1,8 +1,8 @@
-"""Time of a clustered write beside a plain copy, a plain shuffle and ORDER BY: ``python -m bench.kernel_time``.
+"""Compare a clustered write with a plain copy, a plain shuffle and ORDER BY: ``python -m bench.kernel_time``.
 
-ORDER BY is written as a user would for the same number of files: ``repartitionByRange`` and ``sortWithinPartitions``.
-Each ratio is of medians of runs in turn; see ``Meter``. Each build has its columns in another order and draws another
-sample, see ``fresh``.
+ORDER BY is written as a user would write it for the same number of files: ``repartitionByRange`` and
+``sortWithinPartitions``. Each ratio is of medians of interleaved runs; see ``Meter``. Each build has its columns in
+another order and draws another sample, see ``fresh``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Wall time beside CPU seconds of JVM and Python (tasks, compilers, garbage collection), which waver less."""
+"""Wall time, and CPU seconds of JVM and Python (tasks, compilers, garbage collection), which vary less."""
 
 from __future__ import annotations
 

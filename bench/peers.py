@@ -1,11 +1,13 @@
-"""dbt-zorder beside its peers: ``python -m bench.peers``.
+"""Compare dbt-zorder with its peers: ``python -m bench.peers``.
 
-Every session runs in a process of its own, one after the other, with ORDER BY as the contender that all share: each
-ratio is to ORDER BY in the same session. The same rows, the same Spark and codec; who is told a size of a file instead
-of a number is told a sixteenth of what it has written, and a larger one where more files came of it. A pipeline is run
-once to warm up and then some times in turn, each turn with the contenders and the columns in another order; a second
-run is run once, after an append of a thousand rows, and then three appends of the same tenth in turn. What other
-sessions gave for the same scale and number of files is kept.
+Every session runs in its own process, one after the other. All sessions share ORDER BY as a contender, and each ratio
+is to ORDER BY in the same session. Rows, Spark and codec are the same for all. A contender that accepts a file size in
+place of a number receives a sixteenth of the bytes that it has written. It receives a larger size if that gave too many
+files.
+
+A pipeline runs once to warm up. Then it runs several times in rounds, with contenders and columns in another order each
+round. A second run follows once after an append of a thousand rows. Then three appends of the same tenth run in rounds.
+Figures of other sessions for the same scale and number of files are kept.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The figures of ``bench.peers`` as tables, beside ORDER BY and the theoretical minimum, and as a plot.
+"""Report the figures of ``bench.peers`` as tables and a plot, with ORDER BY and the theoretical minimum.
 
-``python -m bench.peers_report zipf`` writes the tables anew from figures that are kept, without a run.
+``python -m bench.peers_report zipf`` writes the tables again from stored figures, without a run.
 """
 
 from __future__ import annotations

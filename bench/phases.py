@@ -1,9 +1,9 @@
-"""Where the seconds of a build on one machine go: ``python -m bench.phases``.
+"""Measure the seconds of each phase of a build on one machine: ``python -m bench.phases``.
 
-``save_table`` lays a table out as a ``dbt run`` does, each time with other columns first. Steps are functions of the
-package and of Arrow's, each wrapped by a clock that counts seconds and the CPU seconds of its own thread without those
-of the steps inside it. Two threads share and write rows, so that steps of one phase may have more seconds than it has;
-what Arrow hands to threads of its own is counted of Python as a whole. Beside it stand ORDER BY and a plain copy.
+``save_table`` lays a table out as a ``dbt run`` does, each time with the columns in another order. The steps are
+functions of the package and of Arrow. A clock wraps each step. It counts seconds and the CPU seconds of the step's own
+thread, without the steps inside it. Two threads shuffle and write rows, so the steps of a phase may sum to more seconds
+than the phase. Work in Arrow's own threads counts for Python as a whole. ORDER BY and a plain copy are the references.
 """
 
 from __future__ import annotations

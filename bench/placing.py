@@ -1,9 +1,9 @@
-"""The two ways by which rows find their place, beside ORDER BY: ``python -m bench.placing``.
+"""Compare two ways to place rows, beside ORDER BY: ``python -m bench.placing``.
 
-The same tree written as decisions (``engine/spark/decisions.py``) or as a descent (``engine/spark/descent.py``),
-whatever ``boundaries_allowed`` says of the table: its rule was chosen by these figures (docs/decisions/010). Each
-build draws another sample and has its columns in another order, so that none finds its code compiled by the one
-before: in a ``dbt run`` each model is built once.
+The same tree is written as decisions (``engine/spark/decisions.py``) or as a descent (``engine/spark/descent.py``),
+regardless of ``boundaries_allowed``. These figures are the basis of its rule (docs/decisions/010). Each build draws
+another sample and has its columns in another order, so no build reuses the compiled code of the build before. This is
+the situation of a ``dbt run``, which builds each model once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What pruning plain SQL costs a query and what it spares it: ``python -m bench.plain_sql``.
+"""Measure the cost and the savings of pruning for plain SQL queries: ``python -m bench.plain_sql``.
 
-Each query runs on ORDER BY's table and on a z-ordered one of the same rows and number of files: as plain SQL, by
-``query`` and, where it asks one table, by ``scan_sql``. No query asks for a value that one before it asked for.
+Each query runs on ORDER BY's table and on a z-ordered table with the same rows and number of files. It runs as plain
+SQL, by ``query`` and, if it reads one table, by ``scan_sql``. No query repeats a value of an earlier query.
 """
 
 from __future__ import annotations

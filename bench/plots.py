@@ -1,4 +1,4 @@
-"""Plots of the benchmarks, kept beside their figures."""
+"""Plots of the benchmarks, stored beside their figures."""
 
 from __future__ import annotations
 

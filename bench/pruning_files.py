@@ -1,10 +1,10 @@
-"""How long a point query takes to plan on a table of many files, and what the filter costs per row that is kept.
+"""Measure the planning time of a point query on many files, and the filter's cost for each row kept.
 
     python -m bench.pruning_files
     python -m bench.pruning_files --files --rows 20000000
 
-Files are copies of one small Parquet file under the names that Spark would give them, with statistics to match. Slopes
-are of logarithms: 1 is in proportion.
+Files are copies of one small Parquet file under the names that Spark would give them, with matching statistics. Slopes
+are of logarithms: 1 is proportional growth.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which contenders run in which session, each with its defaults and with its best settings."""
+"""The contenders of each session, each with its defaults and with its best settings."""
 
 from __future__ import annotations
 

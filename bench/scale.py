@@ -1,7 +1,7 @@
-"""What a layout costs on paper at 1,000 to 100,000 files: ``python -m bench.scale``.
+"""Compute the cost of a layout at 1,000 to 100,000 files: ``python -m bench.scale``.
 
-The forest is really grown, over a sample as large as a build would draw, and its plan is really written as SQL text;
-the shuffle is computed. No Spark runs.
+The forest is really grown, over a sample as large as that of a build. Its plan is really written as SQL text. The
+shuffle is computed. No Spark runs.
 """
 
 from __future__ import annotations

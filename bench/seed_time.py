@@ -1,6 +1,7 @@
-"""A seed as one DataFrame beside dbt-spark's INSERT statements, by whole ``dbt seed``: ``python -m bench.seed_time``.
+"""Compare a seed as one DataFrame with dbt-spark's INSERT statements: ``python -m bench.seed_time``.
 
-dbt's own part, reading the CSV file and telling the types of its columns, is the same for both and given by itself.
+The time is that of the whole ``dbt seed``. Both need dbt's own part, which reads the CSV file and infers the types of
+its columns. That part is also reported separately.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Sizes of the files of a ``zorder_file_size``, where rows are alike and where they are not: ``python -m bench.sizes``.
+"""Measure file sizes for a ``zorder_file_size``, with even and uneven rows: ``python -m bench.sizes``.
 
-Each table is built twice by ``save_table``, the second time over itself, as a ``dbt run`` does on another day. A row is
-three numbers and a text; which rows take more bytes than others goes with a key, or does not.
+``save_table`` builds each table twice, the second time over itself, like a ``dbt run`` on another day. A row is three
+numbers and a text. The rows with more bytes than others either correlate with a key or do not.
 """
 
 from __future__ import annotations

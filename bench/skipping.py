@@ -1,4 +1,7 @@
-"""What a filter cannot skip in written Parquet files: files, row groups and pages with ranges that hold its values."""
+"""The parts of written Parquet files that a filter cannot skip.
+
+They are the files, row groups and pages whose ranges contain the filter's values.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The rows that all peers are given: made once, kept as Parquet. ``python -m bench.sources lineitem 1`` makes one set.
+"""The rows that all peers read, generated once and stored as Parquet.
 
-``lineitem`` is TPC-H's, by its own rules; ``uniform`` and ``zipf`` are synthetic; ``flights`` are those of the demo.
+``python -m bench.sources lineitem 1`` generates one data set. ``lineitem`` is TPC-H's, by its own rules; ``uniform``
+and ``zipf`` are synthetic; ``flights`` are those of the demo.
 """
 
 from __future__ import annotations

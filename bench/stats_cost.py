@@ -1,4 +1,7 @@
-"""What the stats of a version cost by footers and by reading rows, beside its write: ``python -m bench.stats_cost``."""
+"""Compare the cost of a version's stats with its write: ``python -m bench.stats_cost``.
+
+The stats are collected by footers and by reading rows.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from dbt.adapters.spark.impl import SparkConfig
 
 from dbt_zorder import option_parsers as values
 from dbt_zorder.errors import ConfigError, did_you_mean
-from dbt_zorder.layout.curves import CURVES, ENCODINGS, idle_setting
+from dbt_zorder.layout.curves import CURVES, ENCODINGS, setting_without_effect
 from dbt_zorder.request import IN_MEMORY
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.lakehouse.rewrite import NATIVE
@@ -147,7 +147,7 @@ def _check_names(model: str, config: Mapping[str, Any]) -> None:
 
 def _check_curve(model: str, own: Mapping[str, Any], by: Sequence[str]) -> None:
     curve = own["curve"]
-    idle = idle_setting(curve, own["encoding"], weighted=own["weights"] is not None, columns=len(by))
+    idle = setting_without_effect(curve, own["encoding"], weighted=own["weights"] is not None, columns=len(by))
     if idle is not None:
         name = f"{idle} 'bits'" if idle == "encoding" else idle
         msg = f"Model {model}: zorder_{name} has no effect with zorder_curve '{curve}': leave out one of the two."

@@ -1,1 +1,1 @@
-"""Pure mathematics of layout: trees over ranks and the hash slots that lead a row to its file. Knows no Spark."""
+"""Trees and space-filling curves over ranks, in NumPy alone."""

@@ -1,16 +1,16 @@
-"""The other encoding of values: a type's own bits in order, as 64 unsigned bits (Hudi RFC-28, Impala's Z-order).
+"""The encoding ``bits``: the ordered bits of a value's type, as 64 unsigned bits (Hudi RFC-28, Impala's Z-order).
 
-A value becomes a signed integer n of the type's own width w, in the order of the type, and then
+A value becomes a signed integer n in the order of its type, with the type's own width w. Its encoding is
 
     NULL -> 0,    else (n + 2^(w-1)) << (64 - w) | 1
 
-so that every type's highest bit is the 64th and no column dominates. With all 64 bits taken there is no place left for
-the 1, and the least value is given to its neighbour: the two lowest values of BIGINT, TIMESTAMP, text and binary share
-a place. Neighbours also share one where a type has more than 64 bits: text and binary beyond 8 bytes (and zero bytes at
-the end of shorter ones), decimals beyond 18 digits, which go by way of a DOUBLE. No two values are ever swapped.
+Every type's highest bit is then the 64th, and no column dominates. A type of 64 bits has no bit left for the 1.
+Therefore the two lowest values of BIGINT, TIMESTAMP, text and binary share one code. Neighbours also share a code where
+a type has more than 64 bits. This concerns text and binary beyond 8 bytes, and zero bytes at the end of shorter ones.
+It also concerns decimals beyond 18 digits, which are converted by way of a DOUBLE. Two values never swap their order.
 
 The kinds are names of SQL types: boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), date, timestamp,
-timestamp_ntz, string, binary; ``months`` and ``micros`` are the two kinds of intervals.
+timestamp_ntz, string, binary. The kinds ``months`` and ``micros`` are the two kinds of intervals.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _WIDTHS = {
     "binary": 64,
 }
 IEEE = {"float": (23, -126), "double": (52, -1022)}
-"""Bits of the mantissa and least exponent of a normal number."""
+"""Bits of the mantissa, and least exponent of a normal number."""
 
 DIGITS = 18
-"""Decimal digits that a BIGINT surely holds."""
+"""Decimal digits that always fit a BIGINT."""
 
 
 def ordered_bits(numbers: npt.NDArray[np.int64], kind: str) -> npt.NDArray[np.int64]:
-    """Return the 64 bits of many values, to be read as unsigned, by the integers that the kind makes of them.
+    """Return the 64 ordered bits of many values, as signed integers whose bits are to be read as unsigned.
 
     Args:
-        numbers: those integers, of the type's own width, in its order.
-        kind: see the module.
+        numbers: integers of the kind's own width, in the order of its type.
+        kind: kind of the values, see the module.
     """
     width = width_of_kind(kind)
     if width == 64:
@@ -57,7 +57,10 @@ def ordered_bits(numbers: npt.NDArray[np.int64], kind: str) -> npt.NDArray[np.in
 
 
 def float_integers(values: npt.NDArray[np.float64], kind: str) -> npt.NDArray[np.int64]:
-    """Return the integers of many numbers of the kind ``float`` or ``double``: their bits, with their sign."""
+    """Return signed integers in the order of many numbers of the kind ``float`` or ``double``.
+
+    They are the bits of each number's magnitude, with its sign.
+    """
     size = np.abs(values)
     bits = size.view(np.int64) if kind == "double" else size.astype(np.float32).view(np.int32).astype(np.int64)
     highest = (1 << _WIDTHS[kind] - 1) - 1
@@ -65,7 +68,7 @@ def float_integers(values: npt.NDArray[np.float64], kind: str) -> npt.NDArray[np
 
 
 def width_of_kind(kind: str) -> int:
-    """Return how many bits the values of a kind have."""
+    """Return the number of bits of a kind's values."""
     if kind.startswith("decimal"):
         precision, _ = decimal_digits(kind)
         return int(10 ** min(precision, DIGITS)).bit_length() + 1
@@ -73,13 +76,16 @@ def width_of_kind(kind: str) -> int:
 
 
 def decimal_digits(kind: str) -> tuple[int, int]:
-    """Return the precision and scale of what SQL has as ``decimal(9,2)``."""
+    """Return precision and scale from a SQL type such as ``decimal(9,2)``."""
     match = re.fullmatch(r"decimal\((\d+),(\d+)\)", kind)
     assert match is not None, kind
     return int(match[1]), int(match[2])
 
 
 def high_part(kind: str) -> float | None:
-    """Return what a decimal of more than 18 digits is multiplied by, so that 18 stand before the point; else None."""
+    """Return the factor that leaves 18 digits of a longer decimal before the point.
+
+    Return None for a decimal of up to 18 digits.
+    """
     precision, scale = decimal_digits(kind)
     return float(f"1e{DIGITS - precision + scale}") if precision > DIGITS else None

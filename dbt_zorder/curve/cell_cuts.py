@@ -1,4 +1,4 @@
-"""Cuts files into cells: the levels of a tree that order the rows inside a file, for all files at once."""
+"""Cuts of files into cells: the levels of a tree that order the rows inside a file, for all files at once."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from dbt_zorder.curve.ranks import Mass, Ranks
 
-_SMALLEST_CELL = 4  # sampled rows below which a cell is not cut further
-_AS_WIDE = 0.85  # of columns that spread nearly as wide, the first is cut: a level of one column costs a row least
+_SMALLEST_CELL = 4  # sampled rows below which a cell stays whole
+_AS_WIDE = 0.85  # the first column of nearly equal spread is cut: a level that cuts one column is cheapest per row
 
 
 def order_cells(
@@ -21,15 +21,15 @@ def order_cells(
     mass: Sequence[Mass],
     weights: npt.NDArray[np.float64],
 ) -> list[npt.NDArray[np.int32]]:
-    """Cut every cell ``levels`` times, each time the column whose values spread widest in it, at its median.
+    """Cut every cell ``levels`` times, each time in the column with the widest spread, at its median.
 
     Args:
-        values: the sampled rows, sorted by cell.
-        cell: of each of them.
-        cells: how many there are.
-        levels: how often to cut; fewer if nothing is left to cut.
-        mass: of each column, to measure how wide values spread.
-        weights: one a column.
+        values: ranks of the sampled rows, sorted by cell.
+        cell: cell of each row, shape (rows,).
+        cells: number of cells.
+        levels: number of cuts; fewer are made if nothing is left to cut.
+        mass: cumulative mass of each column, which measures the spread of values.
+        weights: one weight for each column.
 
     Returns:
         The cuts of each level, in the form of ``Forest.cuts``.
@@ -51,12 +51,12 @@ def order_cells(
 def _cut_level(
     values: Ranks, cell: npt.NDArray[np.int64], cells: int, mass: Sequence[Mass], weights: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.int32]:
-    """Return one level's cuts; ``values`` and ``cell`` are sorted by cell."""
+    """Return the cuts of one level; ``values`` and ``cell`` are sorted by cell."""
     level = np.zeros((len(mass), cells), dtype=np.int32)
     if len(cell) == 0:
         return level
     starts = np.flatnonzero(np.diff(cell, prepend=-1))
-    present = cell[starts]  # cells that hold any rows
+    present = cell[starts]  # cells with at least one row
     counts = np.diff(starts, append=len(cell))
     low = np.minimum.reduceat(values, starts, axis=0)
     high = np.maximum.reduceat(values, starts, axis=0)
@@ -69,7 +69,7 @@ def _cut_level(
     chosen = values[np.arange(len(values)), column[place]]
     inside = chosen[np.lexsort((chosen, cell))]
     median = inside[starts + counts // 2]
-    # where half of the rows hold the least value, the cut parts it from the next: a cut at the least parts nothing
+    # a cut at the least value separates nothing, so if half of the rows have it, cut at the next value
     least = inside[starts]
     following = np.minimum.reduceat(np.where(inside > least[place], inside, np.iinfo(np.int32).max), starts)
     rank = np.where(median > least, median, following)

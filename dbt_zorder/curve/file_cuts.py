@@ -1,4 +1,4 @@
-"""Cuts a sample into files: the levels of a tree that choose the file."""
+"""Cuts of a sample into files: the levels of a tree that choose the file."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dbt_zorder.curve import cut_plans as packing
-from dbt_zorder.curve.cut_choice import AS_GOOD, Ways, best_pair, unevenness
+from dbt_zorder.curve.cut_choice import AS_GOOD, CutPlans, best_pair, unevenness
+from dbt_zorder.curve.cut_plans import has_plans, plans_for
 from dbt_zorder.curve.ranks import Mass, Ranks
 
-_BALANCED = 0.15  # a cut whose sides have up to 15% more rows a file than their share counts as balanced
+_BALANCED = 0.15  # a cut counts as balanced if neither side has above 15% more rows per file than its share
 _LAST_FILES = 3
-_BALANCED_LAST = 0.3  # no more than this for a plan's last cuts, whose unevenness no further cut adds to
-_TOO_UNEVEN = 0.4  # above this, a hash that fills files evenly serves better than any cut
-_HARDLY_UNEVEN = 0.02  # a cell that is too full already is cut no better by a hash than by so even a cut
-_FEW_ROWS = 8  # a file: a hash spreads so few less evenly than any cut, and leaves files empty
-_AS_PLANNED = 0.1  # bounds that differ by less from those that a plan expects are as expected
+_BALANCED_LAST = 0.3  # limit for a plan's last cuts, as no further cut adds to their unevenness
+_TOO_UNEVEN = 0.4  # above this, a hash serves better than any cut because it fills files evenly
+_HARDLY_UNEVEN = 0.02  # up to this, a cut of an overfull cell is as good as a hash
+_FEW_ROWS = 8  # rows per file below which a hash is less even than any cut and leaves files empty
+_AS_PLANNED = 0.1  # relative difference up to which bounds count as those that a plan expects
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """How a cell is to be cut down to its files, made where it still was a part of a larger one.
+    """Plan to cut a cell down to its files, made while the cell was part of a larger one.
 
     Attributes:
-        way: a place among ``packing.ways`` of the cell's number of files.
-        shares: by column the chance that an equality query's value lies within the cell's bounds, if the columns are
-            independent; for others the plan is void.
+        number: number of the plan in ``plans_for`` for the cell's number of files.
+        shares: chance for each column that an equality query's value lies within the cell's bounds. The chances assume
+            independent columns; the plan is void where the cell's bounds differ.
     """
 
-    way: int
+    number: int
     shares: npt.NDArray[np.float64]
 
 
 @dataclass
 class FileCell:
-    """Rows of the sample in one node, and the number of files that are to hold them.
+    """Sampled rows of one node, and the number of files for them.
 
     Attributes:
-        node: its number in its level.
-        rows: their places in the sample.
-        files: how many.
-        exhausted: whether nothing can part the rows.
-        plan: how to cut it, if that is known.
-        fill: its rows a file, as a ratio to those of the whole tree.
+        node: number of the node in its level.
+        rows: positions of the rows in the sample.
+        files: number of files.
+        exhausted: whether no cut can separate the rows.
+        plan: plan to cut the cell, if there is one.
+        fill: rows per file, as a ratio to those of the whole tree.
     """
 
     node: int
@@ -57,11 +57,11 @@ class FileCell:
 
     @property
     def cuttable(self) -> bool:
-        """Whether the cell is to become more than one file, and some column may part its rows."""
+        """Whether the cell needs more than one file, and a column may separate its rows."""
         return self.files > 1 and not self.exhausted
 
     def child(self, right: int, inside: npt.NDArray[np.bool_], files: int, plan: _Plan | None) -> FileCell:
-        """Return the left or right child, which has some of the rows and some of the files."""
+        """Return the left or right child with its part of the rows and of the files."""
         rows = self.rows[inside]
         fill = self.fill * len(rows) / len(self.rows) * self.files / files
         return FileCell(2 * self.node + right, rows, files, plan=plan, fill=fill)
@@ -69,13 +69,13 @@ class FileCell:
 
 @dataclass(frozen=True)
 class _Axis:
-    """Where a column of a cell can be cut.
+    """Positions at which one column of a cell can be cut.
 
     Attributes:
-        column: its number.
+        column: number of the column.
         ranks: distinct ranks that can begin the right half, ascending.
-        left_rows: how many of the cell's rows are left of each.
-        rows: how many there are.
+        left_rows: number of the cell's rows to the left of each rank.
+        rows: number of rows of the cell.
     """
 
     column: int
@@ -99,11 +99,12 @@ class _Cut:
 
 
 class Splitter:
-    """Cuts cells so that the sum over columns of the files that an equality filter touches stays smallest.
+    """Cuts cells so that the files touched by equality filters stay fewest, summed over all columns.
 
-    The share of rows whose value lies between a cell's least and greatest is the chance that such a filter touches the
-    cell. Cutting a column leaves its own sum as it is and nearly doubles every other, so the column with the widest
-    share is cut; for columns that go together the true shares of both halves are counted.
+    A filter touches a cell if its value lies between the cell's least and greatest. The chance of this is the share of
+    rows in that range. A cut leaves the sum of its own column as it is and nearly doubles the sum of every other
+    column. Therefore the column with the widest share is cut. For correlated columns the true shares of both halves
+    count.
     """
 
     def __init__(self, ranks: Ranks, mass: Sequence[Mass], weights: npt.NDArray[np.float64]) -> None:
@@ -114,12 +115,12 @@ class Splitter:
     def cut_level(
         self, cells: Sequence[FileCell], nodes: int, levels: int
     ) -> tuple[npt.NDArray[np.int32], list[FileCell]]:
-        """Cut every cell once; return the level's cuts, and the children that are to hold files.
+        """Cut every cell once; return the cuts of the level, and the children that become files.
 
         Args:
-            cells: all that are cuttable, in the order of their nodes.
-            nodes: of the level.
-            levels: how many there may be, this one and those that follow.
+            cells: all cuttable cells, in the order of their nodes.
+            nodes: number of nodes in the level.
+            levels: number of levels that remain, including this one.
         """
         level = np.zeros((self._ranks.shape[1], nodes), dtype=np.int32)
         children: list[FileCell] = []
@@ -127,7 +128,7 @@ class Splitter:
         for cell in cells:
             cut = self._best_cut(cell, touched, 1 << levels - 1)
             if cut is None:
-                # what no column can cut stays one cell; its right child exists only so that nodes count in twos
+                # a cell that no column can cut stays whole; its right child exists only because nodes have two children
                 children.append(replace(cell, node=2 * cell.node, exhausted=True))
                 continue
             level[cut.column, cell.node] = cut.rank
@@ -138,10 +139,12 @@ class Splitter:
         return level, children
 
     def _best_cut(self, cell: FileCell, touched: npt.NDArray[np.float64], most: int) -> _Cut | None:
-        """Return the cut after which fewest files are touched, and add what it touches to ``touched``.
+        """Return the cut that touches fewest files, and add its touched files to ``touched``.
 
         Args:
-            most: files of a half that the levels left can part, which is kept to where a cut allows it.
+            cell: the cell to cut.
+            touched: files that queries touch so far, shape (columns,); changed in place.
+            most: files of a half that the remaining levels can separate. A cut keeps to it if any cut can.
         """
 
         def fits(cut: _Cut) -> bool:
@@ -161,57 +164,59 @@ class Splitter:
         last = tolerance if cell.files > _LAST_FILES else max(tolerance, _BALANCED_LAST)
         planned = [cut for cut in planned if cut.imbalance <= last and fits(cut)]
         found = planned if planned and follow else found + planned
-        scored = [self._followed_up(here, cut, cell.files, touched) for cut in found]
+        scored = [self._with_plans(here, cut, cell.files, touched) for cut in found]
         enough = min(float(shares.sum()) for shares, _ in scored) * (1 + AS_GOOD)
         equals = [(shares, cut) for shares, cut in scored if shares.sum() <= enough]
-        # the last level may not reach around all columns: share it out, so that no column is left behind
+        # the last level may not cut every column once, so balance the columns across its cells
         shares, best = min(equals, key=lambda scored: float(unevenness(touched + scored[0])))
         touched += shares
         return best
 
     def _planned_cuts(self, here: Ranks, axes: Sequence[_Axis], cell: FileCell) -> tuple[list[_Cut], bool]:
-        """Return the first cuts of good ways to cut a few files, which need not be halves.
+        """Return the first cuts of good plans, which need not be halves.
 
-        If a way was planned for the cell, and its bounds are as they were expected, its first cut alone; the second
-        value tells so.
+        If the cell has a plan and its bounds are as expected, return the first cut of that plan alone. The second value
+        is true in this case.
         """
         files = cell.files
-        if files < 2 or not packing.known(here.shape[1], files):
+        if files < 2 or not has_plans(here.shape[1], files):
             return [], False
-        ways = packing.ways(here.shape[1], files)
+        plans = plans_for(here.shape[1], files)
         shares = self._shares(here)
         plan = cell.plan
         if plan is not None and not (np.abs(shares - plan.shares) <= _AS_PLANNED * shares).all():
             plan = None
-        begun = _unplanned(ways, shares, files) if plan is None else _as_planned(ways, plan.way, shares, files)
+        first_cuts = (
+            _first_cuts(plans, shares, files) if plan is None else _first_cut_of_plan(plans, plan.number, shares, files)
+        )
         return [
-            replace(cut, plans=plans)
-            for column, left, plans in begun
+            replace(cut, plans=half_plans)
+            for column, left, half_plans in first_cuts
             if (cut := _cut_at(axes[column], cell, left)) is not None
         ], plan is not None
 
-    def _followed_up(
+    def _with_plans(
         self, here: Ranks, cut: _Cut, files: int, touched: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.float64], _Cut]:
-        """Return by column what both halves add to the files that an equality query touches, and the cut with plans.
+        """Return the files that both halves add to an equality query, by column, and the cut with plans.
 
-        Where good ways to cut the halves further are known, one is planned for each and counted; else a cell
-        counts as one file, which is as good to compare halves.
+        If the halves can be planned, choose and count a plan for each. Otherwise each half counts as one file, which
+        serves as well to compare cuts.
         """
         behind = here[:, cut.column] >= cut.rank
         shares = (self._shares(here[~behind]), self._shares(here[behind]))
-        if not packing.known(len(self._mass), files):
+        if not has_plans(len(self._mass), files):
             return shares[0] + shares[1], cut
-        left, right = (packing.ways(len(self._mass), count) for count in (cut.left_files, files - cut.left_files))
+        left, right = (plans_for(len(self._mass), count) for count in (cut.left_files, files - cut.left_files))
         if cut.plans is None:
             one, other = map(_Plan, best_pair((left, right), shares, touched), shares)
             cut = replace(cut, plans=(one, other))
         else:
             one, other = cut.plans
-        return left.touched[one.way] * shares[0] + right.touched[other.way] * shares[1], cut
+        return left.touched[one.number] * shares[0] + right.touched[other.number] * shares[1], cut
 
     def _shares(self, half: Ranks) -> npt.NDArray[np.float64]:
-        """Return by column the weighted chance that an equality query's value lies within a cell's bounds."""
+        """Return for each column the weighted chance that a query's value lies within a cell's bounds."""
         shares = np.zeros(len(self._mass))
         for column, mass in enumerate(self._mass):
             values = half[:, column]
@@ -221,35 +226,35 @@ class Splitter:
         return shares
 
 
-_Begun = tuple[int, int, tuple[_Plan, _Plan] | None]
-"""The column of a cut, the files left of it, and plans for both halves, if there are any."""
+_FirstCut = tuple[int, int, tuple[_Plan, _Plan] | None]
+"""Column of a cut, number of files left of it, and plans for both halves if there are any."""
 
 
-def _as_planned(ways: Ways, way: int, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
-    """Return the first cut of a planned way, and the same mirrored."""
-    column, left = int(ways.column[way]), int(ways.left_files[way])
+def _first_cut_of_plan(plans: CutPlans, number: int, shares: npt.NDArray[np.float64], files: int) -> list[_FirstCut]:
+    """Return the first cut of a plan, and its mirror image."""
+    column, left = int(plans.column[number]), int(plans.left_files[number])
     halves = []
-    for count, further in ((left, ways.left_way[way]), (files - left, ways.right_way[way])):
+    for count, further in ((left, plans.left_plan[number]), (files - left, plans.right_plan[number])):
         expected = shares.copy()
         expected[column] *= count / files
         halves.append(_Plan(int(further), expected))
     return [(column, left, (halves[0], halves[1])), (column, files - left, (halves[1], halves[0]))]
 
 
-def _unplanned(ways: Ways, shares: npt.NDArray[np.float64], files: int) -> list[_Begun]:
-    """Return the first cuts of good ways, and the same mirrored."""
+def _first_cuts(plans: CutPlans, shares: npt.NDArray[np.float64], files: int) -> list[_FirstCut]:
+    """Return the first cuts of good plans, and their mirror images."""
     return [
         (column, count, None)
-        for column, left in ways.first_cuts(shares)
+        for column, left in plans.first_cuts(shares)
         for count in dict.fromkeys((left, files - left))
     ]
 
 
 def _cut_at(axis: _Axis, cell: FileCell, left_files: int | None = None) -> _Cut | None:
-    """Return the most even cut with ``left_files`` files left of it; with any number near half of them if None.
+    """Return the most even cut with ``left_files`` files on the left; if None, with any number near half.
 
-    None if there is but one value. Of a cut that leaves a half with fewer rows than files, where it could have as many,
-    the imbalance is infinite.
+    Return None for a single value. The imbalance is infinite if a half has fewer rows than files although the cell has
+    enough rows.
     """
     if not len(axis.left_rows):
         return None
@@ -259,9 +264,9 @@ def _cut_at(axis: _Axis, cell: FileCell, left_files: int | None = None) -> _Cut 
     left_fill = left_share / left * files
     right_fill = (1 - left_share) / (files - left) * files
     fuller = np.maximum(left_fill, right_fill)
-    # a file that is too small counts like one that is too large by the same factor
+    # a file that is too small by a factor counts like one that is too large by it
     imbalance = np.maximum(fuller, 1 / np.minimum(left_fill, right_fill)) - 1
-    # what is uneven level by level adds up
+    # imbalances of consecutive levels multiply
     in_all = cell.fill * fuller - 1
     imbalance = np.where(
         (in_all > _TOO_UNEVEN) & (fuller > 1 + _HARDLY_UNEVEN), np.maximum(imbalance, in_all), imbalance

@@ -1,9 +1,9 @@
-"""A grid that orders the rows inside every file: few boundaries a column, in place of the tree's many cuts.
+"""A grid that orders the rows inside every file: few boundaries a column in place of the tree's many cuts.
 
-Below the files the tree has some hundred cuts a file. The boundaries of a grid are shared by all files, and a row's
-place is the Morton key of its ranks among them, each rank used once, so that Spark can sort by an expression of the
-columns and no row needs to carry a key. A grid knows less than the tree: two columns that go together leave most of its
-cells empty. So it is held against the tree, on the sample, by the pages that queries would read.
+Below the files, the tree has about a hundred cuts in each file. All files share the boundaries of a grid. A row's
+position is the Morton key of its ranks among the boundaries. Each rank is used once, so Spark can sort by an expression
+of the columns and rows need no key column. A grid is coarser than the tree: two correlated columns leave most of its
+cells empty. Therefore the sample compares grid and tree by the pages that queries would read.
 """
 
 from __future__ import annotations
@@ -19,31 +19,34 @@ from dbt_zorder.curve.ranks import Mass, Ranks, cumulative_mass
 from dbt_zorder.curve.tree import Forest, descend
 
 BOUNDARIES = (14, 30, 62, 126, 254)
-"""Of all columns together: as few as serve."""
+"""Numbers of boundaries to try, for all columns together; the smallest that serves is best."""
 
 _AS_GOOD = 1.15
 _EACH_AS_GOOD = 1.25
-"""Pages that a grid may read, as a ratio to the tree's: by queries of all columns together, and of each."""
+"""Limits on the pages that a grid reads, as ratios to the tree's pages.
+
+``_AS_GOOD`` limits the sum over queries on all columns, ``_EACH_AS_GOOD`` the queries on each column.
+"""
 
 _HARDLY_CUT = 1.5
-"""Pages of a file up to which there is next to nothing that the order of its rows could spare."""
+"""Pages of a file up to which the order of its rows can hardly spare any of them."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Boundaries and codes, a list a column.
+    """Boundaries and codes, one list for each column.
 
     Attributes:
-        cuts: ascending ranks of the sample: a row of rank >= cut is above it; NULL is above none.
-        codes: one more than cuts: the part of the key of what is above none, one, two, ... of them. The key is the sum
-            of the columns' parts.
+        cuts: ascending ranks of the sample. A row of rank >= cut is above the cut; NULL is above none.
+        codes: the column's part of the key for rows above none, one, two, ... of its cuts; one code more than cuts. The
+            key is the sum of the parts.
     """
 
     cuts: tuple[tuple[int, ...], ...]
     codes: tuple[tuple[int, ...], ...]
 
     def keys(self, ranks: Ranks) -> npt.NDArray[np.int64]:
-        """Return the key of every row: the scalar reference of what Spark sorts by."""
+        """Return the key of every row; the reference for Spark's sort expression."""
         key = np.zeros(len(ranks), dtype=np.int64)
         for column, (cuts, codes) in enumerate(zip(self.cuts, self.codes, strict=True)):
             key += np.asarray(codes, dtype=np.int64)[np.searchsorted(cuts, ranks[:, column], side="right")]
@@ -51,16 +54,16 @@ class Grid:
 
 
 def fit_grid(forest: Forest, ranks: Ranks, pages: float, most: int = BOUNDARIES[-1]) -> Grid | None:
-    """Return the smallest grid that reads hardly more pages than the levels of a tree below its files.
+    """Return the smallest grid that reads hardly more pages than the tree's levels below its files.
 
     Args:
-        forest: of one tree.
-        ranks: the sample that it was grown over.
-        pages: of a file.
-        most: boundaries of all columns together.
+        forest: forest of one tree.
+        ranks: ranks of the sample that the forest was grown over.
+        pages: pages of a file.
+        most: limit on the boundaries of all columns together.
 
     Returns:
-        None if no grid does.
+        The grid, or None if no grid is as good.
     """
     if most < BOUNDARIES[0]:
         return None
@@ -83,7 +86,10 @@ def fit_grid(forest: Forest, ranks: Ranks, pages: float, most: int = BOUNDARIES[
 
 
 def _grid(wanted: Sequence[npt.NDArray[np.int64]], boundaries: int) -> Grid:
-    """Share boundaries out over columns; each takes quantiles of the tree's cuts, which lie where rows are parted."""
+    """Distribute boundaries over columns, as quantiles of the tree's cuts.
+
+    The tree's cuts lie where rows need to be separated.
+    """
     distinct = [len(np.unique(cuts)) for cuts in wanted]
     shares = _shares(distinct, boundaries)
     chosen = [
@@ -99,7 +105,10 @@ def _grid(wanted: Sequence[npt.NDArray[np.int64]], boundaries: int) -> Grid:
 
 
 def _shares(distinct: Sequence[int], boundaries: int) -> list[int]:
-    """Share out evenly what columns can use; what one cannot use goes to the others, as far as their bits fit a key."""
+    """Distribute boundaries evenly over columns, up to what each can use.
+
+    What one column cannot use goes to the others, within the bits of the key.
+    """
     shares = [0] * len(distinct)
     most = (1 << LONG_BITS // len(distinct)) - 1
     order = sorted(range(len(distinct)), key=lambda column: distinct[column])
@@ -112,8 +121,8 @@ def _shares(distinct: Sequence[int], boundaries: int) -> list[int]:
 def _pages_read(
     ranks: Ranks, file: npt.NDArray[np.int64], order: npt.NDArray[np.int64], page_rows: int, mass: Sequence[Mass]
 ) -> npt.NDArray[np.float64]:
-    """Return for each column the pages that an equality query reads, by the rows' own values."""
-    # among equals a shuffle keeps no order, also where the sample came in one
+    """Return for each column the pages that an equality query reads, weighted by the rows' own values."""
+    # a shuffle keeps no order among equal rows, so the sample's own order must not count
     rows = np.lexsort((np.random.default_rng(0).permutation(len(ranks)), order, file))
     if len(rows) == 0:
         return np.zeros(len(mass))
@@ -124,5 +133,5 @@ def _pages_read(
     values = ranks[rows]
     high = np.maximum.reduceat(values, pages, axis=0)
     low = np.minimum.reduceat(np.where(values > 0, values, np.iinfo(np.int32).max), pages, axis=0)
-    low = np.clip(low, 1, np.maximum(high, 1))  # of a page with nothing but NULL, which no value is on
+    low = np.clip(low, 1, np.maximum(high, 1))  # a page of NULL alone matches no value
     return np.asarray([(m[high[:, column]] - m[low[:, column] - 1]).sum() for column, m in enumerate(mass)])

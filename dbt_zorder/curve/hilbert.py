@@ -1,12 +1,13 @@
 """Hilbert's curve in 1 to 8 dimensions, by the algebra of Hamilton (Compact Hilbert Indices, Dalhousie CS-2006-07).
 
-Going down the levels, a cell of 2^k parts is walked in the order of the Gray code, turned by a state of an entry corner
-``e`` and a direction ``d``. With the rotation ``s = d + 1``, a point in part ``l`` lies in the place
+On each level, the curve visits the 2^k parts of a cell in the order of the Gray code. A state of an entry corner ``e``
+and a direction ``d`` rotates that order. With the rotation ``s = d + 1``, a point in part ``l`` has the position
 
     w = gray^-1(rotr(l XOR e, s)),    e' = e XOR rotl(entry(w), s),    s' = (s + direction(w)) mod k + 1.
 
-All of it depends on ``l XOR e`` and ``s`` alone. So the state is one integer ``x = (s - 1) << k | e``, and one table of
-k x 2^k numbers at ``x XOR l`` holds the place and what the state changes by: a level costs one look-up and a few XORs.
+The position and the change of the state depend on ``l XOR e`` and ``s`` alone. Therefore one integer
+``x = (s - 1) << k | e`` is the state. One table of k x 2^k numbers gives the position and the change at ``x XOR l``. A
+level costs one look-up and a few XORs.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ import numpy as np
 from dbt_zorder.curve.morton import Digits
 
 _PLACE_BITS = 8
-"""Low bits of a table's entry that hold the place; the change of the state stands above them."""
+"""Low bits of a table entry that contain the position; the change of the state is above them."""
 
 _PLACE = (1 << _PLACE_BITS) - 1
 
 
 @lru_cache
 def step_table(columns: int) -> tuple[int, ...]:
-    """Return, for each ``x XOR l``, the change of the state above ``_PLACE_BITS`` and the place ``w`` below them."""
+    """Return the position ``w`` and, above ``_PLACE_BITS``, the change of the state for each ``x XOR l``."""
     entries = []
     for turn in range(1, columns + 1):
         for part in range(1 << columns):
@@ -38,7 +39,7 @@ def step_table(columns: int) -> tuple[int, ...]:
 
 
 def hilbert_digits(levels: Iterator[Digits], columns: int) -> Iterator[Digits]:
-    """Turn the digits of Morton keys into those of Hilbert indices, from the top, for many points at once."""
+    """Convert the digits of many Morton keys to those of Hilbert indices, from the top level down."""
     table = np.asarray(step_table(columns), dtype=np.int64)
     state: Digits | None = None
     for digit in levels:
@@ -57,7 +58,7 @@ def _gray_inverse(code: int) -> int:
 
 
 def _entry(place: int) -> int:
-    """Return the corner at which the part at a place is entered (Hamilton, theorem 2.10)."""
+    """Return the corner at which the curve enters the part at a position (Hamilton, theorem 2.10)."""
     if place == 0:
         return 0
     even = 2 * ((place - 1) // 2)
@@ -65,7 +66,7 @@ def _entry(place: int) -> int:
 
 
 def _direction(place: int, columns: int) -> int:
-    """Return the direction in which the part at a place is crossed (Hamilton, lemma 2.8)."""
+    """Return the direction in which the curve crosses the part at a position (Hamilton, lemma 2.8)."""
     if place == 0:
         return 0
     odd = place if place % 2 else place - 1

@@ -1,7 +1,7 @@
-"""Morton's curve, Z-order: the bits of several integers, interleaved from the top (Morton 1966, Hudi RFC-28).
+"""Morton's curve, Z-order: the interleaved bits of several integers, from the top (Morton 1966, Hudi RFC-28).
 
-A key of up to 63 bits is one BIGINT. A longer one is a BINARY, whose unsigned lexicographic order is the curve's: eight
-levels at a time make a word of 8 x columns bits, and the words are written one after the other.
+A key of up to 63 bits is one BIGINT. A longer key is a BINARY whose unsigned lexicographic order is the curve's. Eight
+levels at a time make a word of 8 x columns bits, and the key is the sequence of these words.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 LONG_BITS = 63
-"""Bits of a key that is one BIGINT and not negative."""
+"""Largest number of bits of a key that is one BIGINT and not negative."""
 
 _BYTE = 8
 
 Digits = npt.NDArray[np.int64]
-"""Shape (rows,): at one level of a curve, one bit a column, the first column's the highest."""
+"""Digits of one level of a curve, shape (rows,): one bit a column, the first column's bit is the highest."""
 
 
 def spread(value: int, column: int, columns: int) -> int:
-    """Return one value's part of the key: the key of a point is the OR of its columns' parts."""
+    """Return one value's part of the key; the key of a point is the OR of its columns' parts."""
     key = 0
     for place in range(value.bit_length()):
         key |= (value >> place & 1) << (place * columns + columns - 1 - column)
@@ -29,11 +29,11 @@ def spread(value: int, column: int, columns: int) -> int:
 
 
 def digits(values: npt.NDArray[np.uint64], bits: int) -> Iterator[Digits]:
-    """Give the key's digits from the top, one level after another, for many points at once.
+    """Yield the digits of many keys level by level, from the top.
 
     Args:
-        values: shape (rows, columns).
-        bits: of each value, at most 64.
+        values: values of the points, shape (rows, columns).
+        bits: number of bits of each value, at most 64.
     """
     for level in reversed(range(bits)):
         digit = np.zeros(len(values), dtype=np.int64)
@@ -43,7 +43,7 @@ def digits(values: npt.NDArray[np.uint64], bits: int) -> Iterator[Digits]:
 
 
 def pack_long(levels: Iterator[Digits], columns: int) -> npt.NDArray[np.int64]:
-    """Return the BIGINT keys of some digits, shape (rows,)."""
+    """Return the BIGINT keys of digits, shape (rows,)."""
     key: npt.NDArray[np.int64] | None = None
     for digit in levels:
         key = digit if key is None else key << columns | digit
@@ -52,7 +52,10 @@ def pack_long(levels: Iterator[Digits], columns: int) -> npt.NDArray[np.int64]:
 
 
 def pack_bytes(levels: Iterator[Digits], columns: int) -> npt.NDArray[np.uint8]:
-    """Return the BINARY keys of a multiple of eight levels of digits, shape (rows, levels * columns / 8)."""
+    """Return the BINARY keys of digits, shape (rows, levels * columns / 8).
+
+    The number of levels is a multiple of eight.
+    """
     words: list[npt.NDArray[np.uint64]] = []
     for number, digit in enumerate(levels):
         if number % _BYTE == 0:
@@ -65,10 +68,10 @@ def pack_bytes(levels: Iterator[Digits], columns: int) -> npt.NDArray[np.uint8]:
 def interleave_bytes(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
     """Return the BINARY keys of many points whose values have 64 bits, shape (rows, 8 * columns).
 
-    As ``words_sql`` does: a look-up a byte in place of a step a bit.
+    Like ``words_sql``, look up each byte in a table, which replaces a step for each bit.
 
     Args:
-        values: shape (rows, columns).
+        values: values of the points, shape (rows, columns).
     """
     rows, columns = values.shape
     tables = [

@@ -1,7 +1,7 @@
-"""Ranks of b bits among sampled boundaries: the encoding of the curves that have a grid of their own.
+"""The encoding ``rank``: ranks of b bits among sampled boundaries, for the curves that have a grid of their own.
 
-A value's rank tells the share of rows below it, so that every column fills its bits evenly, however it is distributed
-and however few values it has. NULL has rank 0 to itself, and NaN, where the type has it, the highest.
+A value's rank is the share of rows below it. Every column therefore fills its bits evenly, whatever the distribution
+and number of its values. NULL alone has rank 0. NaN has the highest rank if the type has it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class RankSlots:
-    """The boundaries of one column, and what rank lies between them.
+    """Boundaries of one column, and the rank of each slot between them.
 
     Attributes:
-        cuts: ascending sample ranks at which a slot begins; NaN, if the type has it, comes after them.
-        codes: increasing numbers below 2^bits: of NULL (0), of what is below the first cut, of each cut's slot on, and
-            of NaN.
+        cuts: ascending sample ranks at which a slot begins. NaN follows them if the type has it.
+        codes: increasing numbers below 2^bits: for NULL (0), for values below the first cut, for the slot of each cut,
+            and for NaN.
     """
 
     cuts: list[int]
@@ -30,17 +30,17 @@ def rank_slots(values: npt.NDArray[np.int32], bits: int, *, has_nan: bool, nan_r
     """Find the boundaries of one column.
 
     Args:
-        values: shape (rows,): see ``Ranks``.
-        bits: of a rank, at least 2.
+        values: sample ranks of the column, shape (rows,), see ``Ranks``.
+        bits: number of bits of a rank, at least 2.
         has_nan: whether the type has NaN, in the sample or not.
-        nan_rank: the rank of NaN in the sample, 0 if it has none.
+        nan_rank: rank of NaN in the sample, 0 if the sample has none.
     """
     rows = max(1, len(values))
     counts = np.bincount(values, minlength=1)
     if nan_rank:
         counts = counts[:nan_rank]
     nulls = int(counts[0])
-    below = np.cumsum(counts[1:])  # rows of each rank and less
+    below = np.cumsum(counts[1:])  # rows up to each rank
     slots = (1 << bits) - 1 - has_nan
     if len(below) <= slots:
         cuts = np.arange(2, len(below) + 1)
@@ -56,7 +56,7 @@ def rank_slots(values: npt.NDArray[np.int32], bits: int, *, has_nan: bool, nan_r
 
 
 def _increasing(wanted: npt.NDArray[np.float64], highest: int) -> list[int]:
-    """Round to integers that increase strictly, from 1 at least to ``highest`` at most."""
+    """Round to strictly increasing integers between 1 and ``highest``."""
     steps = np.arange(len(wanted))
     codes = np.maximum.accumulate(np.floor(wanted).astype(np.int64) - steps) + steps
     room = highest - steps[::-1]

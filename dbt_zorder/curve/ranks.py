@@ -1,4 +1,4 @@
-"""Ranks of sampled values: what a tree cuts by, whatever the columns' types."""
+"""Ranks of sampled values, by which a tree cuts columns of every type."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 Ranks = npt.NDArray[np.int32]
-"""Shape (rows, columns): 0 for NULL, else the dense rank of the value among the sample, from 1."""
+"""Ranks in shape (rows, columns): 0 for NULL, else the value's dense rank in the sample, from 1."""
 
 Mass = npt.NDArray[np.float64]
-"""Shape (greatest rank + 1,): the share of non-null rows whose rank is at most the index; ``mass[0]`` is 0."""
+"""Share of non-null rows up to each rank, shape (greatest rank + 1,); ``mass[0]`` is 0."""
 
 
 def cumulative_mass(values: npt.NDArray[np.int32]) -> Mass:

@@ -1,8 +1,8 @@
-"""Which columns to sort the rows of a cell by, so that equal values lie in runs, which Parquet writes in few bytes.
+"""The columns that sort the rows of a cell, so that equal values lie in runs, which Parquet encodes in few bytes.
 
-Cells are smaller than pages, so the order inside them is nearly free to choose. But it replaces the one that rows came
-in, which often has runs of its own, and reading rows back from a sort costs more the farther they lie apart, so it must
-be worth it: docs/decisions/011.
+Cells are smaller than pages, so the order inside them is nearly free to choose. But it replaces the order of arrival,
+which often has runs of its own. Reading rows back from a sort also costs more the farther apart they lie. Therefore the
+sort must be worth it: docs/decisions/011.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dbt_zorder.curve.ranks import Ranks
 
 _MOST_RUNS = 3
-"""Columns to sort by: behind them, rows that are still alike are few."""
+"""Largest number of columns to sort by; beyond it, few rows are still alike."""
 
 _LEAST_RUN = 4.0
 _FEWEST_RUNS = 2
@@ -22,12 +22,12 @@ _FEWEST_RUNS = 2
 def run_columns(cell: npt.NDArray[np.int64], ranks: Ranks, rows: int) -> tuple[int, ...]:
     """Return the columns to sort by, the one with the longest runs first.
 
-    There are two at least, or none: rows that are alike in one column alone gain less than what they lose.
+    Return two columns at least, or none: runs in one column alone gain less than the sort loses.
 
     Args:
-        cell: shape (rows of the sample,): where each of them comes to.
-        ranks: the sampled rows, see ``Ranks``.
-        rows: of the whole table.
+        cell: cell of each sampled row, shape (rows,).
+        ranks: ranks of the sampled rows, see ``Ranks``.
+        rows: number of rows of the whole table.
     """
     chosen: list[int] = []
     group = cell
@@ -48,10 +48,10 @@ def _pairs(group: npt.NDArray[np.int64], rank: npt.NDArray[np.int32]) -> npt.NDA
 
 
 def _mean_size(group: npt.NDArray[np.int64], rows: int) -> float:
-    """Return the mean size of the groups of a table, by those of its sample's rows.
+    """Return the mean size of the table's groups, estimated from the sample.
 
-    How many groups a sample has missed is estimated by those that it has met once and twice (Chao 1984, corrected for
-    its bias). The mean size of a row's group would be easier to tell, but a few heavy values make it large.
+    The groups that the sample has missed are estimated from those that it contains once and twice (Chao 1984, corrected
+    for bias). The mean group size by row would be easier to estimate, but a few heavy values inflate it.
     """
     sizes = np.bincount(group)
     once, twice = int((sizes == 1).sum()), int((sizes == 2).sum())

@@ -1,11 +1,13 @@
-"""A k-d tree that first cuts a table into files and then goes on to order the rows inside each.
+"""A k-d tree that first cuts a table into files and then orders the rows inside each file.
 
-Going down the tree, a row takes one bit a level: is its value on the level's column at or above the cut? The bits read
-together are a Morton key of conditional ranks: Z-order whose grid follows the data (Bentley 1975 for the tree,
-Hudi RFC-28 for boundaries in place of raw bits). The first levels choose the file, the rest the place inside it.
+On its way down the tree, a row adds one bit on each level: whether its value in the level's column is at or above the
+cut. Together the bits are a Morton key of conditional ranks: a Z-order whose grid follows the data. The tree is that of
+Bentley 1975; boundaries in place of raw bits are those of Hudi RFC-28. The first levels choose the file. The other
+levels choose the position inside the file.
 
-There is one tree a table partition, so the trees are a forest; an unpartitioned table is a forest of one. Level l of a
-forest of T trees has T * 2^l nodes, and node n has the children 2n and 2n + 1. A node without a cut sends all to 2n.
+Each table partition has one tree, so the trees are a forest; an unpartitioned table is a forest of one tree. Level l of
+a forest of T trees has T * 2^l nodes, and node n has the children 2n and 2n + 1. A node without a cut sends all rows to
+2n.
 """
 
 from __future__ import annotations
@@ -24,31 +26,33 @@ from dbt_zorder.curve.ranks import Ranks, cumulative_mass
 
 _LOG = logging.getLogger("dbt_zorder")
 
-_EXTRA_DEPTH = 4  # a tree may be this much deeper than a balanced one before the rest is left to a hash
+_EXTRA_DEPTH = 4  # levels that a tree may have beyond a balanced one before a hash splits the rest
 
 _MOST_TEXT = 16 << 20
 _CELL_TEXT = 10
-"""Characters of the cuts as SQL text that trees may have, and those that a cell takes for each column and once for its
-file: where no row comes to it, it is written ``null,`` all the same, on every level above it. A cut itself may be
-longer, 344 characters of text, but there are no more of them than files and the cells inside them. All trees are as
-deep as the deepest one, so that where one partition is much larger than many others its files are left to a hash in
-part, and there is little or no order inside files.
+"""Limits on the cuts as SQL text, in characters.
+
+All trees together may have ``_MOST_TEXT`` characters. A cell counts ``_CELL_TEXT`` characters for each column and once
+for its file. Even a cell without rows is written as ``null,`` on every level above it. A cut itself may be longer, up
+to 344 characters of text, but there are at most as many cuts as files and the cells inside them. All trees are as deep
+as the deepest one. Where one partition is much larger than many others, a hash therefore fills a part of its files, and
+rows inside files have little or no order.
 """
 
 
 @dataclass(frozen=True)
 class Forest:
-    """The cuts of all trees, and which files the cells of the last file level are.
+    """The cuts of all trees, and the files of the cells of the last file level.
 
     Attributes:
         trees: number of trees.
-        cuts: one int32 array a level, of shape (columns, trees * 2^level): a row of rank >= cut goes right, 0 is no
+        cuts: one int32 array for each level, shape (columns, trees * 2^level). A row of rank >= cut goes right; 0 is no
             cut.
-        file_levels: the levels before this one choose the file.
-        first_file: shape (trees * 2^file_levels,): number of the first file of each cell.
-        file_count: the same shape: over how many files a hash spreads the rows of a cell; 1 unless no column could
-            cut it.
-        files: number of files in all.
+        file_levels: number of levels that choose the file; they come first.
+        first_file: number of the first file of each cell, shape (trees * 2^file_levels,).
+        file_count: number of files over which a hash spreads the rows of each cell, same shape. It is 1 unless no
+            column could cut the cell.
+        files: total number of files.
     """
 
     trees: int
@@ -60,13 +64,13 @@ class Forest:
 
     @cached_property
     def steps(self) -> list[tuple[int | npt.NDArray[np.int64], npt.NDArray[np.int32]]]:
-        """By level the column that cuts each node, a number where it is the same of all, and its cut there.
+        """The column that cuts each node and the node's cut, for each level.
 
-        No rank reaches the cut of a node that is not cut.
+        The column is a number if all nodes of the level share it. A node without a cut has a cut that no rank reaches.
         """
         steps: list[tuple[int | npt.NDArray[np.int64], npt.NDArray[np.int32]]] = []
         for level in self.cuts:
-            column, cut = level.argmax(axis=0), level.max(axis=0)  # one column at most cuts a node
+            column, cut = level.argmax(axis=0), level.max(axis=0)  # at most one column cuts a node
             cutting = np.unique(column[cut > 0])
             cut[cut == 0] = np.iinfo(np.int32).max
             steps.append((int(cutting[0]) if len(cutting) == 1 else column, cut))
@@ -80,19 +84,19 @@ def grow(
     order_levels: int,
     weights: Sequence[float] | None = None,
 ) -> Forest:
-    """Grow one tree a partition over a sample.
+    """Grow one tree for each partition over a sample.
 
     Args:
-        ranks: the sampled rows, see ``Ranks``.
-        tree_of_row: shape (rows,): the tree that each row belongs to.
-        files_of_tree: number of files that each tree is cut into, at least 1.
-        order_levels: levels below the file, or fewer where the trees are many and deep.
-        weights: one a column, how much its filters count; all equal by default.
+        ranks: ranks of the sampled rows, see ``Ranks``.
+        tree_of_row: tree of each row, shape (rows,).
+        files_of_tree: number of files of each tree, at least 1.
+        order_levels: number of levels below the file. The forest has fewer if its trees are many and deep.
+        weights: weight of the filters on each column; all equal by default.
     """
     trees = len(files_of_tree)
     mass = [cumulative_mass(ranks[:, column]) for column in range(ranks.shape[1])]
     scale = np.asarray(weights or [1.0] * ranks.shape[1], dtype=np.float64)
-    scale /= scale.max()  # only their ratio counts, and a power of very large or small ones is infinite or 0
+    scale /= scale.max()  # only ratios count; powers of very large or small weights would be infinite or 0
     most = max(files_of_tree)
     most_cells = _MOST_TEXT // (_CELL_TEXT * (ranks.shape[1] + 1))
     depth = (most - 1).bit_length() + (_EXTRA_DEPTH if most > 1 else 0)
@@ -103,7 +107,7 @@ def grow(
     file_levels = len(cuts)
     if left and file_levels == allowed < depth:
         _warn_of_hash(trees, most, sum(cell.files for cell in left))
-    # down from where it was last cut, a cell goes left
+    # below its last cut, a cell always goes left
     places = ((cell.node << file_levels - level, cell) for level, cell in cells)
     placed = sorted(places, key=lambda place: place[0])
     nodes = np.asarray([node for node, _ in placed], dtype=np.int64)
@@ -120,15 +124,15 @@ def grow(
 def _cut_into_files(
     splitter: Splitter, roots: Sequence[FileCell], allowed: int
 ) -> tuple[list[npt.NDArray[np.int32]], list[tuple[int, FileCell]], list[FileCell]]:
-    """Cut trees into files, by so many levels at most.
+    """Cut trees into files, with at most ``allowed`` levels.
 
     Returns:
-        The cuts of each level, as in ``Forest``; the cells that are cut no further, each with the number of levels
-        above it; and those of them that need more levels.
+        The cuts of each level, as in ``Forest``; the final cells, each with the number of levels above it; and those
+        final cells that need more levels.
     """
     cuts: list[npt.NDArray[np.int32]] = []
     reached = list(roots)
-    done: list[tuple[int, FileCell]] = []  # of a deep forest far more than those that are cut further
+    done: list[tuple[int, FileCell]] = []  # in a deep forest these far outnumber the cells that are cut further
     while True:
         done += [(len(cuts), cell) for cell in reached if not cell.cuttable]
         left = [cell for cell in reached if cell.cuttable]
@@ -152,12 +156,15 @@ def _warn_of_hash(trees: int, most: int, files: int) -> None:
 
 
 def levels_within(cells: int, nodes: int) -> int:
-    """Return how many levels may follow one of so many nodes: the last of them has at most so many cells."""
+    """Return how many levels can follow a level of ``nodes`` nodes if the last may have ``cells`` cells."""
     return max(0, (cells // nodes).bit_length() - 1)
 
 
 def descend(forest: Forest, ranks: Ranks, tree_of_row: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return the cell of every row at the last level: for rows that are here, and the reference of Spark's descent."""
+    """Return the cell of every row at the last level.
+
+    The local engine places its rows by it. It is also the reference for Spark's descent.
+    """
     node = tree_of_row.astype(np.int64)
     by_column = np.ascontiguousarray(ranks.T)
     flat, row = by_column.reshape(-1), np.arange(len(ranks), dtype=np.int64)

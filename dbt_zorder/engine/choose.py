@@ -21,7 +21,7 @@ from dbt_zorder.engine.local.spool import spool_rows
 from dbt_zorder.engine.local.spoolable import can_spool, survives_parquet
 from dbt_zorder.engine.parquet.writer import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.layout.keys import Key
-from dbt_zorder.layout.known_keys import Known
+from dbt_zorder.layout.known_keys import KnownKeys
 from dbt_zorder.request import BuildRequest, bloom_columns, partition_columns
 from dbt_zorder.spark.arrow_pool import choose_arrow_pool
 from dbt_zorder.spark.columns import ResolvedColumn, without
@@ -51,7 +51,7 @@ class RowSource:
 
     source: DataFrame
     rows: InMemoryRows | SpooledRows | None = None
-    known: Known = None
+    known: KnownKeys = None
     copy: Callable[[], DataFrame] | None = None
 
     @property

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pyspark.sql import DataFrame
 
 from dbt_zorder.engine.choose import RowSource
-from dbt_zorder.engine.plan import make_plan, resized
+from dbt_zorder.engine.plan import make_plan, resize_plan
 from dbt_zorder.engine.row_bytes import FileMeasurer
 from dbt_zorder.engine.spark.pilot import SparkFileMeasurer
 from dbt_zorder.layout.file_count import parse_size
@@ -78,7 +78,7 @@ def _sized_by(source: RowSource, plan: Plan, spec: LayoutSpec, measuring: FileMe
             return layout
         row_bytes = found.nbytes / found.rows
         _LOG.debug("a row takes %.1f bytes, measured on some of %d files", row_bytes, layout.files)
-        corrected = resized(plan, row_bytes)
+        corrected = resize_plan(plan, row_bytes)
         fewest, most = sorted((layout.files, corrected.layout.files))
         if fewest == 1 or most <= _FAR_OFF * fewest:
             return corrected.layout

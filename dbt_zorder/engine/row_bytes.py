@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from dbt_zorder.engine.parquet.writer import ArrowWriter
-from dbt_zorder.layout.file_count import SPLIT_ABOVE, auto_size, measured_row, parse_size
+from dbt_zorder.layout.file_count import SPLIT_ABOVE, auto_size, parse_size, row_bytes_in_files
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.spark.catalog import TableInfo
@@ -34,7 +34,7 @@ def with_previous_row_bytes(
     """
     if spec.files is not None or {column[0] for column in before.columns} != set(df.columns):
         return spec
-    return replace(spec, row_bytes=measured_row(files(), parse_size(spec.file_size)))
+    return replace(spec, row_bytes=row_bytes_in_files(files(), parse_size(spec.file_size)))
 
 
 def with_sampled_row_bytes(

@@ -1,1 +1,1 @@
-"""Decides which row belongs to which file. Knows no engine."""
+"""The assignment of rows to files, independent of the engine that moves them."""

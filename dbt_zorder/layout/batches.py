@@ -1,7 +1,7 @@
-"""A batch laid out by the tree of the table that it is added to: neighbours on the curve share a file.
+"""Layouts of a batch by the tree of the table that it is added to: neighbours on the curve share a file.
 
-A batch that is smaller than a file becomes one file; a larger one is cut where the table itself was cut, so that its
-files are boxes that line up with those that are there.
+A batch that is smaller than a file becomes one file. A larger batch is cut where the table itself was cut, so its files
+are boxes that line up with the table's files.
 """
 
 from __future__ import annotations
@@ -15,41 +15,44 @@ from dbt_zorder.layout.file_count import SPLIT_ABOVE
 from dbt_zorder.layout.layout import Layout
 
 _TOO_COARSE = 3.0
-"""A group of more files' worth of rows than this means that the tree cannot tell the batch's rows apart."""
+"""Largest group, in files' worth of rows, for which the tree is fine enough.
+
+In a larger group, the tree cannot separate the rows of the batch.
+"""
 
 
 def regroup(layout: Layout, counts: npt.NDArray[np.int64], file_rows: float) -> Layout | None:
     """Return the layout that sends a batch through a table's tree into files of about ``file_rows`` rows.
 
     Args:
-        layout: of the table.
-        counts: shape (cells,): the batch's rows in each cell of the tree's last level, see ``count_cells``.
-        file_rows: rows that a file is to have.
+        layout: layout of the table.
+        counts: rows of the batch in each cell of the tree's last level, shape (cells,), see ``count_cells``.
+        file_rows: target number of rows of a file.
 
     Returns:
-        None if the tree is too coarse for the batch, which is then better laid out by itself.
+        The layout, or None if the tree is too coarse. Such a batch is better laid out by itself.
     """
     groups, largest = group_cells(counts, layout.trees, file_rows)
     if largest > _TOO_COARSE * file_rows:
         return None
-    return _grouped(layout, groups, int(counts.sum()))
+    return _with_groups(layout, groups, int(counts.sum()))
 
 
-def in_one_file(layout: Layout, rows: int, levels: int) -> Layout:
-    """Return the layout that sends a batch into one file, which need not be counted by cells.
+def one_file_layout(layout: Layout, rows: int, levels: int) -> Layout:
+    """Return the layout that sends a batch into one file; the batch need not be counted by cells.
 
     Args:
-        layout: of the table, which is not partitioned.
-        rows: of the batch.
-        levels: so many of the tree's tell the order of the rows, unless a curve does.
+        layout: layout of the table, which is not partitioned.
+        rows: number of rows of the batch.
+        levels: number of the tree's levels that order the rows, unless a curve orders them.
     """
-    kept = [] if layout.curve is not None else layout.levels[:levels]
-    return _grouped(replace(layout, levels=kept), np.zeros(1 << len(kept), dtype=np.int32), rows)
+    levels_used = [] if layout.curve is not None else layout.levels[:levels]
+    return _with_groups(replace(layout, levels=levels_used), np.zeros(1 << len(levels_used), dtype=np.int32), rows)
 
 
-def _grouped(layout: Layout, groups: npt.NDArray[np.int32], rows: int) -> Layout:
-    # not replaced in a layout that an engine has added to, as that was for other files
-    kept = {one.name: getattr(layout, one.name) for one in fields(Layout)}
+def _with_groups(layout: Layout, groups: npt.NDArray[np.int32], rows: int) -> Layout:
+    # an engine's subclass has fields for other files, so build a plain Layout in place of replace()
+    unchanged = {one.name: getattr(layout, one.name) for one in fields(Layout)}
     changed = {
         "file_levels": len(layout.levels),
         "first_file": groups,
@@ -57,19 +60,19 @@ def _grouped(layout: Layout, groups: npt.NDArray[np.int32], rows: int) -> Layout
         "files": int(groups.max(initial=0)) + 1,
         "rows": rows,
     }
-    return Layout(**{**kept, **changed})
+    return Layout(**{**unchanged, **changed})
 
 
 def group_cells(counts: npt.NDArray[np.int64], trees: int, file_rows: float) -> tuple[npt.NDArray[np.int32], float]:
-    """Share the cells of a forest out over files.
+    """Group the cells of a forest into files.
 
-    Nodes are cut, from the roots down, until each holds at most 1.5 files' worth of rows; then neighbours on the curve
-    that fit into one file together are joined.
+    Cut nodes from the roots down until each has at most 1.5 files' worth of rows. Then join neighbours on the curve
+    that fit into one file together.
 
     Args:
-        counts: shape (trees * 2^levels,): rows a cell.
+        counts: rows of each cell, shape (trees * 2^levels,).
         trees: number of trees.
-        file_rows: rows that a file is to have, above 0.
+        file_rows: target number of rows of a file, above 0.
 
     Returns:
         The file of each cell, and the rows of the fullest file.

@@ -1,4 +1,4 @@
-"""Which of the bit encodings serves a column, by its type."""
+"""The encoding ``bits`` of a column by its type, in SQL and in Arrow."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from dbt_zorder.spark.sql import quote_name
 def bits_of(column: ResolvedColumn) -> str:
     """Return SQL text of a column's 64 ordered bits, see ``dbt_zorder.curve.bits``.
 
-    As in ``key_of``, an array counts by its first element and a struct by its first field.
+    As in ``key_of``, an array is encoded by its first element and a struct by its first field.
     """
     return bits_sql(*_kind(column.sql, column.data_type))
 
 
-def bits_here(values: pa.Array, column: ResolvedColumn) -> npt.NDArray[np.int64]:
-    """Return the same for many values.
+def bit_values(values: pa.Array, column: ResolvedColumn) -> npt.NDArray[np.int64]:
+    """Return the 64 ordered bits of many values in this process.
 
     Args:
-        values: of the column's key, as ``key_here`` gives them.
-        column: of a type that ``estimated_row_bytes`` knows.
+        values: values of the column's key, as ``key_values`` returns them.
+        column: column of a type that ``estimated_row_bytes`` supports.
     """
     _, kind = _kind("", column.data_type)
     found = ordered_bits(_integers(values, kind), kind)
@@ -47,14 +47,14 @@ def _integers(values: pa.Array, kind: str) -> npt.NDArray[np.int64]:
     if pa.types.is_decimal(values.type):
         high = high_part(kind)
         assert high is not None
-        # by way of its text, as Java does: Arrow's own cast may be one bit off
+        # cast by way of text, as Java does: Arrow's own cast may be wrong by one bit
         numbers = pc.fill_null(values.cast(pa.string()).cast(pa.float64()), 0.0)
         return np.asarray(numbers.to_numpy(zero_copy_only=False) * high).astype(np.int64)
     return integers(values) - (kind == "boolean")
 
 
 def _first_bytes(values: pa.Array) -> npt.NDArray[np.int64]:
-    """Return the first eight bytes of each value as a number, less half of all such numbers."""
+    """Return the first eight bytes of each value as a number, less half of the range."""
     offsets = np.frombuffer(values.buffers()[1], dtype=np.int32)[values.offset :][: len(values) + 1].astype(np.int64)
     data = np.frombuffer(values.buffers()[2] or b"\0", dtype=np.uint8)
     found = np.zeros(len(values), dtype=np.uint64)
@@ -65,7 +65,7 @@ def _first_bytes(values: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _kind(sql: str, data_type: t.DataType) -> tuple[str, str]:
-    """Return SQL text and kind of what stands for a value; the type is one that ``key_of`` accepts."""
+    """Return SQL text and kind of the representative of a value, whose type ``key_of`` accepts."""
     name = data_type.simpleString()
     if isinstance(data_type, t.DayTimeIntervalType):
         return sql, "micros"
@@ -79,7 +79,7 @@ def _kind(sql: str, data_type: t.DataType) -> tuple[str, str]:
     if name.startswith("time("):
         return f"CAST({sql} AS STRING)", "string"
     if name.startswith(("string", "varchar", "char")):
-        return sql, "string"  # text of any collation goes by its bytes
+        return sql, "string"  # text of any collation is ordered by its bytes
     return sql, name
 
 
@@ -94,7 +94,7 @@ def bits_sql(sql: str, kind: str) -> str:
 
     Args:
         sql: SQL text of a value of the kind's type.
-        kind: see the module.
+        kind: kind of the value, see the module ``dbt_zorder.curve.bits``.
     """
     width = width_of_kind(kind)
     number = _integer_sql(sql, kind)
@@ -132,8 +132,8 @@ def _integer_sql(sql: str, kind: str) -> str:
 
 
 def _micros_sql(interval: str) -> str:
-    """Return SQL text of an interval's microseconds; its parts are of one sign, so that nothing overflows."""
-    # a timestamp without zone has no function for this that keeps off the session's zone
+    """Return SQL text of an interval's microseconds; nothing overflows because its parts share a sign."""
+    # for a timestamp without zone, Spark has no function for this that ignores the session's zone
     seconds = f"CAST(extract(SECOND FROM {interval}) * 1000000 AS BIGINT)"
     whole = f"CAST(extract(HOUR FROM {interval}) AS BIGINT) * 3600000000L"
     minutes = f"CAST(extract(MINUTE FROM {interval}) AS BIGINT) * 60000000L"
@@ -141,10 +141,11 @@ def _micros_sql(interval: str) -> str:
 
 
 def _ieee_sql(sql: str, kind: str) -> str:
-    """Return SQL text of the bits of a number's size with its sign: one place for both zeros, NaN above all.
+    """Return SQL text of the bits of a number's magnitude, with its sign.
 
-    Spark has no function for these bits, but all these steps are exact. The exponent by logarithm may be one off;
-    dividing by a power of two does not round, so the quotient tells.
+    Both zeros share a code, and NaN is above all. Spark has no function for these bits, but all steps here are exact.
+    The exponent from the logarithm may be wrong by one. Division by a power of two does not round, so the quotient
+    shows this error.
     """
     mantissa, least = IEEE[kind]
     value = f"CAST({sql} AS DOUBLE)"
@@ -155,7 +156,7 @@ def _ieee_sql(sql: str, kind: str) -> str:
     off = f"(CAST({quotient} >= 2.0D AS INT) - CAST({quotient} < 1.0D AS INT))"
     fraction = f"CAST(({quotient} / pow(2.0D, {off}) - 1.0D) * {float(1 << mantissa)!r}D AS BIGINT)"
     normal = f"(shiftleft({guess} + {off} + {1 - least}L, {mantissa}) + {fraction})"
-    # 2^1074 is beyond a double: two factors
+    # 2^1074 exceeds a double, so multiply by two factors
     half = (mantissa - least) // 2
     factors = f"{2.0**half!r}D * {2.0 ** (mantissa - least - half)!r}D"
     subnormal = f"CAST({size} * {factors} AS BIGINT)"

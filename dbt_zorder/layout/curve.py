@@ -1,4 +1,4 @@
-"""A curve other than the default's, complete in itself, and the keys of points on it."""
+"""Curves other than the default, and the keys of points on them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from dbt_zorder.curve.morton import digits, interleave_bytes, pack_bytes, pack_l
 from dbt_zorder.layout.keys import Key, KeyValue
 
 VALUE_BITS = 64
-"""Of one column by the encoding ``bits``."""
+"""Bits of one column's value in the encoding ``bits``."""
 
 
 @dataclass(frozen=True)
-class CurveKey:
-    """A curve other than the default's, complete in itself.
+class Curve:
+    """A curve other than the default, complete in itself.
 
     Attributes:
         curve: ``zorder``, ``hilbert`` or ``linear``.
-        encoding: ``rank`` or ``bits``; means nothing to ``linear``.
-        cuts_files: whether files are ranges of this order; else a tree over the columns cuts them.
-        bits: of one column's value.
-        boundaries: of the encoding ``rank``: ascending keys, a list a column.
-        codes: the rank of NULL, of what is below the first boundary, and from each boundary on, a list a column.
+        encoding: ``rank`` or ``bits``; ``linear`` ignores it.
+        cuts_files: whether files are ranges of this order; otherwise a tree over the columns cuts them.
+        bits: number of bits of one column's value.
+        boundaries: ascending keys of the encoding ``rank``, one list for each column.
+        codes: ranks for NULL, for values below the first boundary, and from each boundary on, one list for each column.
     """
 
     curve: str
@@ -45,19 +45,22 @@ class CurveKey:
 
 
 def prefix(keys: Sequence[Key]) -> Sequence[Key]:
-    """Return the first keys, up to one that tells less than its column: behind it the order of keys is another."""
+    """Return the first keys, up to and including the first array or struct.
+
+    The key of such a column has less detail than the column, so the keys behind it have another order.
+    """
     for number, key in enumerate(keys, start=1):
         if isinstance(key.column.data_type, (t.ArrayType, t.StructType)):
             return keys[:number]
     return keys
 
 
-def packed(curve: CurveKey, values: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
-    """Return the keys of points on a curve: shape (rows,) of BIGINT, or (rows, bytes) of BINARY.
+def packed(curve: Curve, values: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+    """Return the keys of points on a curve: BIGINT in shape (rows,), or BINARY in shape (rows, bytes).
 
     Args:
-        curve: ``zorder`` or ``hilbert``.
-        values: shape (rows, columns), of the curve's bits.
+        curve: curve ``zorder`` or ``hilbert``.
+        values: values of the points, of the curve's bits, shape (rows, columns).
     """
     columns = values.shape[1]
     if (curve.curve, curve.carrier) == ("zorder", "binary"):

@@ -1,4 +1,4 @@
-"""How many files: from an exact number, a size in bytes, or the table's own size."""
+"""The number of files, from an exact number, a size in bytes, or the table's own size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOG = logging.getLogger("dbt_zorder")
 MEGABYTE = 1 << 20
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 LEAST_SIZE = 1000
-"""Less does not even hold a footer: somebody left out the unit."""
+"""Least file size in bytes: a smaller size is less than a footer, so its unit is probably missing."""
 _SIZE_LIMIT = 1 << 63
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B?)\s*$", re.IGNORECASE)
 _TELLING_ROWS = 10_000
@@ -34,9 +34,9 @@ _PROBE_ROWS = 20_000
 _FIRST_ROWS = 300
 _FEWEST_ROWS = 30
 _PROBE_BYTES = 64 << 20
-"""What the rows of a probe may weigh on the driver."""
+"""Limit on the bytes that the rows of a probe need on the driver."""
 _UNBOUNDED = 64 << 10
-"""Bytes of a value of a type without a greatest width, where its rows are told to be too few to need measuring."""
+"""Bytes that count for a value of unlimited width when deciding whether rows need measuring."""
 _FIXED = (
     t.NumericType,
     t.DateType,
@@ -46,19 +46,19 @@ _FIXED = (
     t.DayTimeIntervalType,
     t.YearMonthIntervalType,
     t.NullType,
-    *filter(None, [getattr(t, "TimeType", None)]),  # of Spark 4.1
+    *filter(None, [getattr(t, "TimeType", None)]),  # since Spark 4.1
 )
 _CODECS = {"none": "none", "uncompressed": "none", "lz4_raw": "lz4"}
-"""Names of Spark's codecs that are others in Arrow."""
+"""Spark's codec names that differ in Arrow."""
 SPLIT_ABOVE = 1.5
-"""What is smaller than this many target sizes stays one file: two halves would fall short of the target."""
+"""Up to this many target sizes, data stays one file: two halves would fall short of the target."""
 
 
 def parse_size(value: str | int) -> int | None:
     """Return a file size in bytes, None for ``auto``.
 
     Raises:
-        ConfigError: not an integer, a text like ``64MB``, or ``auto``; or out of range.
+        ConfigError: the value is out of range, or is not an integer, a text like ``64MB``, or ``auto``.
     """
     if isinstance(value, str) and value.strip().lower() == "auto":
         return None
@@ -80,9 +80,9 @@ def parse_size(value: str | int) -> int | None:
 
 
 def auto_size(total_bytes: float) -> int:
-    """Return the target size of a file for a table: 128 MB, 256 MB above 100 GB, 1 GB above 5 TB.
+    """Return the target file size for a table: 128 MB, 256 MB above 100 GB, 1 GB above 5 TB.
 
-    Larger files keep the number of shuffle blocks, the square of the number of files, within what Spark can serve.
+    The number of shuffle blocks is the square of the number of files. Larger files keep it within what Spark can serve.
     """
     if total_bytes > 5 << 40:
         return 1 << 30
@@ -90,30 +90,30 @@ def auto_size(total_bytes: float) -> int:
 
 
 def files_for(rows: int, row_bytes: float, target_bytes: int) -> int:
-    """Return the number of files for some rows at a target size, at least 1."""
+    """Return the number of files for rows at a target size, at least 1."""
     size = rows * row_bytes
     return 1 if size < SPLIT_ABOVE * target_bytes else max(1, round(size / target_bytes))
 
 
 def files_of_parts(counts: npt.NDArray[np.int64], row_bytes: float, target_bytes: int) -> list[int]:
-    """Return the number of files of every partition, never more than it has rows.
+    """Return the number of files of every partition, at most its number of rows.
 
     Args:
-        counts: rows of each.
-        row_bytes: that a row takes.
-        target_bytes: of a file.
+        counts: rows of each partition.
+        row_bytes: bytes of a row in a file.
+        target_bytes: target size of a file.
     """
     return [max(1, min(files_for(count, row_bytes, target_bytes), count)) for count in counts.tolist()]
 
 
-def measured_row(files: pa.Table | None, target_bytes: int | None) -> float | None:
-    """Return the bytes that a row takes in files that are there, None if they are too small to tell.
+def row_bytes_in_files(files: pa.Table | None, target_bytes: int | None) -> float | None:
+    """Return the bytes of a row in existing files, None if the files are too small to measure it.
 
-    A file of few rows is most of all its footer: of 20 columns, 6 KB, where a row takes 26 bytes.
+    A file of few rows consists mostly of its footer. With 20 columns, that is 6 KB where a row needs 26 bytes.
 
     Args:
-        files: their ``file_size`` and ``row_count``, None if they are not known.
-        target_bytes: of the files to come, which may be as small; None is the table's own size.
+        files: ``file_size`` and ``row_count`` of the files, None if there are no figures.
+        target_bytes: target size of the files to come, which may be as small; None for the table's own size.
     """
     if files is None:
         return None
@@ -124,51 +124,54 @@ def measured_row(files: pa.Table | None, target_bytes: int | None) -> float | No
     return total / count if count else None
 
 
-def guessed_row(schema: t.StructType) -> float:
-    """Return a guess of one row's bytes in Parquet: generous for numbers, and no more than a guess for text."""
+def guessed_row_bytes(schema: t.StructType) -> float:
+    """Return a guess of one row's bytes in Parquet: generous for numbers, rough for text."""
     return _width(schema, None)
 
 
-def widest_row(schema: t.StructType) -> float:
-    """Return bytes that the rows of hardly any table reach: what lies below a file even so needs no measuring."""
+def widest_row_bytes(schema: t.StructType) -> float:
+    """Return bytes that hardly any table's rows reach.
+
+    If even such rows need less than a file, they need no measuring.
+    """
     return _width(schema, _UNBOUNDED)
 
 
-def numbers_row(schema: t.StructType) -> float:
-    """Return the bytes that one row's numbers, times and flags take as they are."""
+def plain_row_bytes(schema: t.StructType) -> float:
+    """Return the bytes of one row's numbers, times and flags without encoding."""
     return _width(schema, 0.0)
 
 
-def codec_of(spark: SparkSession, told: str | None) -> str:
-    """Return Spark's name of the codec of a write: as the writer is told, or else by the session."""
-    return str(told or spark.conf.get("spark.sql.parquet.compression.codec", "snappy")).lower()
+def codec_of(spark: SparkSession, option: str | None) -> str:
+    """Return Spark's name of a write's codec: the option of the write, or else the session's codec."""
+    return str(option or spark.conf.get("spark.sql.parquet.compression.codec", "snappy")).lower()
 
 
 def arrow_codec(codec: str) -> str:
-    """Return Arrow's name of a codec of Spark's."""
+    """Return Arrow's name of one of Spark's codecs."""
     return _CODECS.get(codec, codec)
 
 
 def probe_row_bytes(
     df: DataFrame, sort_by: Sequence[str], negligible: float = 0.0, compression: str | None = None
 ) -> float:
-    """Return the bytes that one row takes in a Parquet file, measured on the first rows of ``df`` in key order.
+    """Return the bytes of one row in a Parquet file, measured on the first rows of ``df`` in key order.
 
-    Text is as long as it is, so that where there is any a few rows tell first how many can be fetched.
+    Text may be of any length. If there is any, a few rows are measured first, to find how many the driver can fetch.
 
     Args:
         df: the query.
-        sort_by: SQL text of what the rows are sorted by.
-        negligible: a row of so few bytes is not measured more closely.
+        sort_by: SQL text of the expressions that sort the rows.
+        negligible: bytes of a row below which a rough measure is enough.
         compression: codec of the write, None for the session's.
     """
     codec = codec_of(df.sparkSession, compression)
     rows: Sequence[int] = (_PROBE_ROWS,)
-    if widest_row(df.schema) >= _UNBOUNDED:
+    if widest_row_bytes(df.schema) >= _UNBOUNDED:
         rows = (_FIRST_ROWS, _FEWEST_ROWS)
     found = next((one for count in rows if (one := _measured(df, sort_by, count, codec))), None)
     if found is None:
-        return guessed_row(df.schema)
+        return guessed_row_bytes(df.schema)
     row_bytes, fetched = found
     more = min(_PROBE_ROWS, int(_PROBE_BYTES / fetched))
     if more > rows[0] and 2 * row_bytes >= negligible:
@@ -177,12 +180,12 @@ def probe_row_bytes(
 
 
 def _measured(df: DataFrame, sort_by: Sequence[str], rows: int, codec: str) -> tuple[float, float] | None:
-    """Return the bytes of a row in a Parquet file and in memory; None if rows could not be fetched."""
+    """Return the bytes of a row in a Parquet file and in memory; None if the rows cannot be fetched."""
     try:
         table = collect_arrow(first_rows(df, rows).coalesce(1).sortWithinPartitions(*map(f.expr, sort_by)))
         sink = io.BytesIO()
         pq.write_table(table, sink, compression=arrow_codec(codec))
-    except Exception as exc:  # a type that Arrow cannot carry, or more than the driver takes
+    except Exception as exc:  # Arrow does not support the type, or the rows exceed the driver's memory
         _LOG.debug("%d rows could not be measured: %s", rows, exc)
         return None
     count = max(1, int(table.num_rows))
@@ -190,7 +193,7 @@ def _measured(df: DataFrame, sort_by: Sequence[str], rows: int, codec: str) -> t
 
 
 def _width(data_type: t.DataType, unbounded: float | None) -> float:
-    """Return a guess of a value's bytes, ``unbounded`` for each that may be of any width, if that is given."""
+    """Return a guess of a value's bytes; if ``unbounded`` is given, it counts for values of unlimited width."""
     if isinstance(data_type, t.StructType):
         return sum(_width(field.dataType, unbounded) for field in data_type.fields)
     if isinstance(data_type, _FIXED):

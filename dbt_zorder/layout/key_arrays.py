@@ -1,4 +1,4 @@
-"""Keys of rows as Arrow arrays and NumPy integers, in the order that Spark has."""
+"""Keys of rows as Arrow arrays and NumPy integers, in the order of Spark."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from pyspark.sql.types import DecimalType
 from dbt_zorder.layout.keys import TEXT, Key
 
 
-def key_here(values: pa.Array, key: Key) -> pa.Array:
-    """Return the values that ``key.expression`` has in Spark, text as bytes; see ``estimated_row_bytes`` for types."""
+def key_values(values: pa.Array, key: Key) -> pa.Array:
+    """Return the value of ``key.expression`` for a column in this process, with text as bytes.
+
+    The column has a type that ``estimated_row_bytes`` supports.
+    """
     if key.carrier in TEXT:
         return values.cast(pa.binary())
     if key.carrier == "double":
@@ -23,7 +26,7 @@ def key_here(values: pa.Array, key: Key) -> pa.Array:
 
 
 def key_type(key: Key) -> pa.DataType:
-    """Return the type in Arrow of what ``key_here`` gives."""
+    """Return the Arrow type of the values of ``key_values``."""
     if key.carrier in TEXT:
         return pa.binary()
     if isinstance(key.column.data_type, DecimalType):
@@ -32,11 +35,11 @@ def key_type(key: Key) -> pa.DataType:
 
 
 def binaries(rows: npt.NDArray[np.uint8]) -> pa.Array:
-    """Return as many bytes a row as an array has columns."""
+    """Return an array of binary values, one for each row of bytes."""
     width, data = rows.shape[1], pa.py_buffer(np.ascontiguousarray(rows))
     return pa.Array.from_buffers(pa.binary(width), len(rows), [None, data]).cast(pa.binary())
 
 
 def integers(values: pa.Array) -> npt.NDArray[np.int64]:
-    """Return whole numbers for NumPy, 0 where there is none."""
+    """Return whole numbers for NumPy, with 0 for NULL."""
     return np.asarray(pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False), dtype=np.int64)

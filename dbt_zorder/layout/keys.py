@@ -1,7 +1,7 @@
-"""How the values of each type become a key that is cheap to compare and can travel to the driver.
+"""Keys of column values, which are cheap to compare and can be sent to the driver.
 
-A key keeps the order of its type (it may merge neighbours, never swap them; text of any collation goes by its bytes)
-and is NULL where the value is NULL.
+A key keeps the order of its type. It may merge neighbours but never swaps them; text of any collation is ordered by its
+bytes. The key of NULL is NULL.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dbt_zorder.spark.ordering import is_ordered
 from dbt_zorder.spark.sql import quote_name
 
 TEXT = ("string", "binary")
-"""Carriers of values that may be of any length."""
+"""Carriers of values of any length."""
 
 SAMPLE_BYTES = 256
-"""Strings and binaries are cut to this many bytes in a sample; a cut between two files is never longer."""
+"""Limit on the bytes of strings and binaries in a sample; a cut between two files is never longer."""
 
 _INTEGRAL = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.BooleanType)
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
@@ -31,7 +31,7 @@ class Key:
     """The key of one column.
 
     Attributes:
-        column: the column that it orders.
+        column: the column that the key orders.
         expression: SQL text of the key.
         carrier: SQL type of the key.
     """
@@ -42,7 +42,7 @@ class Key:
 
     @property
     def sampled(self) -> str:
-        """SQL text of the key as it travels in a sample: text goes as bytes, cut to ``SAMPLE_BYTES``."""
+        """SQL text of the key in a sample: text becomes bytes, cut to ``SAMPLE_BYTES``."""
         if self.carrier == "string":
             return f"substr(CAST({self.expression} AS BINARY), 1, {SAMPLE_BYTES})"
         if self.carrier == "binary":
@@ -53,8 +53,8 @@ class Key:
 def key_of(column: ResolvedColumn) -> Key:
     """Return the key of a column.
 
-    An array is ordered by its first element and a struct by its first field, as Spark's own order begins, whether or
-    not Spark can order what comes behind.
+    An array is ordered by its first element and a struct by its first field, as Spark's own order begins. This applies
+    even if Spark cannot order the remaining elements or fields.
 
     Raises:
         ColumnError: the type has no order in Spark (map, variant, calendar interval, ...).
@@ -123,9 +123,9 @@ def shortest_separator(below: bytes, above: bytes, *, text: bool) -> bytes:
 
 
 def order_sql(keys: Sequence[Key]) -> list[str]:
-    """Return SQL text of what rows are sorted by: the columns themselves.
+    """Return SQL text of the expressions that sort rows by the columns themselves.
 
-    Text of any collation goes by its bytes, and what Spark can order by its beginning alone by that.
+    Text with a collation is sorted by its bytes. A value that Spark can order only by its beginning is sorted by that.
     """
 
     def by_key(data_type: t.DataType) -> bool:

@@ -1,4 +1,4 @@
-"""Keys of a query that are in this process before its layout is planned: of all rows or of a drawn part."""
+"""Keys of a query that are in this process before its layout is planned: of all rows or of a random sample."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dbt_zorder.layout.keys import SAMPLE_BYTES
 
 @dataclass(frozen=True)
 class FetchedKeys:
-    """What rows are placed by, of all rows of a query.
+    """Keys of all rows of a query.
 
     Attributes:
-        keys: one column a key, as ``Key.expression`` gives it, text as bytes; behind them ``p``, the hash of each row's
-            partition, if the table has any.
+        keys: one column for each key, as ``Key.expression`` gives it, with text as bytes. If the table has partitions,
+            the last column ``p`` is the hash of each row's partition.
     """
 
     keys: pa.Table
 
     @property
     def sampled(self) -> pa.Table:
-        """The keys as ``Key.sampled`` gives them: text is cut, so that no cut between two files is long."""
+        """The keys as ``Key.sampled`` gives them, with text cut so that cuts between files stay short."""
         return with_cut_text(self.keys)
 
     @property
@@ -38,13 +38,13 @@ class FetchedKeys:
 
 @dataclass(frozen=True)
 class DrawnKeys:
-    """The same of so many rows of a query as are asked for, where those of all would take too much of memory.
+    """Keys of a sample of rows, for a query whose keys would need too much memory.
 
     Attributes:
         count: number of all rows.
-        text_bytes: that a key of text takes in the mean.
-        draw: gives the keys of so many rows, one more or less, or of all there are, drawn by a seed, in the order in
-            which rows came: as of ``FetchedKeys``, but that text is cut as in its ``sampled``.
+        text_bytes: mean bytes of a key of text.
+        draw: function of a number of rows and a seed. It returns the keys of that many rows in their original order,
+            give or take one, or of all rows if there are fewer. Text is cut as in ``FetchedKeys.sampled``.
     """
 
     count: int
@@ -52,19 +52,20 @@ class DrawnKeys:
     draw: Callable[[int, int], FetchedKeys]
 
 
-Known: TypeAlias = "FetchedKeys | DrawnKeys | int | None"
-"""What is known of the rows of a query: what they are placed by, or how many they are."""
+KnownKeys: TypeAlias = "FetchedKeys | DrawnKeys | int | None"
+"""Rows of a query before planning: all keys, keys to draw, a number of rows, or None."""
 
 
 @dataclass(frozen=True)
 class Fetched(FetchedKeys):
-    """The rows of a query.
+    """Rows of a query.
 
     Attributes:
-        rows: with the columns that files have, every one of them nullable, in one chunk: all of the query's, or those
-            that do not part the table.
-        folders: of the partitions, as Spark names them: ``day=2024-01-01/shop=7``; an empty name if there are none.
-        folder_of: shape (rows,): the number of each row's folder.
+        rows: columns of the files, all nullable, in one chunk. They are all columns of the query, or all but the
+            partition columns.
+        folders: folders of the partitions as Spark names them, ``day=2024-01-01/shop=7``; one empty name if there are
+            no partitions.
+        folder_of: number of each row's folder, shape (rows,).
     """
 
     rows: pa.Table
@@ -78,13 +79,13 @@ class Fetched(FetchedKeys):
 
 
 def with_cut_text(keys: pa.Table) -> pa.Table:
-    """Return keys whose text is cut to ``SAMPLE_BYTES``."""
+    """Return keys with text cut to ``SAMPLE_BYTES``."""
     for place, column in enumerate(keys.columns):
         if pa.types.is_binary(column.type) and (pc.max(pc.binary_length(column)).as_py() or 0) > SAMPLE_BYTES:
             keys = keys.set_column(place, keys.field(place), pc.binary_slice(column, 0, SAMPLE_BYTES))
     return keys
 
 
-def count_of(known: Known) -> int | None:
-    """Return how many rows a query has, if that is known."""
-    return known.count if isinstance(known, (FetchedKeys, DrawnKeys)) else known
+def count_of(known_keys: KnownKeys) -> int | None:
+    """Return the number of rows of a query, None if it was not counted."""
+    return known_keys.count if isinstance(known_keys, (FetchedKeys, DrawnKeys)) else known_keys

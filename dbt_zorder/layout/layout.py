@@ -1,4 +1,4 @@
-"""Where every row goes: the cuts of a forest as values of the keys, complete in itself."""
+"""The layout of a table: the cuts of a forest as values of the keys, complete in itself."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ import numpy as np
 import numpy.typing as npt
 
 from dbt_zorder.curve.tree import Forest
-from dbt_zorder.layout.curve import CurveKey
+from dbt_zorder.layout.curve import Curve
 from dbt_zorder.layout.keys import Key, KeyValue
 from dbt_zorder.layout.partitions import partition_hash
 from dbt_zorder.layout.runs import Run
 from dbt_zorder.layout.sample import Sample
 
 LevelCuts = Mapping[int, Sequence[KeyValue | None]]
-"""The cuts of one level: by number of the key that cuts, one value a node, None where the node is not cut by it.
+"""The cuts of one level: for each number of a key, one value for each node, None where the key does not cut.
 
-Along the curve ``linear``, a cut is a tuple of all keys, with None for NULL. Along another curve that cuts files, there
-is but one key, number 0: the curve's.
+Along the curve ``linear``, a cut is a tuple of all keys, with None for NULL. Along another curve that cuts files, the
+curve's own key is the only one, with number 0.
 """
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where every row goes. Nodes, cells and files are numbered as in ``Forest``.
+    """The destination of every row. Nodes, cells and files are numbered as in ``Forest``.
 
     Attributes:
-        keys: the keys of the clustering columns.
-        levels: the cuts, level by level: a row whose key is >= the cut goes right, NULL goes left.
-        file_levels: the levels before this one choose the file, the others the place inside it.
-        first_file: shape (cells,): the first file of each cell of the last file level.
-        file_count: shape (cells,): over how many files a hash spreads the rows of a cell.
+        keys: keys of the clustering columns.
+        levels: cuts of each level. A row whose key is >= the cut goes right; NULL goes left.
+        file_levels: number of levels that choose the file; the levels after them order the rows inside it.
+        first_file: first file of each cell of the last file level, shape (cells,).
+        file_count: number of files over which a hash spreads the rows of each cell, shape (cells,).
         files: number of files.
         partition_columns: SQL names of the partition columns.
-        partition_hashes: sorted 64-bit hashes of the partitions; a partition's tree is its place there.
-        rows: exact number of rows counted.
-        curve: the curve that orders the rows of a file, None for the levels below the file.
-        runs: by which the rows of one cell are sorted, see ``run_columns``.
+        partition_hashes: sorted 64-bit hashes of the partitions; the position of a partition is the number of its tree.
+        rows: exact number of rows.
+        curve: curve that orders the rows of a file; None if the levels below the file order them.
+        runs: columns that sort the rows of one cell, see ``run_columns``.
     """
 
     keys: Sequence[Key]
@@ -50,22 +50,25 @@ class Layout:
     partition_columns: Sequence[str]
     partition_hashes: npt.NDArray[np.int64]
     rows: int
-    curve: CurveKey | None = None
+    curve: Curve | None = None
     runs: Sequence[Run] = ()
 
     @property
     def trees(self) -> int:
-        """Number of trees: one a partition."""
+        """Number of trees, one for each partition."""
         return max(1, len(self.partition_hashes))
 
     @property
     def files_of_trees(self) -> npt.NDArray[np.int64]:
-        """Shape (trees,): number of files of each."""
+        """Number of files of each tree, shape (trees,)."""
         return np.diff(np.append(self.first_file[:: 1 << self.file_levels], self.files)).astype(np.int64)
 
     @property
     def reached(self) -> npt.NDArray[np.bool_]:
-        """Shape (cells,): whether rows come to a cell of the last file level; a node without a cut sends all left."""
+        """Whether rows can reach each cell of the last file level, shape (cells,).
+
+        A node without a cut sends all its rows left.
+        """
         here = np.ones(self.trees, dtype=np.bool_)
         for level in self.levels[: self.file_levels]:
             cut = np.zeros(len(here), dtype=np.bool_)
@@ -84,7 +87,7 @@ class Layout:
         partition_hashes: npt.NDArray[np.int64],
         rows: int,
     ) -> Layout:
-        """Turn the ranks that a forest cuts at into the shortest values that cut alike."""
+        """Convert the ranks at which a forest cuts to the shortest values that cut alike."""
         return cls(
             keys=keys,
             levels=[_values(cuts, sample, keys) for cuts in forest.cuts],
@@ -103,7 +106,7 @@ class Layout:
         return partition_hash(self.partition_columns)
 
     def cut_of(self, level: int, node: int) -> tuple[Key, KeyValue] | None:
-        """Return the key that cuts a node of a tree over the columns, and where; None if nothing does."""
+        """Return the key and value that cut a node of a tree over the columns; None if there is no cut."""
         for number, cuts in self.levels[level].items():
             cut = cuts[node]
             if cut is not None:

@@ -1,8 +1,8 @@
-"""A layout as JSON and back, so that what is added to a table later goes the way that its first rows went.
+"""Layouts as JSON, so that rows added to a table later are placed like its first rows.
 
-Cuts are written in the form that their carrier has on the driver: whole numbers as such, doubles as the shortest text
-that gives the same bits again (with ``nan`` and ``inf``, which JSON lacks), decimals as text, strings and binaries as
-base64.
+Cuts are written as their carrier represents them on the driver. Whole numbers stay numbers, decimals become text, and
+strings and binaries become base64. Doubles become the shortest text that restores the same bits, including ``nan`` and
+``inf``, which JSON lacks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from pyspark.sql.types import DataType, StructType
 
-from dbt_zorder.layout.curve import VALUE_BITS, CurveKey
+from dbt_zorder.layout.curve import VALUE_BITS, Curve
 from dbt_zorder.layout.curves import CURVES, ENCODINGS
 from dbt_zorder.layout.keys import TEXT, Key, KeyValue, key_of
 from dbt_zorder.layout.layout import Layout
@@ -24,19 +24,23 @@ from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.spark.sql import quote_name
 
 FORMAT = 2
-"""Of the JSON; a layout of another format is not read, and the batch is laid out by itself."""
+"""Format number of the JSON. A layout of another format is ignored, and the batch is laid out by itself."""
 
 Json = dict[str, Any]
 
 
 def layout_to_json(layout: Layout) -> Json:
-    """Return a layout as what ``json.dumps`` takes; how its own write went, means nothing to the next."""
+    """Return a layout as values for ``json.dumps``.
+
+    The details of the layout's own write are left out, as the next write does not need them.
+    """
     encode = [_codec(carrier)[0] for carrier in _carriers(layout.curve, layout.keys)]
     return {
         "format": FORMAT,
         "keys": [{"path": list(key.column.path), "key": key.expression, "carrier": key.carrier} for key in layout.keys],
         "levels": [
-            {str(number): _each(encode[number], values) for number, values in cuts.items()} for cuts in layout.levels
+            {str(number): _convert_each(encode[number], values) for number, values in cuts.items()}
+            for cuts in layout.levels
         ],
         "file_levels": layout.file_levels,
         "first_file": layout.first_file.tolist(),
@@ -51,12 +55,12 @@ def layout_to_json(layout: Layout) -> Json:
 
 
 def layout_from_json(found: Mapping[str, Any] | None, schema: StructType) -> Layout | None:
-    """Return the layout that was saved, None if it does not fit a table of this schema or is of another format.
+    """Return a saved layout, None if it does not fit a table of this schema or has another format.
 
-    None stays None: a version that has none.
+    Return None for None, which a version without a layout has.
 
     Raises:
-        KeyError, ValueError, TypeError: it was not written by ``layout_to_json``.
+        KeyError, ValueError, TypeError: the JSON does not come from ``layout_to_json``.
     """
     if found is None or found["format"] != FORMAT:
         return None
@@ -73,7 +77,7 @@ def layout_from_json(found: Mapping[str, Any] | None, schema: StructType) -> Lay
     curve = _curve_from_json(found["curve"], keys)
     decode = [_codec(carrier)[1] for carrier in _carriers(curve, keys)]
     levels = [
-        {_number(n, len(decode)): _each(decode[int(n)], _list(values)) for n, values in cuts.items()}
+        {_number(n, len(decode)): _convert_each(decode[int(n)], _list(values)) for n, values in cuts.items()}
         for cuts in _list(found["levels"])
     ]
     layout = Layout(
@@ -87,7 +91,7 @@ def layout_from_json(found: Mapping[str, Any] | None, schema: StructType) -> Lay
         partition_hashes=np.asarray(hashes, dtype=np.int64),
         rows=_number(found["rows"]),
         curve=curve,
-        # versions of before have none
+        # older versions have no runs
         runs=[Run(_number(key, len(keys)), _number(unit)) for key, unit in _list(found.get("runs", []))],
     )
     _check_shape(layout)
@@ -95,7 +99,7 @@ def layout_from_json(found: Mapping[str, Any] | None, schema: StructType) -> Lay
 
 
 def _check_shape(layout: Layout) -> None:
-    """Raise ValueError if a layout has other numbers of nodes, cells or files than a forest has."""
+    """Raise ValueError if the numbers of a layout's nodes, cells or files do not fit a forest."""
     nodes = [layout.trees << level for level in range(len(layout.levels))]
     cells = layout.trees << layout.file_levels
     first, count = layout.first_file.astype(np.int64), layout.file_count.astype(np.int64)
@@ -104,49 +108,49 @@ def _check_shape(layout: Layout) -> None:
         or not len(first) == len(count) == cells
         or count.min() < 0
         or first.min() < 0
-        or first.max() > layout.files  # a cell to which no row comes may begin behind the last file
+        or first.max() > layout.files  # an unreached cell may begin behind the last file
         or layout.files > max(1, int(count.sum()))
     ):
         msg = "the saved layout does not fit itself"
         raise ValueError(msg)
 
 
-def _carriers(curve: CurveKey | None, keys: Sequence[Key]) -> list[str]:
-    """Return the carrier of the cuts of each number that ``LevelCuts`` has."""
+def _carriers(curve: Curve | None, keys: Sequence[Key]) -> list[str]:
+    """Return the carrier of the cuts for each number in ``LevelCuts``."""
     if curve is not None and curve.cuts_files and curve.curve != "linear":
         return [curve.carrier]
     return [key.carrier for key in keys]
 
 
-def _curve_to_json(curve: CurveKey | None, keys: Sequence[Key]) -> Json | None:
+def _curve_to_json(curve: Curve | None, keys: Sequence[Key]) -> Json | None:
     if curve is None:
         return None
-    each = zip(keys, curve.boundaries, strict=False)  # only the encoding by ranks has boundaries
+    each = zip(keys, curve.boundaries, strict=False)  # only the encoding ``rank`` has boundaries
     return {
         "curve": curve.curve,
         "encoding": curve.encoding,
         "cuts_files": curve.cuts_files,
         "bits": curve.bits,
-        "boundaries": [_each(_codec(key.carrier)[0], values) for key, values in each],
+        "boundaries": [_convert_each(_codec(key.carrier)[0], values) for key, values in each],
         "codes": [list(map(int, codes)) for codes in curve.codes],
     }
 
 
-def _curve_from_json(found: Json | None, keys: Sequence[Key]) -> CurveKey | None:
+def _curve_from_json(found: Json | None, keys: Sequence[Key]) -> Curve | None:
     if found is None:
         return None
     each = zip(keys, _list(found["boundaries"]), strict=False)
-    boundaries = [_each(_codec(key.carrier)[1], _list(values)) for key, values in each]
+    boundaries = [_convert_each(_codec(key.carrier)[1], _list(values)) for key, values in each]
     if found["curve"] not in CURVES or found["encoding"] not in ENCODINGS or type(found["cuts_files"]) is not bool:
         msg = "the saved curve is none"
         raise ValueError(msg)
     codes = [_numbers(values) for values in _list(found["codes"])]
     bits = _number(found["bits"], VALUE_BITS + 1)
-    return CurveKey(found["curve"], found["encoding"], found["cuts_files"], bits, boundaries, codes)
+    return Curve(found["curve"], found["encoding"], found["cuts_files"], bits, boundaries, codes)
 
 
 def _column(path: tuple[str, ...], schema: StructType) -> ResolvedColumn | None:
-    """Return the column at ``path``, None if there is none."""
+    """Return the column at ``path``, None if it does not exist."""
     here: DataType = schema
     for part in path:
         if not isinstance(here, StructType) or part not in here.names:
@@ -156,7 +160,7 @@ def _column(path: tuple[str, ...], schema: StructType) -> ResolvedColumn | None:
 
 
 def _codec(carrier: str) -> tuple[Callable[[Any], Any], Callable[[Any], KeyValue]]:
-    """Return how a key of a carrier is written as JSON, and how it is read."""
+    """Return the functions that write a carrier's key as JSON and read it back."""
     if carrier in TEXT:
         return lambda value: base64.b64encode(value).decode("ascii"), base64.b64decode
     if carrier.startswith("decimal"):
@@ -166,12 +170,12 @@ def _codec(carrier: str) -> tuple[Callable[[Any], Any], Callable[[Any], KeyValue
     return int, int
 
 
-def _each(convert: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+def _convert_each(convert: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
     return [None if value is None else convert(value) for value in values]
 
 
 def _list(value: Any) -> list[Any]:
-    """Return a list of JSON; what is no list would be read letter by letter."""
+    """Return a JSON list; reject anything else, because a text would be read letter by letter."""
     if not isinstance(value, list):
         msg = f"the saved layout has a {type(value).__name__} where a list belongs"
         raise ValueError(msg)
@@ -179,7 +183,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _numbers(values: Any) -> list[int]:
-    """Return a list of whole numbers, which become SQL text."""
+    """Return a list of whole numbers; reject anything else, because the numbers become SQL text."""
     if not all(type(value) is int for value in _list(values)):
         msg = "the saved layout has other than whole numbers"
         raise ValueError(msg)

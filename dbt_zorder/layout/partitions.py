@@ -1,4 +1,4 @@
-"""The folders that rows of a partition lie in, and what their names tell."""
+"""Folders of partitions, and the values in their names."""
 
 from __future__ import annotations
 
@@ -10,36 +10,40 @@ from pyspark.sql import SparkSession
 from dbt_zorder.spark.jvm import class_named
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""Spark's name for the folder of NULL."""
+"""Spark's folder name for NULL."""
 
 _LONGEST = 255
-"""Bytes of a folder's name, on the disks of most machines."""
+"""Limit on the bytes of a folder's name on the disks of most machines."""
 
 
 class NamelessError(Exception):
-    """A partition has no folder whose name this process, the JVM and the table all understand."""
+    """A partition whose folder has no name that this process, the JVM and the table all understand."""
 
 
 def null_if_unnamed(sql: str) -> str:
-    """Return SQL text of a text that parts a table as the name of its folder is read back: none for the empty one."""
+    """Return SQL text of a partition value as its folder's name is read back.
+
+    An empty text has no folder name of its own, and ``NULL_PARTITION`` is the name for NULL. Both are read back as
+    NULL.
+    """
     return f"nullif(nullif({sql}, ''), '{NULL_PARTITION}')"
 
 
 def folder_names(
     spark: SparkSession, columns: Sequence[str], partitions: Sequence[tuple[str | None, ...]], *, whole: bool = False
 ) -> list[str]:
-    """Return the folders of some partitions.
+    """Return the folders of partitions.
 
     Args:
         spark: the session.
-        columns: names of those that part the table.
-        partitions: their values as text.
-        whole: the values are kept elsewhere, so that all of them are told apart, and the names are of ASCII alone; else
-            they are as Spark names them, and an empty text is NULL.
+        columns: names of the partition columns.
+        partitions: values of each partition as text.
+        whole: whether the table stores the values elsewhere. The names are then in ASCII, and every value has its own
+            folder. Otherwise names are as Spark writes them, and an empty text is NULL.
 
     Raises:
         NamelessError: a folder has no name here.
-        Exception: a text is not of UTF-8.
+        Exception: a text is not UTF-8.
     """
     if whole:
         return [
@@ -54,13 +58,13 @@ def folder_names(
 
 
 def values_of(folders: str) -> list[str | None]:
-    """Return the values of a partition as text by the name of its folder, empty for an empty name."""
+    """Return the values of a partition as text, from the name of its folder; none for an empty name."""
     texts = [folder.partition("=")[2] for folder in folders.split("/") if folder]
     return [None if text == NULL_PARTITION else unquote(text) for text in texts]
 
 
 def _kept_apart(column: str, value: str | None) -> str:
-    if value == NULL_PARTITION:  # which formats take for NULL
+    if value == NULL_PARTITION:  # the formats read it as NULL
         msg = f"a text is {NULL_PARTITION}"
         raise NamelessError(msg)
     name = f"{quote(column, safe='*')}={NULL_PARTITION if value is None else quote(value, safe='*')}"
@@ -71,12 +75,12 @@ def _kept_apart(column: str, value: str | None) -> str:
 
 
 def _is_unicode(spark: SparkSession) -> bool:
-    """Tell whether the JVM spells names of files as Python does, whatever the locale."""
+    """Return whether the JVM spells file names as Python does, whatever the locale."""
     return str(class_named(spark._jvm, "java.lang.System").getProperty("sun.jnu.encoding")).upper().startswith("UTF")
 
 
 def partition_hash(columns: Sequence[str]) -> str:
-    """Return SQL text of the 64-bit hash of some partition columns, SQL text themselves."""
-    # Spark's hash passes NULL over, so that of two columns it would not tell which one is NULL
+    """Return SQL text of the 64-bit hash of partition columns, which are SQL text themselves."""
+    # Spark's hash skips NULL, so with two columns it would not distinguish which one is NULL
     parts = columns if len(columns) == 1 else [part for name in columns for part in (name, f"{name} IS NULL")]
     return f"xxhash64({', '.join(parts)})"

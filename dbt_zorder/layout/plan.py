@@ -1,4 +1,4 @@
-"""From a query to the layout of its output: counted, sampled, and a forest of cuts grown over it."""
+"""The plan of a query's output: row counts, a sample, and a forest of cuts grown over it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.curve.tree import Forest, grow
 from dbt_zorder.errors import ConfigError
-from dbt_zorder.layout.curve import CurveKey
-from dbt_zorder.layout.curves import curve_of, lay_out, sampled_here, sampled_keys
+from dbt_zorder.layout.curve import Curve
+from dbt_zorder.layout.curves import curve_of, lay_out, sampled_keys, sampled_values
 from dbt_zorder.layout.file_count import (
     SPLIT_ABOVE,
     auto_size,
     files_of_parts,
-    guessed_row,
-    numbers_row,
+    guessed_row_bytes,
     parse_size,
+    plain_row_bytes,
     probe_row_bytes,
-    widest_row,
+    widest_row_bytes,
 )
 from dbt_zorder.layout.keys import Key, order_sql
-from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys, Known, count_of
+from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys, KnownKeys, count_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.page_order import order_levels, page_rows_of
 from dbt_zorder.layout.partitions import partition_hash
@@ -37,20 +37,23 @@ from dbt_zorder.spark.columns import case_sensitive, resolve
 from dbt_zorder.spark.small_queries import greatest_bytes
 
 MOST_FILES = 1_000_000
-"""Of one layout: as many as a petabyte takes of 1 GB. Beyond, a driver runs out of memory without a word."""
+"""Limit on the files of one layout: those of a petabyte in files of 1 GB.
+
+With more files, a driver runs out of memory without a message.
+"""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What is known of a query, over which trees are grown.
+    """Counts and sample of a query, over which trees are grown.
 
     Attributes:
         df: the query.
-        spec: what was asked for.
-        keys: of the clustering columns.
+        spec: the user's request.
+        keys: keys of the clustering columns.
         partition_columns: SQL names of the partition columns.
         hashes: sorted 64-bit hashes of the partitions.
-        counts: rows of each partition.
+        counts: number of rows of each partition.
         sample: the sampled rows.
     """
 
@@ -68,30 +71,30 @@ class Drawn:
         return int(self.counts.sum())
 
     @property
-    def curve(self) -> CurveKey | None:
-        """The curve that was asked for, see ``curve_of``."""
+    def curve(self) -> Curve | None:
+        """Curve of the request, see ``curve_of``."""
         return curve_of(self.spec.curve, self.spec.encoding, len(self.keys))
 
     @property
     def sampled(self) -> Sequence[Key]:
-        """What is sampled."""
+        """Keys that are sampled."""
         return sampled_keys(self.curve, self.keys)
 
     @property
     def partition_hash(self) -> str | None:
-        """SQL text of the hash of a row's partition, None if there are none."""
+        """SQL text of the hash of a row's partition, None if there are no partitions."""
         return partition_hash(self.partition_columns) if self.partition_columns else None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A layout, and what it was made from.
+    """A layout with the data that it was made from.
 
     Attributes:
-        layout: where every row goes.
-        forest: the same as cuts in ranks of the sample, or along a curve that cuts files.
-        drawn: what it was grown over.
-        row_bytes: bytes of a row, roughly.
+        layout: destination of every row.
+        forest: the same cuts as ranks of the sample, or along a curve that cuts files.
+        drawn: counts and sample over which the forest was grown.
+        row_bytes: approximate bytes of a row.
     """
 
     layout: Layout
@@ -105,26 +108,25 @@ class Plan:
         return self.drawn.sample
 
 
-def plan_layout(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Layout:
+def plan_layout(df: DataFrame, spec: LayoutSpec, known_keys: KnownKeys = None) -> Layout:
     """Count and sample a query, and lay out its output; see ``make_plan``."""
-    return make_plan(df, spec, known).layout
+    return make_plan(df, spec, known_keys).layout
 
 
-def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
+def make_plan(df: DataFrame, spec: LayoutSpec, known_keys: KnownKeys = None) -> Plan:
     """Count and sample a query, and grow the forest that cuts its output into files.
 
-    Where nothing is known, the query runs twice: once to count rows (metadata only, for a plain scan of Parquet) and
-    once for the sample, which reads the key columns alone; where they are few, once for both. Besides, its first rows
-    are read where nothing else tells how large a row is, or how long the text of the keys.
+    Without keys or a row count, the query runs twice. The first run counts rows, from metadata alone for a plain scan
+    of Parquet. The second run reads the key columns for the sample. If the keys are few, one run serves both purposes.
+    The first rows are also read if nothing else gives the size of a row or the length of text keys.
 
     Args:
         df: the query.
-        spec: what was asked for.
-        known: of the query: what its rows, or as many as are asked for, are placed by, where they are placed in this
-            process; or how many they are.
+        spec: the user's request.
+        known_keys: keys of the query's rows, if rows are placed in this process; or the number of its rows; else None.
 
     Raises:
-        ColumnError, ConfigError: as ``keys_for``.
+        ColumnError, ConfigError: as for ``keys_for``.
     """
     keys = keys_for(df, spec)
     sensitive = case_sensitive(df.sparkSession)
@@ -132,49 +134,49 @@ def make_plan(df: DataFrame, spec: LayoutSpec, known: Known = None) -> Plan:
     hashed = partition_hash(partition_columns) if partition_columns else None
     curve = curve_of(spec.curve, spec.encoding, len(keys))
     sampled = sampled_keys(curve, keys)
-    if isinstance(known, FetchedKeys):
-        fetched: pa.Table | None = sampled_here(curve, keys, known)
+    if isinstance(known_keys, FetchedKeys):
+        fetched: pa.Table | None = sampled_values(curve, keys, known_keys)
     else:
-        fetched = None if isinstance(known, DrawnKeys) else fetch_keys(df, sampled, hashed)
-    hashes, counts = _count(df, hashed, fetched, count_of(known))
+        fetched = None if isinstance(known_keys, DrawnKeys) else fetch_keys(df, sampled, hashed)
+    hashes, counts = _count(df, hashed, fetched, count_of(known_keys))
     rows = int(counts.sum())
     files, row_bytes = _files(df, spec, keys, counts)
     levels = _order_levels(df, spec, curve, rows, sum(files))
     cells = sum(files) << levels
-    if isinstance(known, DrawnKeys):
-        wanted = wanted_rows(sum(files), keys, cells, known.text_bytes)
+    if isinstance(known_keys, DrawnKeys):
+        wanted = wanted_rows(sum(files), keys, cells, known_keys.text_bytes)
     elif fetched is not None:
-        wanted = wanted_rows(sum(files), keys, cells)  # what is here already weighs no more by being long
+        wanted = wanted_rows(sum(files), keys, cells)  # the keys are in memory already, so their length does not matter
     else:
         wanted = rows_wanted_of(df, keys, sum(files), cells)
-    if isinstance(known, DrawnKeys) and hashed is None:
-        fetched = sampled_here(curve, keys, known.draw(wanted, spec.seed))
+    if isinstance(known_keys, DrawnKeys) and hashed is None:
+        fetched = sampled_values(curve, keys, known_keys.draw(wanted, spec.seed))
     sample = draw(df, sampled, wanted, rows, spec.seed, hashed, hashes, fetched)
     drawn = Drawn(df, spec, keys, partition_columns, hashes, counts, sample)
-    return _grown(drawn, files, row_bytes)
+    return _grow(drawn, files, row_bytes)
 
 
-def resized(plan: Plan, row_bytes: float) -> Plan:
-    """Return a plan over the same sample, by the bytes that a row takes.
+def resize_plan(plan: Plan, row_bytes: float) -> Plan:
+    """Return a plan over the same sample, for a new size of a row in bytes.
 
     Raises:
-        ConfigError: the files are too many.
+        ConfigError: there are too many files.
     """
     drawn = plan.drawn
     counts, spec = drawn.counts, drawn.spec
     target = parse_size(spec.file_size) or auto_size(drawn.rows * row_bytes)
     files = files_of_parts(counts, row_bytes, target)
-    _check_most(files, spec)
-    return _grown(drawn, files, row_bytes)
+    _check_file_limit(files, spec)
+    return _grow(drawn, files, row_bytes)
 
 
-def _grown(drawn: Drawn, files: Sequence[int], row_bytes: float) -> Plan:
+def _grow(drawn: Drawn, files: Sequence[int], row_bytes: float) -> Plan:
     """Grow the forest that cuts a query's output into files.
 
     Args:
-        drawn: the sample and counts of the query.
+        drawn: sample and counts of the query.
         files: number of files of each partition.
-        row_bytes: bytes of a row, roughly.
+        row_bytes: approximate bytes of a row.
     """
     df, spec, keys, sample, rows = drawn.df, drawn.spec, drawn.keys, drawn.sample, drawn.rows
     curve = drawn.curve
@@ -188,8 +190,8 @@ def _grown(drawn: Drawn, files: Sequence[int], row_bytes: float) -> Plan:
     return Plan(replace(layout, runs=runs_of(forest, sample, keys, rows)), forest, drawn, row_bytes)
 
 
-def _order_levels(df: DataFrame, spec: LayoutSpec, curve: CurveKey | None, rows: int, files: int) -> int:
-    """Return the levels below the file; a curve's own key orders rows inside it, and needs none."""
+def _order_levels(df: DataFrame, spec: LayoutSpec, curve: Curve | None, rows: int, files: int) -> int:
+    """Return the number of levels below the file; 0 with a curve, whose own key orders the rows."""
     return 0 if curve is not None else order_levels(rows, files, page_rows_of(df.sparkSession, spec.page_rows))
 
 
@@ -202,7 +204,7 @@ def _count(
         if rows is None:
             rows = df.count() if fetched is None else fetched.num_rows
         return np.zeros(1, dtype=np.int64), np.asarray([rows], dtype=np.int64)
-    # each is a file at least: more than there may be need not come to the driver
+    # each partition has at least one file, so the driver needs no more partitions than the limit of files
     found = df.groupBy(f.expr(hashed).alias("p")).count().limit(MOST_FILES + 1).collect()
     pairs = sorted((int(row[0]), int(row[1])) for row in found) or [(0, 0)]
     return np.asarray([pair[0] for pair in pairs]), np.asarray([pair[1] for pair in pairs])
@@ -211,21 +213,21 @@ def _count(
 def _files(
     df: DataFrame, spec: LayoutSpec, keys: Sequence[Key], counts: npt.NDArray[np.int64]
 ) -> tuple[list[int], float]:
-    """Return the number of files of every partition, never more than it has rows, and the bytes of a row.
+    """Return the number of files of every partition, at most its number of rows, and the bytes of a row.
 
     Raises:
-        ConfigError: they are too many.
+        ConfigError: there are too many files.
     """
     files, row_bytes = _wanted_files(df, spec, keys, counts)
-    _check_most(files, spec)
+    _check_file_limit(files, spec)
     return files, row_bytes
 
 
-def _check_most(files: Sequence[int], spec: LayoutSpec) -> None:
-    """Find out whether files are too many.
+def _check_file_limit(files: Sequence[int], spec: LayoutSpec) -> None:
+    """Check that the number of files is within the limit.
 
     Raises:
-        ConfigError: they are.
+        ConfigError: there are too many files.
     """
     if sum(files) > MOST_FILES:
         asked = f"zorder_files={spec.files}" if spec.files is not None else f"a file size of {spec.file_size!r}"
@@ -237,16 +239,16 @@ def _wanted_files(
     df: DataFrame, spec: LayoutSpec, keys: Sequence[Key], counts: npt.NDArray[np.int64]
 ) -> tuple[list[int], float]:
     if spec.files is not None:
-        return [max(1, min(spec.files, int(count))) for count in counts], guessed_row(df.schema)
+        return [max(1, min(spec.files, int(count))) for count in counts], guessed_row_bytes(df.schema)
     rows = int(counts.sum())
     target = parse_size(spec.file_size)
-    row_bytes = spec.row_bytes or guessed_row(df.schema)
+    row_bytes = spec.row_bytes or guessed_row_bytes(df.schema)
     most, least_target = max(1, int(counts.max())), target or auto_size(0)
-    if spec.row_bytes is None and most * widest_row(df.schema) >= least_target:
+    if spec.row_bytes is None and most * widest_row_bytes(df.schema) >= least_target:
         one_file = SPLIT_ABOVE * least_target
         greatest = greatest_bytes(df) if target is None else None
-        # numbers that another writer packed more closely than Spark does tell too little
-        if greatest is not None and rows * numbers_row(df.schema) / 2 <= greatest < one_file:
+        # a size far below that of the plain numbers comes from a writer that packs them closer than Spark
+        if greatest is not None and rows * plain_row_bytes(df.schema) / 2 <= greatest < one_file:
             row_bytes = min(row_bytes, greatest / max(1, rows))
         else:
             row_bytes = probe_row_bytes(df, order_sql(keys), one_file / most, spec.compression)

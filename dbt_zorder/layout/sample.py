@@ -1,4 +1,4 @@
-"""One seeded sample of the key columns, ranked on the driver."""
+"""A seeded sample of the key columns, ranked on the driver."""
 
 from __future__ import annotations
 
@@ -20,20 +20,26 @@ from dbt_zorder.spark.arrow import collect_arrow, one_chunk
 from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes, fetch_few
 
 ROWS_PER_FILE = 300
-"""With m sampled rows a file its share of rows has a relative error of 1/sqrt(m): 6%, and the fullest of 1,000 files
-some 1 + sqrt(2 ln 1000 / 300) = 1.2 times the mean."""
+"""Number of sampled rows m for each file.
+
+The relative error of a file's share of rows is 1/sqrt(m), which is 6%. The fullest of 1,000 files is about
+1 + sqrt(2 ln 1000 / 300) = 1.2 times the mean.
+"""
 
 ROWS_PER_CELL = 4
-"""A cell inside a file only orders rows, so its share of them may be this rough."""
+"""Number of sampled rows for each cell.
+
+A cell inside a file only orders rows, so its share of rows may be rough.
+"""
 
 LEAST_ROWS = 1 << 16
 MOST_BYTES = 256 << 20
-"""What a sample may weigh on the driver; above it, fewer rows are taken."""
+"""Limit on the bytes of a sample on the driver; a larger sample is reduced to fewer rows."""
 _SHORT_TEXT = 64
-"""Bytes that a key of text is taken for, where none is known to be longer."""
+"""Least bytes that are assumed for a key of text."""
 _FIRST_ROWS = 1_000
 _SEED_BITS = (1 << 64) - 1
-"""NumPy takes no negative seed."""
+"""Mask for a seed, because NumPy rejects negative ones."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +47,9 @@ class Sample:
     """Ranked rows of a sample.
 
     Attributes:
-        ranks: see ``dbt_zorder.curve.ranks.Ranks``.
-        partitions: shape (rows,): the partition that each row belongs to.
-        distinct: one array a column, the distinct keys in order; rank r is ``distinct[r - 1]``.
+        ranks: ranks of the rows, see ``dbt_zorder.curve.ranks.Ranks``.
+        partitions: partition of each row, shape (rows,).
+        distinct: distinct keys in order, one array for each column; rank r is ``distinct[r - 1]``.
     """
 
     ranks: Ranks
@@ -51,7 +57,7 @@ class Sample:
     distinct: list[pa.Array]
 
     def cut_value(self, column: int, rank: int, carrier: str) -> KeyValue:
-        """Return a key that parts the values below ``rank`` from those at and above it, the shortest there is."""
+        """Return the shortest key that separates values below ``rank`` from those at and above it."""
         value = self.value(column, rank, carrier)
         below = self.value(column, rank - 1, carrier)
         if not isinstance(value, bytes) or not isinstance(below, bytes):
@@ -66,7 +72,7 @@ class Sample:
 def rows_wanted_of(df: DataFrame, keys: Sequence[Key], files: int, cells: int = 0) -> int:
     """Return how many rows of ``df`` to sample; see ``wanted_rows``.
 
-    Where long text would weigh too much, the first rows tell how long it is.
+    If long text could need too much memory, measure its length on the first rows.
     """
     wanted = wanted_rows(files, keys, cells, SAMPLE_BYTES)
     texts = [key.sampled for key in keys if key.carrier in TEXT]
@@ -78,13 +84,13 @@ def rows_wanted_of(df: DataFrame, keys: Sequence[Key], files: int, cells: int = 
 
 
 def wanted_rows(files: int, keys: Sequence[Key], cells: int = 0, text_bytes: int = _SHORT_TEXT) -> int:
-    """Return how many rows to sample for a number of files, and of cells in all of them.
+    """Return how many rows to sample for a number of files and cells.
 
     Args:
-        files: of the table.
-        keys: what is sampled.
-        cells: of the tree.
-        text_bytes: that a key of text takes.
+        files: number of files of the table.
+        keys: keys that are sampled.
+        cells: number of cells of the tree.
+        text_bytes: bytes of a key of text.
     """
     width = _width(keys, max(_SHORT_TEXT, min(text_bytes, SAMPLE_BYTES)))
     return min(max(LEAST_ROWS, ROWS_PER_FILE * files, ROWS_PER_CELL * cells), MOST_BYTES // width)
@@ -95,17 +101,17 @@ def _width(keys: Sequence[Key], text_bytes: int) -> int:
 
 
 def fetch_keys(df: DataFrame, keys: Sequence[Key], partition_hash: str | None) -> pa.Table | None:
-    """Return the keys of all rows, and behind them the hash of each row's partition; None unless they are few.
+    """Return the keys of all rows, then the hash of each row's partition; None if there are too many.
 
     Args:
         df: the query.
-        keys: what is sampled.
+        keys: keys that are sampled.
         partition_hash: SQL text of a row's partition as a 64-bit hash, None if the table has no partitions.
     """
     size = estimated_bytes(df)
     if size is None or size > SMALL_BYTES:
         return None
-    return fetch_few(df, _narrowed(df, keys, partition_hash), MOST_BYTES // _width(keys, SAMPLE_BYTES))
+    return fetch_few(df, _select_keys(df, keys, partition_hash), MOST_BYTES // _width(keys, SAMPLE_BYTES))
 
 
 def draw(
@@ -115,58 +121,64 @@ def draw(
     total_rows: int,
     seed: int,
     partition_hash: str | None,
-    known_hashes: npt.NDArray[np.int64],
+    all_hashes: npt.NDArray[np.int64],
     fetched: pa.Table | None = None,
 ) -> Sample:
-    """Sample about ``rows`` of the ``total_rows`` rows of ``df``: reads the key columns and nothing else.
+    """Sample about ``rows`` of the ``total_rows`` rows of ``df``; read the key columns and nothing else.
 
-    The same input in the same input splits with the same seed gives the same sample.
+    The same rows in the same input splits give the same sample for the same seed.
 
     Args:
+        df: the query.
+        keys: keys that are sampled.
+        rows: number of rows to sample.
+        total_rows: number of rows of the query.
+        seed: seed of the sample.
         partition_hash: SQL text of a row's partition as a 64-bit hash, None if the table has no partitions.
-        known_hashes: the hashes of all partitions, sorted; the position there is the partition's number.
-        fetched: the keys of all rows, see ``fetch_keys``, or of at least so many that were drawn.
+        all_hashes: sorted hashes of all partitions; the position of a hash is the partition's number.
+        fetched: keys of all rows, see ``fetch_keys``, or of a random sample of at least ``rows`` rows.
     """
     if fetched is not None:
-        table = _some(fetched, rows, seed)
+        table = _take_random(fetched, rows, seed)
     else:
-        narrow = _narrowed(df, keys, partition_hash)
+        selected = _select_keys(df, keys, partition_hash)
         if rows < total_rows:
-            narrow = narrow.sample(fraction=min(1.0, rows / total_rows), seed=seed)
-        table = collect_arrow(narrow)
+            selected = selected.sample(fraction=min(1.0, rows / total_rows), seed=seed)
+        table = collect_arrow(selected)
     ranked = [_rank(table.column(number)) for number in range(len(keys))]
     ranks = np.stack([ranks for ranks, _ in ranked], axis=1) if table.num_rows else np.zeros((0, len(keys)), np.int32)
     if partition_hash is None:
         partitions = np.zeros(table.num_rows, dtype=np.int32)
     else:
         hashes = table.column(len(keys)).to_numpy()
-        partitions = np.minimum(np.searchsorted(known_hashes, hashes), len(known_hashes) - 1).astype(np.int32)
+        partitions = np.minimum(np.searchsorted(all_hashes, hashes), len(all_hashes) - 1).astype(np.int32)
     return Sample(ranks, partitions, [distinct for _, distinct in ranked])
 
 
-def _narrowed(df: DataFrame, keys: Sequence[Key], partition_hash: str | None) -> DataFrame:
+def _select_keys(df: DataFrame, keys: Sequence[Key], partition_hash: str | None) -> DataFrame:
     columns = [f.expr(key.sampled).alias(f"k{number}") for number, key in enumerate(keys)]
     if partition_hash is not None:
         columns.append(f.expr(partition_hash).alias("p"))
     return df.select(*columns)
 
 
-def _some(table: pa.Table, rows: int, seed: int) -> pa.Table:
-    """Return ``rows`` of the rows, in their order: all of them if they are no more."""
-    return table if rows >= table.num_rows else table.take(pa.array(drawn_rows(table.num_rows, rows, seed)))
+def _take_random(table: pa.Table, rows: int, seed: int) -> pa.Table:
+    """Return ``rows`` random rows in their order; all rows if there are no more."""
+    return table if rows >= table.num_rows else table.take(pa.array(random_rows(table.num_rows, rows, seed)))
 
 
-def drawn_rows(count: int, rows: int, seed: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of ``rows`` rows that are drawn from ``count``, in order; of all if they are no more."""
+def random_rows(count: int, rows: int, seed: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of ``rows`` random rows of ``count``, in order; of all if there are no more."""
     if rows >= count:
         return np.arange(count)
     return np.sort(_random(seed).choice(count, rows, replace=False, shuffle=False))
 
 
-def shares_of(counts: Sequence[int], rows: int, seed: int) -> list[int]:
-    """Return how many of ``rows`` rows to draw from each part of a table, by the rows that these have; all if no more.
+def sample_shares(counts: Sequence[int], rows: int, seed: int) -> list[int]:
+    """Return how many of ``rows`` rows to draw from each part of a table; all if there are no more.
 
-    Each part's share but for the fraction, which goes by chance: so nothing is as long as the table.
+    Each part contributes in proportion to its rows in ``counts``. The fraction is rounded at random, so no array needs
+    the length of the table.
     """
     ends = np.cumsum(counts)
     if rows >= ends[-1]:
@@ -184,7 +196,7 @@ def _rank(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], pa.Array]:
     if isinstance(values, pa.ChunkedArray):
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], type=values.type)
     if pa.types.is_floating(values.type):
-        values = pc.add(values, 0.0)  # -0.0 and 0.0 are one value to Spark, and so is NaN of whatever bits
+        values = pc.add(values, 0.0)  # Spark treats -0.0 and 0.0 as one value, and NaN of any bits too
         values = pc.if_else(pc.is_nan(values), pa.scalar(math.nan, values.type), values)
     coded = values.dictionary_encode()
     order = pc.sort_indices(coded.dictionary)

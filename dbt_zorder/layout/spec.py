@@ -1,4 +1,4 @@
-"""What a user asks of a layout, and the keys that it means: checked before any data is read."""
+"""The user's request for a layout, and its keys, checked before any data is read."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _SEEDS = 1 << 63
 
 @dataclass(frozen=True)
 class LayoutSpec:
-    """What a user asked for.
+    """The user's request for a layout.
 
     Attributes:
         by: columns to cluster by, as the user wrote them, 1 to 8.
-        files: exact number of files (a partition), instead of a size.
-        file_size: ``auto``, bytes, or a text like ``64MB``; counts only without ``files``.
-        partition_by: the table's partition columns.
-        weights: one a column, default equal.
-        seed: of the sample.
-        row_bytes: bytes that a row takes on disk, where that is known from an earlier version.
+        files: exact number of files, for each partition, in place of a size.
+        file_size: ``auto``, bytes, or a text like ``64MB``; ignored if ``files`` is given.
+        partition_by: partition columns of the table.
+        weights: one weight for each column, equal by default.
+        seed: seed of the sample.
+        row_bytes: bytes of a row on disk, if an earlier version gives them.
         curve: ``zorder``, ``hilbert`` or ``linear``.
-        encoding: ``rank`` or ``bits``: of the values that a curve runs over.
-        page_rows: rows of a Parquet page at most, as the writer is told; None is what the session says.
-        compression: codec, as the writer is told; None is what the session says.
+        encoding: encoding of the values along a curve, ``rank`` or ``bits``.
+        page_rows: limit on the rows of a Parquet page, as an option of the write; None for the session's.
+        compression: codec, as an option of the write; None for the session's.
     """
 
     by: Sequence[str]
@@ -52,12 +52,13 @@ class LayoutSpec:
 
 
 def keys_for(df: DataFrame, spec: LayoutSpec) -> list[Key]:
-    """Resolve and check the columns of a spec against a query: reads no data.
+    """Resolve and check the columns of a request against a query, without reading data.
 
     Raises:
-        ColumnError: no text, unknown (the nearest is named), ambiguous, named twice, or of a type without order.
-        ConfigError: none or too many columns, a partition column among them, a number out of range, or no such curve
-            or encoding.
+        ColumnError: a column is not a text, does not exist (the message names the nearest), is ambiguous, is named
+            twice, or has a type without order.
+        ConfigError: there are no columns or too many, one of them is a partition column, a number is out of range, or
+            the curve or encoding does not exist.
     """
     _check_numbers(spec)
     if not 1 <= len(spec.by) <= MOST_COLUMNS:
@@ -85,16 +86,16 @@ def keys_for(df: DataFrame, spec: LayoutSpec) -> list[Key]:
 
 
 def is_count(value: object) -> bool:
-    """Tell whether a value is a whole number, 1 or more."""
+    """Return whether a value is a whole number, 1 or more."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) > 0
 
 
 def are_weights(value: object, columns: int) -> bool:
-    """Tell whether a value is a list of positive numbers, one a column."""
+    """Return whether a value is a list of positive numbers, one for each column."""
     return (
         isinstance(value, (list, tuple))
         and len(value) == columns
-        # a whole number may be larger than any float
+        # a whole number may exceed every float
         and all(isinstance(w, (int, float)) and not isinstance(w, bool) and 0 < w <= sys.float_info.max for w in value)
     )
 

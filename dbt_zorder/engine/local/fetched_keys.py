@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from dbt_zorder.engine.local.row_estimate import SLACK, estimated_row_bytes, text_length, texts_of
-from dbt_zorder.layout.key_arrays import key_here
+from dbt_zorder.layout.key_arrays import key_values
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import Fetched
 from dbt_zorder.layout.partitions import folder_names, partition_hash
@@ -78,7 +78,7 @@ def fetch(
         _LOG.debug("rows were fetched in vain: they are more, or longer, than %d bytes allow", most_bytes)
         return None
     by_name = {name: one_chunk(_plain_text(column)) for name, column in zip(df.columns, found.columns, strict=False)}
-    placed_by = {f"k{n}": key_here(by_name[key.column.name], key) for n, key in enumerate(keys)}
+    placed_by = {f"k{n}": key_values(by_name[key.column.name], key) for n, key in enumerate(keys)}
     folders, folder_of = [""], np.zeros(found.num_rows, dtype=np.int32)
     if partition_by:
         texts, placed_by["p"] = extras[: len(partition_by)], one_chunk(extras[len(partition_by)])

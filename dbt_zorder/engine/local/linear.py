@@ -22,7 +22,7 @@ def tuples_here(columns: Sequence[pa.Array]) -> pa.Array:
     """Return rows' keys as binaries in the same order: each key's bytes follow a byte that is 0 for NULL.
 
     Args:
-        columns: Arrow array of each key, as from ``key_here``.
+        columns: Arrow array of each key, as from ``key_values``.
     """
     return pc.binary_join_element_wise(*(part for column in columns for part in _in_bytes(column)), b"")
 

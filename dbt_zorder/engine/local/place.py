@@ -21,7 +21,7 @@ from dbt_zorder.engine.rows import Rows, group_slices
 from dbt_zorder.layout.key_arrays import integers, key_type
 from dbt_zorder.layout.known_keys import with_cut_text
 from dbt_zorder.layout.layout import Layout, LevelCuts
-from dbt_zorder.layout.runs import Run, room_for
+from dbt_zorder.layout.runs import Run, fitting_runs
 from dbt_zorder.spark.arrow import one_chunk
 
 _PART_ROWS = 1 << 17
@@ -197,7 +197,7 @@ def rows_of_files(keys: pa.Table, layout: Layout, threads: int = 1) -> dict[int,
 
 def _in_runs(cells: npt.NDArray[np.int64], keys: pa.Table, layout: Layout) -> npt.NDArray[np.int64]:
     """Return the sort key of rows: the cell, and in lower bits a number that groups equal values within a cell."""
-    kept, bits = room_for(layout.runs, int(cells.max(initial=0)).bit_length())
+    kept, bits = fitting_runs(layout.runs, int(cells.max(initial=0)).bit_length())
     for run in kept:
         cells = (cells << bits) | (_numbers(one_chunk(keys.column(run.key)), run) & ((1 << bits) - 1))
     return cells

@@ -22,10 +22,10 @@ from dbt_zorder.engine.local.fetched_keys import partition_sql
 from dbt_zorder.engine.local.spool_arrow import BatchFiles, write_batches
 from dbt_zorder.engine.local.spool_folder import column_name, new_spool_folder, spool_errors
 from dbt_zorder.engine.local.spool_parquet import Chunk, RowFiles, write_rows
-from dbt_zorder.layout.key_arrays import key_here
+from dbt_zorder.layout.key_arrays import key_values
 from dbt_zorder.layout.keys import TEXT, Key
 from dbt_zorder.layout.known_keys import FetchedKeys
-from dbt_zorder.layout.sample import drawn_rows, shares_of
+from dbt_zorder.layout.sample import random_rows, sample_shares
 from dbt_zorder.spark.arrow import one_chunk
 from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.spark.decimals import can_compact
@@ -105,7 +105,7 @@ class Spool:
 
     def keys_in(self, rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
         """Return the keys of spooled rows in the form of ``FetchedKeys``, if their columns are present."""
-        found = {f"k{n}": key_here(self._values(rows, key.column), key) for n, key in enumerate(keys)}
+        found = {f"k{n}": key_values(self._values(rows, key.column), key) for n, key in enumerate(keys)}
         hashed = column_name(self._hash)
         if hashed in rows.column_names:
             found["p"] = one_chunk(rows[hashed])
@@ -131,10 +131,10 @@ class Spool:
 
     def draw_keys(self, keys: Sequence[Key], rows: int, seed: int, threads: int) -> FetchedKeys:
         """Return the keys of sampled rows, with text as in ``FetchedKeys.sampled``; see ``DrawnKeys``."""
-        shares = shares_of([chunk.rows for chunk in self.chunks], rows, seed)
+        shares = sample_shares([chunk.rows for chunk in self.chunks], rows, seed)
 
         def some(chunk: Chunk, share: int) -> pa.Table:
-            drawn = drawn_rows(chunk.rows, share, seed + chunk.number)
+            drawn = random_rows(chunk.rows, share, seed + chunk.number)
             taken = self._read_for(chunk, keys).take(pa.array(drawn))
             return FetchedKeys(self.keys_in(taken, keys)).sampled
 

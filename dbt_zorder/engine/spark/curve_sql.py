@@ -15,7 +15,7 @@ from dbt_zorder.engine.spark import hilbert, linear, morton
 from dbt_zorder.engine.spark.literals import key_array
 from dbt_zorder.engine.spark.lookup_tables import long_table
 from dbt_zorder.layout.bit_keys import bits_of
-from dbt_zorder.layout.curve import CurveKey, prefix
+from dbt_zorder.layout.curve import Curve, prefix
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.spark.columns import leaf_names
 from dbt_zorder.spark.sql import quote_name
@@ -27,7 +27,7 @@ _MOST_FIELDS = 100
 """Maximum columns of a row for which Spark uses whole-stage code generation (``spark.sql.codegen.maxFields``)."""
 
 
-def add_curve(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str) -> DataFrame:
+def add_curve(df: DataFrame, curve: Curve, keys: Sequence[Key], name: str) -> DataFrame:
     """Add a column ``name`` that sorts and cuts rows.
 
     Args:
@@ -60,7 +60,7 @@ def steps_at_once(df: DataFrame, more: int) -> int:
     return most_uses(df, more).bit_length() - 1
 
 
-def _add_rank_key(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str) -> DataFrame:
+def _add_rank_key(df: DataFrame, curve: Curve, keys: Sequence[Key], name: str) -> DataFrame:
     indices = [f"{name}_{number}" for number in range(len(keys))]
     steps = df.withColumns(
         {index: f.expr(f"CAST({key.expression} IS NOT NULL AS INT)") for index, key in zip(indices, keys, strict=True)}
@@ -102,7 +102,7 @@ def _hilbert_of_long(df: DataFrame, name: str, bits: int, columns: int, at_once:
     return steps.withColumn(name, f.expr(hilbert.append_sql(index, carried, columns)))
 
 
-def _add_bits_key(df: DataFrame, curve: CurveKey, keys: Sequence[Key], name: str) -> DataFrame:
+def _add_bits_key(df: DataFrame, curve: Curve, keys: Sequence[Key], name: str) -> DataFrame:
     values = [f"{name}_{number}" for number in range(len(keys))]
     steps = df.withColumns(
         {value: f.expr(shared(bits_of(key.column))) for value, key in zip(values, keys, strict=True)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbt_zorder.layout.keys import Key
-from dbt_zorder.layout.runs import Run, room_for
+from dbt_zorder.layout.runs import Run, fitting_runs
 
 
 def in_runs(place: str, place_bits: int, keys: Sequence[Key], runs: Sequence[Run]) -> str:
@@ -21,7 +21,7 @@ def in_runs(place: str, place_bits: int, keys: Sequence[Key], runs: Sequence[Run
         keys: keys of the clustering columns.
         runs: columns that form runs, most important first; the last ones are dropped if bits are lacking.
     """
-    runs, bits = room_for(runs, place_bits)
+    runs, bits = fitting_runs(runs, place_bits)
     if not runs:
         return place
     behind = [bits * (len(runs) - number) for number in range(len(runs) + 1)]

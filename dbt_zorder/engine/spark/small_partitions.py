@@ -15,7 +15,7 @@ have its rows grouped by partition. It may keep ``spark.sql.maxConcurrentOutputF
 sessions)."""
 
 
-def bundles(files: Sequence[int], sizes: npt.NDArray[Any]) -> npt.NDArray[np.int32] | None:
+def group_small_partitions(files: Sequence[int], sizes: npt.NDArray[Any]) -> npt.NDArray[np.int32] | None:
     """Assign small partitions of one file each to Spark partitions; return None if none are worth it.
 
     Args:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dbt_zorder.curve.grid import Grid, fit_grid
 from dbt_zorder.engine.spark.decisions import boundaries_allowed
 from dbt_zorder.engine.spark.order_grid import OrderGrid, SparkLayout
-from dbt_zorder.engine.spark.small_partitions import bundles
+from dbt_zorder.engine.spark.small_partitions import group_small_partitions
 from dbt_zorder.layout.page_order import page_rows_of
 from dbt_zorder.layout.plan import Plan
 
@@ -28,7 +28,7 @@ def for_spark(plan: Plan) -> SparkPlan:
     layout, drawn = plan.layout, plan.drawn
     tasks = None
     if drawn.partition_columns:
-        tasks = bundles(layout.files_of_trees.tolist(), drawn.counts * plan.row_bytes)
+        tasks = group_small_partitions(layout.files_of_trees.tolist(), drawn.counts * plan.row_bytes)
     grid = None
     if layout.curve is None:
         pages = drawn.rows / layout.files / page_rows_of(drawn.df.sparkSession, drawn.spec.page_rows)

@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame
 from dbt_zorder.engine.local.place import count_cells_locally
 from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.cells import count_cells
-from dbt_zorder.layout.batches import in_one_file, regroup
-from dbt_zorder.layout.file_count import SPLIT_ABOVE, measured_row, parse_size
-from dbt_zorder.layout.known_keys import FetchedKeys, Known, count_of
+from dbt_zorder.layout.batches import one_file_layout, regroup
+from dbt_zorder.layout.file_count import SPLIT_ABOVE, parse_size, row_bytes_in_files
+from dbt_zorder.layout.known_keys import FetchedKeys, KnownKeys, count_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.page_order import batch_levels, page_levels, page_rows_of
 from dbt_zorder.request import BuildRequest
@@ -20,7 +20,7 @@ from dbt_zorder.tables.batch_size import NOT_BUILT, files_of_batch, target_bytes
 from dbt_zorder.tables.parquet.state import Standing
 
 
-def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, known: Known = None) -> Layout:
+def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, known: KnownKeys = None) -> Layout:
     """Return where the rows of a batch go: through the version's tree if that can tell them apart.
 
     Args:
@@ -36,7 +36,7 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
     tree = standing.tree
     table_bytes, table_rows = standing.size
     if fresh:
-        row_bytes = measured_row(standing.files, parse_size(request.spec.file_size))
+        row_bytes = row_bytes_in_files(standing.files, parse_size(request.spec.file_size))
         return plan_layout(df, replace(request.spec, row_bytes=row_bytes), known)
     partitioned = tree is not None and tree.layout is not None and bool(tree.layout.partition_columns)
     if request.spec.files is not None and tree is not None:
@@ -47,7 +47,7 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
             apart = replace(request.spec, by=by, weights=None, files=files)
             return plan_layout(df, apart, count if known is None else known)
     target = target_bytes(request.spec, tree.built if tree is not None else NOT_BUILT, table_bytes)
-    row_bytes = measured_row(standing.files, target)
+    row_bytes = row_bytes_in_files(standing.files, target)
     spec = replace(request.spec, row_bytes=row_bytes)
     if tree is not None and tree.layout is not None:
         # small files tell too much of a row, never too little: what is one file by them, is one
@@ -84,4 +84,4 @@ def _whole(df: DataFrame, layout: Layout, rows: int, request: BuildRequest) -> L
     page_rows = page_rows_of(df.sparkSession, request.spec.page_rows)
     if layout.curve is None and page_levels(rows, page_rows) > len(layout.levels) + 1:
         return None
-    return in_one_file(layout, rows, batch_levels(rows, page_rows, len(layout.keys)))
+    return one_file_layout(layout, rows, batch_levels(rows, page_rows, len(layout.keys)))

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dbt_zorder.curve.cut_plans import known, ways
+from dbt_zorder.curve.cut_plans import has_plans, plans_for
 
 
 def brute(columns: int, files: int) -> list[tuple[float, ...]]:
@@ -23,7 +23,7 @@ def brute(columns: int, files: int) -> list[tuple[float, ...]]:
 
 @pytest.mark.parametrize(("columns", "files"), [(2, 3), (2, 4), (2, 5), (3, 3), (3, 4)])
 def test_no_way_there_is_beats_the_ones_that_are_kept(columns: int, files: int) -> None:
-    kept = ways(columns, files)
+    kept = plans_for(columns, files)
     every = np.asarray(brute(columns, files))
     for shares in np.random.default_rng(0).random((50, columns)):
         assert (kept.touched @ shares).min() <= (every @ shares).min() * 1.02
@@ -32,17 +32,17 @@ def test_no_way_there_is_beats_the_ones_that_are_kept(columns: int, files: int) 
 @pytest.mark.parametrize("columns", [2, 3, 4])
 def test_squares_and_cubes_reach_the_minimum(columns: int) -> None:
     files = 2**columns
-    assert ways(columns, files).touched.max(axis=1).min() == pytest.approx(files ** ((columns - 1) / columns))
+    assert plans_for(columns, files).touched.max(axis=1).min() == pytest.approx(files ** ((columns - 1) / columns))
 
 
 def cut_down(columns: int, files: int, way: int, box: list[float]) -> list[tuple[list[float], float]]:
     """Follow a way to its files: their extent by column, and their volume."""
-    found = ways(columns, files)
+    found = plans_for(columns, files)
     if files == 1:
         return [(box, float(np.prod(box)))]
     column, left = int(found.column[way]), int(found.left_files[way])
     boxes = []
-    for count, further in ((left, found.left_way[way]), (files - left, found.right_way[way])):
+    for count, further in ((left, found.left_plan[way]), (files - left, found.right_plan[way])):
         half = [extent * count / files if number == column else extent for number, extent in enumerate(box)]
         boxes += cut_down(columns, count, int(further), half)
     return boxes
@@ -50,7 +50,7 @@ def cut_down(columns: int, files: int, way: int, box: list[float]) -> list[tuple
 
 @pytest.mark.parametrize(("columns", "files"), [(2, 7), (3, 11), (3, 40), (4, 16), (4, 33)])
 def test_what_a_way_promises_its_halves_keep(columns: int, files: int) -> None:
-    found = ways(columns, files)
+    found = plans_for(columns, files)
     for way in range(0, len(found.touched), 37):
         boxes = cut_down(columns, files, way, [1.0] * columns)
         assert [volume for _, volume in boxes] == pytest.approx([1 / files] * files)
@@ -58,18 +58,18 @@ def test_what_a_way_promises_its_halves_keep(columns: int, files: int) -> None:
 
 
 def test_eight_files_of_two_columns_are_best_cut_into_slabs_of_three_and_two() -> None:
-    found = ways(2, 8)
+    found = plans_for(2, 8)
     best = int(np.argmin(found.touched.sum(axis=1)))
     assert found.touched[best].sum() == pytest.approx(5.75)  # halves have 2 + 4
     assert found.left_files[best] in (2, 3)
 
 
 def test_only_few_files_of_few_columns_are_listed() -> None:
-    assert known(2, 16)
-    assert known(4, 48)
-    assert not known(2, 17)
-    assert not known(5, 2)
-    assert not known(1, 2)
+    assert has_plans(2, 16)
+    assert has_plans(4, 48)
+    assert not has_plans(2, 17)
+    assert not has_plans(5, 2)
+    assert not has_plans(1, 2)
 
 
 @pytest.mark.parametrize("times", [20, 100, 1e80])
@@ -77,9 +77,9 @@ def test_only_few_files_of_few_columns_are_listed() -> None:
 def test_a_box_that_is_wide_in_one_column_can_be_cut_into_slabs(columns: int, files: int, times: float) -> None:
     shares = np.asarray([times] + [1.0] * (columns - 1))
     slabs = times + files * (columns - 1)
-    assert (ways(columns, files).touched @ shares).min() <= 1.001 * slabs
+    assert (plans_for(columns, files).touched @ shares).min() <= 1.001 * slabs
 
 
 def test_ways_are_not_to_be_changed() -> None:
     with pytest.raises(ValueError, match="read-only"):
-        ways(2, 4).touched[0] = 0
+        plans_for(2, 4).touched[0] = 0

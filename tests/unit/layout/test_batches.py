@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.cells import count_cells
 from dbt_zorder.engine.spark.descent import apply_layout
-from dbt_zorder.layout.batches import group_cells, in_one_file, regroup
+from dbt_zorder.layout.batches import group_cells, one_file_layout, regroup
 from dbt_zorder.layout.spec import LayoutSpec
 
 QUERY = "SELECT pmod(hash(id), 1000) AS a, pmod(hash(id, 1), 1000) AS b, id % 4 AS p FROM range({})"
@@ -69,7 +69,7 @@ def test_a_batch_goes_through_the_tree_of_its_table(spark: SparkSession, monkeyp
     one = regroup(layout, counts, 10_000.0)
     assert one is not None
     assert one.files == 1
-    assert repr(in_one_file(layout, 4000, 99)) == repr(one)
+    assert repr(one_file_layout(layout, 4000, 99)) == repr(one)
 
 
 @pytest.mark.parametrize(("levels", "cells"), [(0, 1), (1, 2), (3, 8), (99, None)])
@@ -79,10 +79,10 @@ def test_a_batch_of_one_file_is_ordered_by_as_many_levels_as_it_needs(
 ) -> None:
     layout = plan_layout(spark.sql(QUERY.format(8000)), LayoutSpec(by=["a", "b"], files=8, curve=curve))
     batch = spark.sql(QUERY.format(500))
-    (part,) = [rows for rows in apply_layout(batch, in_one_file(layout, 500, levels)).rdd.glom().collect() if rows]
+    (part,) = [rows for rows in apply_layout(batch, one_file_layout(layout, 500, levels)).rdd.glom().collect() if rows]
     assert sorted(part) == sorted(batch.collect())
     if curve == "zorder" and cells is not None:
-        assert in_one_file(layout, 500, levels).first_file.tolist() == [0] * cells
+        assert one_file_layout(layout, 500, levels).first_file.tolist() == [0] * cells
         ends = part[: len(part) // 8], part[-len(part) // 8 :]  # of eight files, each within one of two slabs
         boxes = [[(min(column), max(column)) for column in ([r.a for r in rows], [r.b for r in rows])] for rows in ends]
         apart = [one[1] < other[0] or other[1] < one[0] for one, other in zip(*boxes, strict=True)]

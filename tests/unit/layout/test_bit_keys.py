@@ -5,7 +5,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
-from dbt_zorder.layout.bit_keys import bits_here, bits_of
+from dbt_zorder.layout.bit_keys import bit_values, bits_of
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.spark.columns import resolve
 from tests.support import settings
@@ -40,4 +40,4 @@ def test_bits_here_are_those_of_spark(spark: SparkSession, name: str, values: li
     found = fetch(frame, [key_of(column)], 1 << 20)
     assert found is not None
     wanted = [row[0] for row in frame.selectExpr(bits_of(column)).collect()]
-    assert bits_here(found.keys.column(0).combine_chunks(), column).tolist() == wanted
+    assert bit_values(found.keys.column(0).combine_chunks(), column).tolist() == wanted

@@ -13,11 +13,11 @@ from dbt_zorder.layout.file_count import (
     MEGABYTE,
     auto_size,
     files_for,
-    guessed_row,
-    measured_row,
+    guessed_row_bytes,
     parse_size,
     probe_row_bytes,
-    widest_row,
+    row_bytes_in_files,
+    widest_row_bytes,
 )
 from dbt_zorder.spark.arrow import collect_arrow
 from tests.support import settings
@@ -104,16 +104,16 @@ def test_the_guess_of_a_row_is_on_the_generous_side(spark: SparkSession) -> None
     frame = spark.sql(
         "SELECT id, cast(id AS string) s, id * 1.5 d, array(id) a, struct(id) st, map(id, id) m FROM range(500)"
     )
-    assert guessed_row(frame.schema) > probe_row_bytes(frame, ["id"])
-    assert guessed_row(StructType()) == widest_row(StructType()) == 0
+    assert guessed_row_bytes(frame.schema) > probe_row_bytes(frame, ["id"])
+    assert guessed_row_bytes(StructType()) == widest_row_bytes(StructType()) == 0
 
 
 @pytest.mark.parametrize("kind", ["string", "binary", "array<int>", "map<int, int>", "struct<a: int, b: string>"])
 def test_text_and_collections_may_be_of_any_width(spark: SparkSession, kind: str) -> None:
     schema = spark.sql(f"SELECT CAST(NULL AS {kind}) AS v").schema
-    assert widest_row(schema) > 100 * guessed_row(schema)
+    assert widest_row_bytes(schema) > 100 * guessed_row_bytes(schema)
     fixed = spark.sql("SELECT 1 AS i, 1.5 AS n, current_date() AS d, INTERVAL '1' DAY AS t, NULL AS x").schema
-    assert widest_row(fixed) == guessed_row(fixed) == 48
+    assert widest_row_bytes(fixed) == guessed_row_bytes(fixed) == 48
 
 
 def test_a_row_is_measured_as_it_is_written(spark: SparkSession) -> None:
@@ -127,7 +127,7 @@ def test_no_rows_have_a_size_too(spark: SparkSession) -> None:
 
 def test_a_type_that_arrow_cannot_carry_is_guessed(spark: SparkSession) -> None:
     frame = spark.sql("SELECT make_interval(1, 2) AS i, id FROM range(5)")
-    assert probe_row_bytes(frame, ["id"]) == guessed_row(frame.schema)
+    assert probe_row_bytes(frame, ["id"]) == guessed_row_bytes(frame.schema)
 
 
 def test_rows_that_the_driver_does_not_take_at_once_are_measured_by_fewer(
@@ -195,4 +195,4 @@ def test_only_files_that_hold_enough_tell_what_a_row_takes(
     table = None
     if files is not None:
         table = pa.Table.from_pylist([{"file_size": size, "row_count": rows} for size, rows in files], schema)
-    assert measured_row(table, target) == found
+    assert row_bytes_in_files(table, target) == found

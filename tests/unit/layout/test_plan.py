@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.engine.plan import make_plan, plan_layout, resized
+from dbt_zorder.engine.plan import make_plan, plan_layout, resize_plan
 from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.engine.spark.order_grid import SparkLayout
 from dbt_zorder.errors import ConfigError
@@ -68,11 +68,11 @@ def test_a_plan_is_corrected_by_the_bytes_of_a_row(
     frame: DataFrame, monkeypatch: pytest.MonkeyPatch, curve: str
 ) -> None:
     plan = make_plan(frame, LayoutSpec(by=["id", "g"], file_size=1000, row_bytes=10.0, curve=curve))
-    assert repr(resized(plan, 10.0).layout) == repr(plan.layout)
-    assert [resized(plan, row_bytes).layout.files for row_bytes in (1.0, 5.0, 20.0)] == [1, 5, 20]
+    assert repr(resize_plan(plan, 10.0).layout) == repr(plan.layout)
+    assert [resize_plan(plan, row_bytes).layout.files for row_bytes in (1.0, 5.0, 20.0)] == [1, 5, 20]
     monkeypatch.setattr(module, "MOST_FILES", 90)
     with pytest.raises(ConfigError, match="would have 100 files by a file size of 1000, and 90 is the most"):
-        resized(plan, 100.0)
+        resize_plan(plan, 100.0)
 
 
 def test_a_row_is_measured_where_its_size_is_not_known(spark: SparkSession) -> None:

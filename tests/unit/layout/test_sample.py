@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.layout.keys import Key, key_of
-from dbt_zorder.layout.sample import LEAST_ROWS, MOST_BYTES, Sample, _rank, draw, rows_wanted_of, shares_of, wanted_rows
+from dbt_zorder.layout.sample import (
+    LEAST_ROWS,
+    MOST_BYTES,
+    Sample,
+    _rank,
+    draw,
+    rows_wanted_of,
+    sample_shares,
+    wanted_rows,
+)
 from dbt_zorder.spark.arrow import collect_arrow
 from dbt_zorder.spark.columns import resolve
 
@@ -124,7 +133,7 @@ def test_arrow_carries_no_rows_with_their_types(spark: SparkSession) -> None:
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=30), st.integers(1, 900), st.integers(-5, 5))
 def test_parts_of_a_table_give_rows_by_their_share(counts: list[int], rows: int, seed: int) -> None:
-    shares = shares_of(counts, rows, seed)
+    shares = sample_shares(counts, rows, seed)
     total = sum(counts)
     assert abs(sum(shares) - min(rows, total)) <= (rows < total)
     for share, count in zip(shares, counts, strict=True):

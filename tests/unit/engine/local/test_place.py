@@ -17,7 +17,7 @@ from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.place import CellFinder, rows_of_files
 from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.spark.descent import TemporaryColumns, add_node, apply_layout
-from dbt_zorder.layout.batches import in_one_file
+from dbt_zorder.layout.batches import one_file_layout
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.known_keys import Fetched
 from dbt_zorder.layout.layout import Layout
@@ -101,7 +101,7 @@ def test_what_no_column_parts_is_shared_out_evenly(spark: SparkSession) -> None:
 
 def test_a_batch_that_is_one_file_is_ordered_by_the_trees_first_levels(spark: SparkSession) -> None:
     layout, found = planned(spark, mixed(3000), LayoutSpec(by=["a", "id"], files=4))
-    whole = in_one_file(layout, 3000, 3)
+    whole = one_file_layout(layout, 3000, 3)
     (file,) = rows_of_files(found.keys, whole).values()
     cells = CellFinder.by(layout).cells(found.keys) >> (len(layout.levels) - 3)
     assert (np.diff(cells[file]) >= 0).all()

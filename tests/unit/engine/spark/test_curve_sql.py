@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.plan import make_plan
 from dbt_zorder.engine.spark.curve_sql import add_curve
-from dbt_zorder.layout.curve import CurveKey
+from dbt_zorder.layout.curve import Curve
 from dbt_zorder.layout.curves import grid, rank_along, sampled_keys
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.sample import draw
@@ -26,7 +26,7 @@ def test_keys_of_ranks(
     frame = spark.sql(MIXED).coalesce(1)
     keys = [key_of(resolve(name, frame.schema)) for name in by.split(",")]
     sample = make_plan(frame, LayoutSpec(by=by.split(","), files=2)).sample
-    complete, tables = grid(CurveKey(curve, "rank", cuts_files=True), sample, keys)
+    complete, tables = grid(Curve(curve, "rank", cuts_files=True), sample, keys)
     distinct, numbers = rank_along(complete, tables, sample)
     found = add_curve(frame, complete, keys, "__k")
     assert found.columns == [*frame.columns, "__k"]
@@ -39,7 +39,7 @@ def test_keys_of_ranks(
 def test_keys_of_bits(spark: SparkSession, curve: str, by: str) -> None:
     frame = spark.sql(MIXED).coalesce(1)
     keys = [key_of(resolve(name, frame.schema)) for name in by.split(",")]
-    wanted = CurveKey(curve, "bits", cuts_files=True)
+    wanted = Curve(curve, "bits", cuts_files=True)
     sample = draw(
         frame,
         sampled_keys(wanted, keys),

@@ -17,7 +17,7 @@ from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.engine.spark.order_grid import SparkLayout
 from dbt_zorder.engine.spark.runs import in_runs
 from dbt_zorder.engine.spark.spark_plan import SparkPlan, for_spark
-from dbt_zorder.layout.batches import in_one_file
+from dbt_zorder.layout.batches import one_file_layout
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.layout_json import layout_from_json, layout_to_json
@@ -129,7 +129,7 @@ def test_a_batch_has_the_runs_of_its_table(spark: SparkSession) -> None:
     again = layout_from_json(json.loads(json.dumps(layout_to_json(layout))), df.schema)
     assert again is not None
     assert list(again.runs) == list(layout.runs) == [Run(1), Run(0, 1)]  # NULL stands for many texts
-    batch = in_one_file(again, 8000, 0)
+    batch = one_file_layout(again, 8000, 0)
     (runs,) = runs_of(df, batch, ["whole", "text"])
     assert runs <= 810
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dbt_zorder.engine.spark.small_partitions import bundles
+from dbt_zorder.engine.spark.small_partitions import group_small_partitions
 
 
 @pytest.mark.parametrize(
@@ -18,5 +18,5 @@ from dbt_zorder.engine.spark.small_partitions import bundles
     ],
 )
 def test_small_partitions_share_a_task(files: list[int], counts: list[int], tasks: list[int] | None) -> None:
-    found = bundles(files, 100.0 * np.asarray(counts))
+    found = group_small_partitions(files, 100.0 * np.asarray(counts))
     assert (None if found is None else found.tolist()) == tasks
