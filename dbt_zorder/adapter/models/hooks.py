@@ -1,4 +1,4 @@
-"""Hooks that other adapters need and that cannot work here; found before anything is built."""
+"""Check, before anything is built, for hooks that other adapters need and that fail here."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _INSTEAD = {
 
 
 def check_hooks(model: Mapping[str, Any]) -> None:
-    """Find out whether a hook runs Delta Lake's OPTIMIZE or VACUUM on a Parquet table, as models from Databricks do.
+    """Raise if a hook runs Delta Lake's OPTIMIZE or VACUUM on a Parquet table, as models from Databricks do.
 
-    A hook after the model fails with its rows in, so that the next run adds them again.
+    A post-hook fails after the model has written its rows, and the next run would add them again.
 
     Raises:
-        ConfigError: one does.
+        ConfigError: a hook runs OPTIMIZE or VACUUM on the model's Parquet table.
     """
     config = model["config"]
     if str(config.get("file_format") or "parquet").lower() != "parquet":

@@ -1,4 +1,4 @@
-"""Python models, run in dbt's own process: the session that runs SQL models runs them too."""
+"""Python models, which run in dbt's own process and in the same Spark session as SQL models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dbt_zorder.errors import ZorderError
 
 
 class PythonModelError(ZorderError):
-    """A Python model raised, or returned what is not a table."""
+    """A Python model raised an error, or its result is not a table."""
 
 
 def run_python(
@@ -30,18 +30,19 @@ def run_python(
     """Run the code of a Python model, and return the DataFrame that its function ``model`` returns.
 
     Args:
-        spark: what the model gets as ``session``, and as the global ``spark``.
-        model: dbt's node; its name and file are told in messages.
-        code: the model's file with what dbt appends to it.
-        at_end: takes what is to be called when the result has been written: a query may be run, and its functions sent
-            to the workers, only then.
+        spark: the session that the model receives as ``session``, and as the global ``spark``.
+        model: dbt's node, whose name and file appear in messages.
+        code: the model's file with the code that dbt appends to it.
+        at_end: a function that registers a callback to run after the result has been written. Spark may run the query
+            and send its functions to the workers as late as the write.
 
     Raises:
-        PythonModelError: with the lines of the model's file that led to the error.
+        PythonModelError: the code failed, or its result is not a table. The message quotes the lines of the model's
+            file that led to the error.
     """
     path = str(model.get("original_file_path"))
     module = _module(at_end)
-    module.__dict__["spark"] = spark  # models written for other platforms know the session by this name
+    module.__dict__["spark"] = spark  # models written for other platforms use this name for the session
     try:
         exec(compile(code, path, "exec", dont_inherit=True), module.__dict__)
         result = module.__dict__["model"](module.__dict__["dbtObj"](spark.table), spark)
@@ -63,10 +64,10 @@ def run_python(
 
 
 def run_model(spark: SparkSession, model: Mapping[str, Any], code: str) -> DataFrame:
-    """Run a Python model within its scope: settings that it changes are put back when it ends.
+    """Run a Python model within its scope, which restores the settings that the model changes when it ends.
 
     Raises:
-        DbtRuntimeError: for what ``run_python`` raises, naming the model.
+        DbtRuntimeError: ``run_python`` raised. The message names the model.
     """
     scope = SCOPES.current() or Scope()
     SCOPES.look(spark)
@@ -80,9 +81,9 @@ def run_model(spark: SparkSession, model: Mapping[str, Any], code: str) -> DataF
 
 
 def _module(at_end: Callable[[Callable[[], None]], Any]) -> ModuleType:
-    """Return an empty module that can be looked up by a name which no other has, as dataclasses and pickle do.
+    """Return an empty module, registered under a unique name because dataclasses and pickle look modules up by name.
 
-    Its functions are sent to Spark's workers by value: the workers cannot import it.
+    Its functions go to Spark's workers by value, because the workers cannot import the module.
     """
     module = ModuleType(f"dbt_python_model_{uuid.uuid4().hex}")
     sys.modules[module.__name__] = module
@@ -97,7 +98,7 @@ def _module(at_end: Callable[[Callable[[], None]], Any]) -> ModuleType:
 
 
 def _explained(exc: BaseException, module: str, path: str, code: str) -> str:
-    """Return an error as Python tells it, with the frames of the model's own file alone."""
+    """Return an error formatted like a Python traceback that contains only the frames of the model's own file."""
     lines = code.splitlines()
     told = []
     for frame, number in traceback.walk_tb(exc.__traceback__):

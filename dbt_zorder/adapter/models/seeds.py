@@ -1,4 +1,4 @@
-"""A seed as one DataFrame, of the types that dbt-spark's statements would give it."""
+"""Conversion of a seed to one DataFrame with the types that dbt-spark's statements would produce."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _ARROW = {
 
 
 def seed_frame(spark: SparkSession, table: agate.Table, types: Sequence[str]) -> tuple[DataFrame, bool]:
-    """Return a seed's rows, and whether Spark has to cast some of them, which can fail.
+    """Return a seed's rows, and whether Spark has to cast any column. Such a cast can fail.
 
     Args:
         spark: the session.
-        table: the seed as dbt read it; columns with a type of the user's choice are text.
-        types: of the columns in SQL, those that are inferred and those that the user chose.
+        table: the seed as dbt read it. Columns with a user-defined type are text.
+        types: the SQL types of all columns, inferred or user-defined.
     """
     columns = [column_of(column.values(), kind) for column, kind in zip(table.columns, types, strict=True)]
-    # by number until the end: names may differ by case alone, or be twice
+    # columns are numbered until the end, because names may repeat or differ by case alone
     numbered = arrow_frame(spark, pa.table({str(place): column for place, column in enumerate(columns)}))
     chosen, casts = [], False
     for place, (name, kind, column) in enumerate(zip(table.column_names, types, columns, strict=True)):
@@ -49,9 +49,9 @@ def seed_frame(spark: SparkSession, table: agate.Table, types: Sequence[str]) ->
 
 
 def seed_rows(spark: SparkSession, table: agate.Table, types: Sequence[str]) -> DataFrame:
-    """Return a seed's rows; raise here already for a value that does not fit its column.
+    """Return a seed's rows, and raise at once if a value does not fit its column.
 
-    Rows that Spark has to cast stay in its memory until the model ends. Arguments are as for ``seed_frame``.
+    Rows that Spark has to cast stay in its memory until the model ends. The arguments are those of ``seed_frame``.
     """
     df, casts = seed_frame(spark, table, types)
     if casts:
@@ -64,7 +64,7 @@ def seed_rows(spark: SparkSession, table: agate.Table, types: Sequence[str]) -> 
 
 
 def column_of(values: Sequence[Any], kind: str) -> pa.Array:
-    """Return a column's values, as Arrow's type for ``kind`` if they are of it, else as text that Spark has to cast."""
+    """Return a column's values in Arrow's type for ``kind`` if all of them fit it, else as text for Spark to cast."""
     wanted = _ARROW.get(kind.lower(), pa.string())
     if wanted == pa.int64():
         values = [value if value is None or isinstance(value, str) else int(value) for value in values]
@@ -72,14 +72,14 @@ def column_of(values: Sequence[Any], kind: str) -> pa.Array:
         values = [value if value is None or isinstance(value, str) else float(value) for value in values]
     try:
         if wanted == pa.timestamp("us") and any(value is not None and value.tzinfo for value in values):
-            return _text(values)  # some with an offset: Arrow would take the others for UTC, Spark knows better
+            return _text(values)  # with mixed offsets Arrow would read the values without one in UTC; Spark does not
         return pa.array(values, wanted)
     except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError, OverflowError):
         return _text(values)
 
 
 def _cast(text: str, kind: str, name: str) -> str:
-    """Return SQL that makes a value of a column's type of its text, or fails: before any table is touched."""
+    """Return SQL that casts text to a column's type, or fails before any table is changed."""
     complaint = f"A value of the seed's column {name} does not fit into {kind}: "
     length = _LENGTH.fullmatch(kind)
     if length is None:

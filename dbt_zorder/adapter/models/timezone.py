@@ -1,4 +1,4 @@
-"""The time zone of a session beside that of dbt's microbatches, which are days or hours of UTC."""
+"""Warning for microbatches in a session whose time zone is not UTC. dbt's batches are days or hours of UTC."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _warned: set[tuple[str, str]] = set()
 
 
 def warn_of_zone(spark: SparkSession, model: str) -> None:
-    """Say, once a model, that its batches may hold rows of two partitions, where the session's zone is not UTC."""
+    """Warn, once per model, that its batches may contain rows of two partitions if the session's zone is not UTC."""
     zone = str(spark.conf.get(SESSION_ZONE))
     if zone in _OF_UTC or (model, zone) in _warned:
         return

@@ -1,4 +1,4 @@
-"""What a process's session was opened with by its first target, and what of a second one does not count therefore."""
+"""Remembers the settings of the first target, to warn when a second target asks for different ones."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _LOG = logging.getLogger("dbt_zorder")
 
 @dataclass(frozen=True)
 class FirstTarget:
-    """The target that has opened the session.
+    """The target that opened the session.
 
     Attributes:
         directory: folder for metastore and warehouse.
-        told: its ``server_side_parameters``.
-        settings: all that the session was opened with, these among them.
+        told: ``server_side_parameters`` of the target.
+        settings: all settings that the session was opened with, including ``server_side_parameters``.
     """
 
     directory: str
@@ -25,11 +25,11 @@ class FirstTarget:
     _warned: set[str | tuple[str, ...]] = field(default_factory=set)
 
     def warn(self, directory: str, user: Mapping[str, str]) -> None:
-        """Say once of what another target has that it does not count.
+        """Warn once about each difference of another target, because the open session ignores it.
 
         Args:
-            directory: of the other target.
-            user: its ``server_side_parameters``.
+            directory: folder for metastore and warehouse of the other target.
+            user: ``server_side_parameters`` of the other target.
         """
         if directory != self.directory and self._is_new(directory):
             _LOG.warning(
@@ -47,7 +47,7 @@ class FirstTarget:
             )
 
     def _others(self, user: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the settings that are not as another target has them, or leaves them."""
+        """Return the names of the settings that another target changes or omits."""
         known = (self.told, self.settings)
         changed = [key for key, value in user.items() if all(of.get(key) != value for of in known)]
         return (*changed, *(key for key in self.told if key not in user))

@@ -1,4 +1,4 @@
-"""The Java process behind a session in this process, which may end first: most often the system takes its memory."""
+"""Detection of an ended Java process or Spark Connect server. The system often kills Java when memory is short."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_SERVER = ("[NO_ACTIVE_SESSION]", "[RETRIES_EXCEEDED]", "[INVALID_HANDLE.SESS
 
 
 def has_ended(session: SparkSession) -> bool:
-    """Tell whether nothing can be asked of a session any more: it was stopped, or its Java process is gone."""
+    """Return whether a session is unusable, because it was stopped or its Java process has ended."""
     context: Any = getattr(session, "_sc", None)
     if context is None:  # of Spark Connect
         return False
@@ -29,9 +29,9 @@ def has_ended(session: SparkSession) -> bool:
 
 
 def forget(session: SparkSession) -> None:
-    """Let PySpark start Java anew where a session's process is gone: it keeps the way to it for ever.
+    """Clear PySpark's reference to a session's ended Java process. PySpark would never start a new one otherwise.
 
-    Of one that was stopped the process goes on, and serves the next session.
+    Do nothing for a session that was only stopped: its process still runs, and serves the next session.
     """
     context: Any = getattr(session, "_sc", None)
     if context is None or not _is_gone(context._gateway):
@@ -55,8 +55,8 @@ def _is_gone(gateway: Any) -> bool:
 
 
 def end_told(exc: BaseException) -> str:
-    """Return what to say where an error is that Spark did not answer, or no longer knows the session; else nothing."""
-    # by name, as the client of Spark Connect has no py4j
+    """Return the message for an error that means an ended Java process or a lost session, else an empty string."""
+    # compared by name, because the Spark Connect client has no py4j
     if isinstance(exc, (ConnectionRefusedError, ConnectionResetError)) or type(exc).__name__ == "Py4JNetworkError":
         return ENDED
     return SERVER_ENDED if any(mark in str(exc) for mark in _OF_SERVER) else ""
