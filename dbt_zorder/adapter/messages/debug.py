@@ -1,4 +1,4 @@
-"""What ``dbt debug`` finds out: whether a table can be written here, and read with fewer files than it has."""
+"""Check for ``dbt debug``: write a small z-ordered table, and verify that a pruned read skips files."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ ROWS = 4_000
 
 
 def check_up(spark: SparkSession, schema: str, tell: Callable[[str], None]) -> None:
-    """Tell what this session is, and try a small table in it, which is gone afterwards.
+    """Report the session's properties, then build, read and drop a small table in it.
 
     Args:
         spark: the session.
-        schema: of the profile; made for the while if it does not exist.
-        tell: called with each line of what was found.
+        schema: schema of the profile. Created for the check, and dropped after it, if it does not exist.
+        tell: a function that prints one line.
 
     Raises:
-        ZorderError: pruned and full read differ, or nothing was pruned.
-        Exception: whatever Spark raises where it cannot write there.
+        ZorderError: the pruned and the full read differ, or no file was pruned.
+        Exception: Spark cannot write to the schema.
     """
     tell(f"java: {_java()}")
     tell(
