@@ -1,4 +1,4 @@
-{#- Show what a pruned read of a model reads, and what each part of the predicate excludes:
+{#- Print the files that a pruned read of a model reads, and the files that each part of the predicate excludes:
 
     dbt run-operation zorder_explain --args "{model: flights, where: \"tailnum in ('N14228', 'N730MQ')\"}" -#}
 {% macro zorder_explain(model, where) %}
@@ -10,7 +10,7 @@
   {%- endif -%}
 {% endmacro %}
 
-{#- The relation of a model by name, or of any table by `schema.identifier`. -#}
+{#- Return the relation of a model by name, or of any table by `schema.identifier`. -#}
 {% macro zorder_relation(name) %}
   {%- set parts = name.split('.') -%}
   {%- if parts | length == 1 -%}
@@ -26,7 +26,8 @@
   {{ return(api.Relation.create(schema=parts[0], identifier=parts[1])) }}
 {% endmacro %}
 
-{#- The relation of a model by name, private ones too; of several versions, the latest. In a hook a model may name itself. -#}
+{#- Return the relation of a model by name, also of a private model. Among several versions, return the latest. In a hook,
+    a model may name itself. -#}
 {% macro zorder_of_model(name) %}
   {%- set found, known = [], [] -%}
   {%- for node in (graph.nodes.values() if execute else []) if node.resource_type in ('model', 'seed', 'snapshot') -%}
