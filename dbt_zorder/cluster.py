@@ -31,9 +31,9 @@ def cluster(
     Before the write, the query behind ``df`` runs twice: once for its count, and once for a sample of the key columns.
     Persist an expensive ``df``.
 
-    A write with ``partitionBy`` may sort each Spark partition again, and lose the order of rows that the sort spills to
-    disk. Spark does so if ``spark.sql.maxConcurrentOutputFileWriters`` does not exceed the number of table partitions
-    in a Spark partition. That number is at most 64. dbt's sessions set 100.
+    A write with ``partitionBy`` may sort each Spark partition again. Spark does so if
+    ``spark.sql.maxConcurrentOutputFileWriters`` does not exceed the number of table partitions in a Spark partition,
+    which is at most 64. A sort that spills to disk loses the row order. dbt's sessions set 100.
 
     Args:
         df: any batch DataFrame.

@@ -11,7 +11,7 @@ def counted(number: int, what: str) -> str:
 
 
 def size_text(size: int | None) -> str:
-    """Return a size in decimal units, such as ``12 B`` or ``32.2 MB`` (1 MB is a million bytes), or ``?`` for None."""
+    """Return a size as ``12 B`` or ``32.2 MB``, or ``?`` for None. A megabyte is a million bytes."""
     if size is None:
         return "?"
     left = float(size)

@@ -92,10 +92,8 @@ def check(df: DataFrame, request: BuildRequest) -> None:
     """Check a request before anything is read or written.
 
     Raises:
-        ColumnError: a clustering, partition, stats or bloom column does not exist or has an unsupported type, or the
-            query repeats a column name.
-        ConfigError: the layout, the partition columns or the table's name are not allowed, or the session escapes text
-            literals in another way.
+        ColumnError: a named column does not exist or has an unsupported type, or the query repeats a column name.
+        ConfigError: the layout, a partition column or the table's name is not allowed, or ``ESCAPED_LITERALS`` is on.
     """
     if is_on(df.sparkSession, ESCAPED_LITERALS):
         msg = (
@@ -221,8 +219,8 @@ def readable_partitions(df: DataFrame, request: BuildRequest) -> DataFrame:
     """Convert partition columns to the values that Spark reads back from their folder names.
 
     Replace NULL and the empty text by Spark's folder name for them. Spark would do the same itself, but would then not
-    recognize that rows are sorted by a nullable column. It would sort them again, by the partition alone, if it does
-    not keep a writer open for each partition of a task.
+    recognize that rows are sorted by a nullable column. It would sort them again, by the partition alone, unless it
+    keeps a writer open for each partition.
 
     Make the query fail for the later of two moments with the same local time, when clocks are set back. Its folder name
     would silently read back as the earlier one.
@@ -261,8 +259,8 @@ def bloom_options(df: DataFrame, request: BuildRequest) -> dict[str, str]:
 def bloom_sizes(df: DataFrame, request: BuildRequest, layout: Layout) -> dict[str, str]:
     """Return the writer options that size bloom filters by the rows per file, unless the user's options size them.
 
-    The default size is one megabyte per filter. A layout does not know the distribution of rows over partitions, so
-    that in a partitioned table each filter is sized for all rows.
+    The default size is one megabyte per filter. A layout contains no row counts per partition. In a partitioned table
+    each filter is therefore sized for all rows.
     """
     rows = layout.rows if layout.partition_columns else -(-layout.rows // max(1, layout.files))
     named = {f"{_BLOOM}.expected.ndv#{column.name}" for column in bloom_columns(df, request)}

@@ -138,8 +138,8 @@ class ZorderAdapter(SparkAdapter):
     def get_missing_columns(self, from_relation: BaseRelation, to_relation: BaseRelation) -> list[BaseColumn]:
         """Return the columns that a relation lacks, without dbt's own columns for the parts of a snapshot's unique key.
 
-        dbt-spark excludes only the column for a key of one part. A snapshot in Delta Lake with a two-part key gained
-        two columns in its second run, and failed in its third.
+        dbt-spark excludes only the column for a key of one part. A Delta Lake snapshot with a two-part key gained two
+        columns in its second run, and failed in its third.
         """
         missing = super().get_missing_columns(from_relation, to_relation)
         return [column for column in missing if not KEY_PART.fullmatch(column.name)]
@@ -433,7 +433,7 @@ class ZorderAdapter(SparkAdapter):
 
     @available.parse_none
     def zorder_files(self, relation: BaseRelation) -> Mapping[str, int] | None:
-        """Return the file list of the table that a batch goes to, or None if dbt-zorder does not manage the table."""
+        """Return the file list of a batch's table, or None if dbt-zorder does not manage the table."""
         with self.connections.exception_handler(f"list {relation}"):
             return begin(self.session, table_name(relation))
 

@@ -91,8 +91,8 @@ def described_columns(
 def with_format(relation: BaseRelation) -> BaseRelation:
     """Return a listed relation with ``is_iceberg`` set if it is an Iceberg table.
 
-    In the session's own catalog Spark lists Iceberg tables as Hive tables. dbt-spark would then refuse the second run
-    of a snapshot, and would drop a table that Iceberg can replace in one commit.
+    In the session's own catalog Spark lists Iceberg tables as Hive tables. dbt-spark would then refuse a snapshot's
+    second run. It would also drop a table that Iceberg can replace in one commit.
     """
     facts = str(getattr(relation, "information", ""))
     if relation.is_table and "\nProvider: hive\n" in facts and _ICEBERG.search(facts):

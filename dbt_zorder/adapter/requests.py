@@ -134,8 +134,8 @@ def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[
 def kept_settings(model: Mapping[str, Any]) -> ModelSettings:
     """Return the settings that locate a model's versions and set their retention, whatever builds the model now.
 
-    All other settings are ignored, because a snapshot without ``zorder_by`` has versions, and so may a table that had
-    ``zorder_by`` before.
+    Ignore all other settings. A snapshot without ``zorder_by`` has versions, and so may a table that had ``zorder_by``
+    before.
     """
     given = {key: model["config"].get(key) for key in _KEPT}
     settings = ModelSettings.from_config(model_name(model), {**given, "zorder_by": ["any"]})

@@ -1,5 +1,5 @@
 {#- Clone a Delta table by dbt-spark's materialization, and any other relation as a view. Skip a relation that would be
-    cloned onto itself, because creating the view would first drop the table that it selects from. -#}
+    cloned onto itself: creating the view would first drop its own source. -#}
 {% materialization clone, adapter='spark_zorder' %}
   {% do adapter.zorder_check_name(model) %}
   {%- set places = [this, defer_relation] | select | map('string') | map('lower') | list -%}

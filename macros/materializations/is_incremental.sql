@@ -1,6 +1,6 @@
-{#- Complete the batches in the table's journal, then return the same answer as dbt's macro. Queries that a model runs on
-    its table at compilation, such as one for the latest timestamp, then include the rows of an interrupted run, and no
-    row is added twice. This macro cannot call dbt's: every call by that name, also as dbt.is_incremental(), leads here. -#}
+{#- Complete the batches in the table's journal, then return the same answer as dbt's macro. A model may query its table at
+    compilation, such as for the latest timestamp. The query then sees the rows of an interrupted run, and no row is added
+    twice. This macro cannot call dbt's: every call by that name, also as dbt.is_incremental(), leads here. -#}
 {% macro is_incremental() %}
   {%- if not execute -%}
     {{ return(False) }}

@@ -57,8 +57,8 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 def spark_frame(spark: SparkSession, result: Any) -> DataFrame | None:
     """Return a Python model's result as a DataFrame, or None if it is not a table.
 
-    Accepts DataFrames of PySpark, pandas and pandas on Spark, and every object that exports an Arrow stream, such as
-    PyArrow tables and Polars data frames. A missing value of pandas becomes NULL, and the index is dropped.
+    Accept DataFrames of PySpark, pandas and pandas on Spark. Also accept every object that exports an Arrow stream,
+    such as a PyArrow table or a Polars data frame. Missing values of pandas become NULL, and the index is dropped.
     """
     if callable(getattr(result, "to_spark", None)):
         return result.to_spark()  # type: ignore[no-any-return]

@@ -68,8 +68,8 @@ class Scopes:
         """Register a query as a view until the model ends, and return the view's unique identifier.
 
         The view is global, because ``SHOW TABLES`` lists a session's temporary views among the tables of every schema.
-        It is an SQL view over a second view of the DataFrame. Spark 4.1 fails with "No plan for TableReference" for a
-        MERGE whose source is a DataFrame view that reads an Iceberg table.
+        It is an SQL view over a second view of the DataFrame. In Spark 4.1 a MERGE fails if its source is a DataFrame
+        view that reads an Iceberg table ("No plan for TableReference").
         """
         spark, identifier = df.sparkSession, f"{name}__dbt_tmp_{uuid.uuid4().hex[:12]}"
         rows = f"{identifier}_rows"

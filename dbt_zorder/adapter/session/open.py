@@ -213,7 +213,7 @@ def _start(user: Mapping[str, str], directory: str) -> tuple[SparkSession, dict[
 
 
 def _warn_of_metastore(settings: Mapping[str, str], directory: str) -> None:
-    """Warn on a first run if a plain Spark session has created a metastore here, which this session does not use."""
+    """Warn on a first run if a plain Spark session has created another metastore in the current folder."""
     beside = Path("metastore_db")
     if (
         beside.is_dir()
