@@ -39,7 +39,7 @@ def tell(phase: str) -> None:
 
 
 @contextlib.contextmanager
-def listening(listener: Callable[[str], None]) -> Iterator[None]:
+def report_phases_to(listener: Callable[[str], None]) -> Iterator[None]:
     """Call ``listener`` with the name of every phase that this thread begins while the block runs.
 
     The listener of an outer block is called first. An error from either prevents the phase.

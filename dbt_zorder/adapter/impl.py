@@ -39,7 +39,7 @@ from dbt_zorder.adapter.models.session_scope import SCOPES, Scope, run_aside
 from dbt_zorder.adapter.models.timezone import warn_of_zone
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.requests import check_alias, check_reserved, kept_settings, model_request, snapshot_settings
-from dbt_zorder.progress import listening
+from dbt_zorder.progress import report_phases_to
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog_entry import GLOBAL_VIEWS
 from dbt_zorder.spark.columns import case_sensitive
@@ -484,7 +484,7 @@ class ZorderAdapter(SparkAdapter):
 
         with (
             dbt_errors(sql, model=model),
-            listening(check),
+            report_phases_to(check),
             progress(self.session, str(model["name"])),
         ):
             if in_process:

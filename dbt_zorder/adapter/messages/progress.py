@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.progress import listening
+from dbt_zorder.progress import report_phases_to
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -34,7 +34,7 @@ def progress(spark: SparkSession, name: str, every: float | None = None) -> Iter
         every: seconds between two lines, by default 5 in a terminal, else 30.
     """
     watch = _Watch(name, every or (TERMINAL_SECONDS if sys.stdout.isatty() else LOG_SECONDS))
-    with listening(watch.begin), _own_jobs(spark, name) as tasks:
+    with report_phases_to(watch.begin), _own_jobs(spark, name) as tasks:
         thread = threading.Thread(target=watch.run, args=(tasks,), name=f"progress of {name}", daemon=True)
         thread.start()
         try:
