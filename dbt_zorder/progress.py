@@ -23,7 +23,7 @@ class Clock:
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Report the phase to the listener, and add the seconds of the block to it."""
-        tell(name)
+        report_phase(name)
         started = time.monotonic()
         try:
             yield
@@ -31,7 +31,7 @@ class Clock:
             self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)
 
 
-def tell(phase: str) -> None:
+def report_phase(phase: str) -> None:
     """Report to the listener that a phase begins or continues. The listener raises if the run was cancelled."""
     listener = _LISTENER.get()
     if listener is not None:

@@ -33,7 +33,7 @@ from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.partitions import NamelessError, folder_names
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.progress import tell
+from dbt_zorder.progress import report_phase
 from dbt_zorder.spark.memory import memory_here
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -128,7 +128,7 @@ class CopiedRows:
                     self.writer, self._moved, parts.placing, shares, place, folders.names, most, threads
                 )
                 for _ in in_turn(to_files.write, to_files.weighed(files), most, self.writer.threads):
-                    tell("write")
+                    report_phase("write")
         return True
 
     def _parts(self, layout: Layout) -> Parts:
@@ -175,7 +175,7 @@ class CopiedRows:
             for found in in_turn(size, groups, self.most_bytes, self.writer.threads):
                 total.rows += found.rows
                 total.nbytes += found.nbytes
-                tell("sample")
+                report_phase("sample")
         return total
 
     def _few(self) -> pa.Table:
@@ -211,7 +211,7 @@ class CopiedRows:
         with in_scratch(self.copied.folder):
             for rows, places in in_turn(share, pieces, self.most_bytes, self.writer.threads):
                 shares.add(rows, places)
-                tell("write" if only is None else "sample")
+                report_phase("write" if only is None else "sample")
 
     def _share(
         self, parts: Parts, folders: _Folders | None, only: Sequence[int] | None, piece: Piece

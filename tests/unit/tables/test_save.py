@@ -281,7 +281,10 @@ def test_a_table_that_another_run_makes_meanwhile_is_not_replaced(
         if phase == "stats":
             spark.sql(f"CREATE TABLE {table.sql} USING parquet AS SELECT 1 AS id")
 
-    with report_phases_to(meddle), pytest.raises(BuildError, match=f"^{table}: Another run has made the table meanwhile"):
+    with (
+        report_phases_to(meddle),
+        pytest.raises(BuildError, match=f"^{table}: Another run has made the table meanwhile"),
+    ):
         save_table(rows, str(table), "id", files=2)
     assert spark.table(table.sql).count() == 1
     assert versions(spark, table) == []
