@@ -11,7 +11,7 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from dbt_zorder.adapter.messages.spark_errors import dbt_errors
-from dbt_zorder.adapter.models.session_scope import SCOPES
+from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES
 from dbt_zorder.pruning import prune_statement
 from dbt_zorder.spark.jvm import has_jvm
 
@@ -94,7 +94,7 @@ class _SessionCursor(Cursor):
         if parameters:
             sql = sql % parameters
         self._sql = sql
-        SCOPES.note_set(self._session, sql)
+        MODEL_SCOPES.track_statement(self._session, sql)
         self._df = self._handle.run(sql)
 
     def fetchall(self) -> list[Row] | None:

@@ -35,7 +35,7 @@ from dbt_zorder.adapter.models.grants import check_grants
 from dbt_zorder.adapter.models.hooks import check_hooks
 from dbt_zorder.adapter.models.python_models import run_model
 from dbt_zorder.adapter.models.seeds import seed_rows
-from dbt_zorder.adapter.models.session_scope import SCOPES, Scope, run_aside
+from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES, ModelScope, run_aside
 from dbt_zorder.adapter.models.timezone import warn_of_zone
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.requests import check_alias, check_reserved, kept_settings, model_request, snapshot_settings
@@ -88,16 +88,16 @@ class ZorderAdapter(SparkAdapter):
         """The Spark session of this thread's connection."""
         return self.connections.session()
 
-    def pre_model_hook(self, config: Mapping[str, Any]) -> Scope:
+    def pre_model_hook(self, config: Mapping[str, Any]) -> ModelScope:
         """Begin a model. ``post_model_hook`` undoes the changes that it makes to the session from here on."""
         super().pre_model_hook(config)
         # with spark_remote beside another method, nothing calls the server before a model needs it
         session = self._session_if_open()
         with self.connections.exception_handler(""):
-            scope = SCOPES.enter(session)
+            scope = MODEL_SCOPES.enter(session)
             batch = batch_of(config)
             if session is not None and batch is not None and not batch.is_first:
-                SCOPES.set_again(session, batch.model)
+                MODEL_SCOPES.apply_saved(session, batch.model)
         return scope
 
     def _session_if_open(self) -> SparkSession | None:
@@ -106,7 +106,7 @@ class ZorderAdapter(SparkAdapter):
             return getattr(self.connections.get_thread_connection().handle, "session", None)
         return None
 
-    def post_model_hook(self, config: Mapping[str, Any], context: Scope) -> None:
+    def post_model_hook(self, config: Mapping[str, Any], context: ModelScope) -> None:
         """End a model, also after a failure: drop its temporary views, and restore the settings that it changed.
 
         Forget the file lists that it read at compilation, because they do not apply to the next model.
@@ -118,7 +118,7 @@ class ZorderAdapter(SparkAdapter):
             with context:
                 batch, session = batch_of(config), self._session_if_open()
                 if session is not None and batch is not None and batch.is_first:
-                    SCOPES.keep(session, batch.model)
+                    MODEL_SCOPES.save_settings(session, batch.model)
         except Exception as exc:  # the model is built, or its own error is already raised
             warn(f"What a model changed in the session could not be undone: {exc}")
         super().post_model_hook(config, context)
@@ -191,7 +191,7 @@ class ZorderAdapter(SparkAdapter):
         """Register a model's rows as a view until the model ends. Run a Python model, but only analyze an SQL query."""
         df = run_model(self.session, model, code) if model["language"] == "python" else self._query(code)
         with self.connections.exception_handler(code):
-            identifier = SCOPES.view(df, str(model["alias"]))
+            identifier = MODEL_SCOPES.create_view(df, str(model["alias"]))
         return self.Relation.create(schema=GLOBAL_VIEWS, identifier=identifier, type=self.Relation.View)
 
     def _query(self, sql: str) -> DataFrame:
@@ -372,7 +372,7 @@ class ZorderAdapter(SparkAdapter):
             )
             if rows is df:
                 return source
-            identifier = SCOPES.view(rows, str(model["alias"]))
+            identifier = MODEL_SCOPES.create_view(rows, str(model["alias"]))
         return self.Relation.create(schema=GLOBAL_VIEWS, identifier=identifier, type=self.Relation.View)
 
     @available.parse_none

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.adapter.messages.spark_errors import short_message
 from dbt_zorder.adapter.models.frames import spark_frame
-from dbt_zorder.adapter.models.session_scope import SCOPES, Scope
+from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES, ModelScope
 from dbt_zorder.adapter.names import model_name
 from dbt_zorder.errors import ZorderError
 
@@ -69,15 +69,15 @@ def run_model(spark: SparkSession, model: Mapping[str, Any], code: str) -> DataF
     Raises:
         DbtRuntimeError: ``run_python`` raised. The message names the model.
     """
-    scope = SCOPES.current() or Scope()
-    SCOPES.look(spark)
+    scope = MODEL_SCOPES.current() or ModelScope()
+    MODEL_SCOPES.save_baseline(spark)
     try:
         return run_python(spark, model, code, scope.callback)
     except PythonModelError as exc:
         msg = f"Model {model_name(model)} failed:\n{exc}"
         raise DbtRuntimeError(msg) from exc
     finally:
-        SCOPES.note_changes(spark)
+        MODEL_SCOPES.track_changes(spark)
 
 
 def _module(at_end: Callable[[Callable[[], None]], Any]) -> ModuleType:

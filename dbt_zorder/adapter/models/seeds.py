@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.adapter.models.frames import arrow_frame
-from dbt_zorder.adapter.models.session_scope import SCOPES
+from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES
 from dbt_zorder.spark.sql import checked_cast, quote_name, quote_string
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def seed_rows(spark: SparkSession, table: agate.Table, types: Sequence[str]) -> 
     df, casts = seed_frame(spark, table, types)
     if casts:
         kept = df.persist()
-        scope = SCOPES.current()
+        scope = MODEL_SCOPES.current()
         if scope is not None:
             scope.callback(kept.unpersist)
         kept.count()
