@@ -35,7 +35,7 @@ from dbt_zorder.adapter.models.grants import check_grants
 from dbt_zorder.adapter.models.hooks import check_hooks
 from dbt_zorder.adapter.models.python_models import run_model
 from dbt_zorder.adapter.models.seeds import seed_rows
-from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES, ModelScope, run_aside
+from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES, ModelScope, run_in_sibling_session
 from dbt_zorder.adapter.models.timezone import warn_of_zone
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.requests import check_alias, check_reserved, kept_settings, model_request, snapshot_settings
@@ -207,7 +207,7 @@ class ZorderAdapter(SparkAdapter):
         """
         _LOG.debug(f"In a session of its own, which replaces partitions one by one:\n{sql}")
         with self.connections.exception_handler(sql):
-            if not run_aside(self.session, sql, _BY_PARTITION):
+            if not run_in_sibling_session(self.session, sql, _BY_PARTITION):
                 return None
             self.session.catalog.refreshTable(table_name(relation).sql)
         return AdapterResponse(_message="OK", code="OK")

@@ -156,9 +156,9 @@ def _assign(spark: SparkSession, key: str, value: str | None) -> None:
 MODEL_SCOPES = ModelScopes()
 
 
-def run_aside(spark: SparkSession, sql: str, values: dict[str, str]) -> bool:
+def run_in_sibling_session(spark: SparkSession, sql: str, values: dict[str, str]) -> bool:
     """Run a statement in a sibling session with other settings. Return False if no such session can be opened."""
-    aside = session_aside(spark, values)
-    if aside is not None:
-        aside.sql(sql)
-    return aside is not None
+    sibling = session_aside(spark, values)
+    if sibling is not None:
+        sibling.sql(sql)
+    return sibling is not None

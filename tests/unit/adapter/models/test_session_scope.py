@@ -5,7 +5,7 @@ import time
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.adapter.models.session_scope import _SET, ModelScopes, run_aside
+from dbt_zorder.adapter.models.session_scope import _SET, ModelScopes, run_in_sibling_session
 
 KEY = "spark.sql.shuffle.partitions"
 
@@ -101,7 +101,7 @@ def test_a_statement_aside_has_our_settings_and_its_own(spark: SparkSession, dat
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
         sql = f"create table {database}.t using parquet as select '${{{KEY}}}' as n, current_timezone() as zone"
-        assert run_aside(spark, sql, {KEY: "13"})
+        assert run_in_sibling_session(spark, sql, {KEY: "13"})
     finally:
         spark.conf.set("spark.sql.session.timeZone", str(before))
     assert spark.table(f"{database}.t").collect() == [("13", "Asia/Tokyo")]
