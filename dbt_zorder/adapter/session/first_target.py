@@ -15,12 +15,12 @@ class FirstTarget:
 
     Attributes:
         directory: folder for metastore and warehouse.
-        told: ``server_side_parameters`` of the target.
+        user_settings: ``server_side_parameters`` of the target.
         settings: all settings that the session was opened with, including ``server_side_parameters``.
     """
 
     directory: str
-    told: Mapping[str, str]
+    user_settings: Mapping[str, str]
     settings: Mapping[str, str]
     _warned: set[str | tuple[str, ...]] = field(default_factory=set)
 
@@ -38,21 +38,21 @@ class FirstTarget:
                 self.directory,
                 directory,
             )
-        others = self._others(user)
-        if others and self._is_new(others):
+        differences = self._differences(user)
+        if differences and self._is_new(differences):
             _LOG.warning(
                 "This process has a Spark session already, and server_side_parameters stay as its first target has "
                 "them, also %s, which this target has otherwise. Run dbt in a process of its own for each target.",
-                ", ".join(others),  # their values may be secret
+                ", ".join(differences),  # their values may be secret
             )
 
-    def _others(self, user: Mapping[str, str]) -> tuple[str, ...]:
+    def _differences(self, user: Mapping[str, str]) -> tuple[str, ...]:
         """Return the names of the settings that another target changes or omits."""
-        known = (self.told, self.settings)
-        changed = [key for key, value in user.items() if all(of.get(key) != value for of in known)]
-        return (*changed, *(key for key in self.told if key not in user))
+        settings = (self.user_settings, self.settings)
+        changed = [key for key, value in user.items() if all(opened.get(key) != value for opened in settings)]
+        return (*changed, *(key for key in self.user_settings if key not in user))
 
-    def _is_new(self, said: str | tuple[str, ...]) -> bool:
-        is_new = said not in self._warned
-        self._warned.add(said)
+    def _is_new(self, difference: str | tuple[str, ...]) -> bool:
+        is_new = difference not in self._warned
+        self._warned.add(difference)
         return is_new
