@@ -14,7 +14,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError, DbtDatabaseError, DbtRuntimeError
 
 from dbt_zorder.adapter.names import model_name
-from dbt_zorder.adapter.session.gateway import end_told
+from dbt_zorder.adapter.session.gateway import lost_session_message
 from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.spark.messages import full_text, message_of
 
@@ -66,7 +66,7 @@ def short_message(exc: BaseException, sql: str = "") -> str:
         exc: the error.
         sql: the statement that failed, or an empty string if there is none to show.
     """
-    ended = end_told(exc)
+    ended = lost_session_message(exc)
     if ended:
         return ended
     text = message_of(exc)

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.adapter.messages.spark_errors import short_message
 from dbt_zorder.adapter.session.environment import configured, hadoop_name
 from dbt_zorder.adapter.session.first_target import FirstTarget
-from dbt_zorder.adapter.session.gateway import forget, has_ended
+from dbt_zorder.adapter.session.gateway import reset_gateway, has_ended
 from dbt_zorder.adapter.session.java import check_java, collector
 from dbt_zorder.adapter.session.remote import connect, has_left, shown
 from dbt_zorder.errors import ZorderError
@@ -140,7 +140,7 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
         for address, session in list(_opened.items()):
             # probe only the requested server, because a server that has gone may answer slowly
             if has_ended(session) if address is None else address == remote and has_left(address, session):
-                forget(session)
+                reset_gateway(session)
                 del _opened[address]
         if remote in _opened:
             if remote is None and _first is not None:
