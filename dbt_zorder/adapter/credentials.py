@@ -17,7 +17,7 @@ from dbt_common.exceptions import DbtConfigError
 from dbt_zorder.adapter.session.environment import configured
 from dbt_zorder.adapter.session.format_packages import format_settings
 from dbt_zorder.adapter.session.open import SESSION_DIRECTORY
-from dbt_zorder.adapter.session.remote import shown
+from dbt_zorder.adapter.session.remote import redact
 from dbt_zorder.errors import ConfigError
 
 _OURS = ("session_dir", "spark_remote", "zorder_formats", "zorder_prune")
@@ -98,7 +98,7 @@ class ZorderCredentials(SparkCredentials):
         if self.spark_remote is None and self.method == SparkConnectionMethod.SESSION:
             self.spark_remote = os.environ.get("SPARK_REMOTE") or self.server_side_parameters.get("spark.remote")
         if self.spark_remote is not None and not self.spark_remote.startswith("sc://"):
-            msg = f"spark_remote is {shown(self.spark_remote)!r}, but it must be an address like sc://localhost:15002."
+            msg = f"spark_remote is {redact(self.spark_remote)!r}, but it must be an address like sc://localhost:15002."
             raise DbtConfigError(msg)
         if self.zorder_formats:
             self._set_up_formats()
@@ -148,7 +148,7 @@ class ZorderCredentials(SparkCredentials):
         """Return the keys and values that ``dbt debug`` shows, without tokens."""
         for key, value in super().connection_info(with_aliases=with_aliases):
             told = SESSION_DIRECTORY if key == "session_dir" and value is None else value
-            yield key, shown(value) if key == "spark_remote" and value else told
+            yield key, redact(value) if key == "spark_remote" and value else told
 
     def resolve_session_dir(self, project_root: str) -> None:
         """Make ``session_dir`` absolute, relative to the project's root."""

@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 from dbt_zorder.adapter.messages.spark_errors import short_message
 from dbt_zorder.adapter.session.environment import configured, hadoop_name
 from dbt_zorder.adapter.session.first_target import FirstTarget
-from dbt_zorder.adapter.session.gateway import reset_gateway, has_ended
+from dbt_zorder.adapter.session.gateway import has_ended, reset_gateway
 from dbt_zorder.adapter.session.java import check_java, collector
-from dbt_zorder.adapter.session.remote import connect, has_left, shown
+from dbt_zorder.adapter.session.remote import connect, is_lost, redact
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.jvm import has_jvm
 from dbt_zorder.spark.memory import memory_here
@@ -139,7 +139,7 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
     with _LOCK:
         for address, session in list(_opened.items()):
             # probe only the requested server, because a server that has gone may answer slowly
-            if has_ended(session) if address is None else address == remote and has_left(address, session):
+            if has_ended(session) if address is None else address == remote and is_lost(address, session):
                 reset_gateway(session)
                 del _opened[address]
         if remote in _opened:
@@ -175,7 +175,7 @@ def _check_kind(remote: str | None, here: SparkSession | None) -> None:
     if remote is not None and here is not None and has_jvm(here):
         kind = "in which Spark itself runs"
     elif remote is None and _opened:
-        kind = f"of Spark Connect, {shown(str(next(iter(_opened))))}"
+        kind = f"of Spark Connect, {redact(str(next(iter(_opened))))}"
     else:
         return
     msg = (

@@ -9,7 +9,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.messages.spark_errors import short_message
-from dbt_zorder.adapter.session.gateway import JAVA_ENDED, SERVER_ENDED, reset_gateway, has_ended
+from dbt_zorder.adapter.session.gateway import JAVA_ENDED, SERVER_ENDED, has_ended, reset_gateway
 
 PROTOCOL: Any = import_module("py4j.protocol")
 

@@ -172,7 +172,7 @@ def test_servers_have_sessions_of_their_own_and_none_beside_one_in_the_process(
 
     monkeypatch.setattr(module, "connect", lambda *_: Remote())
     left = set[object]()
-    monkeypatch.setattr(module, "has_left", lambda _, session: session in left)
+    monkeypatch.setattr(module, "is_lost", lambda _, session: session in left)
     monkeypatch.setattr(module, "_users_session", lambda: None)
     monkeypatch.setattr(module, "_opened", {})
     first, second = (open_session({}, "/p", f"sc://{host}/;token=SECRET") for host in "ab")
