@@ -14,7 +14,7 @@ from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentia
 from dbt_common.dataclass_schema import ValidationError
 from dbt_common.exceptions import DbtConfigError
 
-from dbt_zorder.adapter.session.environment import configured
+from dbt_zorder.adapter.session.environment import read_spark_files
 from dbt_zorder.adapter.session.format_packages import format_settings
 from dbt_zorder.adapter.session.open import SESSION_DIRECTORY
 from dbt_zorder.adapter.session.remote import redact
@@ -125,7 +125,7 @@ class ZorderCredentials(SparkCredentials):
             raise DbtConfigError(msg)
         try:
             given = self.server_side_parameters
-            self.server_side_parameters = format_settings(names, given, pyspark.__version__, configured())
+            self.server_side_parameters = format_settings(names, given, pyspark.__version__, read_spark_files())
         except ConfigError as exc:
             raise DbtConfigError(str(exc)) from exc
 

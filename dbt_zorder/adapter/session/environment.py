@@ -14,7 +14,7 @@ _HADOOP = "spark.hadoop."
 _HIVE = "spark.hive."
 
 
-def configured() -> dict[str, str]:
+def read_spark_files() -> dict[str, str]:
     """Return the settings that Spark reads from files. Names of Hive and Hadoop settings begin with ``spark.hadoop.``.
 
     A setting passed to a new session overrides them. ``spark-env.sh`` and Hive's own folder are not read.
@@ -48,5 +48,5 @@ def _hive_site(file: Path) -> dict[str, str]:
         root = ElementTree.parse(file).getroot()
     except (OSError, ElementTree.ParseError):
         return {}
-    named = ((one.findtext("name", ""), one.findtext("value", "")) for one in root.iter("property"))
-    return {name.strip(): value.strip() for name, value in named if name.strip()}
+    properties = ((one.findtext("name", ""), one.findtext("value", "")) for one in root.iter("property"))
+    return {name.strip(): value.strip() for name, value in properties if name.strip()}

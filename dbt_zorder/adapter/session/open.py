@@ -15,7 +15,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.messages.spark_errors import short_message
-from dbt_zorder.adapter.session.environment import configured, hadoop_name
+from dbt_zorder.adapter.session.environment import hadoop_name, read_spark_files
 from dbt_zorder.adapter.session.first_target import FirstTarget
 from dbt_zorder.adapter.session.gateway import has_ended, reset_gateway
 from dbt_zorder.adapter.session.java import check_java, collector
@@ -82,7 +82,7 @@ def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
         directory: folder for metastore and warehouse. Spark creates it on first use.
     """
     root = Path(directory).absolute()
-    files = configured()
+    files = read_spark_files()
     told = {**files, **user}
     named = set(map(hadoop_name, told))
     left_out = {*files, *([_WAREHOUSE] if _HIVE_WAREHOUSE in named else [])}
@@ -200,7 +200,7 @@ def _start(user: Mapping[str, str], directory: str) -> tuple[SparkSession, dict[
     settings = session_settings(user, directory)
     _warn_of_metastore(settings, directory)
     _make(Path(directory))
-    _choose_python({**configured(), **user})
+    _choose_python({**read_spark_files(), **user})
     builder = SparkSession.builder.enableHiveSupport()
     for key, value in settings.items():
         builder = builder.config(key, value)
