@@ -38,7 +38,13 @@ from dbt_zorder.adapter.models.seeds import seed_rows
 from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES, ModelScope, run_in_sibling_session
 from dbt_zorder.adapter.models.timezone import warn_of_zone
 from dbt_zorder.adapter.names import model_name, table_name
-from dbt_zorder.adapter.requests import check_alias, check_reserved, kept_settings, model_request, snapshot_settings
+from dbt_zorder.adapter.requests import (
+    check_alias,
+    check_reserved,
+    model_request,
+    retention_settings,
+    snapshot_settings,
+)
 from dbt_zorder.progress import report_phases_to
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog_entry import GLOBAL_VIEWS
@@ -550,7 +556,7 @@ class ZorderAdapter(SparkAdapter):
         """Delete old versions of a table. Return the names of the deleted ones, and a ``text`` to print."""
         with dbt_errors():
             operations.check_dry_run("zorder_vacuum", dry_run)
-            settings = kept_settings(model) if model else None
+            settings = retention_settings(model) if model else None
             return operations.vacuum_table(
                 self.session, table_name(relation), settings, keep_versions, grace_hours, dry_run=dry_run
             )

@@ -21,8 +21,8 @@ from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.tables.parquet.snapshot import default_columns
 from dbt_zorder.tables.reserved import check_name
 
-_KEPT = ("zorder_keep_versions", "zorder_grace_hours", "location_root")
-_AS_SNAPSHOT = {"zorder_skip": None, "zorder_weights": None}
+_RETENTION_KEYS = ("zorder_keep_versions", "zorder_grace_hours", "location_root")
+_SNAPSHOT_OVERRIDES = {"zorder_skip": None, "zorder_weights": None}
 """Settings that a snapshot without ``zorder_by`` ignores. It is always built by versions, and clustered by its key.
 
 No weights apply to that key. dbt-spark itself has no snapshots on Parquet."""
@@ -123,25 +123,25 @@ def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[
     """Return the settings of a snapshot without ``zorder_by``, which is built by versions as well."""
     config = model["config"]
     sensitive = case_sensitive(df.sparkSession)
-    partitions = {folded(name, sensitive=sensitive) for name in _listed(config.get("partition_by"))}
-    key = [name for name in _listed(config.get("unique_key")) if folded(name, sensitive=sensitive) not in partitions]
+    partitions = {folded(name, sensitive=sensitive) for name in _as_list(config.get("partition_by"))}
+    key = [name for name in _as_list(config.get("unique_key")) if folded(name, sensitive=sensitive) not in partitions]
     by = default_columns(df, key, columns["dbt_valid_from"])
-    settings = ModelSettings.from_config(model_name(model), {**config, **_AS_SNAPSHOT, "zorder_by": by})
+    settings = ModelSettings.from_config(model_name(model), {**config, **_SNAPSHOT_OVERRIDES, "zorder_by": by})
     assert settings is not None
     return settings
 
 
-def kept_settings(model: Mapping[str, Any]) -> ModelSettings:
+def retention_settings(model: Mapping[str, Any]) -> ModelSettings:
     """Return the settings that locate a model's versions and set their retention, whatever builds the model now.
 
     Ignore all other settings. A snapshot without ``zorder_by`` has versions, and so may a table that had ``zorder_by``
     before.
     """
-    given = {key: model["config"].get(key) for key in _KEPT}
+    given = {key: model["config"].get(key) for key in _RETENTION_KEYS}
     settings = ModelSettings.from_config(model_name(model), {**given, "zorder_by": ["any"]})
     assert settings is not None
     return settings
 
 
-def _listed(names: list[str] | str | None) -> list[str]:
+def _as_list(names: list[str] | str | None) -> list[str]:
     return [names] if isinstance(names, str) else names or []
