@@ -25,7 +25,7 @@ from dbt_zorder import __version__, pruning
 from dbt_zorder.adapter import operations, relations
 from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
 from dbt_zorder.adapter.connections import ZorderConnectionManager
-from dbt_zorder.adapter.messages.debug import check_up
+from dbt_zorder.adapter.messages.debug import check_session
 from dbt_zorder.adapter.messages.logs import warn
 from dbt_zorder.adapter.messages.progress import progress
 from dbt_zorder.adapter.messages.response import ZorderResponse
@@ -36,7 +36,7 @@ from dbt_zorder.adapter.models.hooks import check_hooks
 from dbt_zorder.adapter.models.python_models import run_model
 from dbt_zorder.adapter.models.seeds import seed_rows
 from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES, ModelScope, run_in_sibling_session
-from dbt_zorder.adapter.models.timezone import warn_of_zone
+from dbt_zorder.adapter.models.timezone import warn_unless_utc
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.requests import (
     check_alias,
@@ -134,7 +134,9 @@ class ZorderAdapter(SparkAdapter):
         super().debug_query()
         if self.zorder_in_session():
             with dbt_errors(ours=DbtRuntimeError):
-                check_up(self.session, self.config.credentials.schema, lambda line: fire_event(Note(msg=f"  {line}")))
+                check_session(
+                    self.session, self.config.credentials.schema, lambda line: fire_event(Note(msg=f"  {line}"))
+                )
 
     def check_schema_exists(self, database: str, schema: str) -> bool:
         """Return whether a schema exists, also by its name in lower case, as Spark's own catalog stores it."""
@@ -358,7 +360,7 @@ class ZorderAdapter(SparkAdapter):
     def zorder_warn_of_zone(self, model: str) -> None:
         """Warn if dbt's batches, which follow UTC, may contain rows of two partitions in the session's time zone."""
         if self.zorder_in_session():
-            warn_of_zone(self.session, model)
+            warn_unless_utc(self.session, model)
 
     @available.parse_none
     def zorder_merge_source(
