@@ -14,7 +14,7 @@ from pyspark.sql.types import StructField, StructType, TimestampNTZType
 
 from dbt_zorder.spark.sql import quote_name
 
-_PLAIN = {
+_SUPPORTED_TYPES = {
     "string_view": pa.string(),
     "binary_view": pa.binary(),
     "uint8": pa.int16(),
@@ -31,12 +31,12 @@ def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     Spark itself converts them, including local times that a clock change repeats or skips. PySpark would refuse
     those, and also time zones that only Spark supports.
     """
-    takes_arrow = int(pyspark.__version__.split(".")[0]) >= 4
+    accepts_arrow = int(pyspark.__version__.split(".")[0]) >= 4
     naive = [field.name for field in table.schema if pa.types.is_timestamp(field.type) and field.type.tz is None]
     # nested timestamps too: PySpark itself would read them in this process's time zone, not in the session's
-    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=not takes_arrow)
+    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=not accepts_arrow)
     fields = [StructField(field.name, TimestampNTZType()) if field.name in naive else field for field in schema.fields]
-    if takes_arrow:
+    if accepts_arrow:
         df = spark.createDataFrame(table, StructType(fields))
     else:
         # PySpark 3.5 accepts no Arrow table. It accepts pandas, which need not be installed.
@@ -66,25 +66,27 @@ def spark_frame(spark: SparkSession, result: Any) -> DataFrame | None:
         return result  # type: ignore[no-any-return]
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(result, pandas.DataFrame):
-        return arrow_frame(spark, _plain(pa.Table.from_pandas(result, preserve_index=False).replace_schema_metadata()))
+        return arrow_frame(
+            spark, _supported_table(pa.Table.from_pandas(result, preserve_index=False).replace_schema_metadata())
+        )
     if hasattr(result, "__arrow_c_stream__"):
-        return arrow_frame(spark, _plain(pa.table(result)))
+        return arrow_frame(spark, _supported_table(pa.table(result)))
     return None
 
 
-def _plain(table: pa.Table) -> pa.Table:
+def _supported_table(table: pa.Table) -> pa.Table:
     """Return a table cast to types that PySpark accepts, which excludes Polars' view types and unsigned integers."""
-    return table.cast(pa.schema([field.with_type(_taken(field.type)) for field in table.schema]))
+    return table.cast(pa.schema([field.with_type(_supported_type(field.type)) for field in table.schema]))
 
 
-def _taken(kind: pa.DataType) -> pa.DataType:
+def _supported_type(kind: pa.DataType) -> pa.DataType:
     """Return the type that PySpark accepts in place of an Arrow type, also inside lists, structs and maps."""
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_taken(field.type)) for field in kind])
+        return pa.struct([field.with_type(_supported_type(field.type)) for field in kind])
     if pa.types.is_map(kind):
-        return pa.map_(_taken(kind.key_type), _taken(kind.item_type))
+        return pa.map_(_supported_type(kind.key_type), _supported_type(kind.item_type))
     if pa.types.is_dictionary(kind):
-        return _taken(kind.value_type)
+        return _supported_type(kind.value_type)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.list_(kind.value_field.with_type(_taken(kind.value_type)))
-    return _PLAIN.get(str(kind), kind)
+        return pa.list_(kind.value_field.with_type(_supported_type(kind.value_type)))
+    return _SUPPORTED_TYPES.get(str(kind), kind)

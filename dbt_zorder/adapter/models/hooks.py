@@ -9,8 +9,8 @@ from typing import Any
 from dbt_zorder.adapter.names import model_name
 from dbt_zorder.errors import ConfigError
 
-_OF_FORMATS = re.compile(r"\s*(optimize|vacuum)\s+(table\s+)?\{\{\s*this\b", re.IGNORECASE)
-_INSTEAD = {
+_DELTA_COMMAND = re.compile(r"\s*(optimize|vacuum)\s+(table\s+)?\{\{\s*this\b", re.IGNORECASE)
+_ALTERNATIVES = {
     "OPTIMIZE": "zorder_by lays the table out in each run, and appended files anew when that is due",
     "VACUUM": "old versions go by zorder_keep_versions and zorder_grace_hours",
 }
@@ -30,11 +30,11 @@ def check_hooks(model: Mapping[str, Any]) -> None:
     for kind in ("pre-hook", "post-hook"):
         for hook in config.get(kind) or []:
             text = str(hook.get("sql", "") if isinstance(hook, Mapping) else hook)
-            found = _OF_FORMATS.match(text)
-            if found is not None:
-                command = found[1].upper()
+            match = _DELTA_COMMAND.match(text)
+            if match is not None:
+                command = match[1].upper()
                 msg = (
                     f"Model {model_name(model)}: the {kind} {text.strip()!r} is a command of Delta Lake, and the table "
-                    f"is in Parquet, so the run would fail. Leave the hook out: {_INSTEAD[command]}."
+                    f"is in Parquet, so the run would fail. Leave the hook out: {_ALTERNATIVES[command]}."
                 )
                 raise ConfigError(msg)

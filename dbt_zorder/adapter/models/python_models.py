@@ -25,7 +25,7 @@ class PythonModelError(ZorderError):
 
 
 def run_python(
-    spark: SparkSession, model: Mapping[str, Any], code: str, at_end: Callable[[Callable[[], None]], Any]
+    spark: SparkSession, model: Mapping[str, Any], code: str, on_end: Callable[[Callable[[], None]], Any]
 ) -> DataFrame:
     """Run the code of a Python model, and return the DataFrame that its function ``model`` returns.
 
@@ -33,7 +33,7 @@ def run_python(
         spark: the session that the model receives as ``session``, and as the global ``spark``.
         model: dbt's node, whose name and file appear in messages.
         code: the model's file with the code that dbt appends to it.
-        at_end: a function that registers a callback to run after the result has been written. Spark may run the query
+        on_end: a function that registers a callback to run after the result has been written. Spark may run the query
             and send its functions to the workers as late as the write.
 
     Raises:
@@ -41,13 +41,13 @@ def run_python(
             file that led to the error.
     """
     path = str(model.get("original_file_path"))
-    module = _module(at_end)
+    module = _module(on_end)
     module.__dict__["spark"] = spark  # models written for other platforms use this name for the session
     try:
         exec(compile(code, path, "exec", dont_inherit=True), module.__dict__)
         result = module.__dict__["model"](module.__dict__["dbtObj"](spark.table), spark)
     except (Exception, SystemExit) as exc:
-        raise PythonModelError(_explained(exc, module.__name__, path, code)) from exc
+        raise PythonModelError(_format_error(exc, module.__name__, path, code)) from exc
     try:
         df = spark_frame(spark, result)
     except Exception as exc:
@@ -80,7 +80,7 @@ def run_model(spark: SparkSession, model: Mapping[str, Any], code: str) -> DataF
         MODEL_SCOPES.track_changes(spark)
 
 
-def _module(at_end: Callable[[Callable[[], None]], Any]) -> ModuleType:
+def _module(on_end: Callable[[Callable[[], None]], Any]) -> ModuleType:
     """Return an empty module, registered under a unique name because dataclasses and pickle look modules up by name.
 
     Its functions go to Spark's workers by value, because the workers cannot import the module.
@@ -89,20 +89,20 @@ def _module(at_end: Callable[[Callable[[], None]], Any]) -> ModuleType:
     sys.modules[module.__name__] = module
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
-    def forget() -> None:
+    def unregister() -> None:
         cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
         sys.modules.pop(module.__name__, None)
 
-    at_end(forget)
+    on_end(unregister)
     return module
 
 
-def _explained(exc: BaseException, module: str, path: str, code: str) -> str:
+def _format_error(exc: BaseException, module: str, path: str, code: str) -> str:
     """Return an error formatted like a Python traceback that contains only the frames of the model's own file."""
     lines = code.splitlines()
-    told = []
+    frames = []
     for frame, number in traceback.walk_tb(exc.__traceback__):
         if frame.f_globals.get("__name__") == module:
             text = lines[number - 1].strip() if number <= len(lines) else ""
-            told.append(f'  File "{path}", line {number}, in {frame.f_code.co_name}\n    {text}')
-    return "\n".join([*told, f"{type(exc).__name__}: {short_message(exc)}"])
+            frames.append(f'  File "{path}", line {number}, in {frame.f_code.co_name}\n    {text}')
+    return "\n".join([*frames, f"{type(exc).__name__}: {short_message(exc)}"])

@@ -36,14 +36,14 @@ def seed_frame(spark: SparkSession, table: agate.Table, types: Sequence[str]) ->
         table: the seed as dbt read it. Columns with a user-defined type are text.
         types: the SQL types of all columns, inferred or user-defined.
     """
-    columns = [column_of(column.values(), kind) for column, kind in zip(table.columns, types, strict=True)]
+    columns = [arrow_column(column.values(), kind) for column, kind in zip(table.columns, types, strict=True)]
     # columns are numbered until the end, because names may repeat or differ by case alone
-    numbered = arrow_frame(spark, pa.table({str(place): column for place, column in enumerate(columns)}))
+    numbered = arrow_frame(spark, pa.table({str(number): column for number, column in enumerate(columns)}))
     chosen, casts = [], False
-    for place, (name, kind, column) in enumerate(zip(table.column_names, types, columns, strict=True)):
+    for number, (name, kind, column) in enumerate(zip(table.column_names, types, columns, strict=True)):
         cast = _ARROW.get(kind.lower()) != column.type
         casts = casts or cast
-        text = quote_name(str(place))
+        text = quote_name(str(number))
         chosen.append(f.expr(_cast(text, kind, name) if cast else text).alias(name))
     return numbered.select(*chosen), casts
 
@@ -55,27 +55,28 @@ def seed_rows(spark: SparkSession, table: agate.Table, types: Sequence[str]) -> 
     """
     df, casts = seed_frame(spark, table, types)
     if casts:
-        kept = df.persist()
+        persisted = df.persist()
         scope = MODEL_SCOPES.current()
         if scope is not None:
-            scope.callback(kept.unpersist)
-        kept.count()
+            scope.callback(persisted.unpersist)
+        persisted.count()
     return df
 
 
-def column_of(values: Sequence[Any], kind: str) -> pa.Array:
+def arrow_column(values: Sequence[Any], kind: str) -> pa.Array:
     """Return a column's values in Arrow's type for ``kind`` if all of them fit it, else as text for Spark to cast."""
-    wanted = _ARROW.get(kind.lower(), pa.string())
-    if wanted == pa.int64():
+    arrow_type = _ARROW.get(kind.lower(), pa.string())
+    if arrow_type == pa.int64():
         values = [value if value is None or isinstance(value, str) else int(value) for value in values]
-    elif wanted == pa.float64():
+    elif arrow_type == pa.float64():
         values = [value if value is None or isinstance(value, str) else float(value) for value in values]
     try:
-        if wanted == pa.timestamp("us") and any(value is not None and value.tzinfo for value in values):
-            return _text(values)  # with mixed offsets Arrow would read the values without one in UTC; Spark does not
-        return pa.array(values, wanted)
+        if arrow_type == pa.timestamp("us") and any(value is not None and value.tzinfo for value in values):
+            # with mixed offsets Arrow would read values without an offset in UTC; Spark reads them in the session's zone
+            return _text_column(values)
+        return pa.array(values, arrow_type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError, OverflowError):
-        return _text(values)
+        return _text_column(values)
 
 
 def _cast(text: str, kind: str, name: str) -> str:
@@ -88,5 +89,5 @@ def _cast(text: str, kind: str, name: str) -> str:
     return f"CAST(CASE WHEN char_length({text}) > {length[1]} THEN {too_long} ELSE {text} END AS {kind})"
 
 
-def _text(values: Sequence[Any]) -> pa.Array:
+def _text_column(values: Sequence[Any]) -> pa.Array:
     return pa.array([None if value is None else str(value) for value in values], pa.string())
