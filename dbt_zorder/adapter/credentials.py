@@ -20,7 +20,7 @@ from dbt_zorder.adapter.session.open import SESSION_DIRECTORY
 from dbt_zorder.adapter.session.remote import redact
 from dbt_zorder.errors import ConfigError
 
-_OURS = ("session_dir", "spark_remote", "zorder_formats", "zorder_prune")
+_KEYS = ("session_dir", "spark_remote", "zorder_formats", "zorder_prune")
 """Keys of the profile that dbt-spark lacks."""
 
 _KINDS = {
@@ -73,7 +73,7 @@ class ZorderCredentials(SparkCredentials):
                 raise
             allowed = (one.get("type") for one in exc.schema.get("anyOf", [exc.schema]))
             kinds = " or ".join(_KINDS[kind] for kind in allowed if kind in _KINDS) or "of another kind"
-            msg = f"The profile has {_kind(exc.instance)} in '{exc.path[0]}', but it must be {kinds}."
+            msg = f"The profile has {_yaml_type(exc.instance)} in '{exc.path[0]}', but it must be {kinds}."
         else:
             return
         raise DbtConfigError(msg)  # without a cause, because the original error shows the value
@@ -82,18 +82,18 @@ class ZorderCredentials(SparkCredentials):
     def __pre_deserialize__(cls, data: dict[Any, Any]) -> dict[Any, Any]:
         """Raise for misspelled keys of this adapter, because dbt silently ignores unknown keys."""
         for key in data:
-            near = difflib.get_close_matches(str(key), _OURS, 1, 0.8)
-            if key in _OURS or not (near or str(key).startswith("zorder")):
+            near = difflib.get_close_matches(str(key), _KEYS, 1, 0.8)
+            if key in _KEYS or not (near or str(key).startswith("zorder")):
                 continue
             meant = f" Did you mean '{near[0]}'?" if near else " What a model is to be is said by the model's config."
-            msg = f"The profile has '{key}', which is no key of spark_zorder's.{meant} Its own are: {', '.join(_OURS)}."
+            msg = f"The profile has '{key}', which is no key of spark_zorder's.{meant} Its own are: {', '.join(_KEYS)}."
             raise DbtConfigError(msg)
         found: dict[Any, Any] = super().__pre_deserialize__(data)
         return found
 
     def __post_init__(self) -> None:
         """Check the profile, and read the server's address from the environment as PySpark does."""
-        self.server_side_parameters = {key: _written(key, value) for key, value in self.server_side_parameters.items()}
+        self.server_side_parameters = {key: _as_text(key, value) for key, value in self.server_side_parameters.items()}
         super().__post_init__()
         if self.spark_remote is None and self.method == SparkConnectionMethod.SESSION:
             self.spark_remote = os.environ.get("SPARK_REMOTE") or self.server_side_parameters.get("spark.remote")
@@ -147,25 +147,27 @@ class ZorderCredentials(SparkCredentials):
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
         """Return the keys and values that ``dbt debug`` shows, without tokens."""
         for key, value in super().connection_info(with_aliases=with_aliases):
-            told = SESSION_DIRECTORY if key == "session_dir" and value is None else value
-            yield key, redact(value) if key == "spark_remote" and value else told
+            displayed = SESSION_DIRECTORY if key == "session_dir" and value is None else value
+            yield key, redact(value) if key == "spark_remote" and value else displayed
 
     def resolve_session_dir(self, project_root: str) -> None:
         """Make ``session_dir`` absolute, relative to the project's root."""
         self.session_dir = str(Path(project_root) / Path(self.session_dir or SESSION_DIRECTORY).expanduser())
 
 
-def _written(key: str, value: Any) -> str:
+def _as_text(key: str, value: Any) -> str:
     """Return a setting as text in Spark's spelling, and raise if the value is not a scalar."""
     if value is None or isinstance(value, (dict, list)):
-        msg = f"server_side_parameters has {_kind(value)} as {key}, but it must be a text, a number, true or false."
+        msg = (
+            f"server_side_parameters has {_yaml_type(value)} as {key}, but it must be a text, a number, true or false."
+        )
         raise DbtConfigError(msg)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _kind(value: Any) -> str:
+def _yaml_type(value: Any) -> str:
     """Return the name of a value's YAML type, without the value."""
     if value is None:
         return _KINDS["null"]
-    named = {bool: "boolean", int: "integer", float: "number", str: "string", dict: "object", list: "array"}
-    return _KINDS[named[type(value)]] if type(value) in named else f"a {type(value).__name__}"
+    json_types = {bool: "boolean", int: "integer", float: "number", str: "string", dict: "object", list: "array"}
+    return _KINDS[json_types[type(value)]] if type(value) in json_types else f"a {type(value).__name__}"

@@ -72,7 +72,7 @@ def arrow_column(values: Sequence[Any], kind: str) -> pa.Array:
         values = [value if value is None or isinstance(value, str) else float(value) for value in values]
     try:
         if arrow_type == pa.timestamp("us") and any(value is not None and value.tzinfo for value in values):
-            # with mixed offsets Arrow would read values without an offset in UTC; Spark reads them in the session's zone
+            # with mixed offsets Arrow would read values without an offset in UTC; Spark uses the session's zone
             return _text_column(values)
         return pa.array(values, arrow_type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError, OverflowError):

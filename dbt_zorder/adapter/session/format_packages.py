@@ -77,15 +77,15 @@ def format_settings(
             "target of the profile for each."
         )
         raise ConfigError(msg)
-    found, told = dict(user), {**files, **user, **{hadoop_name(key): value for key, value in user.items()}}
+    settings, configured = dict(user), {**files, **user, **{hadoop_name(key): value for key, value in user.items()}}
     for name in dict.fromkeys(formats):
-        needed = {**_SETTINGS[name], **_package(name, told, version)}
-        if name == "iceberg" and not told.get("spark.hadoop.hive.metastore.uris"):
+        needed = {**_SETTINGS[name], **_package(name, configured, version)}
+        if name == "iceberg" and not configured.get("spark.hadoop.hive.metastore.uris"):
             needed |= _EMBEDDED_ICEBERG
         for key, value in needed.items():
-            given = [part for part in (told.get(key) or "").split(",") if part] if key in _LISTS else []
-            found[key] = ",".join(dict.fromkeys([*given, value])) if key in _LISTS else told.get(key, value)
-    return found
+            given = [part for part in (configured.get(key) or "").split(",") if part] if key in _LISTS else []
+            settings[key] = ",".join(dict.fromkeys([*given, value])) if key in _LISTS else configured.get(key, value)
+    return settings
 
 
 def _package(name: str, user: Mapping[str, str], version: str) -> dict[str, str]:
@@ -93,10 +93,10 @@ def _package(name: str, user: Mapping[str, str], version: str) -> dict[str, str]
         return {}  # the user's settings already name a package
     minor = ".".join(re.findall(r"\d+", version)[:2])
     if minor not in PACKAGES[name]:
-        known = ", ".join(PACKAGES[name])
+        supported = ", ".join(PACKAGES[name])
         msg = (
             f"zorder_formats: no release of {name} is known here that fits PySpark {version}: "
-            f"install pyspark {known}, or name a package yourself by spark.jars.packages in server_side_parameters."
+            f"install pyspark {supported}, or name a package yourself by spark.jars.packages in server_side_parameters."
         )
         raise ConfigError(msg)
     return {"spark.jars.packages": PACKAGES[name][minor]}

@@ -83,26 +83,26 @@ def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
     """
     root = Path(directory).absolute()
     files = read_spark_files()
-    told = {**files, **user}
-    named = set(map(hadoop_name, told))
-    left_out = {*files, *([_WAREHOUSE] if _HIVE_WAREHOUSE in named else [])}
+    configured = {**files, **user}
+    names = set(map(hadoop_name, configured))
+    left_out = {*files, *([_WAREHOUSE] if _HIVE_WAREHOUSE in names else [])}
     by_default = {
         **QUIET_SETTINGS,
         _WAREHOUSE: str(root / "warehouse"),
         METASTORE: f"jdbc:derby:;databaseName={root / 'metastore_db'};create=true",
         "spark.driver.memory": _driver_memory(),
     }
-    if is_local(told):
+    if is_local(configured):
         by_default[_LISTING] = str(max(_LISTING_TASKS, os.cpu_count() or 1))
     # each Hive setting has two possible names
     layout = {key: value for key, value in LAYOUT_SETTINGS.items() if key not in map(hadoop_name, user)}
     settings = {**{key: value for key, value in by_default.items() if key not in left_out}, **layout, **user}
-    if settings.get(METASTORE) == by_default[METASTORE] and _RETRIES not in named:
+    if settings.get(METASTORE) == by_default[METASTORE] and _RETRIES not in names:
         # Hive tries a comment that is too long for its tables ten times, by default two seconds apart
         settings[_RETRIES] = "100ms"
-    users = told.get("spark.driver.extraJavaOptions", "")
+    users = configured.get("spark.driver.extraJavaOptions", "")
     # Java also receives the default options, before these
-    given = f"{told.get('spark.driver.defaultJavaOptions', '')} {users}"
+    given = f"{configured.get('spark.driver.defaultJavaOptions', '')} {users}"
     own = [_java_option(f"-Dderby.stream.error.file={root / 'derby.log'}"), collector(given)]
     if "-Dlog4j" not in given:
         own.append(_java_option(f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"))
@@ -208,7 +208,7 @@ def _start(user: Mapping[str, str], directory: str) -> tuple[SparkSession, dict[
         session = builder.getOrCreate()
         session.sql("SHOW DATABASES").collect()  # the first call to reach the metastore, and the first that can fail
     except Exception as exc:
-        raise _explained(exc, directory) from exc
+        raise _start_error(exc, directory) from exc
     return session, settings
 
 
@@ -253,7 +253,7 @@ def _stop(session: SparkSession) -> None:
         session.stop()
 
 
-def _explained(exc: Exception, directory: str) -> SessionError:
+def _start_error(exc: Exception, directory: str) -> SessionError:
     # Hive reports the lock in a cause far down the chain
     text = full_text(exc)
     if "Another instance of Derby" in text or "XSDB6" in text:
@@ -262,8 +262,10 @@ def _explained(exc: Exception, directory: str) -> SessionError:
             "time: wait for the other dbt command to end, or point spark.hadoop.hive.metastore.uris to a shared one."
         )
         return SessionError(msg)
-    said = short_message(exc).splitlines()[0].rstrip(".")
-    return SessionError(f"Spark did not start: {said}. Look at server_side_parameters, and at what Java printed above.")
+    cause = short_message(exc).splitlines()[0].rstrip(".")
+    return SessionError(
+        f"Spark did not start: {cause}. Look at server_side_parameters, and at what Java printed above."
+    )
 
 
 def _java_option(text: str) -> str:
