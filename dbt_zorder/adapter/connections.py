@@ -81,9 +81,9 @@ class ZorderConnectionManager(SparkConnectionManager):
         """Run a statement. Run a query even if its rows are not fetched, such as a hook that calls raise_error."""
         response, table = super().execute(sql, auto_begin=auto_begin, fetch=fetch, limit=limit)
         handle: Any = self.get_thread_connection().handle
-        if not fetch and _QUERY.match(sql) and hasattr(handle, "run_through"):
+        if not fetch and _QUERY.match(sql) and hasattr(handle, "run_and_discard"):
             with self.exception_handler(sql):
-                handle.run_through()
+                handle.run_and_discard()
         return response, table
 
     def query(self, sql: str) -> DataFrame:

@@ -45,7 +45,7 @@ class SessionHandle(SessionConnectionWrapper):
         text = prune_statement(self.session, sql).sql if self._prunes else sql
         return self.session.sql(text)  # the property is read again, because the run may have been cancelled meanwhile
 
-    def run_through(self) -> None:
+    def run_and_discard(self) -> None:
         """Run the current query and discard its rows. Spark does not start a query whose rows are never fetched."""
         rows = getattr(self._cursor, "_df", None)
         if rows is not None:

@@ -160,7 +160,7 @@ class ZorderAdapter(SparkAdapter):
         found = self._list_all(schema_relation)
         if self.zorder_in_session() and relations.restore_interrupted(self.session, found):
             found = self._list_all(schema_relation)
-        return relations.users_own(found)
+        return relations.without_internal(found)
 
     def _list_all(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         list_once = super().list_relations_without_caching
@@ -289,7 +289,7 @@ class ZorderAdapter(SparkAdapter):
         With ``is_first``, raise if the table exists, because an incremental model's first run must not replace it.
         """
         request = self._request(settings, relation, model)
-        with self._at_work_on(model, relation, sql):
+        with self._build_context(model, relation, sql):
             if is_first:
                 check_absent(self.session, request.table)
             return ZorderResponse.of(_build(self.session, self.connections.query(sql), request, is_first=is_first))
@@ -332,7 +332,7 @@ class ZorderAdapter(SparkAdapter):
     ) -> ZorderResponse:
         """Build a seed's rows into a new version of its table, and swap it in."""
         request = self._request(settings, relation, model)
-        with self._at_work_on(model, relation, f"the seed {model_name(model)}"):
+        with self._build_context(model, relation, f"the seed {model_name(model)}"):
             return ZorderResponse.of(_build(self.session, rows, request))
 
     @available.parse_none
@@ -346,13 +346,13 @@ class ZorderAdapter(SparkAdapter):
     ) -> ZorderResponse:
         """Add a model's rows to its table. ``batch`` contains ``overwrite`` and ``on_schema_change``."""
         request = self._request(settings, relation, model)
-        with self._at_work_on(model, relation, sql):
+        with self._build_context(model, relation, sql):
             how = Batch(batch["overwrite"], batch["on_schema_change"], settings.optimize != "never")
             table = for_format(self.session, request)
             now = table.begin()
             # queries that the model ran on its table at compilation read the files of that time
-            known = self._files_at_compilation().pop((get_ident(), str(relation)), now)
-            before = known if now is not None else None
+            compiled_with = self._files_at_compilation().pop((get_ident(), str(relation)), now)
+            before = compiled_with if now is not None else None
             report = table.increment(lambda: self.connections.query(sql), request, how, settings.optimize, before)
         return ZorderResponse.of(Outcome.of_increment(report))
 
@@ -373,7 +373,7 @@ class ZorderAdapter(SparkAdapter):
     ) -> BaseRelation:
         """Return a view of a MERGE's rows, with structs adapted to the table's by ``on_schema_change``."""
         request = self._request(settings, relation, model)
-        with self._at_work_on(model, relation, f"the structs of {relation}"):
+        with self._build_context(model, relation, f"the structs of {relation}"):
             df = self.session.table(str(source))
             rows = lakehouse_table(self.session, request).merge_source(
                 df, request, Batch(on_schema_change=batch["on_schema_change"])
@@ -389,7 +389,7 @@ class ZorderAdapter(SparkAdapter):
     ) -> ZorderResponse:
         """Run a model's MERGE into a Delta or Iceberg table, then check the table's layout."""
         request = self._request(settings, relation, model)
-        with self._at_work_on(model, relation, sql):
+        with self._build_context(model, relation, sql):
             batch = Batch(may_rewrite=settings.optimize != "never")
             given = model["config"].get("unique_key") or []
             keys = [given] if isinstance(given, str) else given
@@ -408,7 +408,7 @@ class ZorderAdapter(SparkAdapter):
         exists: bool,
     ) -> ZorderResponse:
         """Build a snapshot's first version from its query, or the next version from the query of its changes."""
-        with self._at_work_on(model, relation, sql):
+        with self._build_context(model, relation, sql):
             first = None if exists else self.connections.query(sql)
             by = settings or snapshot_settings(model, self.connections.query(sql) if first is None else first, columns)
             request = self._request(by, relation, model)
@@ -482,7 +482,7 @@ class ZorderAdapter(SparkAdapter):
             rename_stats(self.session, table_name(old), table_name(new))
 
     @contextmanager
-    def _at_work_on(self, model: Mapping[str, Any], relation: BaseRelation, sql: str) -> Iterator[None]:
+    def _build_context(self, model: Mapping[str, Any], relation: BaseRelation, sql: str) -> Iterator[None]:
         """Log the progress of a model's build, translate its errors to dbt's, and refresh the table afterwards."""
         in_process = self.zorder_in_process()
 
@@ -592,9 +592,9 @@ class ZorderAdapter(SparkAdapter):
             return operations.count_point_query_files(self.session, table_name(relation), column)
 
     @available.parse_none
-    def zorder_no_node(self, name: str, known: list[str]) -> None:
+    def zorder_no_node(self, name: str, names: list[str]) -> None:
         """Raise the error for a name that no model, seed or snapshot has. It names the nearest existing one."""
-        raise operations.no_such_node(name, known)
+        raise operations.no_such_node(name, names)
 
 
 def _build(spark: SparkSession, df: DataFrame, request: BuildRequest, *, is_first: bool = False) -> Outcome:

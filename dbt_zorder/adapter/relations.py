@@ -43,9 +43,9 @@ def list_all(
         DbtRuntimeError: the schema has tables, and Spark could not describe them in ten attempts.
     """
     for _ in range(_LISTINGS):
-        found = [with_format(one) for one in list_once()]
-        if found or not has_tables():
-            return found
+        relations = [with_format(one) for one in list_once()]
+        if relations or not has_tables():
+            return relations
         time.sleep(_PAUSE_SECONDS)
     msg = (
         f"The schema {schema} holds tables, but Spark could not list them: each time one of them "
@@ -54,22 +54,22 @@ def list_all(
     raise DbtRuntimeError(msg)
 
 
-def restore_interrupted(spark: SparkSession, found: Sequence[BaseRelation]) -> bool:
+def restore_interrupted(spark: SparkSession, relations: Sequence[BaseRelation]) -> bool:
     """Restore tables that an interrupted swap moved away, and return whether to list the schema again.
 
     Without this, the model of such a table would start with a first run. The same applies if another run was swapping
     the table at the moment of the listing.
     """
-    aside = [one for one in found if one.schema and str(one.identifier).endswith(PREVIOUS_SUFFIX)]
-    tables = [TableName(str(one.schema), str(one.identifier).removesuffix(PREVIOUS_SUFFIX)) for one in aside]
-    put_back = [bring_back(spark, table) for table in tables]
-    listed = {str(one.identifier) for one in found}
-    return any(put_back) or any(table.identifier not in listed for table in tables)
+    moved = [one for one in relations if one.schema and str(one.identifier).endswith(PREVIOUS_SUFFIX)]
+    tables = [TableName(str(one.schema), str(one.identifier).removesuffix(PREVIOUS_SUFFIX)) for one in moved]
+    restored = [bring_back(spark, table) for table in tables]
+    listed = {str(one.identifier) for one in relations}
+    return any(restored) or any(table.identifier not in listed for table in tables)
 
 
-def users_own(found: Iterable[BaseRelation]) -> list[BaseRelation]:
+def without_internal(relations: Iterable[BaseRelation]) -> list[BaseRelation]:
     """Return the relations without temporary views, stats tables, and entries of a running swap."""
-    return [one for one in found if one.schema and not is_stats(one) and not is_of_swap(one)]
+    return [one for one in relations if one.schema and not is_stats(one) and not is_swap_entry(one)]
 
 
 def described_columns(
@@ -106,6 +106,6 @@ def is_stats(relation: BaseRelation) -> bool:
     return name.endswith(STATS_SUFFIX) and f"/{STATS_DIRECTORY}" in facts
 
 
-def is_of_swap(relation: BaseRelation) -> bool:
+def is_swap_entry(relation: BaseRelation) -> bool:
     """Return whether a listed relation is a temporary entry of a swap that has not dropped it yet."""
     return str(relation.identifier).endswith((NEXT_SUFFIX, PREVIOUS_SUFFIX, FORMAT_SUFFIX))

@@ -29,15 +29,15 @@
 {#- Return the relation of a model by name, also of a private model. Among several versions, return the latest. In a hook,
     a model may name itself. -#}
 {% macro zorder_of_model(name) %}
-  {%- set found, known = [], [] -%}
+  {%- set found, names = [], [] -%}
   {%- for node in (graph.nodes.values() if execute else []) if node.resource_type in ('model', 'seed', 'snapshot') -%}
-    {% do known.append(node.name) %}
+    {% do names.append(node.name) %}
     {%- if node.name == name and node.get('version') == node.get('latest_version') -%}
       {% do found.append(api.Relation.create(schema=node.schema, identifier=node.alias)) %}
     {%- endif -%}
   {%- endfor -%}
-  {%- if execute and name not in known -%}
-    {% do adapter.zorder_no_node(name, known) %}
+  {%- if execute and name not in names -%}
+    {% do adapter.zorder_no_node(name, names) %}
   {%- endif -%}
   {%- if found | length == 1 -%}
     {{ return(found[0]) }}
