@@ -44,7 +44,7 @@ def read(name: str, value: object, parse: Callable[[Any], T]) -> T:
         raise ConfigError(msg) from exc
 
 
-def given(name: str, value: object, parse: Callable[[Any], T], default: U) -> T | U:
+def optional(name: str, value: object, parse: Callable[[Any], T], default: U) -> T | U:
     """Parse the value of an optional config, or return the default for None. Raise like ``read``."""
     return default if value is None else read(name, value, parse)
 
@@ -228,7 +228,7 @@ def weights(by: Sequence[str]) -> Callable[[Any], tuple[float, ...] | dict[str, 
     def parse(value: Any) -> tuple[float, ...] | dict[str, float]:
         if isinstance(value, Mapping):
             for name in value:
-                _places(name, by, sensitive=False)
+                _positions(name, by, sensitive=False)
         given = [*value.values()] if isinstance(value, Mapping) else value
         if not are_weights(given, len(given) if isinstance(value, Mapping) else len(by)):
             msg = f"it must be {len(by)} positive numbers, one a column of zorder_by, or numbers by column name."
@@ -250,17 +250,17 @@ def weights_in_order(by: Sequence[str], *, sensitive: bool) -> Callable[[Any], t
             return read
         found: dict[int, float] = {}
         for name, weight in read.items():
-            for place in _places(name, by, sensitive=sensitive):
-                if place in found:
-                    msg = f"'{by[place]}' is in it twice."
+            for position in _positions(name, by, sensitive=sensitive):
+                if position in found:
+                    msg = f"'{by[position]}' is in it twice."
                     raise ValueError(msg)
-                found[place] = float(weight)
-        return tuple(found.get(place, 1.0) for place in range(len(by)))
+                found[position] = float(weight)
+        return tuple(found.get(position, 1.0) for position in range(len(by)))
 
     return parse
 
 
-def _places(name: object, by: Sequence[str], *, sensitive: bool) -> list[int]:
+def _positions(name: object, by: Sequence[str], *, sensitive: bool) -> list[int]:
     """Return the positions of a column in ``zorder_by``. Another check reports a repeated column.
 
     Raises:
@@ -270,8 +270,8 @@ def _places(name: object, by: Sequence[str], *, sensitive: bool) -> list[int]:
     def parts(one: object) -> list[str]:
         return [folded(part, sensitive=sensitive) for part in split_name(str(one))]
 
-    places = [place for place, one in enumerate(by) if parts(one) == parts(name)]
-    if not places:
+    positions = [position for position, one in enumerate(by) if parts(one) == parts(name)]
+    if not positions:
         msg = f"'{name}' is not in zorder_by.{did_you_mean(str(name), by)}"
         raise ValueError(msg)
-    return places
+    return positions

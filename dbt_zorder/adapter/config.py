@@ -136,7 +136,7 @@ class _Reader:
         self._config = config
 
     def read(self, key: str, parse: Callable[[Any], Any], default: Any) -> Any:
-        return values.given(f"Model {self._model}: {key}", self._config.get(key), parse, default)
+        return values.optional(f"Model {self._model}: {key}", self._config.get(key), parse, default)
 
 
 def _check_names(model: str, config: Mapping[str, Any]) -> None:

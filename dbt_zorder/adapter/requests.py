@@ -54,7 +54,7 @@ def build_request(
             files=settings.files,
             file_size=settings.file_size,
             partition_by=settings.partition_by,
-            weights=values.given(
+            weights=values.optional(
                 "zorder_weights", settings.weights, values.weights_in_order(settings.by, sensitive=sensitive), None
             ),
             curve=settings.curve,
