@@ -38,9 +38,9 @@ class SchemaChangeError(ZorderError):
     """The columns of a batch differ from its table's, and the model does not allow the change."""
 
 
-def did_you_mean(given: str, known: Iterable[str]) -> str:
+def did_you_mean(given: str, valid: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the valid name nearest to ``given``, or an empty string."""
-    names = list(known)
+    names = list(valid)
     by_lower = {name.lower(): name for name in reversed(names)}
     matches = difflib.get_close_matches(given.lower(), list(by_lower), n=1, cutoff=0.6)
     return f" Did you mean '{by_lower[matches[0]]}'?" if matches else ""

@@ -30,7 +30,7 @@ from dbt_zorder.spark.plain_names import check_identifier
 from dbt_zorder.spark.sql import quote_name, quote_string
 
 _BLOOM = "parquet.bloom.filter"
-_UNEVEN = 1.25
+_LARGEST_TO_MEAN = 1.25
 """Usual ratio of the largest file's rows to the mean, in a layout by a tree."""
 
 IN_MEMORY = 256 << 20
@@ -204,7 +204,7 @@ def check_names(df: DataFrame) -> None:
         seen.add(plain)
 
 
-def names_only(columns: StructType, request: BuildRequest, *, sensitive: bool) -> bool:
+def has_all_columns(columns: StructType, request: BuildRequest, *, sensitive: bool) -> bool:
     """Return whether the columns include every column that the request names."""
     spec = request.spec
     try:
@@ -227,16 +227,18 @@ def readable_partitions(df: DataFrame, request: BuildRequest) -> DataFrame:
     """
     for column in partition_columns(df.sparkSession, df.schema, request):
         if isinstance(column.data_type, StringType):
-            named = f"coalesce(nullif({column.sql}, ''), '{NULL_PARTITION}')"
-            df = df.withColumn(column.name, f.expr(named))
+            folder_value = f"coalesce(nullif({column.sql}, ''), '{NULL_PARTITION}')"
+            df = df.withColumn(column.name, f.expr(folder_value))
         elif isinstance(column.data_type, TimestampType):
             text = f"CAST({column.sql} AS STRING)"
-            told = quote_string(
+            complaint = quote_string(
                 f"The partition column {column.name} holds a moment that clocks show twice, as they are set back, and "
                 "its folder would be that of the other; partition by a date. It is the later "
             )
             same = f"CAST({text} AS TIMESTAMP) <=> {column.sql}"
-            df = df.withColumn(column.name, f.expr(f"IF({same}, {column.sql}, raise_error(concat({told}, {text})))"))
+            df = df.withColumn(
+                column.name, f.expr(f"IF({same}, {column.sql}, raise_error(concat({complaint}, {text})))")
+            )
     return df
 
 
@@ -263,10 +265,10 @@ def bloom_sizes(df: DataFrame, request: BuildRequest, layout: Layout) -> dict[st
     each filter is therefore sized for all rows.
     """
     rows = layout.rows if layout.partition_columns else -(-layout.rows // max(1, layout.files))
-    named = {f"{_BLOOM}.expected.ndv#{column.name}" for column in bloom_columns(df, request)}
+    options = {f"{_BLOOM}.expected.ndv#{column.name}" for column in bloom_columns(df, request)}
     if any(key.lower() == f"{_BLOOM}.adaptive.enabled" for key in request.options):
         return {}
-    return dict.fromkeys(named - {*request.options}, str(max(1, round(rows * _UNEVEN))))
+    return dict.fromkeys(options - {*request.options}, str(max(1, round(rows * _LARGEST_TO_MEAN))))
 
 
 def bloom_columns(df: DataFrame, request: BuildRequest) -> list[ResolvedColumn]:
