@@ -1,4 +1,4 @@
-"""Z-order clustering of any DataFrame, for users of plain PySpark."""
+"""Z-order clustering of any DataFrame for users of plain PySpark."""
 
 from __future__ import annotations
 
@@ -23,30 +23,35 @@ def cluster(
     page_rows: int | None = None,
     weights: Sequence[float] | None = None,
 ) -> DataFrame:
-    """Return ``df`` with its rows in one Spark partition a file, each file one box of the column space.
+    """Return ``df`` with one Spark partition per output file. Each file covers one box of the column space.
 
-    Write it as it is: ``cluster(df, ["customer_id", "event_ts"], files=16).write.parquet(path)``. The query behind
-    ``df`` runs twice before that, for its count and for a sample of the key columns; persist one that is expensive. A
-    write that partitions may sort each Spark partition again if ``spark.sql.maxConcurrentOutputFileWriters`` is no more
-    than the partitions that stand in it, up to 64, and lose the order of what goes to disk; dbt's sessions have 100.
+    Write the result without further changes:
+    ``cluster(df, ["customer_id", "event_ts"], files=16).write.parquet(path)``.
+
+    Before the write, the query behind ``df`` runs twice: once for its count, and once for a sample of the key columns.
+    Persist an expensive ``df``.
+
+    A write with ``partitionBy`` may sort each Spark partition again. Spark does so if
+    ``spark.sql.maxConcurrentOutputFileWriters`` does not exceed the number of table partitions in a Spark partition,
+    which is at most 64. A sort that spills to disk loses the row order. dbt's sessions set 100.
 
     Args:
         df: any batch DataFrame.
-        by: 1 to 8 columns; struct leaves by dots.
-        files: exact number of files (of each partition), instead of a size; fewer only where rows are equal.
-        file_size: ``auto`` (128 MB, more above 100 GB), bytes, or a text like ``64MB``.
-        seed: of the sample: the same input in the same input splits gives the same files.
+        by: names of 1 to 8 columns. A dot separates a struct from its field.
+        files: exact number of files (per partition), in place of a size. Equal rows may result in fewer files.
+        file_size: target size: ``auto`` (128 MB, more above 100 GB), a number of bytes, or a text such as ``64MB``.
+        seed: seed of the sample. The same input in the same input splits gives the same files.
         partition_by: the columns that the write will partition by.
-        curve: ``zorder``, ``hilbert``, or ``linear``: the order of the columns one after another.
-        encoding: ``rank`` among sampled boundaries, or the type's own ``bits``.
-        page_rows: what the write sets ``parquet.page.row.count.limit`` to, if it does: rows are ordered as finely.
-        weights: one positive number a column: how much its filters count; all equal by default.
+        curve: ``zorder``, ``hilbert`` or ``linear``. The last one sorts by one column after another.
+        encoding: ``rank`` among sampled boundaries, or ``bits`` of the type's own representation.
+        page_rows: the value of ``parquet.page.row.count.limit``, if the write sets it. Rows are ordered as finely as
+            these pages.
+        weights: one positive number per column, the weight of filters on that column. Equal by default.
 
     Raises:
-        ColumnError: a column is not named by a text, unknown, ambiguous, named twice, or of a type that Spark cannot
-            order.
-        ConfigError: the number of columns, of files or another is out of range, there is no such curve or encoding, or
-            one setting leaves another without effect.
+        ColumnError: a column name is not a text, is unknown, ambiguous or repeated, or Spark cannot order its type.
+        ConfigError: a number is out of range, a curve or encoding does not exist, or one setting makes another
+            ineffective.
     """
     spec = LayoutSpec(
         by=_listed(by),
@@ -63,5 +68,5 @@ def cluster(
 
 
 def _listed(names: str | Sequence[str]) -> list[str]:
-    """Return the names that a caller gave, of which one may stand alone."""
+    """Return the caller's names as a list. A single name may come without one."""
     return list(names) if isinstance(names, (list, tuple)) else [names]  # type: ignore[list-item]

@@ -1,4 +1,4 @@
-"""The errors that users see, and the hint that names what they may have meant."""
+"""User-facing errors, and the hint that suggests the nearest valid name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class ZorderError(Exception):
-    """Something the user asked for cannot be done; the message says what, and what would work instead."""
+    """Base class of this package's errors. The message says what cannot be done, and what would work instead."""
 
 
 class ConfigError(ZorderError):
@@ -15,7 +15,7 @@ class ConfigError(ZorderError):
 
 
 class ColumnError(ZorderError):
-    """A column that was named does not exist, is ambiguous, or has a type that cannot be ordered."""
+    """A named column does not exist, is ambiguous, or has a type that Spark cannot order."""
 
 
 class PredicateError(ZorderError):
@@ -23,24 +23,24 @@ class PredicateError(ZorderError):
 
 
 class UnresolvedError(PredicateError):
-    """A predicate names what this session does not have now; the query that it goes into may have it when it runs."""
+    """A predicate uses a name that this session cannot resolve now. The query around it may resolve it when it runs."""
 
 
 class BuildError(ZorderError):
-    """A build or a batch did not end as it should; the message says what the table is now, mostly what it was."""
+    """A build or a batch failed. The message gives the table's state, which is mostly unchanged."""
 
 
 class LostRowsError(ZorderError):
-    """Rows of another run are no longer in a table, and the message says where they are: this must not be a warning."""
+    """Rows of another run have been lost from a table. The message says where they are. Never log it as a warning."""
 
 
 class SchemaChangeError(ZorderError):
-    """The columns of a batch are not those of its table, and the model does not allow them to change."""
+    """The columns of a batch differ from its table's, and the model does not allow the change."""
 
 
-def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Return ``" Did you mean 'x'?"`` for the known name nearest to ``given``, or an empty string."""
-    names = list(known)
+def did_you_mean(given: str, valid: Iterable[str]) -> str:
+    """Return ``" Did you mean 'x'?"`` for the valid name nearest to ``given``, or an empty string."""
+    names = list(valid)
     by_lower = {name.lower(): name for name in reversed(names)}
     matches = difflib.get_close_matches(given.lower(), list(by_lower), n=1, cutoff=0.6)
     return f" Did you mean '{by_lower[matches[0]]}'?" if matches else ""

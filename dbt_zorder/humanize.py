@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Formatting of counts and sizes for messages."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ _STEP = 1000.0
 
 
 def counted(number: int, what: str) -> str:
-    """Return ``1 file`` or ``1,600 files``."""
+    """Return a count with its noun, such as ``1 file`` or ``1,600 files``."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def size_text(size: int | None) -> str:
-    """Return a number of bytes as ``12 B`` or ``32.2 MB``, a million of bytes each; of one that is not known ``?``."""
+    """Return a size as ``12 B`` or ``32.2 MB``, or ``?`` for None. A megabyte is a million bytes."""
     if size is None:
         return "?"
     left = float(size)

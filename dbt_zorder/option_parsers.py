@@ -1,4 +1,4 @@
-"""How the value of each kind of config is read; a ``ValueError`` says what is allowed, as the end of a message."""
+"""Parsers of config values, one per kind. A ``ValueError`` states the allowed values, as the end of a message."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from dbt_zorder.spark.columns import folded, split_name
 from dbt_zorder.spark.plain_names import pattern_characters
 
 _MOST_IN_MEMORY = 512 << 20
-"""A column of Arrow's holds four times as much, and what rows weigh is a guess; see ``layout.few``."""
+"""Maximum size in bytes. An Arrow column can contain four times as much, but the size of rows is an estimate."""
 
 MOST_HOURS = 1_000_000
-"""More than a century; dates that lie much further back than that there are none."""
+"""Maximum grace period. It exceeds a century, and much larger values would lead to dates that do not exist."""
 
 _RESERVED = {
     "location": "use location_root",
     "provider": "use file_format",
     **dict.fromkeys(("owner", "external", "is_managed_location", "collation", "table_type"), "leave it out"),
 }
-"""Table properties that Spark's CREATE TABLE refuses, and what is to be done in their place."""
+"""Table properties that Spark's CREATE TABLE refuses, and the alternative to each."""
 
 
 T = TypeVar("T")
@@ -32,10 +32,10 @@ U = TypeVar("U")
 
 
 def read(name: str, value: object, parse: Callable[[Any], T]) -> T:
-    """Read a value.
+    """Parse the value of a config.
 
     Raises:
-        ConfigError: naming it, what was given, and what is allowed.
+        ConfigError: the value is not allowed. The message names the config, the value and the allowed values.
     """
     try:
         return parse(value)
@@ -44,23 +44,23 @@ def read(name: str, value: object, parse: Callable[[Any], T]) -> T:
         raise ConfigError(msg) from exc
 
 
-def given(name: str, value: object, parse: Callable[[Any], T], default: U) -> T | U:
-    """Read the same of a value that need not be given."""
+def optional(name: str, value: object, parse: Callable[[Any], T], default: U) -> T | U:
+    """Parse the value of an optional config, or return the default for None. Raise like ``read``."""
     return default if value is None else read(name, value, parse)
 
 
 def page_rows(options: Mapping[str, str]) -> int | None:
-    """Return the rows of a Parquet page at most, where options of Spark's writer say so."""
+    """Return the maximum number of rows in a Parquet page, or None if the writer's options do not set it."""
     return parse_page_rows(options.get(PAGE_ROWS_OPTION, ""))
 
 
 def compression(options: Mapping[str, str]) -> str | None:
-    """Return the codec of the files, where options say so; Spark reads their names in any case."""
+    """Return the compression codec, or None if the options do not set it. Spark reads option names in any case."""
     return next((value for name, value in options.items() if name.lower() == "compression"), None)
 
 
 def columns(value: Any) -> tuple[str, ...]:
-    """Return 1 to 8 columns."""
+    """Return 1 to 8 column names, and raise ValueError for any other number."""
     names = column_names(value)
     if not names:
         msg = (
@@ -75,7 +75,7 @@ def columns(value: Any) -> tuple[str, ...]:
 
 
 def column_names(value: Any) -> tuple[str, ...]:
-    """Return column names, of which none is there twice; whether case distinguishes them is for the session to say."""
+    """Return column names without repetition. Names that differ by case alone pass; the session decides about them."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name.strip() for name in names):
         msg = "it must be a column name or a list of column names."
@@ -88,7 +88,7 @@ def column_names(value: Any) -> tuple[str, ...]:
 
 
 def text(value: Any) -> str:
-    """Return a text."""
+    """Return a text, and raise ValueError for any other value."""
     if not isinstance(value, str):
         msg = "it must be a text."
         raise ValueError(msg)
@@ -96,7 +96,7 @@ def text(value: Any) -> str:
 
 
 def folder(value: Any) -> str:
-    """Return the path of a folder."""
+    """Return the path of a folder, and raise ValueError for characters that Spark reads as a pattern."""
     if not isinstance(value, str):
         msg = "it must be the path or URI of a folder."
         raise ValueError(msg)
@@ -108,7 +108,7 @@ def folder(value: Any) -> str:
 
 
 def texts(value: Any) -> dict[str, str]:
-    """Return a mapping of texts, without those that are null: so one is unset that is inherited."""
+    """Return a mapping with its values as texts, without those that are null. Null unsets an inherited value."""
     if not isinstance(value, Mapping):
         msg = "it must be a mapping of names to values."
         raise ValueError(msg)
@@ -124,7 +124,7 @@ def texts(value: Any) -> dict[str, str]:
 
 
 def properties(value: Any) -> dict[str, str]:
-    """Return table properties, none of which Spark keeps to itself."""
+    """Return table properties, and raise ValueError for those that Spark reserves."""
     found = texts(value)
     for name in found:
         if name in _RESERVED or name.startswith("spark.sql."):
@@ -135,7 +135,7 @@ def properties(value: Any) -> dict[str, str]:
 
 
 def options(value: Any) -> dict[str, str]:
-    """Return options of Spark's writer."""
+    """Return the options of Spark's writer, and raise ValueError for a wrong page size or writer version."""
     found = texts(value)
     if PAGE_ROWS_OPTION in found and parse_page_rows(found[PAGE_ROWS_OPTION]) is None:
         msg = f"'{PAGE_ROWS_OPTION}' must be a positive whole number."
@@ -148,7 +148,7 @@ def options(value: Any) -> dict[str, str]:
 
 
 def one_of(*allowed: str) -> Callable[[Any], str]:
-    """Return what reads one of some texts."""
+    """Return a parser that accepts only the given texts."""
 
     def parse(value: Any) -> str:
         if value not in allowed:
@@ -161,7 +161,7 @@ def one_of(*allowed: str) -> Callable[[Any], str]:
 
 
 def boolean(value: Any) -> bool:
-    """Return true or false."""
+    """Return a boolean, and raise ValueError for any other value."""
     if not isinstance(value, bool):
         msg = "it must be true or false."
         raise ValueError(msg)
@@ -169,7 +169,7 @@ def boolean(value: Any) -> bool:
 
 
 def whole_number(value: Any) -> int:
-    """Return a whole number, 0 or more."""
+    """Return a whole number from 0, and raise ValueError for any other value."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         msg = "it must be a whole number, 0 or more."
         raise ValueError(msg)
@@ -177,7 +177,7 @@ def whole_number(value: Any) -> int:
 
 
 def positive_integer(value: Any) -> int:
-    """Return a whole number, 1 or more."""
+    """Return a whole number from 1, and raise ValueError for any other value."""
     if not is_count(value):
         msg = "it must be a whole number, 1 or more."
         raise ValueError(msg)
@@ -185,12 +185,12 @@ def positive_integer(value: Any) -> int:
 
 
 def are_hours(value: object) -> bool:
-    """Tell whether a value can be a grace period."""
+    """Return whether a value is a grace period: a number of hours from 0 to ``MOST_HOURS``."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= MOST_HOURS
 
 
 def hours(value: Any) -> float:
-    """Return a grace period."""
+    """Return a grace period in hours, and raise ValueError for any other value."""
     if not are_hours(value):
         msg = f"it must be a number of hours, 0 to {MOST_HOURS:,}."
         raise ValueError(msg)
@@ -198,7 +198,7 @@ def hours(value: Any) -> float:
 
 
 def file_size(value: Any) -> str | int:
-    """Return the size of a file, as it was given."""
+    """Return a file size unchanged, and raise ValueError if it cannot be parsed."""
     try:
         parse_size(value)
     except ConfigError as exc:
@@ -209,7 +209,7 @@ def file_size(value: Any) -> str | int:
 
 
 def memory(value: Any) -> int:
-    """Return bytes of memory, 0 for none of it."""
+    """Return a memory size in bytes. ``never`` gives 0."""
     if value == "never" or (value == 0 and not isinstance(value, bool)):
         return 0
     try:
@@ -223,12 +223,12 @@ def memory(value: Any) -> int:
 
 
 def weights(by: Sequence[str]) -> Callable[[Any], tuple[float, ...] | dict[str, float]]:
-    """Return what reads one positive number a column, in their order, or by names that are those in any case."""
+    """Return a parser of weights: one positive number per column in order, or numbers by column name in any case."""
 
     def parse(value: Any) -> tuple[float, ...] | dict[str, float]:
         if isinstance(value, Mapping):
             for name in value:
-                _places(name, by, sensitive=False)
+                _positions(name, by, sensitive=False)
         given = [*value.values()] if isinstance(value, Mapping) else value
         if not are_weights(given, len(given) if isinstance(value, Mapping) else len(by)):
             msg = f"it must be {len(by)} positive numbers, one a column of zorder_by, or numbers by column name."
@@ -239,7 +239,10 @@ def weights(by: Sequence[str]) -> Callable[[Any], tuple[float, ...] | dict[str, 
 
 
 def weights_in_order(by: Sequence[str], *, sensitive: bool) -> Callable[[Any], tuple[float, ...]]:
-    """Return what reads the same into one number a column, by the session's rule for names."""
+    """Return a parser of weights that gives one number per column, and resolves names by the session's rule for case.
+
+    A column without a weight gets 1.
+    """
 
     def parse(value: Any) -> tuple[float, ...]:
         read = weights(by)(value)
@@ -247,24 +250,28 @@ def weights_in_order(by: Sequence[str], *, sensitive: bool) -> Callable[[Any], t
             return read
         found: dict[int, float] = {}
         for name, weight in read.items():
-            for place in _places(name, by, sensitive=sensitive):
-                if place in found:
-                    msg = f"'{by[place]}' is in it twice."
+            for position in _positions(name, by, sensitive=sensitive):
+                if position in found:
+                    msg = f"'{by[position]}' is in it twice."
                     raise ValueError(msg)
-                found[place] = float(weight)
-        return tuple(found.get(place, 1.0) for place in range(len(by)))
+                found[position] = float(weight)
+        return tuple(found.get(position, 1.0) for position in range(len(by)))
 
     return parse
 
 
-def _places(name: object, by: Sequence[str], *, sensitive: bool) -> list[int]:
-    """Return where a column is named in ``zorder_by``; more than once if it is there twice, an error of its own."""
+def _positions(name: object, by: Sequence[str], *, sensitive: bool) -> list[int]:
+    """Return the positions of a column in ``zorder_by``. Another check reports a repeated column.
+
+    Raises:
+        ValueError: the column is not in ``zorder_by``.
+    """
 
     def parts(one: object) -> list[str]:
         return [folded(part, sensitive=sensitive) for part in split_name(str(one))]
 
-    places = [place for place, one in enumerate(by) if parts(one) == parts(name)]
-    if not places:
+    positions = [position for position, one in enumerate(by) if parts(one) == parts(name)]
+    if not positions:
         msg = f"'{name}' is not in zorder_by.{did_you_mean(str(name), by)}"
         raise ValueError(msg)
-    return places
+    return positions

@@ -1,4 +1,4 @@
-"""Seconds by phase of what is done to a table, and who wants to know of each phase as it begins."""
+"""Clock that measures the phases of an operation on a table, and notifies a listener when a phase begins."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ _LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("listener", def
 
 
 class Clock:
-    """Seconds by phase."""
+    """A clock of phases.
+
+    Attributes:
+        seconds: elapsed seconds by phase, in milliseconds' precision.
+    """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Count the seconds of the block under a name."""
-        tell(name)
+        """Report the phase to the listener, and add the seconds of the block to it."""
+        report_phase(name)
         started = time.monotonic()
         try:
             yield
@@ -27,18 +31,18 @@ class Clock:
             self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)
 
 
-def tell(phase: str) -> None:
-    """Tell whoever listens that a phase begins, or goes on: where the run was cancelled, what listens raises."""
+def report_phase(phase: str) -> None:
+    """Report to the listener that a phase begins or continues. The listener raises if the run was cancelled."""
     listener = _LISTENER.get()
     if listener is not None:
         listener(phase)
 
 
 @contextlib.contextmanager
-def listening(listener: Callable[[str], None]) -> Iterator[None]:
+def report_phases_to(listener: Callable[[str], None]) -> Iterator[None]:
     """Call ``listener`` with the name of every phase that this thread begins while the block runs.
 
-    One that listened before hears of it first; what either raises ends the phase before it begins.
+    The listener of an outer block is called first. An error from either prevents the phase.
     """
     before = _LISTENER.get()
 

@@ -1,4 +1,4 @@
-"""What to build: a table, how it is laid out, and what the catalog is to say of it."""
+"""Request to build a table: its name, layout, columns with stats, and catalog properties."""
 
 from __future__ import annotations
 
@@ -30,31 +30,34 @@ from dbt_zorder.spark.plain_names import check_identifier
 from dbt_zorder.spark.sql import quote_name, quote_string
 
 _BLOOM = "parquet.bloom.filter"
-_UNEVEN = 1.25
-"""Of the mean, what a file of a tree's has at most, as a rule."""
+_LARGEST_TO_MEAN = 1.25
+"""Usual ratio of the largest file's rows to the mean, in a layout by a tree."""
 
 IN_MEMORY = 256 << 20
-"""By default: three million rows of nine columns, which Spark lays out as fast with two processors (decision 012)."""
+"""Default limit in bytes: about three million rows of nine columns. Spark with two processors is equally fast there.
+
+See decision 012."""
 
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """What to build.
+    """A request to build one table.
 
     Attributes:
-        table: where.
-        spec: how to lay it out.
-        stats_columns: columns to keep stats of besides the clustering columns.
+        table: name of the table.
+        spec: specification of the layout.
+        stats_columns: additional columns with stats. The clustering columns always have stats.
         bloom: columns with a Parquet bloom filter.
-        options: of Spark's Parquet writer, such as ``compression``.
-        comment: of the table.
-        column_comments: by column name, in whatever case, or in backticks in the column's very case.
-        properties: of the table.
-        location_root: folder for the versions' root; by default the schema's own.
-        keep_versions, grace_hours: see ``collect_old``.
-        file_format: of the table; only ``parquet`` is built by versions.
-        in_memory: bytes that the rows of a query may take in this process's memory to be laid out and written here; 0
-            leaves all to Spark.
+        options: options of Spark's Parquet writer, such as ``compression``.
+        comment: comment of the table.
+        column_comments: comments by column name. A plain name matches in any case, a name in backticks exactly.
+        properties: properties of the table.
+        location_root: folder for the versions' root, by default the schema's own folder.
+        keep_versions: number of versions to retain.
+        grace_hours: grace period in hours before an old version is deleted.
+        file_format: file format of the table. Only ``parquet`` tables have versions of this package.
+        in_memory: maximum memory in bytes that a query's rows may use in this process to be laid out and written here.
+            0 leaves all work to Spark.
     """
 
     table: TableName
@@ -72,7 +75,7 @@ class BuildRequest:
     in_memory: int = IN_MEMORY
 
     def comment_of(self, name: str, *, sensitive: bool = False) -> str:
-        """Return the comment of a column; one that is given for its very case comes first."""
+        """Return the comment of a column. A comment for the name's exact case has priority."""
         given = self.column_comments
         exact = given.get(quote_name(name)) or given.get(name)
         if exact or sensitive:
@@ -81,16 +84,16 @@ class BuildRequest:
 
 
 def partition_columns(spark: SparkSession, schema: StructType, request: BuildRequest) -> list[ResolvedColumn]:
-    """Return the columns of a query, or a table, that the request parts it by."""
+    """Return the partition columns of a request, resolved in the schema of a query or a table."""
     return resolve_all(request.spec.partition_by, schema, sensitive=case_sensitive(spark))
 
 
 def check(df: DataFrame, request: BuildRequest) -> None:
-    """Find all that is wrong with a request before anything is read or written.
+    """Check a request before anything is read or written.
 
     Raises:
-        ColumnError, ConfigError: as ``keys_for``; also for stats columns, partition columns and duplicate names, for a
-            name that no table can have, and for a session whose literals of text are of another kind.
+        ColumnError: a named column does not exist or has an unsupported type, or the query repeats a column name.
+        ConfigError: the layout, a partition column or the table's name is not allowed, or ``ESCAPED_LITERALS`` is on.
     """
     if is_on(df.sparkSession, ESCAPED_LITERALS):
         msg = (
@@ -98,7 +101,7 @@ def check(df: DataFrame, request: BuildRequest) -> None:
             "cannot be written as they are; leave it out, or set it to false."
         )
         raise ConfigError(msg)
-    if request.file_format != "iceberg":  # whose catalogs have rules of their own
+    if request.file_format != "iceberg":  # Iceberg's catalogs have rules of their own
         check_identifier(request.table.identifier)
     check_names(df)
     if request.file_format == "parquet":
@@ -126,16 +129,16 @@ def check(df: DataFrame, request: BuildRequest) -> None:
         keys_for(df, request.spec)
     with naming("zorder_stats_columns"):
         for column in resolve_all(request.stats_columns, df.schema, sensitive=sensitive):
-            key_of(column)  # without an order there is no least and no greatest
+            key_of(column)  # raises for types without an order, which have no minimum and no maximum
     with naming("zorder_bloom"):
         _check_bloom(bloom_columns(df, request))
 
 
 def _check_bloom(columns: Sequence[ResolvedColumn]) -> None:
-    """Find out whether filters can serve: Parquet's know 0.0 and -0.0 for two values, which are one to SQL.
+    """Raise for columns that cannot have a bloom filter. Parquet's filters distinguish 0.0 and -0.0, and SQL does not.
 
     Raises:
-        ColumnError: a query would lose rows by one, or it would not be written.
+        ColumnError: a filter on the column would lose rows, or Parquet's writer would not write it.
     """
     for column in columns:
         kind = column.data_type
@@ -156,10 +159,10 @@ def _check_bloom(columns: Sequence[ResolvedColumn]) -> None:
 
 
 def _check_types(schema: StructType) -> None:
-    """Find out whether a Parquet table of ours keeps all that a query says of its columns' types.
+    """Raise for column types that a z-ordered Parquet table does not preserve.
 
     Raises:
-        ColumnError: one is of a type that a user has defined, or CHAR.
+        ColumnError: a column has a user-defined type, or is a CHAR.
     """
     for column in schema.fields:
         if USER_DEFINED in column.json():
@@ -171,7 +174,7 @@ def _check_types(schema: StructType) -> None:
             raise ColumnError(msg)
     chars = [column.name for column in schema.fields if is_char(column)]
     if chars:
-        # Spark skips no file of a CHAR column by stats, and as a STRING its blanks would count: c = 'ab' finds nothing
+        # Spark skips no file of a CHAR column by stats. As a STRING its padding would count: c = 'ab' finds nothing.
         name = quote_name(chars[0])
         msg = (
             f"CHAR columns cannot be kept: {', '.join(map(repr, chars))}. Their values come with blanks behind them, "
@@ -183,10 +186,10 @@ def _check_types(schema: StructType) -> None:
 
 
 def check_names(df: DataFrame) -> None:
-    """Find out whether the columns of a query have names that a table can keep.
+    """Raise for column names of a query that a table cannot have.
 
     Raises:
-        ColumnError: two have one name, or Spark would replace a part of it.
+        ColumnError: two columns have the same name, or Spark would substitute a part of a name.
     """
     sensitive = case_sensitive(df.sparkSession)
     seen: set[str] = set()
@@ -201,8 +204,8 @@ def check_names(df: DataFrame) -> None:
         seen.add(plain)
 
 
-def names_only(columns: StructType, request: BuildRequest, *, sensitive: bool) -> bool:
-    """Return whether a table of these columns has each one that the request names."""
+def has_all_columns(columns: StructType, request: BuildRequest, *, sensitive: bool) -> bool:
+    """Return whether the columns include every column that the request names."""
     spec = request.spec
     try:
         for name in (*spec.by, *spec.partition_by, *request.stats_columns, *request.bloom):
@@ -213,30 +216,34 @@ def names_only(columns: StructType, request: BuildRequest, *, sensitive: bool) -
 
 
 def readable_partitions(df: DataFrame, request: BuildRequest) -> DataFrame:
-    """Give partition columns the values that the names of their folders read back as.
+    """Convert partition columns to the values that Spark reads back from their folder names.
 
-    NULL and the empty text become Spark's name for their folder. Spark would do so itself, and for a nullable column
-    then not see that rows are sorted by it: it would sort them once more, by the partition alone, where it does not
-    keep a writer open for each partition of a task. Of two moments that a clock shows alike when it is set back, the
-    later would become the earlier without a word, so the query fails at it.
+    Replace NULL and the empty text by Spark's folder name for them. Spark would do the same itself, but would then not
+    recognize that rows are sorted by a nullable column. It would sort them again, by the partition alone, unless it
+    keeps a writer open for each partition.
+
+    Make the query fail for the later of two moments with the same local time, when clocks are set back. Its folder name
+    would silently read back as the earlier one.
     """
     for column in partition_columns(df.sparkSession, df.schema, request):
         if isinstance(column.data_type, StringType):
-            named = f"coalesce(nullif({column.sql}, ''), '{NULL_PARTITION}')"
-            df = df.withColumn(column.name, f.expr(named))
+            folder_value = f"coalesce(nullif({column.sql}, ''), '{NULL_PARTITION}')"
+            df = df.withColumn(column.name, f.expr(folder_value))
         elif isinstance(column.data_type, TimestampType):
             text = f"CAST({column.sql} AS STRING)"
-            told = quote_string(
+            complaint = quote_string(
                 f"The partition column {column.name} holds a moment that clocks show twice, as they are set back, and "
                 "its folder would be that of the other; partition by a date. It is the later "
             )
             same = f"CAST({text} AS TIMESTAMP) <=> {column.sql}"
-            df = df.withColumn(column.name, f.expr(f"IF({same}, {column.sql}, raise_error(concat({told}, {text})))"))
+            df = df.withColumn(
+                column.name, f.expr(f"IF({same}, {column.sql}, raise_error(concat({complaint}, {text})))")
+            )
     return df
 
 
 def stats_columns(df: DataFrame, layout: Layout, request: BuildRequest) -> list[ResolvedColumn]:
-    """Return the columns to keep stats of: those of the curve, and what the request names besides."""
+    """Return the columns with stats: the clustering columns, and the request's additional ones."""
     columns = [key.column for key in layout.keys]
     sensitive = case_sensitive(df.sparkSession)
     for name in request.stats_columns:
@@ -247,20 +254,21 @@ def stats_columns(df: DataFrame, layout: Layout, request: BuildRequest) -> list[
 
 
 def bloom_options(df: DataFrame, request: BuildRequest) -> dict[str, str]:
-    """Return the writer options that the request's bloom filters are."""
+    """Return the writer options that enable the request's bloom filters."""
     return {f"{_BLOOM}.enabled#{column.name}": "true" for column in bloom_columns(df, request)}
 
 
 def bloom_sizes(df: DataFrame, request: BuildRequest, layout: Layout) -> dict[str, str]:
-    """Return the writer options that make the filters as large as rows of a file ask for, where none of the user's do.
+    """Return the writer options that size bloom filters by the rows per file, unless the user's options size them.
 
-    By themselves they take a megabyte each. Of how rows are spread over partitions a layout tells nothing.
+    The default size is one megabyte per filter. A layout contains no row counts per partition. In a partitioned table
+    each filter is therefore sized for all rows.
     """
     rows = layout.rows if layout.partition_columns else -(-layout.rows // max(1, layout.files))
-    named = {f"{_BLOOM}.expected.ndv#{column.name}" for column in bloom_columns(df, request)}
+    options = {f"{_BLOOM}.expected.ndv#{column.name}" for column in bloom_columns(df, request)}
     if any(key.lower() == f"{_BLOOM}.adaptive.enabled" for key in request.options):
         return {}
-    return dict.fromkeys(named - {*request.options}, str(max(1, round(rows * _UNEVEN))))
+    return dict.fromkeys(options - {*request.options}, str(max(1, round(rows * _LARGEST_TO_MEAN))))
 
 
 def bloom_columns(df: DataFrame, request: BuildRequest) -> list[ResolvedColumn]:

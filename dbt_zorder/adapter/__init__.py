@@ -1,1 +1,1 @@
-"""What dbt talks to: credentials, connections, model config and the response; no layout or pruning is decided here."""
+"""dbt's interface: credentials, connections, model config and responses. It makes no layout or pruning decisions."""

@@ -1,6 +1,6 @@
-"""The ``zorder_*`` configs of a model: read, checked and turned into what a build needs.
+"""Reader and checks of a model's ``zorder_*`` configs.
 
-dbt itself checks none of them: an adapter's config class only tells it how to merge values (dbt-core #10306).
+dbt itself checks none of them. It uses an adapter's config class only to merge values (dbt-core #10306).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dbt_zorder.tables.lakehouse.rewrite import NATIVE
 
 @dataclass
 class ZorderConfig(SparkConfig):
-    """Names of the model configs that this adapter knows besides dbt-spark's; ``ModelSettings`` checks their values."""
+    """Names of the model configs that this adapter adds to dbt-spark's. ``ModelSettings`` checks their values."""
 
     zorder_by: list[str] | str | None = None
     zorder_curve: str | None = None
@@ -40,14 +40,17 @@ class ZorderConfig(SparkConfig):
 
 
 STRATEGIES, MERGE = ("append", "insert_overwrite", "microbatch"), "merge"
-"""How a batch may come into a table: in every format, and in Delta and Iceberg besides."""
+"""Incremental strategies that every format supports, and the one that only Delta and Iceberg support."""
 
 KEYS = tuple(name for name in ZorderConfig.__dataclass_fields__ if name.startswith("zorder_"))
 
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """The checked settings of one model. Attributes are the configs without their prefix; see docs/models.md."""
+    """The checked settings of one model. Attributes are named like the configs without their prefix.
+
+    See docs/models.md for their meaning.
+    """
 
     by: tuple[str, ...]
     curve: str
@@ -69,24 +72,25 @@ class ModelSettings:
 
     @property
     def page_rows(self) -> int | None:
-        """Rows of a Parquet page at most, where the model's ``options`` say so."""
+        """The maximum number of rows in a Parquet page, if the model's ``options`` set it."""
         return values.page_rows(self.options)
 
     @property
     def compression(self) -> str | None:
-        """Codec of the files, where the model's ``options`` say so."""
+        """The compression codec of the files, if the model's ``options`` set it."""
         return values.compression(self.options)
 
     @classmethod
     def from_config(cls, model: str, config: Mapping[str, Any]) -> ModelSettings | None:
-        """Read a model's config; None if the model is to be built as dbt-spark builds it.
+        """Read a model's config. Return None if dbt-spark's materialization builds the model.
 
         Args:
-            model: what messages call the model.
-            config: all of the model's config, also keys that nobody knows.
+            model: name of the model in messages.
+            config: the model's whole config, including keys of other packages.
 
         Raises:
-            ConfigError: naming the model, the key, the value, what is allowed and the nearest right name.
+            ConfigError: a key or value is not allowed. The message names the model, the key, the value, the allowed
+                values and the nearest valid name.
         """
         _check_names(model, config)
         reader = _Reader(model, config)
@@ -106,7 +110,7 @@ class ModelSettings:
             "in_memory": reader.read("zorder_in_memory", values.memory, IN_MEMORY),
         }
         _check_curve(model, own, by)
-        # a mistake above is one even where it has no effect; what follows is dbt-spark's business without zorder_by
+        # the checks above apply even to settings without effect; without zorder_by, dbt-spark checks the rest
         if skip or not by:
             return None
         partition_by = reader.read("partition_by", values.column_names, ())
@@ -125,21 +129,21 @@ class ModelSettings:
 
 
 class _Reader:
-    """Reads one key after another, and says which model and key a bad value stands in."""
+    """Reads single keys of a config. Errors name the model and the key."""
 
     def __init__(self, model: str, config: Mapping[str, Any]) -> None:
         self._model = model
         self._config = config
 
     def read(self, key: str, parse: Callable[[Any], Any], default: Any) -> Any:
-        return values.given(f"Model {self._model}: {key}", self._config.get(key), parse, default)
+        return values.optional(f"Model {self._model}: {key}", self._config.get(key), parse, default)
 
 
 def _check_names(model: str, config: Mapping[str, Any]) -> None:
     for key in config:
         if key in KEYS:
             continue
-        # 'zoder_by' is as silent a mistake as 'zorder_bye'
+        # dbt silently accepts misspelled prefixes ('zoder_by') as well as misspelled names ('zorder_bye')
         if key.startswith("zorder_") or (key[:1] == "z" and difflib.get_close_matches(key, KEYS, n=1, cutoff=0.8)):
             msg = f"Model {model}: there is no config '{key}'.{did_you_mean(key, KEYS)} Known are: {', '.join(KEYS)}."
             raise ConfigError(msg)
@@ -155,7 +159,7 @@ def _check_curve(model: str, own: Mapping[str, Any], by: Sequence[str]) -> None:
 
 
 def _check_format(model: str, config: Mapping[str, Any]) -> str:
-    """Return the file format, one that z-ordered tables can have."""
+    """Return the file format of a z-ordered table, and raise for an unsupported one."""
     file_format = str(config.get("file_format") or "parquet").lower()
     if file_format not in ("parquet", *FORMATS):
         msg = (
@@ -177,7 +181,7 @@ def _check_format(model: str, config: Mapping[str, Any]) -> str:
 
 
 def _check_strategy(model: str, config: Mapping[str, Any], file_format: str) -> None:
-    """Find out whether a format has the strategy: dbt-spark's own message offers Hudi, which zorder_by has not."""
+    """Raise if a format lacks the strategy. dbt-spark's own message suggests Hudi, which does not support zorder_by."""
     strategy = config.get("incremental_strategy")
     if config.get("materialized") != "incremental" or strategy is None:
         return
@@ -193,7 +197,7 @@ def _check_strategy(model: str, config: Mapping[str, Any], file_format: str) -> 
 
 
 def _check_partitions(model: str, by: Sequence[str], partition_by: Sequence[str]) -> None:
-    # the session knows which names in another case are the same: see ``keys_for``
+    # ``keys_for`` compares names by the session's rule for upper and lower case; only exact matches are found here
     for column in by:
         if column in partition_by:
             msg = (

@@ -1,4 +1,4 @@
-"""Connections over the process's one Spark session; dbt-spark's other methods are left as they are."""
+"""Connections over the process's one Spark session. dbt-spark's other methods work unchanged."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _QUERY = re.compile(rf"\A{BLANK}(?:\({BLANK})*(?:select|with|values|from)\b", re
 
 
 class ZorderConnectionManager(SparkConnectionManager):
-    """Opens sessions by ``dbt_zorder.adapter.session.open``, once a process."""
+    """Opens sessions with ``dbt_zorder.adapter.session.open``, once per process."""
 
     TYPE = "spark_zorder"
 
     def __init__(self, config: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
         forward_logs()
-        # dbt debug builds an adapter from a profile alone, without a project, and does not go to its folder
+        # dbt debug creates an adapter from a profile without a project, and does not change to the project's folder
         flags = get_flags()  # type: ignore[no-untyped-call]
         root = getattr(config, "project_root", None) or getattr(flags, "PROJECT_DIR", None) or os.getcwd()
         if isinstance(config.credentials, ZorderCredentials):
@@ -41,11 +41,11 @@ class ZorderConnectionManager(SparkConnectionManager):
 
     @classmethod
     def open(cls, connection: Connection) -> Connection:
-        """Open a connection; for ``method: session`` all connections share the process's session."""
+        """Open a connection. With ``method: session`` all connections share the process's session."""
         credentials: Any = connection.credentials
         if connection.state == ConnectionState.OPEN or credentials.method != SparkConnectionMethod.SESSION:
             return super().open(connection)
-        # imported here because it imports pyspark's JVM gateway, which other methods can do without
+        # imported here because it imports pyspark's JVM gateway, which other methods do not need
         from dbt_zorder.adapter.cursor import SessionHandle
 
         connection.handle = SessionHandle(_open_session(credentials), prunes=credentials.zorder_prune)
@@ -53,16 +53,16 @@ class ZorderConnectionManager(SparkConnectionManager):
         return connection
 
     def has_session(self) -> bool:
-        """Tell whether ``session`` has one to return."""
+        """Return whether ``session`` can return a session."""
         connection = self.get_thread_connection()
         has_remote = getattr(connection.credentials, "spark_remote", None) is not None
         return has_remote or getattr(connection.handle, "session", None) is not None
 
     def session(self) -> SparkSession:
-        """Return the session of this thread's connection: that behind it, or the one of the profile's spark_remote.
+        """Return the session behind this thread's connection, or else the session of the profile's spark_remote.
 
         Raises:
-            DbtRuntimeError: there is neither.
+            DbtRuntimeError: the connection has no session, and the profile has no spark_remote.
             FailedToConnectError: the server of spark_remote does not answer.
         """
         connection = self.get_thread_connection()
@@ -78,21 +78,21 @@ class ZorderConnectionManager(SparkConnectionManager):
     def execute(
         self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
     ) -> tuple[AdapterResponse, Any]:
-        """Run a statement; a query also where nobody asks for its rows, as a hook that is to raise an error."""
+        """Run a statement. Run a query even if its rows are not fetched, such as a hook that calls raise_error."""
         response, table = super().execute(sql, auto_begin=auto_begin, fetch=fetch, limit=limit)
         handle: Any = self.get_thread_connection().handle
-        if not fetch and _QUERY.match(sql) and hasattr(handle, "run_through"):
+        if not fetch and _QUERY.match(sql) and hasattr(handle, "run_and_discard"):
             with self.exception_handler(sql):
-                handle.run_through()
+                handle.run_and_discard()
         return response, table
 
     def query(self, sql: str) -> DataFrame:
-        """Return the rows of a query in that session, from fewer files where the profile has ``zorder_prune``."""
+        """Return a query's DataFrame in the session, which reads fewer files if the profile has ``zorder_prune``."""
         handle: Any = self.get_thread_connection().handle
         return handle.run(sql) if hasattr(handle, "run") else self.session().sql(sql)
 
     def cancel(self, connection: Connection) -> None:
-        """End what a connection does, and what is built beside it in the session of spark_remote."""
+        """Cancel a connection's statements, and the builds that run for it in the session of spark_remote."""
         super().cancel(connection)
         remote = getattr(connection.credentials, "spark_remote", None)
         if remote is not None and getattr(connection.handle, "session", None) is None:
@@ -104,7 +104,7 @@ class ZorderConnectionManager(SparkConnectionManager):
 
     @contextmanager
     def exception_handler(self, sql: str) -> Generator[None, None, None]:
-        """Turn errors of Spark into dbt's, without the Java stack trace, which goes to the debug log."""
+        """Translate Spark errors to dbt's. The Java stack trace goes to the debug log."""
         with dbt_errors(sql, ours=DbtDatabaseError):
             yield
 

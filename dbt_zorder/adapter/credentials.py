@@ -1,4 +1,4 @@
-"""The profile of ``type: spark_zorder``: that of dbt-spark, with an embedded session as the default."""
+"""Profile of ``type: spark_zorder``: dbt-spark's credentials, with an embedded session as the default."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentia
 from dbt_common.dataclass_schema import ValidationError
 from dbt_common.exceptions import DbtConfigError
 
-from dbt_zorder.adapter.session.environment import configured
+from dbt_zorder.adapter.session.environment import read_spark_files
 from dbt_zorder.adapter.session.format_packages import format_settings
 from dbt_zorder.adapter.session.open import SESSION_DIRECTORY
-from dbt_zorder.adapter.session.remote import shown
+from dbt_zorder.adapter.session.remote import redact
 from dbt_zorder.errors import ConfigError
 
-_OURS = ("session_dir", "spark_remote", "zorder_formats", "zorder_prune")
-"""Keys of the profile that dbt-spark has not."""
+_KEYS = ("session_dir", "spark_remote", "zorder_formats", "zorder_prune")
+"""Keys of the profile that dbt-spark lacks."""
 
 _KINDS = {
     "array": "a list",
@@ -32,37 +32,40 @@ _KINDS = {
     "object": "a mapping of names to values",
     "string": "a text",
 }
-"""What messages call the types of JSON."""
+"""Names of JSON types in messages."""
 
 
 @dataclass
 class ZorderCredentials(SparkCredentials):
-    """dbt-spark's credentials; ``schema`` is the only key without a default.
+    """dbt-spark's credentials, with keys for z-ordering. ``schema`` is the only key without a default.
 
     Attributes:
-        method: ``session`` by default; all of dbt-spark's methods work for models without ``zorder_by``.
-        spark_remote: address of a Spark Connect server, ``sc://host:15002``. With ``method: session``, everything runs
-            there; with another method SQL goes that way, and z-ordering, seeds and Python models go to the server,
-            which must share its catalog. By default the environment variable ``SPARK_REMOTE``.
-        session_dir: folder of the embedded metastore and warehouse, by default ``.spark_zorder`` in the project;
-            a relative path counts from the project.
-        zorder_formats: ``delta`` or ``iceberg``: the session is set up to read and write it.
-        zorder_prune: whether plain SQL in models, tests and ``dbt show`` reads only files of z-ordered tables that can
-            match, as ``zorder_scan`` does; false by default.
-        server_side_parameters: settings of the session; dbt-spark takes texts alone, and YAML makes numbers of numbers.
+        method: dbt-spark's connection method, ``session`` by default. Models without ``zorder_by`` work with all of
+            dbt-spark's methods.
+        spark_remote: address of a Spark Connect server, such as ``sc://host:15002``. With ``method: session``,
+            everything runs there. With another method, SQL uses that method, and the server runs z-ordering, seeds
+            and Python models. The server must then share the method's catalog. The default, with
+            ``method: session``, is the environment variable ``SPARK_REMOTE``, then ``spark.remote``.
+        session_dir: folder of the embedded metastore and warehouse, by default ``.spark_zorder`` in the project.
+            A relative path starts at the project.
+        zorder_formats: ``delta`` or ``iceberg``, the format that the embedded session is set up for.
+        zorder_prune: whether plain SQL in models, tests and ``dbt show`` skips files of z-ordered tables that cannot
+            match, as ``zorder_scan`` does. False by default.
+        server_side_parameters: settings of the session. Numbers are allowed here, as YAML parses them. dbt-spark
+            accepts only texts.
     """
 
     host: str | None = "localhost"
     method: SparkConnectionMethod = SparkConnectionMethod.SESSION
     session_dir: str | None = None
     spark_remote: str | None = None
-    zorder_formats: Any = None  # a text or a list of texts; what dbt decodes a union with makes letters of a text
+    zorder_formats: Any = None  # a text or a list of texts; dbt's decoder of unions would split a text into letters
     zorder_prune: bool = False
     server_side_parameters: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def validate(cls, data: Any) -> None:
-        """Check the types of all keys; a value that does not fit may be a secret, and is not shown."""
+        """Check the types of all keys. Errors omit the value, which may be a secret."""
         try:
             super().validate(data)
         except ValidationError as exc:
@@ -70,32 +73,32 @@ class ZorderCredentials(SparkCredentials):
                 raise
             allowed = (one.get("type") for one in exc.schema.get("anyOf", [exc.schema]))
             kinds = " or ".join(_KINDS[kind] for kind in allowed if kind in _KINDS) or "of another kind"
-            msg = f"The profile has {_kind(exc.instance)} in '{exc.path[0]}', but it must be {kinds}."
+            msg = f"The profile has {_yaml_type(exc.instance)} in '{exc.path[0]}', but it must be {kinds}."
         else:
             return
-        raise DbtConfigError(msg)  # not from the other, which shows the value
+        raise DbtConfigError(msg)  # without a cause, because the original error shows the value
 
     @classmethod
     def __pre_deserialize__(cls, data: dict[Any, Any]) -> dict[Any, Any]:
-        """Find keys that were meant to be some of ours: dbt takes no notice of those that it does not know."""
+        """Raise for misspelled keys of this adapter, because dbt silently ignores unknown keys."""
         for key in data:
-            near = difflib.get_close_matches(str(key), _OURS, 1, 0.8)
-            if key in _OURS or not (near or str(key).startswith("zorder")):
+            near = difflib.get_close_matches(str(key), _KEYS, 1, 0.8)
+            if key in _KEYS or not (near or str(key).startswith("zorder")):
                 continue
             meant = f" Did you mean '{near[0]}'?" if near else " What a model is to be is said by the model's config."
-            msg = f"The profile has '{key}', which is no key of spark_zorder's.{meant} Its own are: {', '.join(_OURS)}."
+            msg = f"The profile has '{key}', which is no key of spark_zorder's.{meant} Its own are: {', '.join(_KEYS)}."
             raise DbtConfigError(msg)
         found: dict[Any, Any] = super().__pre_deserialize__(data)
         return found
 
     def __post_init__(self) -> None:
-        """Check what dbt-spark checks, and take the server from the environment as PySpark does."""
-        self.server_side_parameters = {key: _written(key, value) for key, value in self.server_side_parameters.items()}
+        """Check the profile, and read the server's address from the environment as PySpark does."""
+        self.server_side_parameters = {key: _as_text(key, value) for key, value in self.server_side_parameters.items()}
         super().__post_init__()
         if self.spark_remote is None and self.method == SparkConnectionMethod.SESSION:
             self.spark_remote = os.environ.get("SPARK_REMOTE") or self.server_side_parameters.get("spark.remote")
         if self.spark_remote is not None and not self.spark_remote.startswith("sc://"):
-            msg = f"spark_remote is {shown(self.spark_remote)!r}, but it must be an address like sc://localhost:15002."
+            msg = f"spark_remote is {redact(self.spark_remote)!r}, but it must be an address like sc://localhost:15002."
             raise DbtConfigError(msg)
         if self.zorder_formats:
             self._set_up_formats()
@@ -122,7 +125,7 @@ class ZorderCredentials(SparkCredentials):
             raise DbtConfigError(msg)
         try:
             given = self.server_side_parameters
-            self.server_side_parameters = format_settings(names, given, pyspark.__version__, configured())
+            self.server_side_parameters = format_settings(names, given, pyspark.__version__, read_spark_files())
         except ConfigError as exc:
             raise DbtConfigError(str(exc)) from exc
 
@@ -133,7 +136,7 @@ class ZorderCredentials(SparkCredentials):
 
     @property
     def unique_field(self) -> str:
-        """What anonymous usage statistics hash."""
+        """The value that dbt hashes for anonymous usage statistics."""
         return self.host or "localhost"
 
     def _connection_keys(self) -> tuple[str, ...]:
@@ -142,27 +145,29 @@ class ZorderCredentials(SparkCredentials):
         return (*super()._connection_keys(), *(["spark_remote"] if self.spark_remote else []))
 
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
-        """Return what ``dbt debug`` shows, which is no token."""
+        """Return the keys and values that ``dbt debug`` shows, without tokens."""
         for key, value in super().connection_info(with_aliases=with_aliases):
-            told = SESSION_DIRECTORY if key == "session_dir" and value is None else value
-            yield key, shown(value) if key == "spark_remote" and value else told
+            displayed = SESSION_DIRECTORY if key == "session_dir" and value is None else value
+            yield key, redact(value) if key == "spark_remote" and value else displayed
 
     def resolve_session_dir(self, project_root: str) -> None:
-        """Make ``session_dir`` absolute, once the project is known."""
+        """Make ``session_dir`` absolute, relative to the project's root."""
         self.session_dir = str(Path(project_root) / Path(self.session_dir or SESSION_DIRECTORY).expanduser())
 
 
-def _written(key: str, value: Any) -> str:
-    """Return a setting as Spark reads it."""
+def _as_text(key: str, value: Any) -> str:
+    """Return a setting as text in Spark's spelling, and raise if the value is not a scalar."""
     if value is None or isinstance(value, (dict, list)):
-        msg = f"server_side_parameters has {_kind(value)} as {key}, but it must be a text, a number, true or false."
+        msg = (
+            f"server_side_parameters has {_yaml_type(value)} as {key}, but it must be a text, a number, true or false."
+        )
         raise DbtConfigError(msg)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _kind(value: Any) -> str:
-    """Return what kind of thing of YAML a value is, without the value."""
+def _yaml_type(value: Any) -> str:
+    """Return the name of a value's YAML type, without the value."""
     if value is None:
         return _KINDS["null"]
-    named = {bool: "boolean", int: "integer", float: "number", str: "string", dict: "object", list: "array"}
-    return _KINDS[named[type(value)]] if type(value) in named else f"a {type(value).__name__}"
+    json_types = {bool: "boolean", int: "integer", float: "number", str: "string", dict: "object", list: "array"}
+    return _KINDS[json_types[type(value)]] if type(value) in json_types else f"a {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""A database cursor over a Spark session, as dbt expects one."""
+"""Database cursor over a Spark session, with the interface that dbt expects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from dbt_zorder.adapter.messages.spark_errors import dbt_errors
-from dbt_zorder.adapter.models.session_scope import SCOPES
+from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES
 from dbt_zorder.pruning import prune_statement
 from dbt_zorder.spark.jvm import has_jvm
 
@@ -41,34 +41,34 @@ class SessionHandle(SessionConnectionWrapper):
         return self._opened
 
     def run(self, sql: str) -> DataFrame:
-        """Return what a statement gives, from fewer files where the profile has ``zorder_prune``."""
+        """Run a statement and return its DataFrame, which reads fewer files if the profile has ``zorder_prune``."""
         text = prune_statement(self.session, sql).sql if self._prunes else sql
-        return self.session.sql(text)  # asked for once more, as the run may have been cancelled meanwhile
+        return self.session.sql(text)  # the property is read again, because the run may have been cancelled meanwhile
 
-    def run_through(self) -> None:
-        """Run the query whose rows nobody has asked for: Spark would not begin."""
+    def run_and_discard(self) -> None:
+        """Run the current query and discard its rows. Spark does not start a query whose rows are never fetched."""
         rows = getattr(self._cursor, "_df", None)
         if rows is not None:
             rows.write.format("noop").mode("overwrite").save()
 
     def fetchmany(self, size: int) -> list[Row]:
-        """Return the first rows of the query, where dbt limits them."""
+        """Return the first ``size`` rows of the query, for dbt's row limit."""
         assert isinstance(self._cursor, _SessionCursor)
         return self._cursor.fetchmany(size)
 
     def cancel(self) -> None:
-        """End the Spark jobs of this connection's thread, and let nothing more begin by it.
+        """Cancel the Spark jobs of this connection's thread, and prevent new ones.
 
-        A build that fails by it before its swap leaves its table as it was.
+        A build that fails this way before its swap leaves its table unchanged.
         """
         self._cancelled = True
-        with contextlib.suppress(Exception):  # it may have ended by itself
+        with contextlib.suppress(Exception):  # the session may have ended already
             (self._opened.interruptTag if self._is_remote else self._opened.sparkContext.cancelJobsWithTag)(self._tag)
 
     def close(self) -> None:
-        """Close the cursor; the session stays."""
+        """Close the cursor, and leave the session open."""
         super().close()
-        with contextlib.suppress(Exception):  # a session may have been stopped
+        with contextlib.suppress(Exception):  # the session may have been stopped
             (self._opened.removeTag if self._is_remote else self._opened.sparkContext.removeJobTag)(self._tag)
 
 
@@ -82,7 +82,7 @@ class _SessionConnection(Connection):
 
 
 class _SessionCursor(Cursor):
-    """Runs SQL in the session as it is: dbt-spark's own applies the profile's settings anew before every statement."""
+    """Runs SQL in the session without changing settings. dbt-spark's cursor reapplies the profile's each time."""
 
     def __init__(self, handle: SessionHandle) -> None:
         session = handle.session
@@ -94,11 +94,11 @@ class _SessionCursor(Cursor):
         if parameters:
             sql = sql % parameters
         self._sql = sql
-        SCOPES.note_set(self._session, sql)
+        MODEL_SCOPES.track_statement(self._session, sql)
         self._df = self._handle.run(sql)
 
     def fetchall(self) -> list[Row] | None:
-        # a query runs only now, where dbt no longer handles errors
+        # the query runs only now, when dbt no longer handles errors
         with dbt_errors(self._sql, ours=DbtDatabaseError):
             return super().fetchall()
 

@@ -1,4 +1,4 @@
-"""The adapter: dbt-spark's, with the methods that our macros call. Each is thin; helpers do the work."""
+"""Adapter class that extends dbt-spark's with the methods that the macros call. Helper modules do the work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dbt_zorder import __version__, pruning
 from dbt_zorder.adapter import operations, relations
 from dbt_zorder.adapter.config import ModelSettings, ZorderConfig
 from dbt_zorder.adapter.connections import ZorderConnectionManager
-from dbt_zorder.adapter.messages.debug import check_up
+from dbt_zorder.adapter.messages.debug import check_session
 from dbt_zorder.adapter.messages.logs import warn
 from dbt_zorder.adapter.messages.progress import progress
 from dbt_zorder.adapter.messages.response import ZorderResponse
@@ -35,11 +35,17 @@ from dbt_zorder.adapter.models.grants import check_grants
 from dbt_zorder.adapter.models.hooks import check_hooks
 from dbt_zorder.adapter.models.python_models import run_model
 from dbt_zorder.adapter.models.seeds import seed_rows
-from dbt_zorder.adapter.models.session_scope import SCOPES, Scope, run_aside
-from dbt_zorder.adapter.models.timezone import warn_of_zone
+from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES, ModelScope, run_in_sibling_session
+from dbt_zorder.adapter.models.timezone import warn_unless_utc
 from dbt_zorder.adapter.names import model_name, table_name
-from dbt_zorder.adapter.requests import check_alias, check_reserved, kept_settings, model_request, snapshot_settings
-from dbt_zorder.progress import listening
+from dbt_zorder.adapter.requests import (
+    check_alias,
+    check_reserved,
+    model_request,
+    retention_settings,
+    snapshot_settings,
+)
+from dbt_zorder.progress import report_phases_to
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog_entry import GLOBAL_VIEWS
 from dbt_zorder.spark.columns import case_sensitive
@@ -65,17 +71,17 @@ _BY_PARTITION = {"spark.sql.sources.partitionOverwriteMode": "DYNAMIC"}
 
 
 class ZorderAdapter(SparkAdapter):
-    """dbt-spark's adapter plus z-ordering."""
+    """dbt-spark's adapter with z-ordering."""
 
     AdapterSpecificConfigs = ZorderConfig
     ConnectionManager = ZorderConnectionManager  # type: ignore[assignment]
     connections: ZorderConnectionManager
 
-    # dbt itself: the run, its models and its relations
+    # methods that dbt itself calls: runs, models and relations
 
     @classmethod
     def get_adapter_run_info(cls, config: RelationConfig) -> AdapterTrackingRelationInfo:
-        """Return what dbt tracks of a run; dbt would take the adapter's name from that of the class."""
+        """Return the adapter's data for dbt's tracking. dbt would derive the adapter's name from the class name."""
         return AdapterTrackingRelationInfo(  # type: ignore[abstract]
             adapter_name="spark_zorder",
             base_adapter_version=base_version,
@@ -88,68 +94,73 @@ class ZorderAdapter(SparkAdapter):
         """The Spark session of this thread's connection."""
         return self.connections.session()
 
-    def pre_model_hook(self, config: Mapping[str, Any]) -> Scope:
-        """Begin a model: what it changes in the session from here on is undone by ``post_model_hook``."""
+    def pre_model_hook(self, config: Mapping[str, Any]) -> ModelScope:
+        """Begin a model. ``post_model_hook`` undoes the changes that it makes to the session from here on."""
         super().pre_model_hook(config)
-        # with spark_remote beside another method, the server is asked for nothing before a model needs it
+        # with spark_remote beside another method, nothing calls the server before a model needs it
         session = self._session_if_open()
         with self.connections.exception_handler(""):
-            scope = SCOPES.enter(session)
+            scope = MODEL_SCOPES.enter(session)
             batch = batch_of(config)
             if session is not None and batch is not None and not batch.is_first:
-                SCOPES.set_again(session, batch.model)
+                MODEL_SCOPES.apply_saved(session, batch.model)
         return scope
 
     def _session_if_open(self) -> SparkSession | None:
-        """Return the session that statements run in; None over other methods, and once the run was cancelled."""
+        """Return the session that statements run in. None for other methods, and after the run was cancelled."""
         with contextlib.suppress(DbtRuntimeError):
             return getattr(self.connections.get_thread_connection().handle, "session", None)
         return None
 
-    def post_model_hook(self, config: Mapping[str, Any], context: Scope) -> None:
-        """End a model, also one that failed: drop its temporary views, and put back the settings that it changed.
+    def post_model_hook(self, config: Mapping[str, Any], context: ModelScope) -> None:
+        """End a model, also after a failure: drop its temporary views, and restore the settings that it changed.
 
-        What it knew of its table's files does not count for the next model.
+        Forget the file lists that it read at compilation, because they do not apply to the next model.
         """
-        # a copy of the keys, as other threads compile meanwhile
+        # copy the keys first, because other threads may add keys while they compile
         for key in [key for key in list(self._files_at_compilation()) if key[0] == get_ident()]:
             self._files_at_compilation().pop(key, None)
         try:
             with context:
                 batch, session = batch_of(config), self._session_if_open()
                 if session is not None and batch is not None and batch.is_first:
-                    SCOPES.keep(session, batch.model)
-        except Exception as exc:  # the model is built, or its own error is on its way
+                    MODEL_SCOPES.save_settings(session, batch.model)
+        except Exception as exc:  # the model is built, or its own error is already raised
             warn(f"What a model changed in the session could not be undone: {exc}")
         super().post_model_hook(config, context)
 
     def debug_query(self) -> None:
-        """Try the connection for ``dbt debug``, and over a session the writing and pruning of a small table."""
+        """Test the connection for ``dbt debug``. With a session, also write a small table and read it with pruning."""
         super().debug_query()
         if self.zorder_in_session():
             with dbt_errors(ours=DbtRuntimeError):
-                check_up(self.session, self.config.credentials.schema, lambda line: fire_event(Note(msg=f"  {line}")))
+                check_session(
+                    self.session, self.config.credentials.schema, lambda line: fire_event(Note(msg=f"  {line}"))
+                )
 
     def check_schema_exists(self, database: str, schema: str) -> bool:
-        """Tell whether there is a schema; Spark's own catalog knows none by capital letters."""
+        """Return whether a schema exists, also by its name in lower case, as Spark's own catalog stores it."""
         return super().check_schema_exists(database, schema) or super().check_schema_exists(database, schema.lower())
 
     @available.parse_list
     def get_missing_columns(self, from_relation: BaseRelation, to_relation: BaseRelation) -> list[BaseColumn]:
-        """Return the columns that a relation lacks, without dbt's own names for the parts of a snapshot's unique key.
+        """Return the columns that a relation lacks, without dbt's own columns for the parts of a snapshot's unique key.
 
-        dbt-spark knows the name for a key of one column alone: a snapshot in Delta Lake with a key of two got two more
-        columns by its second run, and failed in its third.
+        dbt-spark excludes only the column for a key of one part. A Delta Lake snapshot with a two-part key gained two
+        columns in its second run, and failed in its third.
         """
         missing = super().get_missing_columns(from_relation, to_relation)
         return [column for column in missing if not KEY_PART.fullmatch(column.name)]
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
-        """Return the tables and views of a schema, without what Spark lists besides: temporary views, and our stats."""
+        """Return the tables and views of a schema, without the temporary views and stats tables that Spark also lists.
+
+        Restore tables that an interrupted swap has moved away.
+        """
         found = self._list_all(schema_relation)
         if self.zorder_in_session() and relations.restore_interrupted(self.session, found):
             found = self._list_all(schema_relation)
-        return relations.users_own(found)
+        return relations.without_internal(found)
 
     def _list_all(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         list_once = super().list_relations_without_caching
@@ -162,33 +173,33 @@ class ZorderAdapter(SparkAdapter):
             rows = self.execute_macro(
                 LIST_RELATIONS_SHOW_TABLES_MACRO_NAME, kwargs={"schema_relation": schema_relation}
             )
-        except DbtRuntimeError:  # there is no such schema
+        except DbtRuntimeError:  # the schema does not exist
             return False
-        return any(row[0] for row in rows)  # a temporary view is in none
+        return any(row[0] for row in rows)  # a temporary view has no schema
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
-        """Return a relation's columns for dbt's catalog: with comments, and with the figures of a z-ordered table."""
+        """Return a relation's columns for dbt's catalog, with comments, and with the stats of a z-ordered table."""
         rows = list(super()._get_columns_for_catalog(relation))
         return relations.described_columns(self.session, relation, rows) if self.zorder_in_session() else rows
 
-    # what macros ask of the session
+    # queries about the session, for macros
 
     @available.parse(lambda *_, **__: True)
     def zorder_in_session(self) -> bool:
-        """Tell whether there is a Spark session that DataFrames can be made in."""
+        """Return whether there is a Spark session that can create DataFrames."""
         return self.connections.has_session()
 
     @available.parse(lambda *_, **__: True)
     def zorder_in_process(self) -> bool:
-        """Tell whether statements, too, run in that session: what it keeps to itself they can read only then."""
+        """Return whether statements run in that session too. Only then can they read its temporary views."""
         return getattr(self.connections.get_thread_connection().handle, "session", None) is not None
 
     @available.parse_none
     def zorder_view(self, model: Mapping[str, Any], code: str) -> BaseRelation:
-        """Run a Python model, or analyse the query of an SQL model, and register its rows as a view until it ends."""
+        """Register a model's rows as a view until the model ends. Run a Python model, but only analyze an SQL query."""
         df = run_model(self.session, model, code) if model["language"] == "python" else self._query(code)
         with self.connections.exception_handler(code):
-            identifier = SCOPES.view(df, str(model["alias"]))
+            identifier = MODEL_SCOPES.create_view(df, str(model["alias"]))
         return self.Relation.create(schema=GLOBAL_VIEWS, identifier=identifier, type=self.Relation.View)
 
     def _query(self, sql: str) -> DataFrame:
@@ -197,53 +208,54 @@ class ZorderAdapter(SparkAdapter):
 
     @available.parse_none
     def zorder_overwrite_partitions(self, relation: BaseRelation, sql: str) -> AdapterResponse | None:
-        """Run an INSERT OVERWRITE that replaces only the partitions it has rows of, and change no setting for it.
+        """Run an INSERT OVERWRITE that replaces only the partitions in its rows, in a sibling session.
 
-        None if that cannot be done: the setting must then be changed for all threads.
+        The sibling session changes no setting for other threads. Return None if there is no such session. The setting
+        must then change for all threads.
         """
         _LOG.debug(f"In a session of its own, which replaces partitions one by one:\n{sql}")
         with self.connections.exception_handler(sql):
-            if not run_aside(self.session, sql, _BY_PARTITION):
+            if not run_in_sibling_session(self.session, sql, _BY_PARTITION):
                 return None
             self.session.catalog.refreshTable(table_name(relation).sql)
         return AdapterResponse(_message="OK", code="OK")
 
     @available.parse_list
     def zorder_columns_of(self, sql: str) -> list[str]:
-        """Return the names of a query's columns, which is not run."""
+        """Return the column names of a query without running it."""
         with self.connections.exception_handler(sql):
             return self.session.sql(sql).columns
 
     @available.parse(lambda *_, **__: {})
     def zorder_documented(self, columns: Mapping[str, Mapping[str, Any]], names: list[str]) -> dict[str, str]:
-        """Return the descriptions of columns, by the names that a query gives them."""
+        """Return the descriptions of columns by their names in a query."""
         sensitive = self.zorder_in_session() and case_sensitive(self.session)
         return documented(columns, names, sensitive=sensitive)
 
     @available.parse(lambda *_, **__: "")
     def zorder_quote(self, text: str) -> str:
-        """Return a text as a literal of Spark's."""
+        """Return a text as a Spark SQL literal."""
         return quote_string(text)
 
     @available.parse_none
     def zorder_comment(
         self, relation: BaseRelation, comment: str | None, columns: Mapping[str, Mapping[str, Any]]
     ) -> None:
-        """Give a table and its columns the comments of a model's properties, where they have others."""
+        """Set the comments of a table and its columns to those of the model's properties, where they differ."""
         if self.zorder_in_session() and (comment is not None or columns):
             table = table_name(relation)
             try:
                 names = self.session.table(table.sql).columns
                 wanted = documented(columns, names, sensitive=case_sensitive(self.session))
                 set_comments(self.session, table, comment, wanted)
-            except Exception as exc:  # the rows are in: a run that failed now would add them again
+            except Exception as exc:  # the rows are written, and after a failure the next run would add them again
                 warn(f"{relation} is built, but not all of its comments could be set: {short_message(exc)}")
 
-    # what materializations do
+    # steps of the materializations
 
     @available.parse_none
     def zorder_settings(self, model: Mapping[str, Any]) -> ModelSettings | None:
-        """Return a model's checked settings, None if it is to be built as dbt-spark builds it."""
+        """Return a model's checked settings, or None if dbt-spark's materialization builds it."""
         self.zorder_check_name(model)
         with dbt_errors():
             settings = ModelSettings.from_config(model_name(model), model["config"])
@@ -254,12 +266,12 @@ class ZorderAdapter(SparkAdapter):
 
     @available.parse_none
     def zorder_check_name(self, model: Mapping[str, Any]) -> None:
-        """Raise where the name of a model, seed or snapshot is reserved for what belongs to another one."""
+        """Raise if the name of a model, seed or snapshot is reserved for a relation that belongs to another table."""
         with dbt_errors():
             check_reserved(model)
 
     def _request(self, settings: ModelSettings, relation: BaseRelation, model: Mapping[str, Any]) -> BuildRequest:
-        """Return what to build for a model, by the session's rule for names."""
+        """Return the build request of a model, by the session's rule for upper and lower case in names."""
         with dbt_errors():
             return model_request(settings, relation, model, sensitive=case_sensitive(self.session))
 
@@ -272,29 +284,29 @@ class ZorderAdapter(SparkAdapter):
         model: Mapping[str, Any],
         is_first: bool = False,
     ) -> ZorderResponse:
-        """Build a model into a new version of its table and swap it in; return what ``dbt run`` reports.
+        """Build a model into a new version of its table, swap it in, and return the response for ``dbt run``.
 
-        With ``is_first`` there must be no table yet, because an incremental model is to begin.
+        With ``is_first``, raise if the table exists, because an incremental model's first run must not replace it.
         """
         request = self._request(settings, relation, model)
-        with self._at_work_on(model, relation, sql):
+        with self._build_context(model, relation, sql):
             if is_first:
                 check_absent(self.session, request.table)
             return ZorderResponse.of(_build(self.session, self.connections.query(sql), request, is_first=is_first))
 
     @available.parse_none
     def zorder_remember(self, relation: BaseRelation) -> None:
-        """Let dbt's cache know at a model's end that what was a view is a table; till then it is a first run.
+        """Update dbt's cache at a model's end, when a table has replaced a view. Until then the run is a first run.
 
-        dbt itself adds nothing over what it knows by the name: each further microbatch would be the first again.
+        dbt itself does not replace a cached relation of the same name. Each further microbatch would be a first run.
         """
         self.cache_dropped(relation)
-        # as dbt marks what a run has made, which it then finds whatever the case of its name
+        # dbt marks relations created by a run, and then finds them in any case of their names
         self.cache_added(relation.incorporate(dbt_created=True))  # type: ignore[no-untyped-call]
 
     @available.parse_none
     def zorder_seed_rows(self, model: Mapping[str, Any], table: agate.Table) -> DataFrame:
-        """Return a seed's rows as a DataFrame; a value that does not fit its column is an error here already."""
+        """Return a seed's rows as a DataFrame, and raise at once if a value does not fit its column."""
         chosen = model["config"].get("column_types") or {}
         types = [
             str(chosen.get(name, self.convert_type(table, place))) for place, name in enumerate(table.column_names)
@@ -304,7 +316,7 @@ class ZorderAdapter(SparkAdapter):
 
     @available.parse_none
     def zorder_seed_load(self, relation: BaseRelation, rows: DataFrame) -> None:
-        """Make a seed's rows the content of its table, which has its columns, partition columns last."""
+        """Overwrite a seed's table with its rows, in the table's column order, which has partition columns last."""
         name = table_name(relation).sql
         with self.connections.exception_handler(f"INSERT OVERWRITE TABLE {name}"):
             columns = [quote_name(column) for column in self.session.table(name).columns]
@@ -318,9 +330,9 @@ class ZorderAdapter(SparkAdapter):
         rows: DataFrame,
         model: Mapping[str, Any],
     ) -> ZorderResponse:
-        """Build a seed's rows into a new version of its table and swap it in."""
+        """Build a seed's rows into a new version of its table, and swap it in."""
         request = self._request(settings, relation, model)
-        with self._at_work_on(model, relation, f"the seed {model_name(model)}"):
+        with self._build_context(model, relation, f"the seed {model_name(model)}"):
             return ZorderResponse.of(_build(self.session, rows, request))
 
     @available.parse_none
@@ -332,23 +344,23 @@ class ZorderAdapter(SparkAdapter):
         model: Mapping[str, Any],
         batch: Mapping[str, Any],
     ) -> ZorderResponse:
-        """Add a model's rows to its table; ``batch`` holds ``overwrite`` and ``on_schema_change``."""
+        """Add a model's rows to its table. ``batch`` contains ``overwrite`` and ``on_schema_change``."""
         request = self._request(settings, relation, model)
-        with self._at_work_on(model, relation, sql):
+        with self._build_context(model, relation, sql):
             how = Batch(batch["overwrite"], batch["on_schema_change"], settings.optimize != "never")
             table = for_format(self.session, request)
             now = table.begin()
-            # what the model asked of its table while it was compiled, it asked of the files of then
-            known = self._files_at_compilation().pop((get_ident(), str(relation)), now)
-            before = known if now is not None else None
+            # queries that the model ran on its table at compilation read the files of that time
+            compiled_with = self._files_at_compilation().pop((get_ident(), str(relation)), now)
+            before = compiled_with if now is not None else None
             report = table.increment(lambda: self.connections.query(sql), request, how, settings.optimize, before)
         return ZorderResponse.of(Outcome.of_increment(report))
 
     @available.parse_none
     def zorder_warn_of_zone(self, model: str) -> None:
-        """Say so where dbt's batches, which are of UTC, may hold rows of two partitions of the session's zone."""
+        """Warn if dbt's batches, which follow UTC, may contain rows of two partitions in the session's time zone."""
         if self.zorder_in_session():
-            warn_of_zone(self.session, model)
+            warn_unless_utc(self.session, model)
 
     @available.parse_none
     def zorder_merge_source(
@@ -359,25 +371,25 @@ class ZorderAdapter(SparkAdapter):
         model: Mapping[str, Any],
         batch: Mapping[str, Any],
     ) -> BaseRelation:
-        """Return the view of a MERGE's rows, in the structs that its table has by ``on_schema_change``."""
+        """Return a view of a MERGE's rows, with structs adapted to the table's by ``on_schema_change``."""
         request = self._request(settings, relation, model)
-        with self._at_work_on(model, relation, f"the structs of {relation}"):
+        with self._build_context(model, relation, f"the structs of {relation}"):
             df = self.session.table(str(source))
             rows = lakehouse_table(self.session, request).merge_source(
                 df, request, Batch(on_schema_change=batch["on_schema_change"])
             )
             if rows is df:
                 return source
-            identifier = SCOPES.view(rows, str(model["alias"]))
+            identifier = MODEL_SCOPES.create_view(rows, str(model["alias"]))
         return self.Relation.create(schema=GLOBAL_VIEWS, identifier=identifier, type=self.Relation.View)
 
     @available.parse_none
     def zorder_merge(
         self, settings: ModelSettings, relation: BaseRelation, sql: str, model: Mapping[str, Any]
     ) -> ZorderResponse:
-        """Run a model's MERGE into a table of Delta or Iceberg, and look at its layout after it."""
+        """Run a model's MERGE into a Delta or Iceberg table, then check the table's layout."""
         request = self._request(settings, relation, model)
-        with self._at_work_on(model, relation, sql):
+        with self._build_context(model, relation, sql):
             batch = Batch(may_rewrite=settings.optimize != "never")
             given = model["config"].get("unique_key") or []
             keys = [given] if isinstance(given, str) else given
@@ -395,8 +407,8 @@ class ZorderAdapter(SparkAdapter):
         columns: Mapping[str, str],
         exists: bool,
     ) -> ZorderResponse:
-        """Build a snapshot's first version from its query, or the next one from the query of its changes."""
-        with self._at_work_on(model, relation, sql):
+        """Build a snapshot's first version from its query, or the next version from the query of its changes."""
+        with self._build_context(model, relation, sql):
             first = None if exists else self.connections.query(sql)
             by = settings or snapshot_settings(model, self.connections.query(sql) if first is None else first, columns)
             request = self._request(by, relation, model)
@@ -410,32 +422,32 @@ class ZorderAdapter(SparkAdapter):
 
     @available.parse_none
     def zorder_check_absent(self, relation: BaseRelation) -> None:
-        """Raise where there is a table that a first run of an incremental model without ``zorder_by`` would replace."""
+        """Raise if the first run of an incremental model without ``zorder_by`` would replace an existing table."""
         with dbt_errors():
             check_absent(self.session, table_name(relation))
 
     @available.parse_none
     def zorder_begin(self, relation: BaseRelation) -> None:
-        """Complete the batches that a failed run has left in a table's journal, and remember the table's files.
+        """Complete the batches that a failed run has left in a table's journal, and store the table's file list.
 
-        Files that another run adds after this make the run that asked give up, rather than add the same rows again.
+        If another run adds files after this, this model's run fails instead of adding the same rows again.
         """
         if self.zorder_in_session():
             with self.connections.exception_handler(f"recover {relation}"):
                 files = begin(self.session, table_name(relation))
             if files is not None:
-                # the first of a model's run: a hook that asks again comes after the query was compiled
+                # keep the first list of a model's run: a hook calls this again after the query was compiled
                 self._files_at_compilation().setdefault((get_ident(), str(relation)), files)
 
     @available.parse_none
     def zorder_files(self, relation: BaseRelation) -> Mapping[str, int] | None:
-        """Return the files of a table that a batch is for; None if it is not one of ours."""
+        """Return the file list of a batch's table, or None if dbt-zorder does not manage the table."""
         with self.connections.exception_handler(f"list {relation}"):
             return begin(self.session, table_name(relation))
 
     @available.parse_none
     def zorder_after_hooks(self, relation: BaseRelation, before: Mapping[str, int]) -> None:
-        """Let files that a model's own hooks have added since ``before`` not count as those of another run."""
+        """Accept the files that a model's own hooks have added since ``before``, so that they are no conflict."""
         key = get_ident(), str(relation)
         if self._files_at_compilation().get(key) == before:
             after = self.zorder_files(relation)
@@ -444,9 +456,9 @@ class ZorderAdapter(SparkAdapter):
 
     @available.parse_none
     def zorder_recover(self, relation: BaseRelation) -> None:
-        """Complete the batches that a failed run has left, for a model that names no ``zorder_by`` any more.
+        """Complete the batches that a failed run has left, for a model that no longer has ``zorder_by``.
 
-        A session that no such model needs is not opened for it.
+        Do nothing without an open session, because such a model does not need one.
         """
         session = getattr(self.connections.get_thread_connection().handle, "session", None)
         if session is not None:
@@ -454,40 +466,40 @@ class ZorderAdapter(SparkAdapter):
                 recover(session, table_name(relation))
 
     def _files_at_compilation(self) -> dict[tuple[int, str], Mapping[str, int]]:
-        """Return the files of each table that a model asked ``is_incremental()`` about, by its thread and relation."""
+        """Return the file lists stored by ``is_incremental()`` at compilation, by thread and relation."""
         found: dict[tuple[int, str], Mapping[str, int]] = self.__dict__.setdefault("_zorder_files", {})
         return found
 
     @available.parse(lambda *_, **__: False)
     def zorder_drop(self, relation: BaseRelation) -> bool:
-        """Drop a table of ours with its stats and versions; False if it is none of ours."""
+        """Drop a z-ordered table with its stats and versions. Return False if dbt-zorder does not manage the table."""
         return self.zorder_in_session() and drop_table(self.session, table_name(relation))
 
     @available.parse_none
     def zorder_rename_stats(self, old: BaseRelation, new: BaseRelation) -> None:
-        """Let the stats relation follow a renamed table."""
+        """Rename the stats relation of a renamed table."""
         if self.zorder_in_session():
             rename_stats(self.session, table_name(old), table_name(new))
 
     @contextmanager
-    def _at_work_on(self, model: Mapping[str, Any], relation: BaseRelation, sql: str) -> Iterator[None]:
-        """Say how far a model is, turn the errors of its build into dbt's, and let dbt's connection see the result."""
+    def _build_context(self, model: Mapping[str, Any], relation: BaseRelation, sql: str) -> Iterator[None]:
+        """Log the progress of a model's build, translate its errors to dbt's, and refresh the table afterwards."""
         in_process = self.zorder_in_process()
 
         def check(phase: str) -> None:
-            if phase in ("query", "sample", "write"):  # later ones may come when the rows are in
+            if phase in ("query", "sample", "write"):  # in later phases the rows may be written already
                 _ = self.session  # raises if the run was cancelled
 
         with (
             dbt_errors(sql, model=model),
-            listening(check),
+            report_phases_to(check),
             progress(self.session, str(model["name"])),
         ):
             if in_process:
                 check_grants(self.session, model)
             yield
             if not in_process:
-                self.execute(f"refresh table {relation}")  # another session may have read the version before
+                self.execute(f"refresh table {relation}")  # the connection's session may have cached the version before
 
     # reads and operations
 
@@ -495,8 +507,8 @@ class ZorderAdapter(SparkAdapter):
     def zorder_scan_sql(self, relation: str, predicate: str, alias: str | None = None) -> str:
         """Return a FROM item that reads only the files of a relation that may match a predicate."""
         if not self.zorder_in_session() or not self._is_there(relation):
-            # nothing can be looked up without a session, nor before a first run; the line break ends a comment that
-            # the predicate may end in
+            # there are no stats without a session or before a first run; the line break ends a comment at the end of
+            # the predicate
             named = f" as {alias}" if alias else ""
             return f"(select * from {relation}{named} where ({predicate}\n)){named}"
         with dbt_errors():
@@ -505,12 +517,12 @@ class ZorderAdapter(SparkAdapter):
     def _is_there(self, relation: str) -> bool:
         try:
             return self.session.catalog.tableExists(relation)
-        except Exception:  # no plain name: pruning says what is wrong with it
+        except Exception:  # not a plain name: pruning raises a better error
             return True
 
     @available.parse(lambda *_, **__: {})
     def zorder_optimize(self, relation: BaseRelation, model: Mapping[str, Any] | None, dry_run: bool) -> dict[str, Any]:
-        """Build a table anew from its own rows, or report what that would do; ``text`` is the same to print."""
+        """Rebuild a table from its own rows, or report what that would do. ``text`` is the report for printing."""
         with dbt_errors():
             operations.check_dry_run("zorder_optimize", dry_run)
             settings = self.zorder_settings(model) if model else None
@@ -523,13 +535,13 @@ class ZorderAdapter(SparkAdapter):
 
     @available.parse(lambda *_, **__: {})
     def zorder_explain(self, relation: BaseRelation, predicate: str) -> dict[str, Any]:
-        """Return which files a pruned read of a relation reads, and why; ``text`` is the same as a table to print."""
+        """Return the files that a pruned read of a relation reads, and why. ``text`` is a printable table of them."""
         with dbt_errors():
             return operations.explain_table(self.session, table_name(relation), predicate)
 
     @available.parse(lambda *_, **__: 0)
     def zorder_rebuild_stats(self, relation: BaseRelation, columns: list[str] | str | None = None) -> int:
-        """Collect the stats of a table as its files are now; return the number of files."""
+        """Rebuild the stats of a table from its current files, and return the number of files."""
         names = [columns] if isinstance(columns, str) else columns or []
         with dbt_errors():
             return rebuild_stats(self.session, table_name(relation), names)
@@ -543,46 +555,49 @@ class ZorderAdapter(SparkAdapter):
         grace_hours: float | None,
         keep_versions: int | None,
     ) -> dict[str, Any]:
-        """Delete old versions of a table; return the names of the deleted ones, and ``text`` to print."""
+        """Delete old versions of a table. Return the names of the deleted ones, and a ``text`` to print."""
         with dbt_errors():
             operations.check_dry_run("zorder_vacuum", dry_run)
-            settings = kept_settings(model) if model else None
+            settings = retention_settings(model) if model else None
             return operations.vacuum_table(
                 self.session, table_name(relation), settings, keep_versions, grace_hours, dry_run=dry_run
             )
 
     @available.parse(lambda *_, **__: {})
     def zorder_verify(self, relation: BaseRelation) -> dict[str, Any]:
-        """Compare a table with its stats; return what does not agree, and ``text`` to print."""
+        """Compare a table with its stats. Return the differences, and a ``text`` to print."""
         with dbt_errors():
             return operations.compare_with_stats(self.session, table_name(relation))
 
     @available.parse(lambda *_, **__: [])
     def zorder_rollback(self, relation: BaseRelation, version: str | None = None) -> list[str]:
-        """Serve an earlier version; return the names of the one served till now and of the one from now on."""
+        """Make an earlier version current. Return the names of the previous and of the new current version."""
         with dbt_errors():
             return list(rollback(self.session, table_name(relation), version))
 
     @available.parse(lambda *_, **__: [])
     def zorder_mismatches(self, relation: BaseRelation, predicates: list[str] | str | None, made: int) -> list[Any]:
-        """Return each predicate whose pruned answer is not the full one, of given ones and ``made`` from the stats."""
+        """Return each predicate whose pruned and full results differ.
+
+        Test the given predicates, and ``made`` further ones that are generated from the stats.
+        """
         given = [predicates] if isinstance(predicates, str) else list(predicates or [])
         with dbt_errors():
             return operations.find_mismatches(self.session, table_name(relation), given, made)
 
     @available.parse(lambda *_, **__: {})
     def zorder_point_query_files(self, relation: BaseRelation, column: str) -> dict[str, Any]:
-        """Return the number of ``files``, and of those that an equality query on a column would have ``read``."""
+        """Return the number of ``files``, and the mean number that an equality query on a column would ``read``."""
         with dbt_errors():
             return operations.count_point_query_files(self.session, table_name(relation), column)
 
     @available.parse_none
-    def zorder_no_node(self, name: str, known: list[str]) -> None:
-        """Raise an error that lists the names nearest to one that no model, seed or snapshot has."""
-        raise operations.no_such_node(name, known)
+    def zorder_no_node(self, name: str, names: list[str]) -> None:
+        """Raise the error for a name that no model, seed or snapshot has. It names the nearest existing one."""
+        raise operations.no_such_node(name, names)
 
 
 def _build(spark: SparkSession, df: DataFrame, request: BuildRequest, *, is_first: bool = False) -> Outcome:
-    """Build a table in the format that it is asked for; with ``is_first`` only where there is none at the swap."""
+    """Build a table in the requested format. With ``is_first``, raise if the table exists at the swap."""
     guard = (lambda: check_absent(spark, request.table)) if is_first else None
     return Outcome.of_build(for_format(spark, request).build(df, request, guard))

@@ -1,4 +1,4 @@
-"""What tables and messages call the things of dbt."""
+"""Names of dbt's relations and models in Spark and in messages."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dbt_zorder.spark.catalog import TableName
 
 
 def table_name(relation: BaseRelation) -> TableName:
-    """Return a relation as the name of a table.
+    """Return the table name of a relation.
 
     Raises:
-        ZorderError: it is a query, which dbt makes of a test's relation by the config ``where``.
+        ZorderError: the relation is a query. dbt turns a test's relation into one if the test has the config ``where``.
     """
     if isinstance(relation, str):
         msg = (
@@ -27,5 +27,5 @@ def table_name(relation: BaseRelation) -> TableName:
 
 
 def model_name(model: Mapping[str, Any]) -> str:
-    """Return what messages call a model: its name and its file."""
+    """Return the name and file of a model, as messages show it."""
     return f"'{model.get('name')}' ({model.get('original_file_path')})"

@@ -1,4 +1,4 @@
-"""Runs the operations on z-ordered tables that users call by ``dbt run-operation``, and those of our data tests."""
+"""Operations on z-ordered tables that ``dbt run-operation`` and this package's data tests call."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _LOG = AdapterLogger("Zorder")
 def optimize_table(
     spark: SparkSession, request: BuildRequest, settings: ModelSettings | None, *, dry_run: bool
 ) -> dict[str, Any]:
-    """Build a table anew from its own rows, or report what that would do; ``text`` is the same to print."""
+    """Rebuild a table from its own rows, or report what that would do. ``text`` is the report for printing."""
     how = settings.optimize if settings is not None else "auto"
     return for_format(spark, request).optimize(request, how, dry_run=dry_run).to_dict()
 
 
 def explain_table(spark: SparkSession, table: TableName, predicate: str) -> dict[str, Any]:
-    """Return which files a pruned read of a table reads, and why; ``text`` is the same as a table to print."""
+    """Return the files that a pruned read of a table reads, and why. ``text`` is a printable table of the same."""
     explanation = pruning.explain(spark, name_of(spark, table).sql, predicate)
     return {**explanation.to_dict(), "text": str(explanation)}
 
@@ -46,16 +46,19 @@ def vacuum_table(
     *,
     dry_run: bool,
 ) -> dict[str, Any]:
-    """Delete old versions of a table; return the names of the deleted ones, and ``text`` to print.
-
-    ``refused`` says why nothing was deleted, where the version that is served is not whole.
+    """Delete old versions of a table.
 
     Args:
         spark: the session.
-        table: whose versions.
-        settings: of its model, which say where the versions lie; None if no model builds it.
-        keep_versions, grace_hours: in place of those of the settings.
-        dry_run: report only.
+        table: the table.
+        settings: settings of the table's model, which locate the versions. None if no model builds the table.
+        keep_versions: number of versions to keep, which overrides the settings.
+        grace_hours: grace period in hours, which overrides the settings.
+        dry_run: whether to report without deleting.
+
+    Returns:
+        The names of the ``deleted`` versions, and a ``text`` to print. ``refused`` gives the reason if nothing was
+        deleted because the current version is incomplete.
     """
     vacuumed = vacuum(
         spark,
@@ -69,9 +72,9 @@ def vacuum_table(
 
 
 def compare_with_stats(spark: SparkSession, table: TableName) -> dict[str, Any]:
-    """Compare a table with its stats; return what differs as ``findings``, and ``text`` to print.
+    """Compare a table with its stats, and return the differences as ``findings``, and a ``text`` to print.
 
-    An error is a finding too: the operation goes on with the next of many tables.
+    Return an error as a finding too, so that the operation continues with the next table.
     """
     try:
         found = open_table(spark, table)
@@ -86,26 +89,26 @@ def find_mismatches(spark: SparkSession, table: TableName, predicates: Sequence[
 
     Args:
         spark: the session.
-        table: to read.
-        predicates: given ones.
-        made: number of further predicates, which are made from the stats.
+        table: the table to read.
+        predicates: the user's predicates.
+        made: number of additional predicates to generate from the stats.
     """
     name = name_of(spark, table).sql
     return pruning.sound(spark, name, [*predicates, *pruning.make_predicates(spark, name, made)])
 
 
 def count_point_query_files(spark: SparkSession, table: TableName, column: str) -> dict[str, Any]:
-    """Return the number of ``files``, and of those that an equality query on a column would have ``read``.
+    """Return the number of ``files``, and the mean number that an equality query on a column would ``read``.
 
-    A view has no files, and so passes.
+    Both are 0 for a view, which has no files, so that the test passes.
 
     Args:
         spark: the session.
         table: the table.
-        column: as the test names it, in any case; by ``quote: true`` dbt puts it into backticks.
+        column: the column's name from the test, in any case. With ``quote: true`` dbt puts it into backticks.
 
     Raises:
-        ZorderError: there are no stats of the column.
+        ZorderError: the column has no stats.
     """
     found = open_table(spark, table)
     if found is not None and found.info is not None and found.info.is_view:
@@ -126,7 +129,7 @@ def count_point_query_files(spark: SparkSession, table: TableName, column: str) 
 
 
 def no_such_node(name: str, others: list[str]) -> CompilationError:
-    """Return the error for a name that no model, seed or snapshot has; it lists the nearest of ``others``."""
+    """Return the error for a name that no model, seed or snapshot has. It names the nearest one of ``others``."""
     return CompilationError(
         f"There is no model, seed or snapshot '{name}' in this project.{did_you_mean(name, others)} A table that "
         "is none of them is named as schema.identifier."
@@ -134,10 +137,10 @@ def no_such_node(name: str, others: list[str]) -> CompilationError:
 
 
 def name_of(spark: SparkSession, table: TableName) -> TableName:
-    """Return the name of a table that exists.
+    """Return the name of a table, and raise if the table does not exist.
 
     Raises:
-        ZorderError: it does not.
+        ZorderError: the table does not exist.
     """
     if describe(spark, table) is None:
         raise ZorderError(absent(table))
@@ -145,10 +148,10 @@ def name_of(spark: SparkSession, table: TableName) -> TableName:
 
 
 def check_dry_run(operation: str, dry_run: object) -> None:
-    """Check that ``dry_run`` is a boolean: a text such as ``'false'`` would count as true.
+    """Raise unless ``dry_run`` is a boolean, because a text such as ``'false'`` would count as true.
 
     Raises:
-        ConfigError: it is not.
+        ConfigError: ``dry_run`` is not a boolean.
     """
     if not isinstance(dry_run, bool):
         msg = f"{operation}: dry_run is {dry_run!r}, but it must be true or false."

@@ -1,4 +1,4 @@
-"""What dbt loads for ``type: spark_zorder``: our adapter over dbt-spark's, and where the macros lie."""
+"""Plugin that dbt loads for ``type: spark_zorder``: the adapter, and the folder of the macros."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists relations for dbt, and describes them: what Spark lists besides a project's tables stays out."""
+"""Listing and description of relations for dbt. Internal relations that Spark lists too are left out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dbt_zorder.tables.two_step_swap import bring_back
 
 _LOG = AdapterLogger("Zorder")
 _ICEBERG = re.compile(r"^Table Properties: .*\btable_type=ICEBERG[,\]]", re.MULTILINE)
-"""Among the properties of a table that Hive's metastore keeps; of Iceberg's views it is another."""
+"""Marks an Iceberg table in the properties that Hive's metastore stores. Iceberg's views have another value."""
 _LISTINGS = 10
 _PAUSE_SECONDS = 0.1
 
@@ -30,22 +30,22 @@ _PAUSE_SECONDS = 0.1
 def list_all(
     schema: str | None, list_once: Callable[[], Sequence[BaseRelation]], has_tables: Callable[[], bool]
 ) -> list[BaseRelation]:
-    """Return the relations of a schema; never an empty list because one table vanished while Spark described them.
+    """Return the relations of a schema. Retry if one of them vanishes while Spark describes them.
 
-    dbt-spark takes the error that Spark raises then for an empty schema.
+    Spark raises an error in that case, and dbt-spark would treat the schema as empty.
 
     Args:
-        schema: its name, for the message.
-        list_once: lists the schema as dbt-spark does.
-        has_tables: asks whether there are tables at all.
+        schema: name of the schema, for the message.
+        list_once: a function that lists the schema once, as dbt-spark does.
+        has_tables: a function that returns whether the schema has any tables.
 
     Raises:
         DbtRuntimeError: the schema has tables, and Spark could not describe them in ten attempts.
     """
     for _ in range(_LISTINGS):
-        found = [with_format(one) for one in list_once()]
-        if found or not has_tables():
-            return found
+        relations = [with_format(one) for one in list_once()]
+        if relations or not has_tables():
+            return relations
         time.sleep(_PAUSE_SECONDS)
     msg = (
         f"The schema {schema} holds tables, but Spark could not list them: each time one of them "
@@ -54,28 +54,28 @@ def list_all(
     raise DbtRuntimeError(msg)
 
 
-def restore_interrupted(spark: SparkSession, found: Sequence[BaseRelation]) -> bool:
-    """Put back tables that an interrupted swap left aside; return whether the schema is to be listed again.
+def restore_interrupted(spark: SparkSession, relations: Sequence[BaseRelation]) -> bool:
+    """Restore tables that an interrupted swap moved away, and return whether to list the schema again.
 
-    Otherwise the model of such a table would begin from nothing. So would one whose table another run had aside just
-    as Spark listed the schema.
+    Without this, the model of such a table would start with a first run. The same applies if another run was swapping
+    the table at the moment of the listing.
     """
-    aside = [one for one in found if one.schema and str(one.identifier).endswith(PREVIOUS_SUFFIX)]
-    tables = [TableName(str(one.schema), str(one.identifier).removesuffix(PREVIOUS_SUFFIX)) for one in aside]
-    put_back = [bring_back(spark, table) for table in tables]
-    listed = {str(one.identifier) for one in found}
-    return any(put_back) or any(table.identifier not in listed for table in tables)
+    moved = [one for one in relations if one.schema and str(one.identifier).endswith(PREVIOUS_SUFFIX)]
+    tables = [TableName(str(one.schema), str(one.identifier).removesuffix(PREVIOUS_SUFFIX)) for one in moved]
+    restored = [bring_back(spark, table) for table in tables]
+    listed = {str(one.identifier) for one in relations}
+    return any(restored) or any(table.identifier not in listed for table in tables)
 
 
-def users_own(found: Iterable[BaseRelation]) -> list[BaseRelation]:
-    """Return relations without temporary views, our stats, and entries of a swap that is under way."""
-    return [one for one in found if one.schema and not is_stats(one) and not is_of_swap(one)]
+def without_internal(relations: Iterable[BaseRelation]) -> list[BaseRelation]:
+    """Return the relations without temporary views, stats tables, and entries of a running swap."""
+    return [one for one in relations if one.schema and not is_stats(one) and not is_swap_entry(one)]
 
 
 def described_columns(
     spark: SparkSession, relation: BaseRelation, rows: Sequence[dict[str, Any]]
 ) -> Iterable[dict[str, Any]]:
-    """Return the rows of dbt's catalog for a relation with comments, and with the figures of a z-ordered table."""
+    """Return the rows of dbt's catalog for a relation, with comments, and with the stats of a z-ordered table."""
     info = describe(spark, table_name(relation))
     if info is None:
         return rows
@@ -83,16 +83,16 @@ def described_columns(
     shared: dict[str, Any] = {"table_comment": info.comment or None}
     try:
         shared.update(table_stats(spark, table_name(relation), info))
-    except ZorderError as exc:  # the catalog is worth having without them
+    except ZorderError as exc:  # the catalog is useful without them
         _LOG.debug(f"no figures of {relation} for the catalog: {exc}")
     return [{**row, **shared, "column_comment": comments.get(row["column_name"]) or None} for row in rows]
 
 
 def with_format(relation: BaseRelation) -> BaseRelation:
-    """Return a listed relation that knows whether it is of Iceberg.
+    """Return a listed relation with ``is_iceberg`` set if it is an Iceberg table.
 
-    In the session's own catalog Spark lists such a table as one of Hive's, so that dbt-spark would refuse the second
-    run of a snapshot, and drop a table that Iceberg replaces in one commit.
+    In the session's own catalog Spark lists Iceberg tables as Hive tables. dbt-spark would then refuse a snapshot's
+    second run. It would also drop a table that Iceberg can replace in one commit.
     """
     facts = str(getattr(relation, "information", ""))
     if relation.is_table and "\nProvider: hive\n" in facts and _ICEBERG.search(facts):
@@ -101,11 +101,11 @@ def with_format(relation: BaseRelation) -> BaseRelation:
 
 
 def is_stats(relation: BaseRelation) -> bool:
-    """Tell whether a listed relation is the one over a table's stats, which dbt is to treat as part of the table."""
+    """Return whether a listed relation is a stats table, which dbt must treat as part of its data table."""
     name, facts = str(relation.identifier), str(getattr(relation, "information", ""))
     return name.endswith(STATS_SUFFIX) and f"/{STATS_DIRECTORY}" in facts
 
 
-def is_of_swap(relation: BaseRelation) -> bool:
-    """Tell whether a listed relation is an entry that a swap has made or moved aside, and has not yet dropped."""
+def is_swap_entry(relation: BaseRelation) -> bool:
+    """Return whether a listed relation is a temporary entry of a swap that has not dropped it yet."""
     return str(relation.identifier).endswith((NEXT_SUFFIX, PREVIOUS_SUFFIX, FORMAT_SUFFIX))

@@ -1,4 +1,4 @@
-"""What is to be built for a model, from its settings and its node."""
+"""Build requests, made from a model's settings and its node."""
 
 from __future__ import annotations
 
@@ -21,24 +21,26 @@ from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.tables.parquet.snapshot import default_columns
 from dbt_zorder.tables.reserved import check_name
 
-_KEPT = ("zorder_keep_versions", "zorder_grace_hours", "location_root")
-_AS_SNAPSHOT = {"zorder_skip": None, "zorder_weights": None}
-"""Of a snapshot that dbt-spark has not on Parquet: built by versions, by its key, for which no weights were given."""
+_RETENTION_KEYS = ("zorder_keep_versions", "zorder_grace_hours", "location_root")
+_SNAPSHOT_OVERRIDES = {"zorder_skip": None, "zorder_weights": None}
+"""Settings that a snapshot without ``zorder_by`` ignores. It is always built by versions, and clustered by its key.
+
+No weights apply to that key. dbt-spark itself has no snapshots on Parquet."""
 
 
 def build_request(
     settings: ModelSettings, relation: BaseRelation, model: Mapping[str, Any], *, sensitive: bool = False
 ) -> BuildRequest:
-    """Return what to build for a model; comments go along as its ``persist_docs`` says.
+    """Return the build request of a model, with the comments that its ``persist_docs`` selects.
 
     Args:
-        settings: of the model.
-        relation: its table.
-        model: its node.
-        sensitive: whether the session that builds it distinguishes column names by case.
+        settings: settings of the model.
+        relation: relation of the model's table.
+        model: node of the model.
+        sensitive: whether the session that builds the table distinguishes column names by case.
 
     Raises:
-        ConfigError: ``zorder_weights`` names a column that ``zorder_by`` does not, or one twice.
+        ConfigError: ``zorder_weights`` names a column that is not in ``zorder_by``, or names one twice.
     """
     persisted = model["config"].get("persist_docs") or {}
     described = {
@@ -52,7 +54,7 @@ def build_request(
             files=settings.files,
             file_size=settings.file_size,
             partition_by=settings.partition_by,
-            weights=values.given(
+            weights=values.optional(
                 "zorder_weights", settings.weights, values.weights_in_order(settings.by, sensitive=sensitive), None
             ),
             curve=settings.curve,
@@ -77,10 +79,10 @@ def build_request(
 def model_request(
     settings: ModelSettings, relation: BaseRelation, model: Mapping[str, Any], *, sensitive: bool
 ) -> BuildRequest:
-    """Return what to build for a model, as ``build_request`` does.
+    """Return the build request of a model, like ``build_request``, and name the model in errors.
 
     Raises:
-        ConfigError: as ``build_request``; the message names the model.
+        ConfigError: ``build_request`` raised. The message names the model.
     """
     try:
         return build_request(settings, relation, model, sensitive=sensitive)
@@ -90,10 +92,10 @@ def model_request(
 
 
 def check_reserved(model: Mapping[str, Any]) -> None:
-    """Check that the name of a model, seed or snapshot is not reserved for what belongs to another one.
+    """Raise if the name of a model, seed or snapshot is reserved for a relation that belongs to another table.
 
     Raises:
-        ConfigError: it is.
+        ConfigError: the name is reserved.
     """
     try:
         check_name(TableName(str(model.get("schema")), str(model.get("alias") or model.get("name"))))
@@ -103,12 +105,12 @@ def check_reserved(model: Mapping[str, Any]) -> None:
 
 
 def check_alias(model: Mapping[str, Any], settings: ModelSettings) -> None:
-    """Check that a model's table can have its name, before a hook runs.
+    """Raise, before a hook runs, if a model's table cannot have its name.
 
     Raises:
-        ConfigError: it cannot.
+        ConfigError: the alias is not allowed.
     """
-    if settings.file_format == "iceberg":  # whose catalogs have rules of their own
+    if settings.file_format == "iceberg":  # Iceberg's catalogs have rules of their own
         return
     try:
         check_identifier(str(model["alias"]))
@@ -118,27 +120,28 @@ def check_alias(model: Mapping[str, Any], settings: ModelSettings) -> None:
 
 
 def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[str, str]) -> ModelSettings:
-    """Return the settings of a snapshot that names no ``zorder_by``: it is built by versions all the same."""
+    """Return the settings of a snapshot without ``zorder_by``, which is built by versions as well."""
     config = model["config"]
     sensitive = case_sensitive(df.sparkSession)
-    partitions = {folded(name, sensitive=sensitive) for name in _listed(config.get("partition_by"))}
-    key = [name for name in _listed(config.get("unique_key")) if folded(name, sensitive=sensitive) not in partitions]
+    partitions = {folded(name, sensitive=sensitive) for name in _as_list(config.get("partition_by"))}
+    key = [name for name in _as_list(config.get("unique_key")) if folded(name, sensitive=sensitive) not in partitions]
     by = default_columns(df, key, columns["dbt_valid_from"])
-    settings = ModelSettings.from_config(model_name(model), {**config, **_AS_SNAPSHOT, "zorder_by": by})
+    settings = ModelSettings.from_config(model_name(model), {**config, **_SNAPSHOT_OVERRIDES, "zorder_by": by})
     assert settings is not None
     return settings
 
 
-def kept_settings(model: Mapping[str, Any]) -> ModelSettings:
-    """Return the settings that say where a model's versions lie and how long they are kept, whatever builds it by now.
+def retention_settings(model: Mapping[str, Any]) -> ModelSettings:
+    """Return the settings that locate a model's versions and set their retention, whatever builds the model now.
 
-    Of the others there is none: a snapshot is built by versions without ``zorder_by``, and a table may have been.
+    Ignore all other settings. A snapshot without ``zorder_by`` has versions, and so may a table that had ``zorder_by``
+    before.
     """
-    given = {key: model["config"].get(key) for key in _KEPT}
+    given = {key: model["config"].get(key) for key in _RETENTION_KEYS}
     settings = ModelSettings.from_config(model_name(model), {**given, "zorder_by": ["any"]})
     assert settings is not None
     return settings
 
 
-def _listed(names: list[str] | str | None) -> list[str]:
+def _as_list(names: list[str] | str | None) -> list[str]:
     return [names] if isinstance(names, str) else names or []

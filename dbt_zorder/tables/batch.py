@@ -17,7 +17,7 @@ from pyspark.sql.types import StringType, StructType
 from dbt_zorder.engine.keep_result import staged
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError, LostRowsError
 from dbt_zorder.layout.partitions import null_if_unnamed
-from dbt_zorder.request import BuildRequest, check_names, names_only, partition_columns
+from dbt_zorder.request import BuildRequest, check_names, has_all_columns, partition_columns
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
 from dbt_zorder.spark.columns import case_sensitive
 from dbt_zorder.spark.messages import in_one_line
@@ -76,7 +76,7 @@ def schemas(spark: SparkSession, df: DataFrame, request: BuildRequest, batch: Ba
     sensitive = case_sensitive(spark)
 
     def serves(columns: StructType) -> bool:
-        return names_only(columns, request, sensitive=sensitive)
+        return has_all_columns(columns, request, sensitive=sensitive)
 
     mode = batch.on_schema_change
     return existing, target_schema(df.schema, existing, mode, sensitive=sensitive, serves=serves)
@@ -124,7 +124,7 @@ def naming_left_out(df: DataFrame, schema: StructType, request: BuildRequest, ba
     except ColumnError as exc:
         sensitive = case_sensitive(df.sparkSession)
         left_out = [column.name for column in compare(df.schema, schema, sensitive=sensitive).added]
-        if not left_out or not names_only(df.schema, request, sensitive=sensitive):
+        if not left_out or not has_all_columns(df.schema, request, sensitive=sensitive):
             raise
         msg = (
             f"{exc} {request.table} does not have the query's new columns ({', '.join(left_out)}), which "

@@ -113,32 +113,32 @@ def save_table(
         _check_there(spark, name, info, mode)
         names = values.read("by", by, values.column_names)
         in_order = values.weights_in_order(names, sensitive=case_sensitive(spark))
-        written = values.given("options", options, values.options, {})
+        written = values.optional("options", options, values.options, {})
         request = BuildRequest(
             table=name,
             spec=LayoutSpec(
                 by=names,
-                files=values.given("files", files, values.positive_integer, None),
+                files=values.optional("files", files, values.positive_integer, None),
                 file_size=values.read("file_size", file_size, values.file_size),
-                partition_by=values.given("partition_by", partition_by, values.column_names, ()),
-                weights=values.given("weights", weights, in_order, None),
+                partition_by=values.optional("partition_by", partition_by, values.column_names, ()),
+                weights=values.optional("weights", weights, in_order, None),
                 seed=seed,
                 curve=values.read("curve", curve, values.one_of(*CURVES)),
                 encoding=values.read("encoding", encoding, values.one_of(*ENCODINGS)),
                 page_rows=values.page_rows(written),
                 compression=values.compression(written),
             ),
-            stats_columns=values.given("stats_columns", stats_columns, values.column_names, ()),
-            bloom=values.given("bloom", bloom, values.column_names, ()),
+            stats_columns=values.optional("stats_columns", stats_columns, values.column_names, ()),
+            bloom=values.optional("bloom", bloom, values.column_names, ()),
             options=written,
             comment=values.read("comment", comment, values.text),
             column_comments=_comments(df),
-            properties=values.given("properties", properties, values.properties, {}),
-            location_root=values.given("location_root", location_root, values.folder, None),
+            properties=values.optional("properties", properties, values.properties, {}),
+            location_root=values.optional("location_root", location_root, values.folder, None),
             keep_versions=values.read("keep_versions", keep_versions, values.whole_number),
             grace_hours=values.read("grace_hours", grace_hours, values.hours),
             file_format=_format(file_format, info),
-            in_memory=values.given("in_memory", in_memory, values.memory, IN_MEMORY),
+            in_memory=values.optional("in_memory", in_memory, values.memory, IN_MEMORY),
         )
         is_same = info is not None and info.provider == request.file_format
         replaced = there if there is not None and is_same else for_format(spark, request, info)

@@ -1,5 +1,5 @@
-{#- A SQL function in Spark 4's own words. dbt's volatilities are two in Spark: what is stable within a query counts as
-    deterministic there. -#}
+{#- Return Spark 4's statement for a SQL function. Spark has two volatilities, and counts a function that is stable within
+    a query as deterministic. -#}
 {% macro spark_zorder__scalar_function_sql(target_relation) %}
   CREATE OR REPLACE FUNCTION {{ target_relation.render() }} ({{ formatted_scalar_function_args_sql() }})
   RETURNS {{ model.returns.data_type }}
@@ -26,10 +26,10 @@
   {%- endif -%}
 {% endmacro %}
 
-{#- A query stands in brackets, an expression as it is. -#}
+{#- Return a query in parentheses, and an expression unchanged. -#}
 {% macro zorder_function_body(code) %}
   {%- set text = code.strip().rstrip(';') -%}
   {%- set comments = '(?s)(\\s|--[^\\n]*(\\n|$)|/\\*.*?\\*/)*' -%}
-  {#- the line break ends a comment that the query may end in -#}
+  {#- The line break ends a comment at the end of the query. -#}
   {{ '(' ~ text ~ '\n)' if modules.re.match(comments ~ '(select|with)\\b', text, modules.re.IGNORECASE) else text }}
 {% endmacro %}

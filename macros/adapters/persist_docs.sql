@@ -1,9 +1,9 @@
-{#- Comments of a Parquet table, where dbt-spark writes none on columns; dbt warns of columns that are not there. -#}
+{#- Set the comments of a Parquet table. dbt-spark writes none on columns of Parquet. dbt warns of missing columns. -#}
 {% macro spark_zorder__persist_docs(relation, model, for_relation, for_columns) %}
   {%- if (config.get('file_format') or 'parquet') | lower in ['delta', 'hudi', 'iceberg'] -%}
     {{ return(spark__persist_docs(relation, model, for_relation, for_columns)) }}
   {%- endif -%}
-  {#- a column in quotes is one of that very case, so only now, beside the table's own names, can its comment be found -#}
+  {#- A quoted name matches a column of exactly that case, so that matching needs the table's own column names. -#}
   {%- set columns = model.columns if for_columns and config.persist_column_docs() else {} -%}
   {%- if columns -%}
     {%- set existing = adapter.get_columns_in_relation(relation) | map(attribute='name') | list -%}
@@ -14,19 +14,19 @@
   ) %}
 {% endmacro %}
 
-{#- The comment of a CREATE statement: dbt-spark escapes single quotes alone. -#}
+{#- Return the comment clause of a CREATE statement. dbt-spark's macro escapes single quotes only. -#}
 {% macro spark_zorder__comment_clause() %}
   {%- if config.persist_relation_docs() and model.description -%}
     comment {{ adapter.zorder_quote(model.description) }}
   {%- endif -%}
 {% endmacro %}
 
-{#- A view with its comments. Columns are those of the query, in its own spelling. -#}
+{#- Create a view with comments. Its columns have the names and the spelling of the query. -#}
 {% macro spark_zorder__create_view_as(relation, sql) -%}
   {%- if model is defined and config.get('materialized') == 'view' and 'zorder_by' in (model.raw_code or '') -%}
     {% do exceptions.warn(relation ~ " is a view, on which zorder_by has no effect: add materialized='table' to its config.") %}
   {%- endif -%}
-  {%- set sql = compiled_code if sql is none else sql -%} {#- of the clone of a Python model -#}
+  {%- set sql = compiled_code if sql is none else sql -%} {#- The clone of a Python model passes no SQL. -#}
   {%- set columns = zorder_columns_of(sql) if config.persist_column_docs() and model.columns else [] -%}
   {%- set described = adapter.zorder_documented(validate_doc_columns(relation, model.columns, columns), columns) if columns else {} %}
   create or replace view {{ relation }}
@@ -44,8 +44,8 @@
     {{ sql }}
 {% endmacro %}
 
-{#- The columns of a model's properties that a table is to have comments of. dbt warns of others, and now: once the rows are
-    in, --warn-error would fail the run, and the next one would add them again. -#}
+{#- Return the columns in a model's properties that exist in the query or the table. dbt warns of the others, and must do
+    so before the write: after it, --warn-error would fail the run, and the next run would add the rows again. -#}
 {% macro zorder_described(relation, sql, existing=[]) %}
   {%- if not config.persist_column_docs() or not model.columns -%}
     {{ return({}) }}
@@ -54,12 +54,12 @@
   {{ return(validate_doc_columns(relation, model.columns, names)) }}
 {% endmacro %}
 
-{#- The names of a query's columns: without a run of it where a session can tell, as dbt would run it. -#}
+{#- Return the names of a query's columns. A session analyzes the query without running it, as dbt's macro would. -#}
 {% macro zorder_columns_of(sql) %}
   {{ return(adapter.zorder_columns_of(sql) if adapter.zorder_in_process() else get_columns_in_query(sql)) }}
 {% endmacro %}
 
-{#- Give a table that is built its comments, which no longer can fail the run. -#}
+{#- Set the comments of a table after its build. Failures no longer fail the run. -#}
 {% macro zorder_persist_docs(relation, columns) %}
   {%- if (config.get('file_format') or 'parquet') | lower in ['delta', 'iceberg'] -%}
     {{ return(persist_docs(relation, model)) }}

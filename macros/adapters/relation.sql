@@ -1,4 +1,5 @@
-{#- A z-ordered table is external: dropping it must also drop its stats relation and its versions. -#}
+{#- Drop a z-ordered table together with its stats relation and versions. Spark would leave them, because the table is
+    external. -#}
 {% macro spark_zorder__drop_relation(relation) %}
   {%- if not adapter.zorder_drop(relation) -%}
     {{ spark__drop_relation(relation) }}
@@ -10,7 +11,7 @@
   {% do adapter.zorder_rename_stats(from_relation, to_relation) %}
 {% endmacro %}
 
-{#- Under --empty and --sample a relation stands for a query of itself; what is described is the relation. -#}
+{#- Describe the relation itself. Under --empty and --sample its text is a query, which cannot be described. -#}
 {% macro spark_zorder__get_columns_in_relation_raw(relation) -%}
   {%- call statement('get_columns_in_relation_raw', fetch_result=True) %}
     describe extended {{ relation.render() }}
@@ -18,7 +19,7 @@
   {{ return(load_result('get_columns_in_relation_raw').table) }}
 {%- endmacro %}
 
-{#- dbt-spark's gives rows of text where dbt's own macros expect columns, of which the deletions of a snapshot keep none. -#}
+{#- Return columns. dbt-spark's macro returns rows of text, in which dbt's macro for deletions in snapshots finds none. -#}
 {% macro spark_zorder__get_columns_in_relation(relation) -%}
   {{ return(adapter.get_columns_in_relation(relation)) }}
 {%- endmacro %}

@@ -1,5 +1,5 @@
-{#- dbt's own: what can be cloned is Delta alone, which dbt-spark does; of anything else a clone is a view. A view of
-    itself would first drop the table that it is to be a view of. -#}
+{#- Clone a Delta table by dbt-spark's materialization, and any other relation as a view. Skip a relation that would be
+    cloned onto itself: creating the view would first drop its own source. -#}
 {% materialization clone, adapter='spark_zorder' %}
   {% do adapter.zorder_check_name(model) %}
   {%- set places = [this, defer_relation] | select | map('string') | map('lower') | list -%}

@@ -1,6 +1,6 @@
-{#- An incremental model with zorder_by: the first run and a full refresh build a version as a table model does; every
-    other run adds its rows to that version, clustered by the version's own tree. Without zorder_by it does what
-    dbt-spark's does, and leaves nothing in the session. -#}
+{#- Build an incremental model with zorder_by. The first run and a full refresh build a version, like a table model. Every
+    other run adds its rows to that version, clustered by the version's own tree. Without zorder_by, run dbt-spark's
+    steps, and leave nothing behind in the session. -#}
 {% materialization incremental, adapter='spark_zorder', supported_languages=['sql', 'python'] %}
   {%- set settings = adapter.zorder_settings(model) -%}
   {%- if settings is none and model.language == 'sql' and not adapter.zorder_in_process() -%}

@@ -1,6 +1,6 @@
-{#- dbt's own answer, given after the journal is empty: what a model asks of its table while it is compiled, such as the
-    latest timestamp, then counts the rows of a run that was interrupted, and none comes in twice. dbt's macro cannot be
-    called from here, since every call by its name, also as dbt.is_incremental(), leads to this one. -#}
+{#- Complete the batches in the table's journal, then return the same answer as dbt's macro. A model may query its table at
+    compilation, such as for the latest timestamp. The query then sees the rows of an interrupted run, and no row is added
+    twice. This macro cannot call dbt's: every call by that name, also as dbt.is_incremental(), leads here. -#}
 {% macro is_incremental() %}
   {%- if not execute -%}
     {{ return(False) }}

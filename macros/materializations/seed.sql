@@ -1,5 +1,5 @@
-{#- A seed as one DataFrame: with zorder_by it becomes a new version that is swapped in, else the content of a table that
-    is made anew as dbt-spark makes it. -#}
+{#- Build a seed from one DataFrame. With zorder_by, write a new version and swap it in. Without zorder_by, recreate the
+    table as dbt-spark does, and overwrite its content. -#}
 {% materialization seed, adapter='spark_zorder' %}
   {%- set settings = adapter.zorder_settings(model) -%}
   {%- if settings is none and not adapter.zorder_in_session() -%}

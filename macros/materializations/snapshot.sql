@@ -1,5 +1,5 @@
-{#- A snapshot on Parquet: what dbt's own query names as changed goes, with the rows that are there, into a new version
-    that is swapped in whole. In the other file formats it is dbt-spark's, which merges. -#}
+{#- Build a snapshot on Parquet: write the changes from dbt's own query, together with the existing rows, into a new
+    version, and swap that in. Other file formats use dbt-spark's materialization, which merges. -#}
 {% materialization snapshot, adapter='spark_zorder' %}
   {% do adapter.zorder_check_name(model) %}
   {%- if (config.get('file_format') or 'parquet') | lower != 'parquet' -%}
@@ -28,7 +28,7 @@
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
 
-{#- Build a snapshot's first version, or the one that follows. Returns the adapter response. -#}
+{#- Build a snapshot's first version, or the next one. Return the adapter response. -#}
 {% macro zorder_snapshot_model(settings, relation, exists) %}
   {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
   {%- set strategy_macro = strategy_dispatch(config.get('strategy')) -%}

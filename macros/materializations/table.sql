@@ -1,5 +1,5 @@
-{#- A table with zorder_by is built into a new version beside the one that is served, and swapped in by one catalog call.
-    A table without it is built by dbt-spark's own materialization, if it is an SQL model. -#}
+{#- Build a table with zorder_by into a new version beside the current one, and swap it in by one catalog call.
+    An SQL model without zorder_by is built by dbt-spark's own materialization. -#}
 {% materialization table, adapter='spark_zorder', supported_languages=['sql', 'python'] %}
   {%- set settings = adapter.zorder_settings(model) -%}
   {%- if settings is none and model.language == 'sql' -%}

@@ -1,4 +1,4 @@
-{#- Show what a pruned read of a model reads, and what each part of the predicate excludes:
+{#- Print the files that a pruned read of a model reads, and the files that each part of the predicate excludes:
 
     dbt run-operation zorder_explain --args "{model: flights, where: \"tailnum in ('N14228', 'N730MQ')\"}" -#}
 {% macro zorder_explain(model, where) %}
@@ -10,7 +10,7 @@
   {%- endif -%}
 {% endmacro %}
 
-{#- The relation of a model by name, or of any table by `schema.identifier`. -#}
+{#- Return the relation of a model by name, or of any table by `schema.identifier`. -#}
 {% macro zorder_relation(name) %}
   {%- set parts = name.split('.') -%}
   {%- if parts | length == 1 -%}
@@ -26,17 +26,18 @@
   {{ return(api.Relation.create(schema=parts[0], identifier=parts[1])) }}
 {% endmacro %}
 
-{#- The relation of a model by name, private ones too; of several versions, the latest. In a hook a model may name itself. -#}
+{#- Return the relation of a model by name, also of a private model. Among several versions, return the latest. In a hook,
+    a model may name itself. -#}
 {% macro zorder_of_model(name) %}
-  {%- set found, known = [], [] -%}
+  {%- set found, names = [], [] -%}
   {%- for node in (graph.nodes.values() if execute else []) if node.resource_type in ('model', 'seed', 'snapshot') -%}
-    {% do known.append(node.name) %}
+    {% do names.append(node.name) %}
     {%- if node.name == name and node.get('version') == node.get('latest_version') -%}
       {% do found.append(api.Relation.create(schema=node.schema, identifier=node.alias)) %}
     {%- endif -%}
   {%- endfor -%}
-  {%- if execute and name not in known -%}
-    {% do adapter.zorder_no_node(name, known) %}
+  {%- if execute and name not in names -%}
+    {% do adapter.zorder_no_node(name, names) %}
   {%- endif -%}
   {%- if found | length == 1 -%}
     {{ return(found[0]) }}

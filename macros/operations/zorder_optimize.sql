@@ -1,5 +1,5 @@
-{#- Build a table anew from its own rows, by the model's zorder settings; a dry run, which is the default, only tells what
-    that would do:
+{#- Rebuild a table from its own rows, by the model's zorder settings. The default is a dry run, which only reports the
+    effect:
 
     dbt run-operation zorder_optimize --args '{model: flights, dry_run: false}' -#}
 {% macro zorder_optimize(model, dry_run=true) %}

@@ -1,4 +1,4 @@
-{#- Collect the stats of a table anew, as its files are now:
+{#- Rebuild the stats of a table from its current files:
 
     dbt run-operation zorder_rebuild_stats --args '{model: flights}' -#}
 {% macro zorder_rebuild_stats(model, columns=none) %}

@@ -1,8 +1,8 @@
-{#- Serve the version before again, or one by its name (zorder_vacuum lists them):
+{#- Make the previous version current again, or the version of a given name (zorder_vacuum lists the names):
 
     dbt run-operation zorder_rollback --args '{model: orders}'
 
-    The version that was served till now stays, and is collected later as any other. -#}
+    The version that was current until now stays. zorder_vacuum deletes it later like any other. -#}
 {% macro zorder_rollback(model, version=none) %}
   {%- if zorder_acts() -%}
     {%- set target = zorder_target(model) -%}

@@ -1,14 +1,15 @@
-{#- Delete old versions, and what failed builds left behind. A dry run by default, which says why each goes or stays:
+{#- Delete old versions, and the remains of failed builds. The default is a dry run, which prints the reason why each
+    version is deleted or stays:
 
     dbt run-operation zorder_vacuum --args '{model: orders, dry_run: false, grace_hours: 24, keep_versions: 2}'
 
-    Without a model: all tables of the project that are built by versions. Bounds that are not given are those of the
-    model. -#}
+    Without a model, vacuum all tables of the project that have versions. grace_hours and keep_versions default to the
+    model's settings. -#}
 {% macro zorder_vacuum(model=none, dry_run=true, grace_hours=none, keep_versions=none) %}
   {%- set found = [] -%}
   {%- for target in (zorder_targets(model) if zorder_acts() else []) -%}
     {%- set vacuumed = adapter.zorder_vacuum(target.relation, target.node, dry_run, grace_hours, keep_versions) -%}
-    {%- if dry_run or model is not none or vacuumed.deleted or vacuumed.refused -%} {#- a hook tells of what it does, run after run -#}
+    {%- if dry_run or model is not none or vacuumed.deleted or vacuumed.refused -%} {#- a hook runs every time, and must print changes only -#}
       {% do print(vacuumed.text) %}
     {%- endif -%}
     {% do found.append(vacuumed) %}
@@ -19,8 +20,8 @@
   {{ return(found) }}
 {% endmacro %}
 
-{#- Relation and node of a model, seed or snapshot by name, of any table by `schema.identifier`, or of all those that are
-    built by versions and whose schema is there. -#}
+{#- Return relation and node of a model, seed or snapshot by name, or of any table by `schema.identifier`. Without a name,
+    return those of all nodes that have versions and whose schema exists. -#}
 {% macro zorder_targets(name=none) %}
   {%- set found = [] -%}
   {%- for node in (graph.nodes.values() if execute else []) if node.resource_type in ('model', 'seed', 'snapshot') -%}
@@ -36,7 +37,8 @@
   {{ return(found) }}
 {% endmacro %}
 
-{#- The one target of a name: versions of a model, and models of two packages, share one. -#}
+{#- Return the only target of a name, and raise if there are several. Versions of a model share its name, and so may
+    models of two packages. -#}
 {% macro zorder_target(name) %}
   {%- set found = zorder_targets(name) -%}
   {%- if found | length > 1 -%}
@@ -51,8 +53,9 @@
   {{ return(found[0]) }}
 {% endmacro %}
 
-{#- Whether a node is built by versions of ours: a snapshot always is, others with a zorder_by. Not in Delta and Iceberg,
-    which keep their own, and not what has no table, as where a zorder_by is that of a whole folder of models. -#}
+{#- Return whether a node has versions managed by this package. On Parquet, snapshots always have, and other nodes have
+    with zorder_by. Delta and Iceberg manage their own. Views and ephemeral models have none, even if they inherit
+    zorder_by from their folder. -#}
 {% macro zorder_has_versions(node) %}
   {%- set given = node.config -%}
   {%- set in_parquet = (given.get('file_format') or 'parquet') | lower == 'parquet' -%}

@@ -1,8 +1,8 @@
-{#- Compare tables with their stats: listing, sizes, row counts, footers, bounds. Fails if anything does not agree:
+{#- Compare tables with their stats: listing, sizes, row counts, footers, minima and maxima. Raise if anything differs:
 
     dbt run-operation zorder_verify --args '{model: orders}'
 
-    Without a model: all tables of the project that are built by versions. All rows of the stats columns are read. -#}
+    Without a model, verify all tables of the project that have versions. This reads all rows of the stats columns. -#}
 {% macro zorder_verify(model=none) %}
   {%- set wrong = [] -%}
   {%- for target in zorder_targets(model) -%}

@@ -1,4 +1,4 @@
-{#- Run a model's query into a new version of its table: query, sample, write, stats, swap. Returns the adapter response. -#}
+{#- Build a new version of a table from a model's query: query, sample, write, stats, swap. Return the adapter response. -#}
 {% macro zorder_build_model(settings, relation, sql, is_first=false) %}
   {%- set described = zorder_described(relation, sql) -%}
   {%- set response = adapter.zorder_build(settings, relation, zorder_contracted(sql), model, is_first) -%}
@@ -7,7 +7,7 @@
   {{ return(response) }}
 {% endmacro %}
 
-{#- The query of a model as its contract has it, and as it is kept in target/run. -#}
+{#- Return the query of a model, with the columns of its contract if that is enforced, and write it to target/run. -#}
 {% macro zorder_contracted(sql) %}
   {%- if config.get('contract').enforced -%}
     {{ get_assert_columns_equivalent(sql) }}

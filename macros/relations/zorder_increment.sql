@@ -1,4 +1,4 @@
-{#- Add the rows of a model's query to its table. Returns the adapter response. -#}
+{#- Add the rows of a model's query to its table. Return the adapter response. -#}
 {% macro zorder_increment_model(settings, relation, sql, batch) %}
   {%- set described = zorder_described(relation, sql, adapter.get_columns_in_relation(relation)) -%}
   {%- set response = adapter.zorder_increment(settings, relation, zorder_contracted(sql), model, batch) -%}
@@ -6,7 +6,7 @@
   {{ return(response) }}
 {% endmacro %}
 
-{#- Merge the rows of a model's query into its table, by dbt-spark's statement. Returns the adapter response. -#}
+{#- Merge the rows of a model's query into its table by dbt-spark's statement. Return the adapter response. -#}
 {% macro zorder_merge_model(settings, old_relation, relation, batch) %}
   {%- set source = adapter.zorder_view(model, compiled_code) -%}
   {%- if config.get('contract').enforced -%}
@@ -23,7 +23,7 @@
   {{ return(response) }}
 {% endmacro %}
 
-{#- How a batch goes into its table, by dbt-spark's names and checks of strategies. -#}
+{#- Return the strategy of a batch and its options, checked by dbt-spark's own macros. -#}
 {% macro zorder_batch(raw_file_format) %}
   {%- set file_format = dbt_spark_validate_get_file_format(raw_file_format) -%}
   {%- set raw_strategy = config.get('incremental_strategy') or 'append' -%}
@@ -51,7 +51,7 @@
   }) }}
 {% endmacro %}
 
-{#- Run a model's pre-hooks. What they add to the table of a batch is not taken for the files of another run. -#}
+{#- Run a model's pre-hooks. Files that they add to the table of a batch do not count as a conflict with another run. -#}
 {% macro zorder_pre_hooks(is_batch) %}
   {%- set files = adapter.zorder_files(this) if is_batch and pre_hooks else none -%}
   {{ run_hooks(pre_hooks) }}

@@ -1,4 +1,4 @@
-{#- A query that gives the rows of the model, in whichever language it is written: a Python model is run here. -#}
+{#- Return a query for the model's rows. A Python model runs here, and the query selects from a view of its result. -#}
 {% macro zorder_model_sql() %}
   {%- if model.language == 'python' -%}
     {{ return('select * from ' ~ adapter.zorder_view(model, compiled_code)) }}
@@ -6,7 +6,8 @@
   {{ return(compiled_code) }}
 {% endmacro %}
 
-{#- Make a table without zorder_by, as dbt-spark does: a format that can replace its table does, others drop it first. -#}
+{#- Create a table without zorder_by, as dbt-spark does. Delta and Iceberg replace an existing table of their own format;
+    any other existing relation is dropped first. -#}
 {% macro zorder_create_plain(old_relation, relation, sql) %}
   {%- set file_format = (config.get('file_format') or '') | lower -%}
   {%- set replaces = old_relation is not none and (
@@ -20,8 +21,8 @@
   {% do persist_constraints(relation, model) %}
 {% endmacro %}
 
-{#- Add a batch to a table without zorder_by, by dbt-spark's statements. It may have been one with zorder_by, of which a
-    run was interrupted. -#}
+{#- Add a batch to a table without zorder_by, by dbt-spark's statements. Complete interrupted batches first, because the
+    model may have had zorder_by before. -#}
 {% macro zorder_increment_plain(old_relation, relation, batch) %}
   {% do adapter.zorder_recover(relation) %}
   {%- set source = adapter.zorder_view(model, compiled_code) -%}
@@ -44,7 +45,7 @@
   {%- endcall -%}
 {% endmacro %}
 
-{#- Make a seed's table anew by dbt-spark's statement, and write its rows in one go. -#}
+{#- Recreate a seed's table by dbt-spark's statement, and write its rows in one statement. -#}
 {% macro zorder_seed_plain(old_relation, agate_table, rows) %}
   {%- if old_relation is not none -%}
     {%- set create_sql = reset_csv_table(model, True, old_relation, agate_table) -%}

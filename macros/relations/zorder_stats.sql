@@ -1,8 +1,8 @@
-{#- A post-hook that keeps stats of a Parquet table which something else wrote, so that zorder_scan can prune it:
+{#- Rebuild the stats of a Parquet table that another tool wrote, as a post-hook, so that zorder_scan can prune it:
 
     {{ config(post_hook="{{ zorder_stats(this, ['customer_id']) }}") }} -#}
 {% macro zorder_stats(relation, columns) %}
-  {%- if zorder_acts() and flags.WHICH != 'clone' -%} {#- which makes a view -#}
+  {%- if zorder_acts() and flags.WHICH != 'clone' -%} {#- a clone is a view, without files -#}
     {% do adapter.zorder_rebuild_stats(relation, columns) %}
   {%- endif -%}
 {% endmacro %}

@@ -1,5 +1,5 @@
-{#- Fails for every predicate whose pruned answer is not its full answer: for given predicates, and for some that are made
-    from the table's own stats. Each reads the table twice where files are left out. -#}
+{#- Fail for every predicate whose pruned and full results differ. Test the given predicates, and `made` further ones that
+    are generated from the table's own stats. A predicate that skips files reads the table twice. -#}
 {% test zorder_sound(model, predicates=none, made=12) %}
   {%- set wrong = adapter.zorder_mismatches(model, predicates, made) if zorder_tests_run() else [] -%}
   select predicate, pruned_rows, full_rows

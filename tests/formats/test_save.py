@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import BuildError
-from dbt_zorder.progress import listening
+from dbt_zorder.progress import report_phases_to
 from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableName, describe
 from dbt_zorder.tables.lakehouse.write_table import TableWrite
 from dbt_zorder.tables.save import save_table
@@ -82,7 +82,7 @@ def test_rows_that_come_into_a_table_of_another_format_meanwhile_stay(
                 found.append(phase)
                 spark.sql(f"INSERT INTO {name.sql} SELECT id, 1 FROM range(5)")
 
-        with listening(meddle), pytest.raises(BuildError, match=r"Another run (has changed|added)"):
+        with report_phases_to(meddle), pytest.raises(BuildError, match=r"Another run (has changed|added)"):
             save_table(read, str(name), "a", "overwrite", file_format=wanted)
         spark.sql(f"REFRESH TABLE {name.sql}")
         assert spark.table(name.sql).count() == 1005

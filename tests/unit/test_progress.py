@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from dbt_zorder.progress import Clock, listening
+from dbt_zorder.progress import Clock, report_phases_to
 
 
 def test_phases_of_one_name_add_up_and_a_listener_hears_each() -> None:
     heard: list[str] = []
     clock = Clock()
-    with listening(heard.append):
+    with report_phases_to(heard.append):
         for name in ("write", "stats", "write"):
             with clock.phase(name):
                 pass
@@ -20,8 +20,8 @@ def test_phases_of_one_name_add_up_and_a_listener_hears_each() -> None:
 def test_one_listener_inside_another_leaves_both_to_hear() -> None:
     heard: list[str] = []
     with (
-        listening(lambda phase: heard.append(f"outer {phase}")),
-        listening(lambda phase: heard.append(f"inner {phase}")),
+        report_phases_to(lambda phase: heard.append(f"outer {phase}")),
+        report_phases_to(lambda phase: heard.append(f"inner {phase}")),
         Clock().phase("write"),
     ):
         pass

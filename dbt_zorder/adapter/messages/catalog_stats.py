@@ -1,4 +1,4 @@
-"""What ``dbt docs generate`` shows of a z-ordered table, in the form that dbt's catalog wants."""
+"""Statistics of a z-ordered table for ``dbt docs generate``, in the form of dbt's catalog."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dbt_zorder.tables.version import read_marker, version_of
 
 
 def table_stats(spark: SparkSession, table: TableName, info: TableInfo) -> dict[str, Any]:
-    """Return the statistics of a table as its stats tell them now; nothing of a table that is none of ours.
+    """Return the current statistics of a table, or an empty dict if dbt-zorder does not manage the table.
 
     Raises:
-        ZorderError: its stats cannot be read.
+        ZorderError: the table's stats cannot be read.
     """
     version = version_of(info.location)
     if not version:
@@ -29,13 +29,13 @@ def table_stats(spark: SparkSession, table: TableName, info: TableInfo) -> dict[
 
 
 def catalog_stats(version: str, by: Sequence[str], summary: Summary, *, sensitive: bool = False) -> dict[str, Any]:
-    """Return the statistics of a table as columns of dbt's catalog: label, value, description and include of each.
+    """Return the statistics of a table as columns of dbt's catalog: label, value, description and include for each.
 
     Args:
-        version: name of the version that is served.
-        by: the clustering columns, as their model spells them, without backticks.
-        summary: its figures, over all columns with stats.
-        sensitive: ``spark.sql.caseSensitive``.
+        version: name of the current version.
+        by: the clustering columns in their model's spelling, without backticks.
+        summary: figures of the table, over all columns with stats.
+        sensitive: value of ``spark.sql.caseSensitive``.
     """
     wanted = {folded(name, sensitive=sensitive) for name in by}
     reads = "; ".join(

@@ -1,4 +1,4 @@
-"""What ``dbt debug`` finds out: whether a table can be written here, and read with fewer files than it has."""
+"""Check for ``dbt debug``: write a small z-ordered table, and verify that a pruned read skips files."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ FILES = 4
 ROWS = 4_000
 
 
-def check_up(spark: SparkSession, schema: str, tell: Callable[[str], None]) -> None:
-    """Tell what this session is, and try a small table in it, which is gone afterwards.
+def check_session(spark: SparkSession, schema: str, print_line: Callable[[str], None]) -> None:
+    """Report the session's properties, then build, read and drop a small table in it.
 
     Args:
         spark: the session.
-        schema: of the profile; made for the while if it does not exist.
-        tell: called with each line of what was found.
+        schema: schema of the profile. Created for the check, and dropped after it, if it does not exist.
+        print_line: a function that prints one line.
 
     Raises:
-        ZorderError: pruned and full read differ, or nothing was pruned.
-        Exception: whatever Spark raises where it cannot write there.
+        ZorderError: the pruned and the full read differ, or no file was pruned.
+        Exception: Spark cannot write to the schema.
     """
-    tell(f"java: {_java()}")
-    tell(
+    print_line(f"java: {_java()}")
+    print_line(
         f"spark: {spark.version} at {spark.conf.get('spark.master', 'a remote master')}, pyspark {pyspark.__version__}"
     )
-    tell(f"warehouse: {spark.conf.get('spark.sql.warehouse.dir', 'unknown')}")
+    print_line(f"warehouse: {spark.conf.get('spark.sql.warehouse.dir', 'unknown')}")
     is_new = not spark.catalog.databaseExists(quote_name(schema))
     spark.sql(f"CREATE SCHEMA IF NOT EXISTS {quote_name(schema)}")
     try:
-        tell(f"schema {schema}: {schema_location(spark, schema)}{' (made for this check)' if is_new else ''}")
-        tell(f"write and prune: {_try_table(spark, TableName(schema, f'zorder_debug_{secrets.token_hex(4)}'))}")
+        print_line(f"schema {schema}: {schema_location(spark, schema)}{' (made for this check)' if is_new else ''}")
+        print_line(f"write and prune: {_try_table(spark, TableName(schema, f'zorder_debug_{secrets.token_hex(4)}'))}")
     finally:
         if is_new:
             spark.sql(f"DROP SCHEMA IF EXISTS {quote_name(schema)}")
@@ -57,19 +57,19 @@ def _try_table(spark: SparkSession, table: TableName) -> str:
     try:
         report = build(spark, rows, BuildRequest(table, LayoutSpec(by=("id", "place"), files=FILES)))
         predicate = f"id = {ROWS // 2}"
-        found = pruning.explain(spark, table.sql, predicate)
+        explanation = pruning.explain(spark, table.sql, predicate)
         pruned = pruning.scan(spark, table.sql, predicate).count()
         full = spark.table(table.sql).where(predicate).count()
     finally:
         drop_table(spark, table)
-    if pruned != full or found.files_read is None or found.files_read >= report.summary.files:
+    if pruned != full or explanation.files_read is None or explanation.files_read >= report.summary.files:
         msg = (
             f"A table of {report.summary.files} files was written, but a read of {predicate} gave {pruned} rows from "
-            f"{found.files_read} files with pruning and {full} without. {found.reason}"
+            f"{explanation.files_read} files with pruning and {full} without. {explanation.reason}"
         )
         raise ZorderError(msg)
     seconds = time.monotonic() - started
-    return f"{report.summary.files} files written, {found.files_read} read for one id, in {seconds:.1f} s"
+    return f"{report.summary.files} files written, {explanation.files_read} read for one id, in {seconds:.1f} s"
 
 
 def _java() -> str:

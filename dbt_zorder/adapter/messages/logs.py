@@ -1,4 +1,4 @@
-"""What the rooms below the adapter log, in dbt's own log."""
+"""Handler that forwards this package's log records to dbt's log."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _LOG = AdapterLogger("Zorder")
 
 
 def warn(message: str) -> None:
-    """Warn by dbt's log, and fail no run by it, whatever ``--warn-error`` says.
+    """Log a warning to dbt's log without failing the run, even under ``--warn-error``.
 
-    The rows of a model may be in by then, and the next run would add them again.
+    The model may have written its rows already, and after a failure the next run would add them again.
     """
     try:
         _LOG.warning(message)
@@ -22,7 +22,7 @@ def warn(message: str) -> None:
 
 
 class DbtHandler(logging.Handler):
-    """Hands the records of Python's logging over to dbt: debug goes to ``logs/dbt.log``, info also to the terminal."""
+    """Forwards records of Python's logging to dbt. Debug goes to ``logs/dbt.log``, info also to the terminal."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log one record at dbt's level of the same name."""
@@ -35,9 +35,9 @@ class DbtHandler(logging.Handler):
 
 
 def forward_logs() -> None:
-    """Let dbt log what this package logs; done once, however often it is called."""
+    """Forward this package's log records to dbt. Further calls do nothing."""
     logger = logging.getLogger("dbt_zorder")
     if not any(isinstance(handler, DbtHandler) for handler in logger.handlers):
         logger.addHandler(DbtHandler())
         logger.setLevel(logging.DEBUG)
-        logger.propagate = False  # whatever library set up the root logger would print it a second time
+        logger.propagate = False  # a root logger that another library set up would print it a second time

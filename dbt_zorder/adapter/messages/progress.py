@@ -1,4 +1,4 @@
-"""How far a long build is: a line now and then through dbt's own log, to which --quiet and NO_COLOR apply."""
+"""Progress lines of a long build, written through dbt's own log, which honors --quiet and NO_COLOR."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from collections.abc import Callable, Iterator
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.progress import listening
+from dbt_zorder.progress import report_phases_to
 
 _LOG = logging.getLogger("dbt_zorder")
 
 TERMINAL_SECONDS = 5.0
 LOG_SECONDS = 30.0
-"""Between two lines: where somebody looks on, and where the output goes into a file, as in CI."""
+"""Seconds between two lines. Output to a terminal is updated more often than output to a file, as in CI."""
 
 Tasks = tuple[int, int]
-"""Tasks done and in all, of the stages that run."""
+"""Numbers of completed and of all tasks in the running stages."""
 
 
 @contextlib.contextmanager
 def progress(spark: SparkSession, name: str, every: float | None = None) -> Iterator[None]:
-    """Log the phase and the tasks of the Spark jobs that this thread runs in the block, every few seconds.
+    """Log, every few seconds, the phase and the tasks of the Spark jobs that this thread runs in the block.
 
     Args:
-        spark: the session; over Spark Connect tasks cannot be told by thread, and only the phase is logged.
-        name: of the model.
-        every: seconds between two lines; by default 5 in a terminal, else 30.
+        spark: the session. Spark Connect does not report tasks by thread, so that only the phase is logged there.
+        name: name of the model.
+        every: seconds between two lines, by default 5 in a terminal, else 30.
     """
     watch = _Watch(name, every or (TERMINAL_SECONDS if sys.stdout.isatty() else LOG_SECONDS))
-    with listening(watch.begin), _own_jobs(spark, name) as tasks:
+    with report_phases_to(watch.begin), _own_jobs(spark, name) as tasks:
         thread = threading.Thread(target=watch.run, args=(tasks,), name=f"progress of {name}", daemon=True)
         thread.start()
         try:
@@ -53,18 +53,18 @@ class _Watch:
         self._started = self._phase_started = time.monotonic()
 
     def begin(self, phase: str) -> None:
-        """Take note of a phase, or that one goes on."""
+        """Start a phase, unless it is the current one."""
         if phase != self._phase:
             self._phase, self._phase_started = phase, time.monotonic()
 
     def run(self, tasks: Callable[[], Tasks]) -> None:
-        """Log a line now and then until the block has ended."""
+        """Log a line at each interval until the block has ended."""
         while not self.ended.wait(self.every):
-            with contextlib.suppress(Exception):  # a look at the progress must not fail a build
+            with contextlib.suppress(Exception):  # an error in the progress report must not fail a build
                 _LOG.info(self.line(tasks()))
 
     def line(self, tasks: Tasks) -> str:
-        """Return what is to be said now."""
+        """Return the current progress line."""
         now = time.monotonic()
         done, total = tasks
         of = f", {done} of {total} tasks done" if total else ""
@@ -73,7 +73,7 @@ class _Watch:
 
 @contextlib.contextmanager
 def _own_jobs(spark: SparkSession, name: str) -> Iterator[Callable[[], Tasks]]:
-    """Give what tells the tasks of the jobs that this thread starts in the block."""
+    """Yield a function that counts the tasks of the jobs that this thread starts in the block."""
     try:
         context = spark.sparkContext
     except Exception:  # Spark Connect has none
@@ -100,4 +100,4 @@ def _own_jobs(spark: SparkSession, name: str) -> Iterator[Callable[[], Tasks]]:
         yield tasks
     finally:
         for key, value in before.items():
-            context.setLocalProperty(key, value)  # type: ignore[arg-type]  # None takes a property away
+            context.setLocalProperty(key, value)  # type: ignore[arg-type]  # None removes a property

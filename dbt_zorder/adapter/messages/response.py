@@ -1,4 +1,4 @@
-"""What a z-ordered build tells dbt: the status line of ``dbt run``, and the figures in ``run_results.json``."""
+"""Response of a z-ordered build to dbt: the status line of ``dbt run``, and the figures in ``run_results.json``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_zorder.tables.report import Outcome
 
 _UNKNOWN = -1
-"""How dbt writes a number of rows that nobody knows."""
+"""dbt's value for an unknown number of rows."""
 
 
 @dataclass
@@ -17,15 +17,16 @@ class ZorderResponse(AdapterResponse):
     """dbt's response with the figures of a build.
 
     Attributes:
-        files_written, bytes_written: of the new version's data.
+        files_written: number of data files in the new version, or of the batch after an append.
+        bytes_written: total size of those files in bytes.
         zorder_by: the clustering columns.
         version: name of the new version.
-        seconds: by phase: query, sample, write, stats, swap.
-        point_query_files: by clustering column, how many files an equality query reads on average.
-        appended: whether rows were added to the version that was there; None for a table model. What was written is
-            then the batch's alone, while ``point_query_files`` is the whole table's.
-        files_replaced: files of the partitions that a batch replaced.
-        rewritten: whether the table was built anew after the append, because that was due.
+        seconds: seconds by phase: query, sample, write, stats, swap.
+        point_query_files: mean number of files that an equality query reads, by clustering column. It covers the whole
+            table, also after an append.
+        appended: whether rows were added to the existing version; None for a table model.
+        files_replaced: number of files in the partitions that a batch replaced.
+        rewritten: whether the table was rebuilt after the append, because a rewrite was due.
     """
 
     files_written: int | None = None
@@ -40,7 +41,7 @@ class ZorderResponse(AdapterResponse):
 
     @classmethod
     def of(cls, outcome: Outcome | None) -> ZorderResponse:
-        """Return the response for what was done to a table; None is a snapshot that was up to date."""
+        """Return the response for the outcome of a build. An outcome of None means an unchanged snapshot."""
         if outcome is None:
             return cls(_message="zorder: no changes, nothing written", code="OK", rows_affected=0, files_written=0)
         return cls(

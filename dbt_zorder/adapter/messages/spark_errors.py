@@ -1,4 +1,7 @@
-"""Translates errors to dbt's: what is wrong, in which model or SQL. Plans and Java's stack traces go to the log."""
+"""Translator of errors to dbt's error classes. Messages name the model and quote the SQL.
+
+Query plans and Java stack traces go to the debug log.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError, DbtDatabaseError, DbtRuntimeError
 
 from dbt_zorder.adapter.names import model_name
-from dbt_zorder.adapter.session.gateway import end_told
+from dbt_zorder.adapter.session.gateway import lost_session_message
 from dbt_zorder.errors import SchemaChangeError, ZorderError
 from dbt_zorder.spark.messages import full_text, message_of
 
@@ -26,17 +29,17 @@ _LINES_OF_SQL = 3
 def dbt_errors(
     sql: str = "", *, model: Mapping[str, Any] | None = None, ours: type[DbtRuntimeError] = CompilationError
 ) -> Iterator[None]:
-    """Translate whatever the block raises to an error of dbt, which dbt shows without a stack trace.
+    """Translate each error of the block to an error class of dbt, which dbt shows without a stack trace.
 
     Args:
-        sql: the statement that runs, for the log and for the line that Spark points to.
-        model: the node that is built; messages name it.
+        sql: the statement that runs, for the log and for quoting the line that Spark points to.
+        model: the node that is built, which messages name.
         ours: the class for errors of this package outside of a model.
 
     Raises:
         CompilationError: the columns of a model have changed, and its config does not allow that.
-        DbtRuntimeError: an error of dbt's own, or of this package while it builds a model.
-        DbtDatabaseError: all else, with a short message; the whole text goes to the debug log.
+        DbtRuntimeError: dbt itself raised, or this package did while it built a model.
+        DbtDatabaseError: any other error. The message is short, and the full text goes to the debug log.
     """
     try:
         yield
@@ -57,13 +60,13 @@ def dbt_errors(
 
 
 def short_message(exc: BaseException, sql: str = "") -> str:
-    """Return what an error of Spark says: without plans and stack traces, with the line of the SQL that it points to.
+    """Return the message of a Spark error without plans and stack traces, with the SQL line that it points to.
 
     Args:
         exc: the error.
-        sql: the statement that failed; empty if there is none to show.
+        sql: the statement that failed, or an empty string if there is none to show.
     """
-    ended = end_told(exc)
+    ended = lost_session_message(exc)
     if ended:
         return ended
     text = message_of(exc)
@@ -71,7 +74,7 @@ def short_message(exc: BaseException, sql: str = "") -> str:
 
 
 def _shortened(text: str) -> str:
-    """Keep of the SQL that Spark shows the lines just above its mark: it shows the whole of what it cannot parse."""
+    """Cut the SQL in a message to the lines just above Spark's mark, because Spark quotes a whole unparsable query."""
     head, *pieces = text.split("\n== SQL")
     shown = [head.rstrip()]
     for piece in pieces:
@@ -83,7 +86,7 @@ def _shortened(text: str) -> str:
 
 
 def _pointed(text: str, sql: str) -> str:
-    """Return the line of the SQL that a message gives only the position of, and a mark below it."""
+    """Return the SQL line at the position that a message gives, with a mark below it."""
     position = _POSITION.search(text)
     lines = sql.splitlines()
     if position is None or not 0 < int(position[1]) <= len(lines):

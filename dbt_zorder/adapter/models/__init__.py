@@ -1,1 +1,1 @@
-"""Runs models, seeds and snapshots in the session of dbt's own process."""
+"""Helpers that run models, seeds and snapshots in the Spark session of dbt's own process."""

@@ -1,4 +1,4 @@
-"""Batches of microbatch models, as dbt runs them: each by itself, with hooks before the first alone."""
+"""Batches of microbatch models. dbt runs each batch by itself, and runs the pre-hooks before the first one only."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dbt_common.invocation import get_invocation_id
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """A batch of a microbatch model.
+    """One batch of a microbatch model.
 
     Attributes:
-        model: its name, in this run of dbt and no other.
-        is_first: whether hooks run before it, as they do before no other batch.
+        model: name of the model, unique to this dbt invocation.
+        is_first: whether pre-hooks run before the batch, which is true for the first batch only.
     """
 
     model: str
@@ -22,7 +22,7 @@ class MicroBatch:
 
 
 def batch_of(config: Any) -> MicroBatch | None:
-    """Return the batch that a model's config is of; None if the model does not run by batches."""
+    """Return the batch that a model's config belongs to, or None if the model has no batches."""
     model: Any = getattr(config, "model", None)
     if getattr(model, "batch", None) is None:
         return None

@@ -1,4 +1,4 @@
-"""Tables that Python holds in memory, as Spark DataFrames."""
+"""Conversion of in-memory tables (Arrow, pandas, Polars) to Spark DataFrames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyspark.sql.types import StructField, StructType, TimestampNTZType
 
 from dbt_zorder.spark.sql import quote_name
 
-_PLAIN = {
+_SUPPORTED_TYPES = {
     "string_view": pa.string(),
     "binary_view": pa.binary(),
     "uint8": pa.int16(),
@@ -26,20 +26,20 @@ _PLAIN = {
 
 
 def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """Return an Arrow table as a DataFrame; timestamps without a zone are in that of the session.
+    """Return an Arrow table as a DataFrame. Timestamps without a zone are in the session's time zone.
 
-    It is Spark that brings them there, also those that a change of clocks has twice or leaves out: PySpark would refuse
-    these, and zones that only Spark knows.
+    Spark itself converts them, including local times that a clock change repeats or skips. PySpark would refuse
+    those, and also time zones that only Spark supports.
     """
-    takes_arrow = int(pyspark.__version__.split(".")[0]) >= 4
+    accepts_arrow = int(pyspark.__version__.split(".")[0]) >= 4
     naive = [field.name for field in table.schema if pa.types.is_timestamp(field.type) and field.type.tz is None]
-    # those inside others, too, where PySpark itself would take the zone of this process for that of the session
-    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=not takes_arrow)
+    # nested timestamps too: PySpark itself would read them in this process's time zone, not in the session's
+    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=not accepts_arrow)
     fields = [StructField(field.name, TimestampNTZType()) if field.name in naive else field for field in schema.fields]
-    if takes_arrow:
+    if accepts_arrow:
         df = spark.createDataFrame(table, StructType(fields))
     else:
-        # PySpark 3.5 takes no Arrow table, and pandas, which it does take, need not be installed
+        # PySpark 3.5 accepts no Arrow table. It accepts pandas, which need not be installed.
         rows = list(zip(*map(_values, table.columns), strict=True))
         df = spark.createDataFrame(rows, StructType(fields), verifySchema=False)
     casts = {name: f.col(quote_name(name)).cast("timestamp") for name in naive}
@@ -47,7 +47,7 @@ def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a column as PySpark takes them: a map as a dictionary, not as pairs."""
+    """Return the values of a column in the form PySpark expects: a map is a dictionary, not a list of pairs."""
     values: list[Any] = column.to_pylist()
     if pa.types.is_map(column.type):
         return [None if pairs is None else dict(pairs) for pairs in values]
@@ -55,10 +55,10 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def spark_frame(spark: SparkSession, result: Any) -> DataFrame | None:
-    """Return as a DataFrame what a Python model returned; None if it is nothing like a table.
+    """Return a Python model's result as a DataFrame, or None if it is not a table.
 
-    Taken are DataFrames of PySpark, pandas and pandas on Spark, and whatever gives itself as an Arrow stream: tables of
-    PyArrow, data frames of Polars, ... A missing value of pandas is NULL, and its index is left out.
+    Accept DataFrames of PySpark, pandas and pandas on Spark. Also accept every object that exports an Arrow stream,
+    such as a PyArrow table or a Polars data frame. Missing values of pandas become NULL, and the index is dropped.
     """
     if callable(getattr(result, "to_spark", None)):
         return result.to_spark()  # type: ignore[no-any-return]
@@ -66,25 +66,27 @@ def spark_frame(spark: SparkSession, result: Any) -> DataFrame | None:
         return result  # type: ignore[no-any-return]
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(result, pandas.DataFrame):
-        return arrow_frame(spark, _plain(pa.Table.from_pandas(result, preserve_index=False).replace_schema_metadata()))
+        return arrow_frame(
+            spark, _supported_table(pa.Table.from_pandas(result, preserve_index=False).replace_schema_metadata())
+        )
     if hasattr(result, "__arrow_c_stream__"):
-        return arrow_frame(spark, _plain(pa.table(result)))
+        return arrow_frame(spark, _supported_table(pa.table(result)))
     return None
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    """Return a table without types that PySpark does not take: views, as Polars gives them, and unsigned numbers."""
-    return table.cast(pa.schema([field.with_type(_taken(field.type)) for field in table.schema]))
+def _supported_table(table: pa.Table) -> pa.Table:
+    """Return a table cast to types that PySpark accepts, which excludes Polars' view types and unsigned integers."""
+    return table.cast(pa.schema([field.with_type(_supported_type(field.type)) for field in table.schema]))
 
 
-def _taken(kind: pa.DataType) -> pa.DataType:
-    """Return the type that PySpark takes for values of a type, also inside lists, structs and maps."""
+def _supported_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type that PySpark accepts in place of an Arrow type, also inside lists, structs and maps."""
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_taken(field.type)) for field in kind])
+        return pa.struct([field.with_type(_supported_type(field.type)) for field in kind])
     if pa.types.is_map(kind):
-        return pa.map_(_taken(kind.key_type), _taken(kind.item_type))
+        return pa.map_(_supported_type(kind.key_type), _supported_type(kind.item_type))
     if pa.types.is_dictionary(kind):
-        return _taken(kind.value_type)
+        return _supported_type(kind.value_type)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.list_(kind.value_field.with_type(_taken(kind.value_type)))
-    return _PLAIN.get(str(kind), kind)
+        return pa.list_(kind.value_field.with_type(_supported_type(kind.value_type)))
+    return _SUPPORTED_TYPES.get(str(kind), kind)

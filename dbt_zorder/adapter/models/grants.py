@@ -1,4 +1,4 @@
-"""Whether the grants of a model can be carried out; what cannot be granted is found before anything is built."""
+"""Check of a model's ``grants`` before anything is built."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dbt_zorder.spark.jvm import sql_parser
 
 
 def check_grants(spark: SparkSession, model: Mapping[str, Any]) -> None:
-    """Find out whether a session knows GRANT, if a model has ``grants``: Spark itself does not, an extension may.
+    """Raise if a model has ``grants`` and the session cannot parse GRANT. Only an extension adds GRANT to Spark.
 
-    dbt grants once the table is there, so that a run which fails at that has added its rows all the same.
+    dbt grants after it has built the table. A run that failed at that point would have added its rows already.
 
     Raises:
-        ConfigError: it does not.
+        ConfigError: the session does not support GRANT.
     """
     grants = model["config"].get("grants") or {}
     parser = sql_parser(spark) if grants else None

@@ -1,4 +1,4 @@
-"""Python models, run in dbt's own process: the session that runs SQL models runs them too."""
+"""Python models, which run in dbt's own process and in the same Spark session as SQL models."""
 
 from __future__ import annotations
 
@@ -15,38 +15,39 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.adapter.messages.spark_errors import short_message
 from dbt_zorder.adapter.models.frames import spark_frame
-from dbt_zorder.adapter.models.session_scope import SCOPES, Scope
+from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES, ModelScope
 from dbt_zorder.adapter.names import model_name
 from dbt_zorder.errors import ZorderError
 
 
 class PythonModelError(ZorderError):
-    """A Python model raised, or returned what is not a table."""
+    """A Python model raised an error, or its result is not a table."""
 
 
 def run_python(
-    spark: SparkSession, model: Mapping[str, Any], code: str, at_end: Callable[[Callable[[], None]], Any]
+    spark: SparkSession, model: Mapping[str, Any], code: str, on_end: Callable[[Callable[[], None]], Any]
 ) -> DataFrame:
     """Run the code of a Python model, and return the DataFrame that its function ``model`` returns.
 
     Args:
-        spark: what the model gets as ``session``, and as the global ``spark``.
-        model: dbt's node; its name and file are told in messages.
-        code: the model's file with what dbt appends to it.
-        at_end: takes what is to be called when the result has been written: a query may be run, and its functions sent
-            to the workers, only then.
+        spark: the session that the model receives as ``session``, and as the global ``spark``.
+        model: dbt's node, whose name and file appear in messages.
+        code: the model's file with the code that dbt appends to it.
+        on_end: a function that registers a callback to run after the result has been written. Spark may run the query
+            and send its functions to the workers as late as the write.
 
     Raises:
-        PythonModelError: with the lines of the model's file that led to the error.
+        PythonModelError: the code failed, or its result is not a table. The message quotes the lines of the model's
+            file that led to the error.
     """
     path = str(model.get("original_file_path"))
-    module = _module(at_end)
-    module.__dict__["spark"] = spark  # models written for other platforms know the session by this name
+    module = _module(on_end)
+    module.__dict__["spark"] = spark  # models written for other platforms use this name for the session
     try:
         exec(compile(code, path, "exec", dont_inherit=True), module.__dict__)
         result = module.__dict__["model"](module.__dict__["dbtObj"](spark.table), spark)
     except (Exception, SystemExit) as exc:
-        raise PythonModelError(_explained(exc, module.__name__, path, code)) from exc
+        raise PythonModelError(_format_error(exc, module.__name__, path, code)) from exc
     try:
         df = spark_frame(spark, result)
     except Exception as exc:
@@ -63,45 +64,45 @@ def run_python(
 
 
 def run_model(spark: SparkSession, model: Mapping[str, Any], code: str) -> DataFrame:
-    """Run a Python model within its scope: settings that it changes are put back when it ends.
+    """Run a Python model within its scope, which restores the settings that the model changes when it ends.
 
     Raises:
-        DbtRuntimeError: for what ``run_python`` raises, naming the model.
+        DbtRuntimeError: ``run_python`` raised. The message names the model.
     """
-    scope = SCOPES.current() or Scope()
-    SCOPES.look(spark)
+    scope = MODEL_SCOPES.current() or ModelScope()
+    MODEL_SCOPES.save_baseline(spark)
     try:
         return run_python(spark, model, code, scope.callback)
     except PythonModelError as exc:
         msg = f"Model {model_name(model)} failed:\n{exc}"
         raise DbtRuntimeError(msg) from exc
     finally:
-        SCOPES.note_changes(spark)
+        MODEL_SCOPES.track_changes(spark)
 
 
-def _module(at_end: Callable[[Callable[[], None]], Any]) -> ModuleType:
-    """Return an empty module that can be looked up by a name which no other has, as dataclasses and pickle do.
+def _module(on_end: Callable[[Callable[[], None]], Any]) -> ModuleType:
+    """Return an empty module, registered under a unique name because dataclasses and pickle look modules up by name.
 
-    Its functions are sent to Spark's workers by value: the workers cannot import it.
+    Its functions go to Spark's workers by value, because the workers cannot import the module.
     """
     module = ModuleType(f"dbt_python_model_{uuid.uuid4().hex}")
     sys.modules[module.__name__] = module
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
-    def forget() -> None:
+    def unregister() -> None:
         cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
         sys.modules.pop(module.__name__, None)
 
-    at_end(forget)
+    on_end(unregister)
     return module
 
 
-def _explained(exc: BaseException, module: str, path: str, code: str) -> str:
-    """Return an error as Python tells it, with the frames of the model's own file alone."""
+def _format_error(exc: BaseException, module: str, path: str, code: str) -> str:
+    """Return an error formatted like a Python traceback that contains only the frames of the model's own file."""
     lines = code.splitlines()
-    told = []
+    frames = []
     for frame, number in traceback.walk_tb(exc.__traceback__):
         if frame.f_globals.get("__name__") == module:
             text = lines[number - 1].strip() if number <= len(lines) else ""
-            told.append(f'  File "{path}", line {number}, in {frame.f_code.co_name}\n    {text}')
-    return "\n".join([*told, f"{type(exc).__name__}: {short_message(exc)}"])
+            frames.append(f'  File "{path}", line {number}, in {frame.f_code.co_name}\n    {text}')
+    return "\n".join([*frames, f"{type(exc).__name__}: {short_message(exc)}"])

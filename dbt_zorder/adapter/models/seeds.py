@@ -1,4 +1,4 @@
-"""A seed as one DataFrame, of the types that dbt-spark's statements would give it."""
+"""Conversion of a seed to one DataFrame with the types that dbt-spark's statements would produce."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from dbt_zorder.adapter.models.frames import arrow_frame
-from dbt_zorder.adapter.models.session_scope import SCOPES
+from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES
 from dbt_zorder.spark.sql import checked_cast, quote_name, quote_string
 
 if TYPE_CHECKING:
@@ -29,57 +29,58 @@ _ARROW = {
 
 
 def seed_frame(spark: SparkSession, table: agate.Table, types: Sequence[str]) -> tuple[DataFrame, bool]:
-    """Return a seed's rows, and whether Spark has to cast some of them, which can fail.
+    """Return a seed's rows, and whether Spark has to cast any column. Such a cast can fail.
 
     Args:
         spark: the session.
-        table: the seed as dbt read it; columns with a type of the user's choice are text.
-        types: of the columns in SQL, those that are inferred and those that the user chose.
+        table: the seed as dbt read it. Columns with a user-defined type are text.
+        types: the SQL types of all columns, inferred or user-defined.
     """
-    columns = [column_of(column.values(), kind) for column, kind in zip(table.columns, types, strict=True)]
-    # by number until the end: names may differ by case alone, or be twice
-    numbered = arrow_frame(spark, pa.table({str(place): column for place, column in enumerate(columns)}))
+    columns = [arrow_column(column.values(), kind) for column, kind in zip(table.columns, types, strict=True)]
+    # columns are numbered until the end, because names may repeat or differ by case alone
+    numbered = arrow_frame(spark, pa.table({str(number): column for number, column in enumerate(columns)}))
     chosen, casts = [], False
-    for place, (name, kind, column) in enumerate(zip(table.column_names, types, columns, strict=True)):
+    for number, (name, kind, column) in enumerate(zip(table.column_names, types, columns, strict=True)):
         cast = _ARROW.get(kind.lower()) != column.type
         casts = casts or cast
-        text = quote_name(str(place))
+        text = quote_name(str(number))
         chosen.append(f.expr(_cast(text, kind, name) if cast else text).alias(name))
     return numbered.select(*chosen), casts
 
 
 def seed_rows(spark: SparkSession, table: agate.Table, types: Sequence[str]) -> DataFrame:
-    """Return a seed's rows; raise here already for a value that does not fit its column.
+    """Return a seed's rows, and raise at once if a value does not fit its column.
 
-    Rows that Spark has to cast stay in its memory until the model ends. Arguments are as for ``seed_frame``.
+    Rows that Spark has to cast stay in its memory until the model ends. The arguments are those of ``seed_frame``.
     """
     df, casts = seed_frame(spark, table, types)
     if casts:
-        kept = df.persist()
-        scope = SCOPES.current()
+        persisted = df.persist()
+        scope = MODEL_SCOPES.current()
         if scope is not None:
-            scope.callback(kept.unpersist)
-        kept.count()
+            scope.callback(persisted.unpersist)
+        persisted.count()
     return df
 
 
-def column_of(values: Sequence[Any], kind: str) -> pa.Array:
-    """Return a column's values, as Arrow's type for ``kind`` if they are of it, else as text that Spark has to cast."""
-    wanted = _ARROW.get(kind.lower(), pa.string())
-    if wanted == pa.int64():
+def arrow_column(values: Sequence[Any], kind: str) -> pa.Array:
+    """Return a column's values in Arrow's type for ``kind`` if all of them fit it, else as text for Spark to cast."""
+    arrow_type = _ARROW.get(kind.lower(), pa.string())
+    if arrow_type == pa.int64():
         values = [value if value is None or isinstance(value, str) else int(value) for value in values]
-    elif wanted == pa.float64():
+    elif arrow_type == pa.float64():
         values = [value if value is None or isinstance(value, str) else float(value) for value in values]
     try:
-        if wanted == pa.timestamp("us") and any(value is not None and value.tzinfo for value in values):
-            return _text(values)  # some with an offset: Arrow would take the others for UTC, Spark knows better
-        return pa.array(values, wanted)
+        if arrow_type == pa.timestamp("us") and any(value is not None and value.tzinfo for value in values):
+            # with mixed offsets Arrow would read values without an offset in UTC; Spark uses the session's zone
+            return _text_column(values)
+        return pa.array(values, arrow_type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError, OverflowError):
-        return _text(values)
+        return _text_column(values)
 
 
 def _cast(text: str, kind: str, name: str) -> str:
-    """Return SQL that makes a value of a column's type of its text, or fails: before any table is touched."""
+    """Return SQL that casts text to a column's type, or fails before any table is changed."""
     complaint = f"A value of the seed's column {name} does not fit into {kind}: "
     length = _LENGTH.fullmatch(kind)
     if length is None:
@@ -88,5 +89,5 @@ def _cast(text: str, kind: str, name: str) -> str:
     return f"CAST(CASE WHEN char_length({text}) > {length[1]} THEN {too_long} ELSE {text} END AS {kind})"
 
 
-def _text(values: Sequence[Any]) -> pa.Array:
+def _text_column(values: Sequence[Any]) -> pa.Array:
     return pa.array([None if value is None else str(value) for value in values], pa.string())

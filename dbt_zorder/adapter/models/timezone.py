@@ -1,4 +1,4 @@
-"""The time zone of a session beside that of dbt's microbatches, which are days or hours of UTC."""
+"""Warning for microbatches in a session whose time zone is not UTC. dbt's batches are days or hours of UTC."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pyspark.sql import SparkSession
 from dbt_zorder.spark.conf import SESSION_ZONE
 
 _LOG = logging.getLogger("dbt_zorder")
-_OF_UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT", "Z", "+00:00")
+_UTC_NAMES = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT", "Z", "+00:00")
 
 _warned: set[tuple[str, str]] = set()
 
 
-def warn_of_zone(spark: SparkSession, model: str) -> None:
-    """Say, once a model, that its batches may hold rows of two partitions, where the session's zone is not UTC."""
+def warn_unless_utc(spark: SparkSession, model: str) -> None:
+    """Warn, once per model, that its batches may contain rows of two partitions if the session's zone is not UTC."""
     zone = str(spark.conf.get(SESSION_ZONE))
-    if zone in _OF_UTC or (model, zone) in _warned:
+    if zone in _UTC_NAMES or (model, zone) in _warned:
         return
     _warned.add((model, zone))
     _LOG.warning(

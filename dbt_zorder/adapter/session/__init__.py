@@ -1,1 +1,1 @@
-"""Opens the Spark session, in this process or over Spark Connect."""
+"""The Spark session, opened in this process or over Spark Connect."""

@@ -1,4 +1,4 @@
-"""What this machine's own files tell Spark: ``spark-defaults.conf`` and ``hive-site.xml``."""
+"""Reader of the settings in this machine's ``spark-defaults.conf`` and ``hive-site.xml``."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _HADOOP = "spark.hadoop."
 _HIVE = "spark.hive."
 
 
-def configured() -> dict[str, str]:
-    """Return the settings that Spark takes from files, those of Hive and Hadoop by their names with ``spark.hadoop.``.
+def read_spark_files() -> dict[str, str]:
+    """Return the settings that Spark reads from files. Names of Hive and Hadoop settings begin with ``spark.hadoop.``.
 
-    What a session is opened with would win over them. Not looked at is what ``spark-env.sh`` and Hive's own folder say.
+    A setting passed to a new session overrides them. ``spark-env.sh`` and Hive's own folder are not read.
     """
     home = os.environ.get("SPARK_HOME") or str(Path(pyspark.__file__).parent)
     spark = Path(os.environ.get("SPARK_CONF_DIR") or f"{home}/conf")
     others = (os.environ.get(name) for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"))
     sites = (folder / "hive-site.xml" for folder in (spark, *map(Path, filter(None, others))))
-    # of several on its class path Java takes the first
+    # Java reads the first one on its class path
     site = next((file for file in sites if file.is_file()), None)
     found = {f"{_HADOOP}{name}": value for name, value in _hive_site(site).items()} if site else {}
     return found | {hadoop_name(name): value for name, value in _spark_defaults(spark).items()}
 
 
 def hadoop_name(name: str) -> str:
-    """Return the name by which Hadoop's settings are told here: Spark hands ``spark.hive.x`` on as ``hive.x``, too."""
+    """Return a setting's name with the prefix ``spark.hadoop.``. Spark passes ``spark.hive.x`` on as ``hive.x``."""
     return f"{_HADOOP}hive.{name.removeprefix(_HIVE)}" if name.startswith(_HIVE) else name
 
 
@@ -48,5 +48,5 @@ def _hive_site(file: Path) -> dict[str, str]:
         root = ElementTree.parse(file).getroot()
     except (OSError, ElementTree.ParseError):
         return {}
-    named = ((one.findtext("name", ""), one.findtext("value", "")) for one in root.iter("property"))
-    return {name.strip(): value.strip() for name, value in named if name.strip()}
+    properties = ((one.findtext("name", ""), one.findtext("value", "")) for one in root.iter("property"))
+    return {name.strip(): value.strip() for name, value in properties if name.strip()}

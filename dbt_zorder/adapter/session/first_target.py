@@ -1,4 +1,4 @@
-"""What a process's session was opened with by its first target, and what of a second one does not count therefore."""
+"""Remembers the settings of the first target, to warn when a second target asks for different ones."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ _LOG = logging.getLogger("dbt_zorder")
 
 @dataclass(frozen=True)
 class FirstTarget:
-    """The target that has opened the session.
+    """The target that opened the session.
 
     Attributes:
         directory: folder for metastore and warehouse.
-        told: its ``server_side_parameters``.
-        settings: all that the session was opened with, these among them.
+        user_settings: ``server_side_parameters`` of the target.
+        settings: all settings that the session was opened with, including ``server_side_parameters``.
     """
 
     directory: str
-    told: Mapping[str, str]
+    user_settings: Mapping[str, str]
     settings: Mapping[str, str]
     _warned: set[str | tuple[str, ...]] = field(default_factory=set)
 
     def warn(self, directory: str, user: Mapping[str, str]) -> None:
-        """Say once of what another target has that it does not count.
+        """Warn once about each difference of another target, because the open session ignores it.
 
         Args:
-            directory: of the other target.
-            user: its ``server_side_parameters``.
+            directory: folder for metastore and warehouse of the other target.
+            user: ``server_side_parameters`` of the other target.
         """
         if directory != self.directory and self._is_new(directory):
             _LOG.warning(
@@ -38,21 +38,21 @@ class FirstTarget:
                 self.directory,
                 directory,
             )
-        others = self._others(user)
-        if others and self._is_new(others):
+        differences = self._differences(user)
+        if differences and self._is_new(differences):
             _LOG.warning(
                 "This process has a Spark session already, and server_side_parameters stay as its first target has "
                 "them, also %s, which this target has otherwise. Run dbt in a process of its own for each target.",
-                ", ".join(others),  # their values may be secret
+                ", ".join(differences),  # their values may be secret
             )
 
-    def _others(self, user: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the settings that are not as another target has them, or leaves them."""
-        known = (self.told, self.settings)
-        changed = [key for key, value in user.items() if all(of.get(key) != value for of in known)]
-        return (*changed, *(key for key in self.told if key not in user))
+    def _differences(self, user: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the names of the settings that another target changes or omits."""
+        settings = (self.user_settings, self.settings)
+        changed = [key for key, value in user.items() if all(opened.get(key) != value for opened in settings)]
+        return (*changed, *(key for key in self.user_settings if key not in user))
 
-    def _is_new(self, said: str | tuple[str, ...]) -> bool:
-        is_new = said not in self._warned
-        self._warned.add(said)
+    def _is_new(self, difference: str | tuple[str, ...]) -> bool:
+        is_new = difference not in self._warned
+        self._warned.add(difference)
         return is_new

@@ -1,4 +1,4 @@
-"""What a session needs to read and write a file format: ``zorder_formats`` of the profile, spelled out for Spark."""
+"""Spark settings and packages for the file formats in the profile's ``zorder_formats``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKAGES: Mapping[str, Mapping[str, str]] = {
         "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
     },
 }
-"""By format and minor version of PySpark, the package that Spark is to download."""
+"""Maven coordinates of the package that Spark downloads, by format and minor version of PySpark."""
 
 _RUNTIMES = {"delta": ("delta-spark", "delta-core"), "iceberg": ("iceberg-spark-runtime",)}
 _LISTS = ("spark.jars.packages", "spark.sql.extensions")
@@ -29,7 +29,7 @@ _SETTINGS: Mapping[str, Mapping[str, str]] = {
     "delta": {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        # the log of a table is read in 50 tasks otherwise, each of which is longer in starting than at work here
+        # by default 50 tasks read a table's log, and each takes longer to start than to run
         "spark.databricks.delta.snapshotPartitions": "4",
     },
     "iceberg": {
@@ -39,12 +39,12 @@ _SETTINGS: Mapping[str, Mapping[str, str]] = {
     },
 }
 _EMBEDDED_ICEBERG = {
-    # Iceberg opens the metastore by a client of its own, for which PySpark brings no connection pool
+    # Iceberg opens the metastore with its own client, and PySpark ships no connection pool for that client
     "spark.hadoop.datanucleus.connectionPoolingType": "none",
-    # there are no tables of locks in it; Hive 2.3.10, which PySpark brings, commits by compare-and-set (HIVE-26882)
+    # the metastore has no lock tables; PySpark's Hive 2.3.10 commits by compare-and-set (HIVE-26882)
     "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
 }
-"""What Iceberg needs of a metastore that the session opens itself."""
+"""Settings that Iceberg needs for a metastore that the session opens itself."""
 
 
 _NOTHING: Mapping[str, str] = {}
@@ -53,16 +53,16 @@ _NOTHING: Mapping[str, str] = {}
 def format_settings(
     formats: Sequence[str], user: Mapping[str, str], version: str, files: Mapping[str, str] = _NOTHING
 ) -> dict[str, str]:
-    """Return the session's settings with those that a format needs; what the user set stays.
+    """Return the session's settings with those that a format needs. The user's own settings stay.
 
     Args:
-        formats: names of formats, none or one of ``FORMATS``.
+        formats: names of formats; at most one, from ``FORMATS``.
         user: the profile's ``server_side_parameters``.
-        version: of PySpark, such as ``4.1.4``.
-        files: what Spark's own files tell (``adapter.environment``), over which a setting of the session wins.
+        version: version of PySpark, such as ``4.1.4``.
+        files: settings from Spark's own files (``session.environment``), which a setting of the session overrides.
 
     Raises:
-        ConfigError: no such format, more than one, or none that fits this PySpark.
+        ConfigError: a format is unknown, there is more than one, or no release fits this PySpark.
     """
     for name in formats:
         if name not in FORMATS:
@@ -77,26 +77,26 @@ def format_settings(
             "target of the profile for each."
         )
         raise ConfigError(msg)
-    found, told = dict(user), {**files, **user, **{hadoop_name(key): value for key, value in user.items()}}
+    settings, configured = dict(user), {**files, **user, **{hadoop_name(key): value for key, value in user.items()}}
     for name in dict.fromkeys(formats):
-        needed = {**_SETTINGS[name], **_package(name, told, version)}
-        if name == "iceberg" and not told.get("spark.hadoop.hive.metastore.uris"):
+        needed = {**_SETTINGS[name], **_package(name, configured, version)}
+        if name == "iceberg" and not configured.get("spark.hadoop.hive.metastore.uris"):
             needed |= _EMBEDDED_ICEBERG
         for key, value in needed.items():
-            given = [part for part in (told.get(key) or "").split(",") if part] if key in _LISTS else []
-            found[key] = ",".join(dict.fromkeys([*given, value])) if key in _LISTS else told.get(key, value)
-    return found
+            given = [part for part in (configured.get(key) or "").split(",") if part] if key in _LISTS else []
+            settings[key] = ",".join(dict.fromkeys([*given, value])) if key in _LISTS else configured.get(key, value)
+    return settings
 
 
 def _package(name: str, user: Mapping[str, str], version: str) -> dict[str, str]:
     if any(part in f"{user.get('spark.jars.packages', '')},{user.get('spark.jars', '')}" for part in _RUNTIMES[name]):
-        return {}  # the user brings one
+        return {}  # the user's settings already name a package
     minor = ".".join(re.findall(r"\d+", version)[:2])
     if minor not in PACKAGES[name]:
-        known = ", ".join(PACKAGES[name])
+        supported = ", ".join(PACKAGES[name])
         msg = (
             f"zorder_formats: no release of {name} is known here that fits PySpark {version}: "
-            f"install pyspark {known}, or name a package yourself by spark.jars.packages in server_side_parameters."
+            f"install pyspark {supported}, or name a package yourself by spark.jars.packages in server_side_parameters."
         )
         raise ConfigError(msg)
     return {"spark.jars.packages": PACKAGES[name][minor]}

@@ -1,4 +1,4 @@
-"""The Java process behind a session in this process, which may end first: most often the system takes its memory."""
+"""Detection of an ended Java process or Spark Connect server. The system often kills Java when memory is short."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-ENDED = (
+JAVA_ENDED = (
     "Spark's Java process has ended, or no longer answers. Where memory is short the system ends it without a word: "
     "look at spark.driver.memory in server_side_parameters, and at what else runs on this machine. The next run starts "
     "it anew, and what was being built is as it was, or is completed by its model's next run."
@@ -17,46 +17,51 @@ SERVER_ENDED = (
     "The Spark Connect server has ended, or was started anew and does not know this run's session. Once it is there, "
     "run again: what was being built is as it was, or is completed by its model's next run."
 )
-_OF_SERVER = ("[NO_ACTIVE_SESSION]", "[RETRIES_EXCEEDED]", "[INVALID_HANDLE.SESSION_", "StatusCode.UNAVAILABLE")
+_SERVER_ENDED_MARKS = (
+    "[NO_ACTIVE_SESSION]",
+    "[RETRIES_EXCEEDED]",
+    "[INVALID_HANDLE.SESSION_",
+    "StatusCode.UNAVAILABLE",
+)
 
 
 def has_ended(session: SparkSession) -> bool:
-    """Tell whether nothing can be asked of a session any more: it was stopped, or its Java process is gone."""
+    """Return whether a session is unusable, because it was stopped or its Java process has ended."""
     context: Any = getattr(session, "_sc", None)
     if context is None:  # of Spark Connect
         return False
-    return context._jsc is None or _is_gone(context._gateway)
+    return context._jsc is None or _has_exited(context._gateway)
 
 
-def forget(session: SparkSession) -> None:
-    """Let PySpark start Java anew where a session's process is gone: it keeps the way to it for ever.
+def reset_gateway(session: SparkSession) -> None:
+    """Clear PySpark's reference to a session's ended Java process. PySpark would never start a new one otherwise.
 
-    Of one that was stopped the process goes on, and serves the next session.
+    Do nothing for a session that was only stopped: its process still runs, and serves the next session.
     """
     context: Any = getattr(session, "_sc", None)
-    if context is None or not _is_gone(context._gateway):
+    if context is None or not _has_exited(context._gateway):
         return
     from pyspark import SparkContext  # the client of Spark Connect has none
 
-    kept: Any = SparkContext
-    if kept._gateway is not context._gateway:
+    context_class: Any = SparkContext
+    if context_class._gateway is not context._gateway:
         return
     context._jsc = None
-    kept._active_spark_context = kept._gateway = kept._jvm = None
-    sessions: Any = SparkSession
+    context_class._active_spark_context = context_class._gateway = context_class._jvm = None
+    session_class: Any = SparkSession
     for name in ("_instantiatedSession", "_activeSession"):
-        if hasattr(sessions, name):
-            setattr(sessions, name, None)
+        if hasattr(session_class, name):
+            setattr(session_class, name, None)
 
 
-def _is_gone(gateway: Any) -> bool:
+def _has_exited(gateway: Any) -> bool:
     process = getattr(gateway, "proc", None)  # None where Java has started Python
     return process is not None and process.poll() is not None
 
 
-def end_told(exc: BaseException) -> str:
-    """Return what to say where an error is that Spark did not answer, or no longer knows the session; else nothing."""
-    # by name, as the client of Spark Connect has no py4j
+def lost_session_message(exc: BaseException) -> str:
+    """Return the message for an error that means an ended Java process or a lost session, else an empty string."""
+    # compared by name, because the Spark Connect client has no py4j
     if isinstance(exc, (ConnectionRefusedError, ConnectionResetError)) or type(exc).__name__ == "Py4JNetworkError":
-        return ENDED
-    return SERVER_ENDED if any(mark in str(exc) for mark in _OF_SERVER) else ""
+        return JAVA_ENDED
+    return SERVER_ENDED if any(mark in str(exc) for mark in _SERVER_ENDED_MARKS) else ""

@@ -1,6 +1,6 @@
-"""Is there a Java that the installed PySpark can run on, and how is it to be started?
+"""Check for a Java that the installed PySpark can run on, and options for starting it.
 
-Asked before anything starts, and answered in one sentence.
+The check runs before anything starts, and its error is one sentence.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def required_java(pyspark_version: str) -> int:
 
 
 def parse_java_version(banner: str) -> int | None:
-    """Return the feature release from what ``java -version`` prints (``1.8.0_402`` is 8), None if it does not say."""
+    """Return the feature release from the output of ``java -version``, or None if there is none. ``1.8.0_402`` is 8."""
     match = _VERSION.search(banner)
     if match is None:
         return None
@@ -38,7 +38,7 @@ def parse_java_version(banner: str) -> int | None:
 
 
 def find_java() -> Path | None:
-    """Return the java that Spark's launcher would run: that of ``JAVA_HOME`` if set, else the first on the PATH."""
+    """Return the java that Spark's launcher would run: the one in ``JAVA_HOME`` if set, else the first on the PATH."""
     home = os.environ.get("JAVA_HOME")
     if home:
         return Path(home) / "bin" / "java"
@@ -47,9 +47,12 @@ def find_java() -> Path | None:
 
 
 def check_java(pyspark_version: str) -> None:
-    """Raise JavaError unless a fitting Java is there.
+    """Raise unless there is a Java that PySpark supports.
 
-    A Java whose version cannot be read is let through: Spark itself is the better judge of it.
+    Accept a Java whose version cannot be read, because Spark itself can judge it better.
+
+    Raises:
+        JavaError: there is no Java, it cannot be run, or it is too old.
     """
     needed = required_java(pyspark_version)
     wish = f"PySpark {pyspark_version} needs Java {needed} or newer"
@@ -72,13 +75,13 @@ def check_java(pyspark_version: str) -> None:
 
 
 def collector(users: str) -> str:
-    """Return the option that chooses Java's parallel garbage collector, empty where the user has chosen one.
+    """Return the option for Java's parallel garbage collector, or an empty string if the user has chosen a collector.
 
-    Java's own choice, G1, is made for short pauses, and costs batches more (docs/decisions/008-garbage-collector.md).
-    Two collectors named at once keep Java from starting.
+    Java's default, G1, aims at short pauses and makes batches slower (docs/decisions/008-garbage-collector.md).
+    Java does not start with two collectors.
 
     Args:
-        users: options that the user's settings give; those of the environment are looked at as well.
+        users: Java options from the user's settings. The environment's options are read as well.
     """
     given = " ".join([users, *(os.environ.get(name, "") for name in _OPTIONS)])
     return "" if _COLLECTOR.search(given) else "-XX:+UseParallelGC"

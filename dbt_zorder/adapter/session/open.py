@@ -1,4 +1,4 @@
-"""The one Spark session of a dbt process: its settings, and where its metastore and warehouse live."""
+"""The one Spark session of a dbt process: its settings, and the location of its metastore and warehouse."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.messages.spark_errors import short_message
-from dbt_zorder.adapter.session.environment import configured, hadoop_name
+from dbt_zorder.adapter.session.environment import hadoop_name, read_spark_files
 from dbt_zorder.adapter.session.first_target import FirstTarget
-from dbt_zorder.adapter.session.gateway import forget, has_ended
+from dbt_zorder.adapter.session.gateway import has_ended, reset_gateway
 from dbt_zorder.adapter.session.java import check_java, collector
-from dbt_zorder.adapter.session.remote import connect, has_left, shown
+from dbt_zorder.adapter.session.remote import connect, is_lost, redact
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.jvm import has_jvm
 from dbt_zorder.spark.memory import memory_here
 from dbt_zorder.spark.messages import full_text
 
 SESSION_DIRECTORY = ".spark_zorder"
-"""Folder of the dbt project that holds the embedded metastore and warehouse."""
+"""Folder of the dbt project that contains the embedded metastore and warehouse."""
 
 LAYOUT_SETTINGS: Mapping[str, str] = {
-    # INT96, Spark's default, has no statistics in Parquet footers; read from the session only, not from writer options.
+    # INT96, Spark's default, has no statistics in Parquet footers. Spark ignores this setting among writer options.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Above 0, a partitioned write does not sort rows again, which would undo their order inside the files.
     "spark.sql.maxConcurrentOutputFileWriters": "100",
-    # A partitioned table then follows one change of its location, because Spark lists its folders itself.
+    # Spark then lists a partitioned table's folders itself, so that one change of its location moves all partitions.
     "spark.sql.hive.manageFilesourcePartitions": "false",
-    # One metastore call can then replace a table by one of other columns; counts for the embedded metastore alone.
+    # One metastore call can then replace a table by one with other columns. Affects the embedded metastore only.
     "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
 }
-"""Session-wide settings that layout and pruning need. A profile's ``server_side_parameters`` override each of them."""
+"""Session-wide settings that layout and pruning need. A profile's ``server_side_parameters`` override them."""
 
 REMOTE_SETTINGS = {key: value for key, value in LAYOUT_SETTINGS.items() if key.startswith("spark.sql.")}
-"""Those that a session of a Spark Connect server sets for itself."""
+"""The layout settings that a session of a Spark Connect server can set for itself."""
 
 QUIET_SETTINGS: Mapping[str, str] = {
     "spark.app.name": "dbt-zorder",
@@ -55,16 +55,16 @@ _HIVE_WAREHOUSE = "spark.hadoop.hive.metastore.warehouse.dir"
 _RETRIES = "spark.hadoop.hive.hmshandler.retry.interval"
 _LISTING = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _LISTING_TASKS = 16
-"""Tasks that list the folders of a partitioned table. Spark makes one for each folder, up to 10,000, which on one
-machine takes far longer than to look into them."""
+"""Number of tasks that list the folders of a partitioned table. Spark's default is one task per folder, up to 10,000.
+On one machine, starting those tasks takes far longer than listing the folders."""
 
 _LOG = logging.getLogger("dbt_zorder")
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 _LOCK = threading.Lock()
 _opened: dict[str | None, SparkSession] = {}
-"""Sessions by the address of their server, None for the one in this process."""
+"""Open sessions by the address of their server. The key of the session in this process is None."""
 _first: FirstTarget | None = None
-"""By which the session in this process was opened, if it was opened here."""
+"""The target that opened the session in this process. None if this module did not open it."""
 
 
 class SessionError(ZorderError):
@@ -72,37 +72,37 @@ class SessionError(ZorderError):
 
 
 def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
-    """Return every setting that a session is opened with; those of the user win.
+    """Return every setting that a session is opened with. The user's settings override the defaults.
 
-    Where metastore and warehouse are, and what else layout does not need, may also be told by Spark's own files, over
-    which a setting of a session would win: of such there is none.
+    Leave out a default that layout does not need, such as the metastore, if Spark's own files contain that setting.
+    A setting of the session would override the file.
 
     Args:
         user: the profile's ``server_side_parameters``.
-        directory: folder for metastore and warehouse, made by Spark when it is first needed.
+        directory: folder for metastore and warehouse. Spark creates it on first use.
     """
     root = Path(directory).absolute()
-    files = configured()
-    told = {**files, **user}
-    named = set(map(hadoop_name, told))
-    left_out = {*files, *([_WAREHOUSE] if _HIVE_WAREHOUSE in named else [])}
+    files = read_spark_files()
+    configured = {**files, **user}
+    names = set(map(hadoop_name, configured))
+    left_out = {*files, *([_WAREHOUSE] if _HIVE_WAREHOUSE in names else [])}
     by_default = {
         **QUIET_SETTINGS,
         _WAREHOUSE: str(root / "warehouse"),
         METASTORE: f"jdbc:derby:;databaseName={root / 'metastore_db'};create=true",
         "spark.driver.memory": _driver_memory(),
     }
-    if is_local(told):
+    if is_local(configured):
         by_default[_LISTING] = str(max(_LISTING_TASKS, os.cpu_count() or 1))
-    # Hive's own may be told by two names each
+    # each Hive setting has two possible names
     layout = {key: value for key, value in LAYOUT_SETTINGS.items() if key not in map(hadoop_name, user)}
     settings = {**{key: value for key, value in by_default.items() if key not in left_out}, **layout, **user}
-    if settings.get(METASTORE) == by_default[METASTORE] and _RETRIES not in named:
-        # Hive writes ten times, by default two seconds apart, where its own tables have no room for a long comment
+    if settings.get(METASTORE) == by_default[METASTORE] and _RETRIES not in names:
+        # Hive tries a comment that is too long for its tables ten times, by default two seconds apart
         settings[_RETRIES] = "100ms"
-    users = told.get("spark.driver.extraJavaOptions", "")
-    # Java gets the others as well, before these
-    given = f"{told.get('spark.driver.defaultJavaOptions', '')} {users}"
+    users = configured.get("spark.driver.extraJavaOptions", "")
+    # Java also receives the default options, before these
+    given = f"{configured.get('spark.driver.defaultJavaOptions', '')} {users}"
     own = [_java_option(f"-Dderby.stream.error.file={root / 'derby.log'}"), collector(given)]
     if "-Dlog4j" not in given:
         own.append(_java_option(f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"))
@@ -111,36 +111,36 @@ def session_settings(user: Mapping[str, str], directory: str) -> dict[str, str]:
 
 
 def is_local(settings: Mapping[str, str]) -> bool:
-    """Tell whether tasks run on this machine, as far as settings say; by default they do."""
+    """Return whether the settings run tasks on this machine, which is the default."""
     return settings.get("spark.master", "local").startswith("local")
 
 
 def open_session(user: Mapping[str, str], directory: str, remote: str | None = None) -> SparkSession:
     """Return this process's session, opened on the first call.
 
-    Later calls return the same session and change none of its settings: all dbt threads share it, and a setting that
-    one model changed would reach the others. Every server has a session of its own.
+    Later calls return the same session and change none of its settings. All dbt threads share the session, and a
+    changed setting would affect the models of other threads. Every server has a session of its own.
 
     Args:
         user: the profile's ``server_side_parameters``.
         directory: folder for the embedded metastore and warehouse.
-        remote: of a Spark Connect server, as ``sc://host:15002``; then there is nothing embedded.
+        remote: address of a Spark Connect server, such as ``sc://host:15002``, or None for the embedded session.
 
     Raises:
-        JavaError: no Java, or one that is too old.
+        JavaError: there is no Java, or it is too old.
         RemoteError: no Spark Connect server answers.
-        SessionError: Spark does not start; the message says why where that is known. Or this process has a session of
-            the other kind: PySpark allows one in the process, or some of Spark Connect.
+        SessionError: Spark does not start; the message gives the cause if Spark reports it. Or this process has a
+            session of the other kind: PySpark allows either one local session or sessions of Spark Connect.
     """
     global _first
-    # PySpark 4 logs every error of analysis as JSON with a Java stack trace, also those that are caught
+    # PySpark 4 logs every analysis error as JSON with a Java stack trace, even if the error is caught
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with _LOCK:
         for address, session in list(_opened.items()):
-            # a server is knocked at only by who wants it: one that is gone may take its time
-            if has_ended(session) if address is None else address == remote and has_left(address, session):
-                forget(session)
+            # probe only the requested server, because a server that has gone may answer slowly
+            if has_ended(session) if address is None else address == remote and is_lost(address, session):
+                reset_gateway(session)
                 del _opened[address]
         if remote in _opened:
             if remote is None and _first is not None:
@@ -162,20 +162,20 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
 
 
 def opened(remote: str) -> SparkSession | None:
-    """Return the session of a server, None if none was opened yet."""
+    """Return the open session of a server, or None."""
     return _opened.get(remote)
 
 
 def _check_kind(remote: str | None, here: SparkSession | None) -> None:
-    """Find out whether a session may be opened: PySpark allows one in the process, or some of Spark Connect.
+    """Raise if PySpark allows no new session: it allows either one local session or sessions of Spark Connect.
 
     Raises:
-        SessionError: there is one of the other kind.
+        SessionError: this process has a session of the other kind.
     """
     if remote is not None and here is not None and has_jvm(here):
         kind = "in which Spark itself runs"
     elif remote is None and _opened:
-        kind = f"of Spark Connect, {shown(str(next(iter(_opened))))}"
+        kind = f"of Spark Connect, {redact(str(next(iter(_opened))))}"
     else:
         return
     msg = (
@@ -186,7 +186,7 @@ def _check_kind(remote: str | None, here: SparkSession | None) -> None:
 
 
 def _users_session() -> SparkSession | None:
-    """Return the session that this process has already, made in whichever thread."""
+    """Return the session that the user's code opened in this process, in any thread, or None."""
     try:
         found = SparkSession.active()
     except Exception:  # there is none
@@ -195,12 +195,12 @@ def _users_session() -> SparkSession | None:
 
 
 def _start(user: Mapping[str, str], directory: str) -> tuple[SparkSession, dict[str, str]]:
-    """Return a new session, and the settings that it was opened with."""
+    """Open a session, and return it with its settings."""
     check_java(pyspark.__version__)
     settings = session_settings(user, directory)
     _warn_of_metastore(settings, directory)
     _make(Path(directory))
-    _choose_python({**configured(), **user})
+    _choose_python({**read_spark_files(), **user})
     builder = SparkSession.builder.enableHiveSupport()
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -208,12 +208,12 @@ def _start(user: Mapping[str, str], directory: str) -> tuple[SparkSession, dict[
         session = builder.getOrCreate()
         session.sql("SHOW DATABASES").collect()  # the first call to reach the metastore, and the first that can fail
     except Exception as exc:
-        raise _explained(exc, directory) from exc
+        raise _start_error(exc, directory) from exc
     return session, settings
 
 
 def _warn_of_metastore(settings: Mapping[str, str], directory: str) -> None:
-    """Say on a first run that tables which a plain session of Spark has made here are in another metastore."""
+    """Warn on a first run if a plain Spark session has created another metastore in the current folder."""
     beside = Path("metastore_db")
     if (
         beside.is_dir()
@@ -233,16 +233,16 @@ def _warn_of_metastore(settings: Mapping[str, str], directory: str) -> None:
 
 
 def _choose_python(settings: Mapping[str, str]) -> None:
-    """Let Python workers on this machine be of the interpreter that runs dbt, whose environment need not be activated.
+    """Run local Python workers with dbt's own interpreter, whose environment need not be activated.
 
-    Spark would take whatever ``python3`` the path leads to, and refuses one of another version.
+    Spark would run the first ``python3`` on the PATH, and it refuses another version.
     """
     if is_local(settings):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 def _make(directory: Path) -> None:
-    """Make the folder of metastore and warehouse, and keep it out of version control as virtual environments do."""
+    """Create the folder for metastore and warehouse, with a ``.gitignore`` as virtual environments have it."""
     directory.mkdir(parents=True, exist_ok=True)
     if not any(directory.iterdir()):
         (directory / ".gitignore").write_text("*\n")
@@ -253,8 +253,8 @@ def _stop(session: SparkSession) -> None:
         session.stop()
 
 
-def _explained(exc: Exception, directory: str) -> SessionError:
-    # Hive says it in one of the causes, far below
+def _start_error(exc: Exception, directory: str) -> SessionError:
+    # Hive reports the lock in a cause far down the chain
     text = full_text(exc)
     if "Another instance of Derby" in text or "XSDB6" in text:
         msg = (
@@ -262,12 +262,14 @@ def _explained(exc: Exception, directory: str) -> SessionError:
             "time: wait for the other dbt command to end, or point spark.hadoop.hive.metastore.uris to a shared one."
         )
         return SessionError(msg)
-    said = short_message(exc).splitlines()[0].rstrip(".")
-    return SessionError(f"Spark did not start: {said}. Look at server_side_parameters, and at what Java printed above.")
+    cause = short_message(exc).splitlines()[0].rstrip(".")
+    return SessionError(
+        f"Spark did not start: {cause}. Look at server_side_parameters, and at what Java printed above."
+    )
 
 
 def _java_option(text: str) -> str:
-    """Return an option of Java as Spark's launcher reads it: it splits them at spaces, and knows quotes."""
+    """Return a Java option quoted for Spark's launcher, which splits options at spaces and supports quotes."""
     if not set(text).intersection(" \t\"'\\"):
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
@@ -275,7 +277,7 @@ def _java_option(text: str) -> str:
 
 
 def _driver_memory() -> str:
-    """Return half of the memory that there is, between 1 and 4 GB: Spark's own 1 GB is too little to sort in."""
+    """Return half of this machine's memory, between 1 and 4 GB. Spark's default of 1 GB is too little for sorting."""
     total = memory_here()
     if total is None:
         return "1g"

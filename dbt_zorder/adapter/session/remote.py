@@ -1,4 +1,4 @@
-"""The one Spark Connect session of a dbt process: the server owns metastore and warehouse, we set what it lets us."""
+"""Spark Connect session of a dbt process. The server owns metastore, warehouse and most settings."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dbt_zorder.spark.messages import in_one_line
 _LOG = logging.getLogger("dbt_zorder")
 
 _DEFAULT_PORT = 15002
-_KNOCK_SECONDS = 20.0
+_PROBE_SECONDS = 20.0
 _RETRIES = 6
-"""The first after 0.05 seconds, each further one after four times as long: 68 seconds in all."""
+"""Number of retries. The first comes after 0.05 seconds, each further one after four times as long: 68 s in all."""
 _MISSING = (
     "spark_remote needs the client of Spark Connect: pip install 'pyspark[connect]'. What is missing here: {missing}"
 )
@@ -30,72 +30,73 @@ class RemoteError(ZorderError):
 
 
 def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
-    """Return a session of a Spark Connect server.
+    """Open a session of a Spark Connect server, and return it.
 
     Args:
-        url: as ``sc://host:15002``.
-        settings: those that a session may change are set; others belong to the server, which was started with its own.
+        url: address of the server, such as ``sc://host:15002``.
+        settings: settings for the session. Those that only the server's start can set are skipped.
 
     Raises:
-        RemoteError: there is no client, or no server answers; the message says what to do.
+        RemoteError: the client is not installed, or no server answers. The message names the remedy.
     """
     try:
         importlib.import_module("pyspark.sql.connect.session")  # says which package is missing
     except ImportError as exc:
         raise RemoteError(_MISSING.format(missing=in_one_line(exc))) from exc
     try:
-        _knock(url)
+        _probe(url)
     except Exception as exc:
-        msg = f"No Spark Connect server answers at {shown(url)} (spark_remote): {_without_secrets(url, exc)}"
+        msg = f"No Spark Connect server answers at {redact(url)} (spark_remote): {_without_secrets(url, exc)}"
         raise RemoteError(msg) from exc
     try:
-        session: SparkSession = SparkSession.builder.remote(url).create()  # getOrCreate gives any server's
+        session: SparkSession = SparkSession.builder.remote(url).create()  # getOrCreate may return another server's
         session.sql("SHOW DATABASES").collect()  # the first call that reaches the server, and the catalog behind it
     except Exception as exc:
-        msg = f"The Spark Connect server at {shown(url)} (spark_remote) gives no session: {_without_secrets(url, exc)}"
+        msg = f"The Spark Connect server at {redact(url)} (spark_remote) gives no session: {_without_secrets(url, exc)}"
         raise RemoteError(msg) from exc
-    _try_for_a_minute(session)
+    _limit_retries(session)
     for key, value in settings.items():
         _set(session, key, value)
     return session
 
 
-def has_left(url: str, session: SparkSession) -> bool:
-    """Tell whether a server that was there no longer is, or was started anew and does not know its sessions."""
+def is_lost(url: str, session: SparkSession) -> bool:
+    """Return whether a session is lost, because its server has stopped or has restarted since."""
     try:
-        _knock(url)
+        _probe(url)
         session.conf.get("spark.sql.session.timeZone")
     except Exception as exc:
-        _LOG.debug("the session of %s has ended: %s", shown(url), _without_secrets(url, exc))
+        _LOG.debug("the session of %s has ended: %s", redact(url), _without_secrets(url, exc))
         return True
     return False
 
 
-def shown(url: str) -> str:
-    """Return an address without its parameters, among which is the token."""
+def redact(url: str) -> str:
+    """Return an address without its parameters, which include the token."""
     return url.partition(";")[0]
 
 
 def _without_secrets(url: str, exc: Exception) -> str:
-    """Return what an error says, without the parameters of an address, which it may quote by the piece."""
-    said = in_one_line(exc)
+    """Return an error's text without the parameters of an address, which it may quote whole or in part."""
+    text = in_one_line(exc)
     for part in (url.partition(";")[2], *url.split(";")[1:]):
-        said = said.replace(part, "...") if part else said
-    return said
+        text = text.replace(part, "...") if part else text
+    return text
 
 
-def _knock(url: str) -> None:
-    """Find out at once whether anything listens there: the client itself tries again for ten minutes.
+def _probe(url: str) -> None:
+    """Raise at once if nothing listens at an address. The client itself would retry for ten minutes.
 
     Raises:
-        OSError, ValueError: nothing does, or this is no address.
+        OSError: nothing listens there.
+        ValueError: the URL is no valid address.
     """
-    place = urlsplit(shown(url))
-    socket.create_connection((place.hostname or "", place.port or _DEFAULT_PORT), _KNOCK_SECONDS).close()
+    address = urlsplit(redact(url))
+    socket.create_connection((address.hostname or "", address.port or _DEFAULT_PORT), _PROBE_SECONDS).close()
 
 
-def _try_for_a_minute(session: SparkSession) -> None:
-    """Let a call fail a minute after its server has gone, where PySpark tries for ten, and each further call anew."""
+def _limit_retries(session: SparkSession) -> None:
+    """Limit retries to about a minute per call. PySpark retries for ten minutes, in each call again."""
     try:
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
@@ -107,7 +108,7 @@ def _try_for_a_minute(session: SparkSession) -> None:
 
 def _set(session: SparkSession, key: str, value: str) -> None:
     try:
-        # an extension's or a file system's settings are unknown to the server, and may be set
+        # the server reports settings of extensions and file systems as unmodifiable, although they can be set
         if session.conf.isModifiable(key) or not key.startswith("spark.sql."):
             session.conf.set(key, value)
             return

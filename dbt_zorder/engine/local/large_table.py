@@ -156,7 +156,7 @@ class SpooledRows:
         return with_sampled_row_bytes(spec, self.spool.count, self.spool.nbytes, self._sample_rows, self.writer)
 
     def size_of(self, layout: Layout, files: Sequence[int]) -> DataSize:
-        """Return the number of rows in the given files, and the bytes that these files occupy on disk."""
+        """Return the number of rows in the optional files, and the bytes that these files occupy on disk."""
         total, parts = DataSize(), self._parts(layout)
         if self._is_too_much_for(parts):
             return total

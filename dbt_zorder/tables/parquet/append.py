@@ -17,7 +17,7 @@ from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import DrawnKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import keys_for
-from dbt_zorder.progress import Clock, tell
+from dbt_zorder.progress import Clock, report_phase
 from dbt_zorder.request import BuildRequest, readable_partitions, stats_columns
 from dbt_zorder.spark.catalog import TableInfo, describe, location_of
 from dbt_zorder.spark.columns import ResolvedColumn, as_written, case_sensitive, resolve
@@ -88,7 +88,7 @@ def append(
                 return AppendReport(0, 0, 0, 0, clock.seconds, standing.if_known)
             entry = commit.entry
             assert entry is not None
-            tell("write")  # a run that was cancelled while it wrote here ends here
+            report_phase("write")  # a run that was cancelled while it wrote here ends here
             with clock.phase("stats"):
                 files = _stage_stats(spark, entry, df, _columns(df, done.layout, request, standing), standing)
                 summary = add_up(files, [])

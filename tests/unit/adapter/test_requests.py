@@ -6,7 +6,7 @@ import pytest
 from dbt.adapters.spark.relation import SparkRelation
 
 from dbt_zorder.adapter.config import ModelSettings
-from dbt_zorder.adapter.requests import build_request, kept_settings
+from dbt_zorder.adapter.requests import build_request, retention_settings
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
@@ -28,9 +28,11 @@ def model(kind: str, **config: Any) -> dict[str, Any]:
     ],
 )
 def test_versions_are_kept_as_the_model_says_whatever_builds_it_now(kind: str, more: dict[str, Any]) -> None:
-    settings = kept_settings(model(kind, zorder_keep_versions=10, zorder_grace_hours=720, location_root="/r", **more))
+    settings = retention_settings(
+        model(kind, zorder_keep_versions=10, zorder_grace_hours=720, location_root="/r", **more)
+    )
     assert (settings.keep_versions, settings.grace_hours, settings.location_root) == (10, 720, "/r")
-    settings = kept_settings(model(kind, **more))
+    settings = retention_settings(model(kind, **more))
     assert (settings.keep_versions, settings.grace_hours, settings.location_root) == (2, 24, None)
 
 

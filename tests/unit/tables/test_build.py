@@ -16,7 +16,7 @@ from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.plan import plan_layout
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
-from dbt_zorder.progress import Clock, listening
+from dbt_zorder.progress import Clock, report_phases_to
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.build import write, written
@@ -60,7 +60,7 @@ def test_steps_come_in_their_order_and_rows_are_freed_before_the_table_is_looked
 ) -> None:
     df, clock, phases = spark.range(1000).toDF("id"), Clock(), list[str]()
     commit = Noted(df, f"file:{tmp_path}")
-    with listening(phases.append), written(df, REQUEST, commit, clock) as done:
+    with report_phases_to(phases.append), written(df, REQUEST, commit, clock) as done:
         assert done is not None
         assert (done.layout.files, done.counted) == (2, None)
     assert commit.rows is not None, "they were placed here"

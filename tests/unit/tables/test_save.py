@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.progress import listening
+from dbt_zorder.progress import report_phases_to
 from dbt_zorder.pruning import explain, scan
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, schema_location
@@ -252,7 +252,7 @@ def test_what_cannot_be_done_is_told_before_anything_begins(
         given = {"table": given["table"].format(table.schema)}
     phases: list[str] = []
     told = told.replace("TABLE", str(table)).replace("SCHEMA.", f"{table.schema}.")
-    with listening(phases.append), pytest.raises((ColumnError, ConfigError), match="^" + told):
+    with report_phases_to(phases.append), pytest.raises((ColumnError, ConfigError), match="^" + told):
         save_table(rows, **{"table": str(table), "by": ["id"], **given})
     assert phases == []
     assert describe(spark, table) is None
@@ -281,7 +281,10 @@ def test_a_table_that_another_run_makes_meanwhile_is_not_replaced(
         if phase == "stats":
             spark.sql(f"CREATE TABLE {table.sql} USING parquet AS SELECT 1 AS id")
 
-    with listening(meddle), pytest.raises(BuildError, match=f"^{table}: Another run has made the table meanwhile"):
+    with (
+        report_phases_to(meddle),
+        pytest.raises(BuildError, match=f"^{table}: Another run has made the table meanwhile"),
+    ):
         save_table(rows, str(table), "id", files=2)
     assert spark.table(table.sql).count() == 1
     assert versions(spark, table) == []

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder import pruning
-from dbt_zorder.adapter.messages.debug import check_up
+from dbt_zorder.adapter.messages.debug import check_session
 from dbt_zorder.errors import ZorderError
 from tests.support import unique
 
@@ -12,7 +12,7 @@ from tests.support import unique
 def test_what_was_found_is_told_and_nothing_is_left(spark: SparkSession) -> None:
     schema = unique("checked")
     lines: list[str] = []
-    check_up(spark, schema, lines.append)
+    check_session(spark, schema, lines.append)
     assert [line.partition(":")[0] for line in lines] == [
         "java",
         "spark",
@@ -28,7 +28,7 @@ def test_a_schema_that_is_there_stays_as_it_was(spark: SparkSession) -> None:
     schema = unique("checked")
     spark.sql(f"CREATE SCHEMA {schema}")
     spark.sql(f"CREATE VIEW {schema}.v AS SELECT 1 AS a")
-    check_up(spark, schema, lambda _: None)
+    check_session(spark, schema, lambda _: None)
     assert [row[1] for row in spark.sql(f"SHOW TABLES IN {schema}").collect() if not row[2]] == ["v"]
     spark.sql(f"DROP SCHEMA {schema} CASCADE")
 
@@ -38,5 +38,5 @@ def test_a_read_that_is_not_pruned_is_an_error(spark: SparkSession, monkeypatch:
     monkeypatch.setattr(pruning, "explain", lambda spark, table, _: full(spark, table, "true"))
     schema = unique("checked")
     with pytest.raises(ZorderError, match="A table of 4 files was written, but a read of id = 2000 gave 1 rows from 4"):
-        check_up(spark, schema, lambda _: None)
+        check_session(spark, schema, lambda _: None)
     assert not spark.catalog.databaseExists(schema)

@@ -9,7 +9,7 @@ import pytest
 from dbt_common.clients import agate_helper
 from pyspark.sql import SparkSession
 
-from dbt_zorder.adapter.models.seeds import column_of, seed_frame
+from dbt_zorder.adapter.models.seeds import arrow_column, seed_frame
 from tests.support import settings
 
 UTC = dt.timezone.utc
@@ -33,7 +33,7 @@ BIG = 2**63
     ],
 )  # fmt: skip
 def test_values_are_of_their_type_or_text_for_spark_to_cast(values: list[Any], kind: str, expected: pa.Array) -> None:
-    found = column_of(values, kind)
+    found = arrow_column(values, kind)
     assert found.type == expected.type
     assert found.equals(expected)
 

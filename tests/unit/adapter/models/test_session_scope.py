@@ -5,7 +5,7 @@ import time
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.adapter.models.session_scope import _SET, Scopes, run_aside
+from dbt_zorder.adapter.models.session_scope import _SET, ModelScopes, run_in_sibling_session
 
 KEY = "spark.sql.shuffle.partitions"
 
@@ -24,23 +24,23 @@ KEY = "spark.sql.shuffle.partitions"
     ],
 )
 def test_a_statement_that_changes_a_setting_is_known(spark: SparkSession, sql: str, key: str | None) -> None:
-    scopes = Scopes()
+    scopes = ModelScopes()
     with scopes.enter(spark) as scope:
-        scopes.note_set(spark, sql)
+        scopes.track_statement(spark, sql)
         assert scope.keys == ({key} if key else set())
 
 
 def test_a_setting_is_put_back_by_the_last_model_that_changed_it(spark: SparkSession) -> None:
     before = spark.conf.get(KEY)
-    scopes = Scopes()
+    scopes = ModelScopes()
     first = scopes.enter(spark)
     spark.conf.set(KEY, "11")
-    scopes.note_changes(spark)
+    scopes.track_changes(spark)
     second = scopes.enter(spark)
-    scopes.note_set(spark, f"set {KEY} = 12")
+    scopes.track_statement(spark, f"set {KEY} = 12")
     spark.conf.set(KEY, "12")
     spark.conf.set("spark.nobody.knows", "x")
-    scopes.note_changes(spark)
+    scopes.track_changes(spark)
     first.close()
     assert spark.conf.get(KEY) == "12"
     second.close()
@@ -50,18 +50,18 @@ def test_a_setting_is_put_back_by_the_last_model_that_changed_it(spark: SparkSes
 
 def test_what_one_batch_set_is_set_again_for_the_next(spark: SparkSession) -> None:
     before = spark.conf.get(KEY)
-    scopes = Scopes()
+    scopes = ModelScopes()
     with scopes.enter(spark):
         for sql in (f"set {KEY} = 11", "set spark.nobody.knows = x", "reset spark.nobody.knows"):
-            scopes.note_set(spark, sql)
+            scopes.track_statement(spark, sql)
             spark.sql(sql)
-        scopes.keep(spark, "m")
+        scopes.save_settings(spark, "m")
     assert spark.conf.get(KEY) == before
     spark.conf.set("spark.nobody.knows", "y")
     with scopes.enter(spark):
-        scopes.set_again(spark, "another")
+        scopes.apply_saved(spark, "another")
         assert spark.conf.get(KEY) == before
-        scopes.set_again(spark, "m")
+        scopes.apply_saved(spark, "m")
         assert spark.conf.get(KEY) == "11"
         assert spark.conf.get("spark.nobody.knows", None) is None
     assert (spark.conf.get(KEY), spark.conf.get("spark.nobody.knows")) == (before, "y")
@@ -70,28 +70,28 @@ def test_what_one_batch_set_is_set_again_for_the_next(spark: SparkSession) -> No
 
 def test_a_secret_is_put_back_as_it_was(spark: SparkSession) -> None:
     spark.conf.set("spark.my.password", "hush")
-    scopes = Scopes()
+    scopes = ModelScopes()
     with scopes.enter(spark):
-        scopes.note_set(spark, "set spark.my.password = other")
+        scopes.track_statement(spark, "set spark.my.password = other")
         spark.conf.set("spark.my.password", "other")
     assert spark.conf.get("spark.my.password") == "hush"
     spark.conf.unset("spark.my.password")
 
 
 def test_outside_of_models_a_setting_stays(spark: SparkSession) -> None:
-    scopes = Scopes()
-    scopes.note_set(spark, f"set {KEY} = 12")
+    scopes = ModelScopes()
+    scopes.track_statement(spark, f"set {KEY} = 12")
     assert scopes.current() is None
     assert not scopes._changed
 
 
 def test_a_view_ends_with_its_model(spark: SparkSession) -> None:
-    scopes = Scopes()
+    scopes = ModelScopes()
     with scopes.enter(spark):
-        names = [scopes.view(spark.range(3), "orders") for _ in range(2)]
+        names = [scopes.create_view(spark.range(3), "orders") for _ in range(2)]
         assert names[0] != names[1]
         assert spark.table(f"global_temp.{names[0]}").count() == 3
-        twice = scopes.view(spark.sql("SELECT 1 AS a, 2 AS a"), "orders")
+        twice = scopes.create_view(spark.sql("SELECT 1 AS a, 2 AS a"), "orders")
         assert spark.table(f"global_temp.{twice}").columns == ["a", "a"]
     # temporary views of the session, which other tests leave, are listed there as well
     left = [view.name for view in spark.catalog.listTables("global_temp")]
@@ -103,7 +103,7 @@ def test_a_statement_aside_has_our_settings_and_its_own(spark: SparkSession, dat
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
         sql = f"create table {database}.t using parquet as select '${{{KEY}}}' as n, current_timezone() as zone"
-        assert run_aside(spark, sql, {KEY: "13"})
+        assert run_in_sibling_session(spark, sql, {KEY: "13"})
     finally:
         spark.conf.set("spark.sql.session.timeZone", str(before))
     assert spark.table(f"{database}.t").collect() == [("13", "Asia/Tokyo")]

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.models import timezone as module
-from dbt_zorder.adapter.models.timezone import warn_of_zone
+from dbt_zorder.adapter.models.timezone import warn_unless_utc
 from dbt_zorder.spark.conf import SESSION_ZONE
 from tests.support import settings, unique
 
@@ -19,5 +19,5 @@ def test_a_zone_that_is_not_utc_is_a_warning_said_once(
     model = unique("m")
     with settings(spark, {SESSION_ZONE: zone}):
         for _ in range(2):
-            warn_of_zone(spark, model)
+            warn_unless_utc(spark, model)
     assert sum(f"{model}: batches of dbt are days or hours of UTC" in one for one in said) == warned == len(said)

@@ -13,7 +13,7 @@ FIRST = FirstTarget(
 def said(directory: str, user: dict[str, str], caplog: pytest.LogCaptureFixture) -> list[str]:
     """Return what is said of a target, by a first one that has said nothing yet."""
     caplog.clear()
-    first = FirstTarget(FIRST.directory, FIRST.told, FIRST.settings)
+    first = FirstTarget(FIRST.directory, FIRST.user_settings, FIRST.settings)
     first.warn(directory, user)
     found = [record.getMessage() for record in caplog.records if record.name == "dbt_zorder"]
     first.warn(directory, user)
@@ -22,22 +22,22 @@ def said(directory: str, user: dict[str, str], caplog: pytest.LogCaptureFixture)
 
 
 def test_the_same_target_is_nothing_to_speak_of(caplog: pytest.LogCaptureFixture) -> None:
-    assert said("/here", dict(FIRST.told), caplog) == []
-    assert said("/here", {**FIRST.told, "own": "x"}, caplog) == [], "so it is"
+    assert said("/here", dict(FIRST.user_settings), caplog) == []
+    assert said("/here", {**FIRST.user_settings, "own": "x"}, caplog) == [], "so it is"
 
 
 def test_another_folder_is(caplog: pytest.LogCaptureFixture) -> None:
-    (text,) = said("/new", dict(FIRST.told), caplog)
+    (text,) = said("/new", dict(FIRST.user_settings), caplog)
     assert "with metastore and warehouse in /here: what was to be in /new is there, too" in text
 
 
 @pytest.mark.parametrize(
     ("user", "others"),
     [
-        ({**FIRST.told, "a": "3"}, "a"),
-        ({**FIRST.told, "c": "4", "own": "y"}, "c, own"),
+        ({**FIRST.user_settings, "a": "3"}, "a"),
+        ({**FIRST.user_settings, "c": "4", "own": "y"}, "c, own"),
         ({"a": "1", JAVA: "-Xss4m"}, "b"),
-        ({**FIRST.told, JAVA: "-Xss8m"}, JAVA),
+        ({**FIRST.user_settings, JAVA: "-Xss8m"}, JAVA),
     ],
 )
 def test_other_settings_are_by_name(user: dict[str, str], others: str, caplog: pytest.LogCaptureFixture) -> None:

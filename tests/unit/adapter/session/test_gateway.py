@@ -9,7 +9,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.messages.spark_errors import short_message
-from dbt_zorder.adapter.session.gateway import ENDED, SERVER_ENDED, forget, has_ended
+from dbt_zorder.adapter.session.gateway import JAVA_ENDED, SERVER_ENDED, has_ended, reset_gateway
 
 PROTOCOL: Any = import_module("py4j.protocol")
 
@@ -34,17 +34,17 @@ def test_only_what_is_kept_of_the_ended_process_is_forgotten(
 ) -> None:
     kept: Any = SparkContext
     before = (kept._gateway, kept._jvm, kept._active_spark_context)
-    forget(session_of(object(), -9))
+    reset_gateway(session_of(object(), -9))
     assert (kept._gateway, kept._jvm, kept._active_spark_context) == before
     stopped: Any = SimpleNamespace(_sc=SimpleNamespace(_jsc=None, _gateway=kept._gateway))
     assert has_ended(stopped)
-    forget(stopped)
+    reset_gateway(stopped)
     assert (kept._gateway, kept._jvm, kept._active_spark_context) == before, "its process serves the next session"
     ended = session_of(object(), -9)
     for name, value in (("_gateway", ended._sc._gateway), ("_jvm", object()), ("_active_spark_context", ended._sc)):
         monkeypatch.setattr(SparkContext, name, value)
     monkeypatch.setattr(SparkSession, "_instantiatedSession", ended)
-    forget(ended)
+    reset_gateway(ended)
     assert (kept._gateway, kept._jvm, kept._active_spark_context) == (None, None, None)
     assert SparkSession._instantiatedSession is None
     assert has_ended(ended)
@@ -60,7 +60,7 @@ def test_only_what_is_kept_of_the_ended_process_is_forgotten(
     ],
 )
 def test_that_java_does_not_answer_is_said_in_words(error: Exception, is_told: bool) -> None:
-    assert (short_message(error) == ENDED) is is_told
+    assert (short_message(error) == JAVA_ENDED) is is_told
 
 
 @pytest.mark.parametrize(

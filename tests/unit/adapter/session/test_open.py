@@ -17,7 +17,7 @@ from dbt_zorder.adapter.session.open import (
     METASTORE,
     SessionError,
     _choose_python,
-    _explained,
+    _start_error,
     _warn_of_metastore,
     open_session,
     session_settings,
@@ -172,7 +172,7 @@ def test_servers_have_sessions_of_their_own_and_none_beside_one_in_the_process(
 
     monkeypatch.setattr(module, "connect", lambda *_: Remote())
     left = set[object]()
-    monkeypatch.setattr(module, "has_left", lambda _, session: session in left)
+    monkeypatch.setattr(module, "is_lost", lambda _, session: session in left)
     monkeypatch.setattr(module, "_users_session", lambda: None)
     monkeypatch.setattr(module, "_opened", {})
     first, second = (open_session({}, "/p", f"sc://{host}/;token=SECRET") for host in "ab")
@@ -214,7 +214,7 @@ def test_sparks_own_reason_is_told() -> None:
         "An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.\n"
         ": org.apache.spark.SparkException: Could not parse Master URL: 'spak://h:7077'\n\tat org.x.Y(Z.scala:1)"
     )
-    assert str(_explained(Exception(said), "/p")).startswith(
+    assert str(_start_error(Exception(said), "/p")).startswith(
         "Spark did not start: Could not parse Master URL: 'spak://h:7077'. Look at server_side_parameters"
     )
 
@@ -222,7 +222,7 @@ def test_sparks_own_reason_is_told() -> None:
 def test_a_metastore_in_use_is_told_though_hive_says_so_far_below() -> None:
     error = Exception("Unable to instantiate SessionHiveMetaStoreClient")
     error._stackTrace = "Caused by: ERROR XSDB6: Another instance of Derby may have booted"  # type: ignore[attr-defined]
-    assert str(_explained(error, "/p")).startswith("The metastore in /p is in use by another process")
+    assert str(_start_error(error, "/p")).startswith("The metastore in /p is in use by another process")
 
 
 def test_hive_does_not_pause_for_seconds_between_its_tries_in_the_embedded_metastore() -> None:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from dbt_zorder.adapter.session.remote import RemoteError, _without_secrets, connect, shown
+from dbt_zorder.adapter.session.remote import RemoteError, _without_secrets, connect, redact
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_a_piece_of_an_address_that_an_error_quotes_is_not_shown() -> None:
 
 
 def test_a_token_is_not_shown() -> None:
-    assert shown("sc://host:443/;token=SECRET;user_id=me") == "sc://host:443/"
+    assert redact("sc://host:443/;token=SECRET;user_id=me") == "sc://host:443/"

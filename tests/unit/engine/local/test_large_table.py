@@ -28,7 +28,7 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.layout import sample
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
-from dbt_zorder.progress import listening
+from dbt_zorder.progress import report_phases_to
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.spark.columns import resolve_all
@@ -326,7 +326,7 @@ def test_what_ends_it_leaves_the_table_and_nothing_else(
     if fault == "a full disk":
         monkeypatch.setattr(ArrowWriter, "_writer_to", full)
     listener = cancel if fault == "cancelled" else told.append
-    with listening(listener), pytest.raises(BuildError, match=r"No space left|cancelled"):
+    with report_phases_to(listener), pytest.raises(BuildError, match=r"No space left|cancelled"):
         build(spark, spark.sql(QUERY.format(3000)), request)
     assert len(folders) == 1
     assert not Path(folders[0]).exists()

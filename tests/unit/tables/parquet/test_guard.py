@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.progress import listening
+from dbt_zorder.progress import report_phases_to
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, schema_location
 from dbt_zorder.tables.batch import Batch
@@ -80,7 +80,7 @@ def test_rows_that_come_while_the_table_is_replaced_are_not_lost(
             meddled.append(phase)
             append(spark, table, 2000)
 
-    with listening(meddle), pytest.raises(BuildError, match="Another run added 1 and removed 0 files"):
+    with report_phases_to(meddle), pytest.raises(BuildError, match="Another run added 1 and removed 0 files"):
         save_table(spark.table(table.sql), str(table), "id", "overwrite", files=4)
     assert spark.table(table.sql).count() == 2100
     assert len(versions(spark, table)) == 1, "what was given up is deleted"
