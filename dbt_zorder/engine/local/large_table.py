@@ -33,7 +33,7 @@ from dbt_zorder.layout.known_keys import DrawnKeys, FetchedKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.partitions import NamelessError, folder_names
 from dbt_zorder.layout.spec import LayoutSpec
-from dbt_zorder.progress import tell
+from dbt_zorder.progress import report_phase
 from dbt_zorder.spark.memory import memory_here
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -128,7 +128,7 @@ class SpooledRows:
                     self.writer, self._shuffled, parts.finder, buffer, place, folders.names, most, threads
                 )
                 for _ in ordered_map(to_files.write, to_files.weighed(files), most, self.writer.threads):
-                    tell("write")
+                    report_phase("write")
         return True
 
     def _parts(self, layout: Layout) -> RowGroups:
@@ -175,7 +175,7 @@ class SpooledRows:
             for found in ordered_map(size, groups, self.most_bytes, self.writer.threads):
                 total.rows += found.rows
                 total.nbytes += found.nbytes
-                tell("sample")
+                report_phase("sample")
         return total
 
     def _sample_rows(self) -> pa.Table:
@@ -219,7 +219,7 @@ class SpooledRows:
         with spool_errors(self.spool.folder):
             for rows, places in ordered_map(share, chunks, self.most_bytes, self.writer.threads):
                 buffer.add(rows, places)
-                tell("write" if only is None else "sample")
+                report_phase("write" if only is None else "sample")
 
     def _share(
         self, parts: RowGroups, folders: _Folders | None, only: Sequence[int] | None, chunk: Chunk
