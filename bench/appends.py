@@ -1,9 +1,9 @@
 """Measure many appends to one table: ``python -m bench.appends``.
 
-After each append, real files give two figures. Write amplification is the bytes of all data files ever written over
-the bytes of the table. The other figure is the files that a point query reads by the stats, over those of the same rows
-built anew into a second table. Batches arrive in two ways. With ``uniform``, every batch covers both keys; with ``by
-time``, every batch is later than all before it. Each way is also measured without rewriting (``never``).
+After each append, real files give two figures. Write amplification is the bytes of all data files ever written over the
+bytes of the table. The other figure is the files that a point query reads by the stats. It is a ratio to a second
+table, built anew from the same rows. Batches arrive in two ways. With ``uniform``, every batch covers both keys; with
+``by time``, every batch is later than all before it. Each way is also measured without rewriting (``never``).
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ and sends every row down the tree. ``tests/unit/engine/spark/test_descent.py`` c
 row. The alternatives are ORDER BY, and plain Z-order and Hilbert curves over global ranks, cut at equal counts of rows.
 
 With k columns and F files, no layout can have a mean over all columns below F^((k-1)/k), if values are uniform and
-independent. For skewed values the bound is higher, see ``bound``. There are four kinds of queries: values drawn from
-the rows, values drawn from the distinct values, ranges of 1% of the rows of each column, and boxes of 10% in each of
-the first two columns. ``bench.peers`` draws its queries in the same way.
+independent. For skewed values the bound is higher, see ``bound``. There are four kinds of queries. Two are equality
+queries, with values drawn from the rows or from the distinct values. The others are ranges of 1% of the rows of each
+column, and boxes of 10% in each of the first two columns. ``bench.peers`` draws its queries in the same way.
 """
 
 from __future__ import annotations

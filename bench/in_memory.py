@@ -1,8 +1,9 @@
 """Compare tables laid out by Spark and in this process with ORDER BY: ``python -m bench.in_memory``.
 
 The time is from the query to the table in the catalog, by ``save_table``. It is the path of a ``dbt run`` that builds a
-table for the first time. Each build has its columns in another order and draws another sample, so no build reuses the
-compiled code of the build before. A case of ``grouped`` rows is a query with an aggregate, which runs only once.
+table for the first time. Each build has its columns in another order and draws another sample. Therefore no build
+reuses the compiled code of the build before. A case of ``grouped`` rows is a query with an aggregate, which runs only
+once.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The same tree is written as decisions (``engine/spark/decisions.py``) or as a descent (``engine/spark/descent.py``),
 regardless of ``boundaries_allowed``. These figures are the basis of its rule (docs/decisions/010). Each build draws
-another sample and has its columns in another order, so no build reuses the compiled code of the build before. This is
-the situation of a ``dbt run``, which builds each model once.
+another sample and has its columns in another order. Therefore no build reuses the compiled code of the build before.
+This is the situation of a ``dbt run``, which builds each model once.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ class DrawnKeys:
     Attributes:
         count: number of all rows.
         text_bytes: mean bytes of a key of text.
-        draw: function of a number of rows and a seed. It returns the keys of that many rows in their original order,
-            give or take one, or of all rows if there are fewer. Text is cut as in ``FetchedKeys.sampled``.
+        draw: function of a number of rows and a seed. It returns the keys of that many rows, give or take one, in their
+            original order. It returns those of all rows if there are fewer. Text is cut as in ``FetchedKeys.sampled``.
     """
 
     count: int

@@ -55,10 +55,10 @@ def keys_for(df: DataFrame, spec: LayoutSpec) -> list[Key]:
     """Resolve and check the columns of a request against a query, without reading data.
 
     Raises:
-        ColumnError: a column is not a text, does not exist (the message names the nearest), is ambiguous, is named
-            twice, or has a type without order.
-        ConfigError: there are no columns or too many, one of them is a partition column, a number is out of range, or
-            the curve or encoding does not exist.
+        ColumnError: a column is not a text, is ambiguous, is named twice, or has a type without order; or it does not
+            exist, and the message names the nearest.
+        ConfigError: there are no columns or too many, or one of them is a partition column; a number is out of range;
+            or the curve or encoding does not exist.
     """
     _check_numbers(spec)
     if not 1 <= len(spec.by) <= MOST_COLUMNS:
