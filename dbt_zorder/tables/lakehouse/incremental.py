@@ -1,4 +1,4 @@
-"""One run of an incremental model over a table of Delta Lake or Iceberg: each batch clustered, each in one commit."""
+"""Run an incremental model on a Delta Lake or Iceberg table: cluster each batch, and commit it once."""
 
 from __future__ import annotations
 
@@ -61,22 +61,23 @@ def increment(
     how: str,
     drop: DropTable,
 ) -> IncrementReport:
-    """Add a query's rows to a table, or let them replace the partitions that they fall in.
+    """Add a query's rows to a table, or replace the partitions of these rows.
 
     Args:
         spark: the session.
-        form: of the table.
-        query: analyses the query; called again where the table, which it may read, got new columns in between.
-        request: the model's settings.
-        batch: how its rows go in.
-        how: ``zorder_optimize`` of the model.
-        drop: drops a table of ours in Parquet, which a new one replaces.
+        form: the format of the table.
+        query: a function that analyses the query. It is called again after new columns were added to the table, which
+            the query may read.
+        request: the settings of the model.
+        batch: the way the rows enter the table.
+        how: the model's ``zorder_optimize``.
+        drop: a function that drops a Parquet table of ours, which a new table replaces.
 
     Raises:
         ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
-        SchemaChangeError: ``on_schema_change`` does not allow the columns that the query has.
-        ZorderError: the table is of another format.
-        BuildError: it is not there any more.
+        SchemaChangeError: ``on_schema_change`` does not allow the query's columns.
+        ZorderError: the table has another format.
+        BuildError: the table no longer exists.
     """
     if batch.overwrite and not request.spec.partition_by:
         info = table_of(spark, request.table)
@@ -90,7 +91,7 @@ def increment(
     with naming_left_out(df, schema, request, batch):
         check_parts(spark, info, request, schema, batch)
         if not keeps(existing, schema) or not same_partitions(spark, info, request, schema):
-            # columns go, change their types, or part the table in another way: it is replaced by one of all rows
+            # columns are dropped, change type, or partition differently: a table of all rows replaces it
             with rows_after(spark, conform(df, schema), schema, request, batch) as rows:
                 kept = form.carried(spark, info, rows, request)
                 built = build(spark, form, rows, request, drop, before=state.version, kept=kept)
@@ -114,18 +115,18 @@ def increment(
 
 @dataclass
 class BatchCommit:
-    """A batch that is added to a table, or replaces the partitions that it falls in, in one commit.
+    """A commit that adds a batch, or replaces the partitions of its rows.
 
     Attributes:
-        form: of the table.
+        form: the format of the table.
         rows: the batch, in the table's columns.
-        request: of the model.
-        info: of the table.
-        batch: how the rows go in.
-        state: of the table, as it was last looked at.
-        rows_written: of the batch.
-        counted: new files, their bytes, and files that are gone.
-        after: the table with the batch, None if its files could not be counted.
+        request: the settings of the model.
+        info: the catalog's entry of the table.
+        batch: the way the rows enter the table.
+        state: the last state read of the table.
+        rows_written: the number of rows of the batch.
+        counted: the number of new files, their bytes, and the number of removed files.
+        after: the table after the commit; None if its files could not be counted.
     """
 
     form: Format
@@ -140,28 +141,28 @@ class BatchCommit:
     by_spark: bool = False
 
     def __post_init__(self) -> None:
-        # found once, before the query runs, where partitions are replaced: what others commit to them since is heeded
+        # replaced partitions are looked up once, before the query runs: the commit then detects later commits to them
         self._replaced = cache(partial(added_files, self.form, self.rows, self.request, replaces=True))
 
     @property
     def counts_first(self) -> bool:
-        """Whether a batch without rows is to be found before it is laid out."""
+        """Whether to count the rows before they are laid out, and skip a batch without rows."""
         return not self.batch.overwrite
 
     def open(self) -> tuple[Sequence[Key], WriterFor]:
-        """Return the clustering columns, and what writes files of the table."""
+        """Return the clustering keys, and a factory of the writer for the table."""
         self._keys = keys_for(self.rows, self.request.spec)
         return self._keys, writer_for(self._target)
 
     def lay_out(self, holding: Holding) -> Layout | None:
-        """Return how the batch is laid out: by itself, in files of the size that the table's have.
+        """Lay out the batch by itself, in files of the same size as the table's.
 
-        A batch that replaces partitions makes them as a build would; None if one that is added has no rows.
+        A batch that replaces partitions is laid out as in a full build. Return None for an appended batch without rows.
         """
         overwrite, spark = self.batch.overwrite, self.rows.sparkSession
         if count_of(holding.known) == 0 and not overwrite:
             return None
-        # the query may have taken long: what others have committed meanwhile is theirs
+        # a long query leaves time for commits of other runs, which must not count as ours
         self.state = state_of(spark, self.form.name, self.request.table)
         self._standing = known_standing(spark, self.form, self.request, state=self.state, keys=self._keys)
         spec, built = self.request.spec, self._standing.built
@@ -188,17 +189,17 @@ class BatchCommit:
         self.rows_written = layout.rows
 
     def settle(self) -> None:
-        """Count the files that came and went."""
+        """Count the new and the removed files."""
         self.counted, self.after = _counted(self.request, self._standing, self._read_again)
 
     def _target(self) -> FormatFiles | str:
-        """Return the table that gets the files, by what it was when it was last looked at."""
+        """Return the target table in the state last read, or the reason why only Spark can write to it."""
         if self.batch.overwrite:
             return self._replaced()
         return added_files(self.form, self.rows, self.request, replaces=False, state=self.state)
 
     def _read_again(self) -> Standing:
-        """Read what the format says of the table once the batch is in."""
+        """Read the table's metadata after the commit."""
         spark, form, request = self.rows.sparkSession, self.form, self.request
         if self.batch.overwrite:
             return known_standing(spark, form, request, self._standing.built)
@@ -206,17 +207,19 @@ class BatchCommit:
 
 
 def _standing(spark: SparkSession, form: Format, request: BuildRequest) -> tuple[FormatState, TableInfo]:
-    """Return the table that a batch is for, and what there is to say of its columns and partitions.
+    """Return the state of a batch's table, and its columns and partitions.
 
     Raises:
-        BuildError: it is not there, or is a view.
-        ZorderError: it is of another format.
+        BuildError: it does not exist, or is a view.
+        ZorderError: it has another format.
     """
-    with contextlib.suppress(AnalysisException):  # it is not there, which is to be told, or aside for a moment
+    with contextlib.suppress(
+        AnalysisException
+    ):  # a missing table raises below; during a swap it is missing only for a moment
         look_anew(spark, request.table.schema, request.table.identifier)
     state = own_state(spark, form.name, request.table)
     info = None if state is None else state.info()
-    if info is None:  # to describe it takes as long as all of this
+    if info is None:  # a describe lasts as long as all of the above
         info = check_own(table_of(spark, request.table), request)
     return state or state_of(spark, form.name, request.table), info
 
@@ -230,20 +233,20 @@ def merge(
     how: str,
     unique_key: Sequence[str] = (),
 ) -> IncrementReport:
-    """Run a MERGE, which the format carries out by a plan of its own, and lay the table out anew if that is due.
+    """Run a MERGE with the format's own plan, and rewrite the table's layout if that is due.
 
     Args:
         spark: the session.
-        form: of the table.
+        form: the format of the table.
         sql: the statement.
-        request: the model's settings.
-        batch: whether a rewrite may follow.
-        how: ``zorder_optimize`` of the model.
-        unique_key: columns that the statement joins by; what formats say of one that is not there names nothing.
+        request: the settings of the model.
+        batch: the batch settings, which say whether a rewrite may follow.
+        how: the model's ``zorder_optimize``.
+        unique_key: the join columns of the statement, to name a missing one: the formats' own errors do not.
 
     Raises:
-        ColumnError: the statement failed, and the table has no column that ``unique_key`` names.
-        ZorderError: the table is of another format.
+        ColumnError: the statement failed, and the table lacks a column of ``unique_key``.
+        ZorderError: the table has another format.
     """
     own_table(spark, request)
     clock = Clock()
@@ -259,7 +262,10 @@ def merge(
 
 
 def _explain_key(table: DataFrame, unique_key: Sequence[str], cause: Exception) -> None:
-    """Name the part of a key that is no column; it may be an expression, so that a MERGE that worked is not asked."""
+    """Raise an error that names the first key part that is no column.
+
+    A key part may be an expression, so only a failed MERGE is checked.
+    """
     for name in unique_key:
         try:
             resolve(name, table.schema, sensitive=case_sensitive(table.sparkSession))
@@ -271,9 +277,9 @@ def _explain_key(table: DataFrame, unique_key: Sequence[str], cause: Exception) 
 def _counted(
     request: BuildRequest, standing: Standing, then: Callable[[], Standing]
 ) -> tuple[tuple[int, int, int], Standing | None]:
-    """Return the number of new files, their bytes, the number of files that are gone, and the table as it is now.
+    """Return the number of new files, their bytes, the number of removed files, and the table as it is now.
 
-    The rows are in, so that nothing fails the run any more: it would be run again, and add them twice.
+    The rows are committed, so no error may fail the run: a retry would add them twice.
     """
     try:
         found = then()
