@@ -1,4 +1,4 @@
-"""The statistics of a Delta table's files, JSON beside each in its log (Delta protocol, per-file statistics)."""
+"""Read the statistics of a Delta table's files: JSON in each ``add`` action (Delta protocol, per-file statistics)."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from dbt_zorder.stats.bounds_json import FileValues, UnknownValueError, arrow_ty
 from dbt_zorder.stats.schema import columns_struct
 
 _CUT = timedelta(milliseconds=1)
-"""Delta cuts microseconds off, so that the greatest moment of a file is up to so much later than it says."""
+"""Delta truncates microseconds, so the true maximum may be later than the stored one by up to this duration."""
 
 
 def has_statistics(data_type: DataType) -> bool:
-    """Tell whether Delta keeps the least and the greatest value of columns of a type."""
+    """Return whether Delta keeps bounds for columns of a type."""
     return isinstance(data_type, (NumericType, DateType, TimestampType, TimestampNTZType, StringType))
 
 
 def delta_values(
     actions: Sequence[Mapping[str, Any]], folder: str, columns: Sequence[ResolvedColumn]
 ) -> list[FileValues]:
-    """Return what ``add`` actions say of their files, read here.
+    """Return the statistics in ``add`` actions, parsed in this process.
 
-    Strings come as Delta shortens them, 32 characters that enclose the value; booleans have no bounds.
+    Delta truncates strings to 32 characters that still enclose the value; booleans have no bounds.
 
     Args:
-        actions: as JSON has them, with path, size and statistics.
-        folder: of the table.
-        columns: by the names that stand in statistics.
+        actions: the ``add`` actions as parsed JSON, with path, size and statistics.
+        folder: the folder of the table.
+        columns: the columns by their physical names in the statistics.
 
     Raises:
-        UnknownValueError: Spark is to read them.
+        UnknownValueError: Spark must read the statistics.
     """
     if any(arrow_type(column.data_type) is None for column in columns):
         msg = "a type that is not known here"
@@ -66,14 +66,14 @@ def delta_values(
 def told_by_spark(
     files: DataFrame, folder: str, version: str, stored: Sequence[ResolvedColumn], columns: Sequence[ResolvedColumn]
 ) -> DataFrame:
-    """Return the same as a query of Spark's, of the schema in :mod:`dbt_zorder.stats.schema`.
+    """Return the same as a Spark query with the schema of :mod:`dbt_zorder.stats.schema`.
 
     Args:
-        files: their paths, sizes and statistics.
-        folder: of the table.
-        version: of it.
-        stored: columns by the names that stand in statistics.
-        columns: the same by the names that the table gives them.
+        files: the paths, sizes and statistics of the files.
+        folder: the folder of the table.
+        version: the version of the table.
+        stored: the columns by their physical names in the statistics.
+        columns: the same columns by the table's own names.
     """
     below = f.concat(f.lit(f"{folder}/"), "path")
     rows = files.select(
@@ -141,7 +141,7 @@ def _json_type(columns: Sequence[ResolvedColumn]) -> StructType:
 
 
 def _nested(leaves: Sequence[tuple[tuple[str, ...], DataType]]) -> StructType:
-    """Return the struct that holds leaves of these paths."""
+    """Return a struct type with leaves at these paths."""
     fields = []
     for name in dict.fromkeys(path[0] for path, _ in leaves):
         below = [(path[1:], kind) for path, kind in leaves if path[0] == name]
@@ -156,5 +156,5 @@ def _bounds(column: ResolvedColumn) -> str:
         for side in ("minValues", "maxValues")
     )
     if isinstance(column.data_type, (TimestampType, TimestampNTZType)):
-        high = f"try_add({high}, INTERVAL '0.001' SECOND)"  # Delta cuts microseconds off
+        high = f"try_add({high}, INTERVAL '0.001' SECOND)"  # Delta truncates microseconds
     return f"named_struct('min_value', {low}, 'max_value', {high}, 'null_count', kept.nullCount.{column.sql})"

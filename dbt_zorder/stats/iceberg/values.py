@@ -1,6 +1,6 @@
-"""The metrics of an Iceberg table's files, as its library reads them from the manifests of a snapshot.
+"""Read the metrics of an Iceberg snapshot's files with Iceberg's library.
 
-A bound is bytes there (Iceberg's specification, Appendix D: single-value serialization).
+A bound is a byte string (Iceberg's specification, Appendix D: single-value serialization).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dbt_zorder.spark.jvm import class_named, items
 from dbt_zorder.stats.bounds_json import FileValues, UnknownValueError, arrow_type
 
 MOST_FILES = 100
-"""Each takes a millisecond here; a query takes a tenth of a second, and no longer for more of them."""
+"""The most files read here, a millisecond each; a query lasts a tenth of a second for any number."""
 _DAY, _MOMENT = date(1970, 1, 1), datetime(1970, 1, 1)
 
 
@@ -27,13 +27,13 @@ def iceberg_values(jvm: Any, table: Any, snapshot: Any, columns: Sequence[Resolv
     """Return the files of a snapshot with their metrics.
 
     Args:
-        jvm: of the session.
-        table: of Iceberg's library.
-        snapshot: one of its snapshots, likewise.
-        columns: to return bounds of.
+        jvm: the JVM of the session.
+        table: the table of Iceberg's library.
+        snapshot: a snapshot of the table, from the same library.
+        columns: the columns whose bounds are returned.
 
     Raises:
-        UnknownValueError: Spark is to read them.
+        UnknownValueError: Spark must read the metrics.
     """
     if any(arrow_type(column.data_type) is None for column in columns):
         msg = "a type that is not known here"
@@ -44,7 +44,7 @@ def iceberg_values(jvm: Any, table: Any, snapshot: Any, columns: Sequence[Resolv
     schema = table.schema()
     numbers = [_number(schema, column) for column in columns]
     scan = table.newScan().useSnapshot(snapshot.snapshotId())
-    if columns:  # of a wide table the others are a long way to Python
+    if columns:  # sending every column of a wide table to Python is slow
         names = class_named(jvm, "java.util.ArrayList")()
         for column in columns:
             names.add(column.name)
@@ -63,9 +63,9 @@ def iceberg_values(jvm: Any, table: Any, snapshot: Any, columns: Sequence[Resolv
 
 
 def _number(schema: Any, column: ResolvedColumn) -> int:
-    """Return by which number a column is known in the files."""
+    """Return the field id of a column in the files."""
     field = schema.findField(column.name)
-    # one of UUIDs, which Spark takes for text, has other bytes
+    # Spark reads a UUID as text, but its bytes differ
     if field is None or (isinstance(column.data_type, t.StringType) and str(field.type()) != "string"):
         raise UnknownValueError(column.name)
     return int(field.fieldId())
@@ -94,7 +94,7 @@ def _value(text: str | None, kind: t.DataType) -> Any:
     if isinstance(kind, t.BooleanType):
         return raw != b"\0"
     if isinstance(kind, t.DecimalType):
-        # which no context rounds
+        # no decimal context rounds it
         return Decimal(f"{int.from_bytes(raw, 'big', signed=True)}E{-kind.scale}")
     if isinstance(kind, (t.FloatType, t.DoubleType)):
         return struct.unpack("<f" if len(raw) == 4 else "<d", raw)[0]

@@ -1,4 +1,4 @@
-"""The commits to Delta tables that this process makes by Delta's own library."""
+"""Commit to Delta tables from this process, with Delta's own library."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dbt_zorder.tables.delta.transaction import Replaces
 
 
 class EmptyDelta:
-    """A Delta table is made without rows, by Delta's own API: what creates one takes no files."""
+    """The creation of an empty Delta table with Delta's own API, which accepts no files."""
 
     def make(
         self,
@@ -28,17 +28,17 @@ class EmptyDelta:
         parts: Sequence[str],
         properties: Mapping[str, str],
     ) -> str:
-        """Make a table whose name nothing has, which is to become ``of``, and return its id."""
+        """Create an empty table under a free name, to be renamed to ``of``, and return its id."""
         return make_delta(spark, table, of, schema, parts, properties)
 
     def id_of(self, spark: SparkSession, table: TableName) -> str:
-        """Return what distinguishes a table from another one that had or will have its name."""
+        """Return the id that distinguishes a table from earlier or later tables of the same name."""
         return delta_id(spark, table)
 
     def filled(
         self, spark: SparkSession, table: TableName, parts: Sequence[str], options: Mapping[str, str]
     ) -> DeltaFiles | str:
-        """Return the empty table that is to get files; or in a few words why only Spark can write them."""
+        """Return the empty table as a target of files, or a short reason why only Spark can write them."""
         return standing_delta(spark, table, parts, options)
 
 
@@ -62,7 +62,7 @@ class DeltaSink:
         is_new: bool,
         before: str | None,
     ) -> DeltaFiles | str:
-        """Return a table that is to be created or replaced, as it will be; or in a few words why only Spark can."""
+        """Return the table to create or replace as a target of files, or a short reason why only Spark can."""
         if is_new:
             return new_delta(spark, table, schema, parts, properties, options)
         return replaced_delta(spark, table, parts, properties, options, before)
@@ -78,7 +78,7 @@ class DeltaSink:
         state: FormatState | None = None,
         replaces_parts: bool = False,
     ) -> DeltaFiles | str:
-        """Return a table that is there and is to get files; or in a few words why only Spark can do that."""
+        """Return an existing table as a target of files, or a short reason why only Spark can write them."""
         if before is not None:
             return "only Delta itself replaces files by others of the same rows"
         replaces = Replaces.PARTITIONS if replaces_parts else Replaces.NOTHING

@@ -1,4 +1,4 @@
-"""The commits to Iceberg tables that this process makes by Iceberg's own library."""
+"""Commit to Iceberg tables from this process, with Iceberg's own library."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class IcebergSink:
         is_new: bool,
         before: str | None,
     ) -> IcebergFiles | str:
-        """Return a table that is to be created or replaced, as it will be; or in a few words why only Spark can."""
+        """Return the table to create or replace as a target of files, or a short reason why only Spark can."""
         return staged_files(spark, table, schema, parts, properties, options)
 
     def standing(
@@ -48,6 +48,6 @@ class IcebergSink:
         state: FormatState | None = None,
         replaces_parts: bool = False,
     ) -> IcebergFiles | str:
-        """Return a table that is there and is to get files; or in a few words why only Spark can do that."""
+        """Return an existing table as a target of files, or a short reason why only Spark can write them."""
         kept = state.kept if isinstance(state, IcebergState) else None
         return standing_files(spark, table, parts, options, before, kept, replaces_parts=replaces_parts)

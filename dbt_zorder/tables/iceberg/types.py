@@ -1,4 +1,4 @@
-"""The types in which Iceberg keeps the columns of a query."""
+"""Convert the columns of a query to the types that Iceberg stores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dbt_zorder.tables.lakehouse.values import with_columns_as
 
 
 def in_iceberg_types(df: DataFrame) -> DataFrame:
-    """Return a query in the types that Iceberg keeps: no whole numbers below 32 bits, no CHAR or VARCHAR.
+    """Return a query in the types that Iceberg stores: no integers below 32 bits, no CHAR or VARCHAR.
 
     Raises:
         ColumnError: two columns have one name.
@@ -33,7 +33,7 @@ def in_iceberg_types(df: DataFrame) -> DataFrame:
 
 
 def _casts(df: DataFrame) -> dict[str, str]:
-    """Return SQL text of the columns that are of wider types, by their names."""
+    """Return SQL casts of the columns to widen, by name."""
     wider = {column.name: _widened(column.dataType) for column in df.schema.fields}
     return {
         column.name: f"CAST({quote_name(column.name)} AS {type_ddl(wider[column.name])})"
