@@ -213,9 +213,7 @@ def _standing(spark: SparkSession, form: Format, request: BuildRequest) -> tuple
         BuildError: it does not exist, or is a view.
         ZorderError: it has another format.
     """
-    with contextlib.suppress(
-        AnalysisException
-    ):  # a missing table raises below; during a swap it is missing only for a moment
+    with contextlib.suppress(AnalysisException):  # a missing table raises below
         look_anew(spark, request.table.schema, request.table.identifier)
     state = own_state(spark, form.name, request.table)
     info = None if state is None else state.info()

@@ -245,7 +245,9 @@ def _folder(spark: SparkSession, path: str) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError):  # a folder with files stays
-            for inner, _, _ in os.walk(missing[0], topdown=False) if missing else ():  # of partitions
+            for inner, _, _ in (
+                os.walk(missing[0], topdown=False) if missing else ()
+            ):  # partition folders, deepest first
                 os.rmdir(inner)
             for made in missing[1:]:
                 made.rmdir()

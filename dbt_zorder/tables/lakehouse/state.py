@@ -99,7 +99,7 @@ def known_standing(
     """
     try:
         return read_standing(spark, form, request, built, state, keys)
-    except Exception:  # the figures are only reported: a run must not fail for them
+    except Exception:  # a run must not fail for missing bounds
         state = state_of(spark, form.name, request.table)  # files of an older state may be deleted by now
         return Standing(state.version, built or form.last_whole(state), [], gather(state.known([]), []))
 
