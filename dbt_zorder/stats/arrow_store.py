@@ -62,7 +62,7 @@ class LocalStats:
         return replace(self, rows=self.rows.set_column(0, "file_path", paths))
 
 
-def told_by_spark(spark: SparkSession, schema: StructType) -> dict[str, str]:
+def footer_entries(spark: SparkSession, schema: StructType) -> dict[str, str]:
     """Return the footer entries of Spark's own writer: its schema and its version."""
     return {SCHEMA_KEY: schema.json(), VERSION_KEY: spark.version}
 
@@ -85,7 +85,7 @@ def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
     except OSError:
         return None
     try:
-        rows = stats.rows.sort_by("file_path").replace_schema_metadata(told_by_spark(stats.spark, stats.schema))
+        rows = stats.rows.sort_by("file_path").replace_schema_metadata(footer_entries(stats.spark, stats.schema))
         pq.write_table(rows, file)
         place.give_rights(file)
         return replace(stats, rows=pq.ParquetFile(file).read())

@@ -24,7 +24,7 @@ from dbt_zorder.spark.sql import glob_escape
 from dbt_zorder.spark.type_json import plain_columns
 from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.bounds_json import UnknownValueError, local_stats
-from dbt_zorder.stats.delta.values import delta_values, told_by_spark
+from dbt_zorder.stats.delta.values import delta_values, delta_stats_query
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -148,7 +148,7 @@ class DeltaState:
         if not isinstance(files, DataFrame):
             types = pa.schema({"path": pa.string(), "size": pa.int64(), "stats": pa.string()})
             files = frame_of(self.spark, pa.Table.from_pylist(list(files), types), _ADDED)
-        return told_by_spark(files, self.folder, self.version, self._stored(columns), columns)
+        return delta_stats_query(files, self.folder, self.version, self._stored(columns), columns)
 
     def _stored(self, columns: Sequence[ResolvedColumn]) -> list[ResolvedColumn]:
         """Return columns by their physical names in files and statistics, if the table maps columns."""

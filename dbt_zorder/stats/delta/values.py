@@ -63,7 +63,7 @@ def delta_values(
         raise UnknownValueError(str(exc)) from exc
 
 
-def told_by_spark(
+def delta_stats_query(
     files: DataFrame, folder: str, version: str, stored: Sequence[ResolvedColumn], columns: Sequence[ResolvedColumn]
 ) -> DataFrame:
     """Return the same as a Spark query with the schema of :mod:`dbt_zorder.stats.schema`.

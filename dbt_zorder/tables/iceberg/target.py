@@ -24,7 +24,7 @@ from dbt_zorder.spark.conf import first_below
 from dbt_zorder.spark.jvm import catalog_identifier, class_named, is_error_of, items, jvm_of, nullable_type
 from dbt_zorder.spark.local_disk import on_disk
 from dbt_zorder.spark.sql import quote_name
-from dbt_zorder.stats.arrow_store import VERSION_KEY, told_by_spark
+from dbt_zorder.stats.arrow_store import VERSION_KEY, footer_entries
 from dbt_zorder.stats.iceberg.manifests import iceberg_table
 from dbt_zorder.tables.iceberg.metrics import FileMetrics
 from dbt_zorder.tables.iceberg.schema import field_numbers
@@ -134,7 +134,7 @@ class IcebergFiles:
         numbers = field_numbers(json.loads(schema), columns)
         if numbers is None or page_rows is None:
             return "its columns are not the query's"
-        told = {"iceberg.schema": schema, VERSION_KEY: told_by_spark(self.spark, columns)[VERSION_KEY]}
+        told = {"iceberg.schema": schema, VERSION_KEY: footer_entries(self.spark, columns)[VERSION_KEY]}
         return ArrowWriter(codec, page_rows, told, threads_of(self.spark), tuple(blooms), numbers, bool(self.parts))
 
     def path_of(self, below: str) -> str:
