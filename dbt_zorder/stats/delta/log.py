@@ -24,7 +24,7 @@ from dbt_zorder.spark.sql import glob_escape
 from dbt_zorder.spark.type_json import plain_columns
 from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.bounds_json import UnknownValueError, local_stats
-from dbt_zorder.stats.delta.values import delta_values, delta_stats_query
+from dbt_zorder.stats.delta.values import delta_stats_query, delta_values
 
 _LOG = logging.getLogger("dbt_zorder")
 

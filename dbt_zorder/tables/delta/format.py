@@ -17,12 +17,12 @@ from dbt_zorder.stats.summary import Summary
 from dbt_zorder.stats.table_state import FormatState
 from dbt_zorder.tables.batch_size import NOT_BUILT
 from dbt_zorder.tables.delta.history import last_layout, lost_commits
-from dbt_zorder.tables.delta.kept_properties import carried, set_properties
+from dbt_zorder.tables.delta.kept_properties import properties_to_keep, set_properties
 from dbt_zorder.tables.delta.properties import has_whole_bounds, statistics_columns
 from dbt_zorder.tables.delta.rewrite import overwrite
 from dbt_zorder.tables.delta.sink import DeltaSink
 from dbt_zorder.tables.delta.types import in_delta_types
-from dbt_zorder.tables.lakehouse.format import NOTE, WHOLE, Carried
+from dbt_zorder.tables.lakehouse.format import NOTE, WHOLE, KeptProperties
 
 
 class DeltaFormat:
@@ -54,9 +54,11 @@ class DeltaFormat:
     def forget_columns(self, spark: SparkSession, table: TableName, schema: StructType) -> None:
         """Do nothing: no Delta property blocks changes of a table."""
 
-    def carried(self, spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest) -> Carried:
+    def properties_to_keep(
+        self, spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest
+    ) -> KeptProperties:
         """Return what survives when an incremental run replaces all rows of a table by those of ``df``."""
-        return carried(spark, info, df, request)
+        return properties_to_keep(spark, info, df, request)
 
     def set_properties(self, spark: SparkSession, table: TableName, wanted: Mapping[str, str]) -> None:
         """Set the current properties of the model on a table that is replaced in place."""

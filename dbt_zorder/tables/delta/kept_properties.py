@@ -15,7 +15,7 @@ from dbt_zorder.spark.conf import REDACTED
 from dbt_zorder.spark.sql import quote_string
 from dbt_zorder.tables.batch import same_partitions
 from dbt_zorder.tables.comments import set_comments
-from dbt_zorder.tables.lakehouse.format import NOTHING, Carried
+from dbt_zorder.tables.lakehouse.format import NOTHING_KEPT, KeptProperties
 from dbt_zorder.tables.schema_change import keeps
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -24,15 +24,15 @@ _ITS_OWN = ("delta.min", "delta.feature.", "delta.columnMapping.", "delta.rowTra
 """Prefixes of properties that Delta or its writer sets itself."""
 
 
-def carried(spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest) -> Carried:
+def properties_to_keep(spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest) -> KeptProperties:
     """Return what survives when an incremental run replaces all rows of a table by those of ``df``."""
     if info.provider != "delta":
-        return NOTHING
+        return NOTHING_KEPT
     existing = spark.table(request.table.sql).schema
     same = len(existing) == len(df.schema) and keeps(existing, df.schema)
     if same and same_partitions(spark, info, request, df.schema):
-        return Carried(in_place=True)
-    return Carried(properties=_properties(spark, df, request.table))
+        return KeptProperties(in_place=True)
+    return KeptProperties(properties=_properties(spark, df, request.table))
 
 
 def set_properties(spark: SparkSession, table: TableName, wanted: Mapping[str, str]) -> None:

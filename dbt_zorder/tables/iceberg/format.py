@@ -23,7 +23,7 @@ from dbt_zorder.tables.iceberg.lost_commits import TOKEN, lost_commits
 from dbt_zorder.tables.iceberg.properties import forget_columns, has_whole_bounds, metrics_modes
 from dbt_zorder.tables.iceberg.sink import IcebergSink
 from dbt_zorder.tables.iceberg.types import in_iceberg_types
-from dbt_zorder.tables.lakehouse.format import NOTE, NOTHING, WHOLE, Carried
+from dbt_zorder.tables.lakehouse.format import NOTE, NOTHING_KEPT, WHOLE, KeptProperties
 from dbt_zorder.tables.lakehouse.spark_writer import writer
 
 _NEVER_ROLLED = 1 << 50
@@ -64,9 +64,11 @@ class IcebergFormat:
         """Remove the properties of dropped columns, which block changes of the table."""
         forget_columns(spark, table, schema)
 
-    def carried(self, spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest) -> Carried:
+    def properties_to_keep(
+        self, spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest
+    ) -> KeptProperties:
         """Return nothing: Iceberg keeps the properties of a replaced table, and has no constraints."""
-        return NOTHING
+        return NOTHING_KEPT
 
     def set_properties(self, spark: SparkSession, table: TableName, wanted: Mapping[str, str]) -> None:
         """Do nothing: no Iceberg table is replaced in place."""

@@ -25,7 +25,7 @@ from dbt_zorder.stats.store import sizes_of
 from dbt_zorder.stats.summary import Summary, summarize_format
 from dbt_zorder.stats.table_state import state_of
 from dbt_zorder.tables.build import warn_of_many, write
-from dbt_zorder.tables.lakehouse.format import NOTHING, Carried, Format
+from dbt_zorder.tables.lakehouse.format import NOTHING_KEPT, Format, KeptProperties
 from dbt_zorder.tables.lakehouse.lost_commits import check_lost
 from dbt_zorder.tables.lakehouse.properties import table_properties
 from dbt_zorder.tables.lakehouse.sink import FormatFiles, writer_for
@@ -46,7 +46,7 @@ def build(
     *,
     info: TableInfo | None = None,
     before: str | None = None,
-    kept: Carried = NOTHING,
+    kept: KeptProperties = NOTHING_KEPT,
     guard: Callable[[], None] | None = None,
 ) -> BuildReport:
     """Run a query into a table of a format, and create or replace the table in one commit.
@@ -104,7 +104,7 @@ class TableCommit:
     drop: DropTable
     info: TableInfo | None
     before: str | None = None
-    kept: Carried = NOTHING
+    kept: KeptProperties = NOTHING_KEPT
     guard: Callable[[], None] | None = None
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
     summary: Summary | None = None

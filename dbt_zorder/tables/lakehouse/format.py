@@ -22,7 +22,7 @@ NOTE, WHOLE = "dbt_zorder", "whole"
 
 
 @dataclass(frozen=True)
-class Carried:
+class KeptProperties:
     """The properties of a table that survive the replacement of its rows.
 
     Attributes:
@@ -34,7 +34,7 @@ class Carried:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-NOTHING = Carried()
+NOTHING_KEPT = KeptProperties()
 
 
 class Format(Protocol):
@@ -83,7 +83,9 @@ class Format(Protocol):
     def forget_columns(self, spark: SparkSession, table: TableName, schema: StructType) -> None:
         """Remove the properties of dropped columns that block changes of the table."""
 
-    def carried(self, spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest) -> Carried:
+    def properties_to_keep(
+        self, spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest
+    ) -> KeptProperties:
         """Return what survives when an incremental run replaces all rows of a table by those of ``df``."""
 
     def set_properties(self, spark: SparkSession, table: TableName, wanted: Mapping[str, str]) -> None:

@@ -83,7 +83,7 @@ def increment(
         info = table_of(spark, request.table)
         df = form.in_its_types(query(), request)
         rows = conform(df, schemas(spark, df, request, batch)[1])
-        kept = form.carried(spark, info, rows, request)
+        kept = form.properties_to_keep(spark, info, rows, request)
         return IncrementReport.of_build(build(spark, form, rows, request, drop, info=info, kept=kept))
     state, info = _standing(spark, form, request)
     df = form.in_its_types(query(), request)
@@ -93,7 +93,7 @@ def increment(
         if not keeps(existing, schema) or not same_partitions(spark, info, request, schema):
             # columns are dropped, change type, or partition differently: a table of all rows replaces it
             with rows_after(spark, conform(df, schema), schema, request, batch) as rows:
-                kept = form.carried(spark, info, rows, request)
+                kept = form.properties_to_keep(spark, info, rows, request)
                 built = build(spark, form, rows, request, drop, before=state.version, kept=kept)
                 return IncrementReport.of_build(built)
         check(conform(df, schema), request)

@@ -58,8 +58,8 @@ def merge_source(
         rows = conform(table, whole)
         parts = [quote_name(name) for name in info.partition_columns]
         by_table = replace(request, spec=replace(request.spec, partition_by=parts))
-        carried = form.carried(spark, info, rows, by_table)
-        build(spark, form, rows, by_table, drop, before=version, kept=carried)
+        kept_properties = form.properties_to_keep(spark, info, rows, by_table)
+        build(spark, form, rows, by_table, drop, before=version, kept=kept_properties)
     columns = (
         StructField(one.name, types[key].dataType if key in types else one.dataType) for key, one in theirs.items()
     )

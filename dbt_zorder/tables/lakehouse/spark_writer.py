@@ -14,7 +14,7 @@ from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.jvm import has_jvm
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.stats.table_state import FORMATS
-from dbt_zorder.tables.lakehouse.format import NOTHING, Carried, Format
+from dbt_zorder.tables.lakehouse.format import NOTHING_KEPT, Format, KeptProperties
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -53,7 +53,7 @@ def create(
     wanted: Mapping[str, str],
     *,
     token: str = "",
-    kept: Carried = NOTHING,
+    kept: KeptProperties = NOTHING_KEPT,
 ) -> None:
     """Create a table from the rows of ``df``, or replace one of the same format, in one commit.
 

@@ -12,7 +12,7 @@ from dbt_zorder.request import BuildRequest, partition_columns
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.catalog_entry import answers_for
 from dbt_zorder.stats.table_state import FormatState
-from dbt_zorder.tables.lakehouse.format import NOTHING, Carried, Format
+from dbt_zorder.tables.lakehouse.format import NOTHING_KEPT, Format, KeptProperties
 from dbt_zorder.tables.lakehouse.sink import EmptyTable, FormatFiles
 
 _ANOTHER = "another catalog answers to its name"
@@ -27,7 +27,7 @@ def made_files(
     *,
     is_new: bool,
     token: str = "",
-    kept: Carried = NOTHING,
+    kept: KeptProperties = NOTHING_KEPT,
     before: str | None = None,
 ) -> FormatFiles | str:
     """Return the target of files that replace ``create``, or a short reason why only Spark can write them.
@@ -43,7 +43,7 @@ def made_files(
         kept: the properties that survive from the existing table.
         before: the version whose rows are in the query; None if the query need not contain them.
     """
-    if kept != NOTHING:
+    if kept != NOTHING_KEPT:
         return "it keeps what others have made of it"
     spark = df.sparkSession
     if not answers_for(spark, table.schema, form.sink.catalog):

@@ -19,7 +19,7 @@ from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableInfo, TableName, manage
 from dbt_zorder.spark.files import exists
 from dbt_zorder.stats.footers import stats_of_files
 from dbt_zorder.stats.summary import Summary, summarize_format
-from dbt_zorder.tables.lakehouse.format import Carried, Format
+from dbt_zorder.tables.lakehouse.format import Format, KeptProperties
 from dbt_zorder.tables.lakehouse.sink import EmptyTable, Find, FormatFiles, put_files
 from dbt_zorder.tables.lakehouse.spark_writer import create
 from dbt_zorder.tables.lakehouse.targets import check_made, filled_files, make_empty
@@ -56,7 +56,7 @@ class TableWrite:
     target: Callable[[TableName], FormatFiles | str]
     wanted: Callable[[TableName], Mapping[str, str]]
     token: str
-    kept: Carried
+    kept: KeptProperties
     guard: Callable[[], None] | None = None
     beside: EmptyTable | None = None
     summary: Summary | None = None
