@@ -17,7 +17,7 @@ from dbt_zorder.spark.files import delete_path, exists
 from dbt_zorder.spark.jvm import class_named, jvm_of, nullable_type
 from dbt_zorder.stats.delta.log import delta_state
 from dbt_zorder.tables.delta.metadata import columns_kept, metadata_of
-from dbt_zorder.tables.delta.target import COMMENT, LOCATION, NOT_KEPT, NOTE, PLAIN_WRITER, DeltaFiles
+from dbt_zorder.tables.delta.target import COMMENT, LOCATION, NOT_KEPT, NOTE, PLAIN_WRITER, DeltaTarget
 from dbt_zorder.tables.delta.transaction import Replaces
 from dbt_zorder.tables.reserved import is_marked
 
@@ -29,7 +29,7 @@ def new_delta(
     parts: Sequence[str],
     properties: Mapping[str, str],
     told: Mapping[str, str],
-) -> DeltaFiles | str:
+) -> DeltaTarget | str:
     """Return the expected target of a table that does not exist yet.
 
     Its files are not written to this target, but to the table that ``make_delta`` creates.
@@ -49,7 +49,7 @@ def new_delta(
         return f"there is something in {place} already"
     wanted = {name: value for name, value in properties.items() if name not in NOT_KEPT}
     metadata = {"schemaString": columns_kept(schema), "partitionColumns": [*parts], "configuration": wanted}
-    return DeltaFiles(
+    return DeltaTarget(
         spark,
         table,
         place.rpartition("/")[0],

@@ -12,7 +12,7 @@ from dbt_zorder.spark.catalog_entry import PASSED_ON
 from dbt_zorder.stats.delta.log import DeltaState
 from dbt_zorder.stats.table_state import FormatState
 from dbt_zorder.tables.delta.new_table import delta_id, make_delta, new_delta
-from dbt_zorder.tables.delta.target import DeltaFiles, replaced_delta, standing_delta
+from dbt_zorder.tables.delta.target import DeltaTarget, existing_delta, replaced_delta
 from dbt_zorder.tables.delta.transaction import Replaces
 
 
@@ -37,9 +37,9 @@ class EmptyDelta:
 
     def filled(
         self, spark: SparkSession, table: TableName, parts: Sequence[str], options: Mapping[str, str]
-    ) -> DeltaFiles | str:
+    ) -> DeltaTarget | str:
         """Return the empty table as a target of files, or a short reason why only Spark can write them."""
-        return standing_delta(spark, table, parts, options)
+        return existing_delta(spark, table, parts, options)
 
 
 class DeltaSink:
@@ -61,7 +61,7 @@ class DeltaSink:
         *,
         is_new: bool,
         before: str | None,
-    ) -> DeltaFiles | str:
+    ) -> DeltaTarget | str:
         """Return the table to create or replace as a target of files, or a short reason why only Spark can."""
         if is_new:
             return new_delta(spark, table, schema, parts, properties, options)
@@ -77,10 +77,10 @@ class DeltaSink:
         *,
         state: FormatState | None = None,
         replaces_parts: bool = False,
-    ) -> DeltaFiles | str:
+    ) -> DeltaTarget | str:
         """Return an existing table as a target of files, or a short reason why only Spark can write them."""
         if before is not None:
             return "only Delta itself replaces files by others of the same rows"
         replaces = Replaces.PARTITIONS if replaces_parts else Replaces.NOTHING
         snapshot = state.snapshot if isinstance(state, DeltaState) else None
-        return standing_delta(spark, table, parts, options, replaces, snapshot)
+        return existing_delta(spark, table, parts, options, replaces, snapshot)

@@ -68,7 +68,7 @@ NOT_KEPT = (COMMENT, LOCATION)
 
 
 @dataclass(frozen=True)
-class DeltaFiles:
+class DeltaTarget:
     """A Delta table that receives files.
 
     Attributes:
@@ -119,13 +119,13 @@ class DeltaFiles:
         path = class_named(jvm_of(self.spark), "org.apache.hadoop.fs.Path")(below)
         return f"{self.folder}/{path.toUri().toString()}"
 
-    def described(self, files: Sequence[WrittenFile]) -> list[str]:
+    def describe_files(self, files: Sequence[WrittenFile]) -> list[str]:
         """Return files in the form that ``commit`` expects."""
         indexed = self._indexed
         return [add_action(one, one.path[len(self.folder) + 1 :], self.parts, indexed) for one in files]
 
     def commit(self, files: Sequence[str]) -> None:
-        """Commit files, in the form of ``described``, to the table.
+        """Commit files, in the form of ``describe_files``, to the table.
 
         Raises:
             BuildError: another run changed the table.
@@ -174,14 +174,14 @@ class DeltaFiles:
         return found if count < 0 else found[:count]
 
 
-def standing_delta(
+def existing_delta(
     spark: SparkSession,
     table: TableName,
     parts: Sequence[str],
     told: Mapping[str, str],
     replaces: Replaces = Replaces.NOTHING,
     snapshot: Any = None,
-) -> DeltaFiles | str:
+) -> DeltaTarget | str:
     """Return an existing table as a target of files, or a short reason why only Spark can write them.
 
     Args:
@@ -203,7 +203,7 @@ def standing_delta(
         begun = begin(spark, table)
         snapshot = begun.snapshot()
     folder, what = str(snapshot.path().getParent().toString()), (metadata_of(snapshot), protocol_of(snapshot))
-    return DeltaFiles(spark, table, folder, *what, parts, told.get(NOTE, ""), replaces, begun=begun)
+    return DeltaTarget(spark, table, folder, *what, parts, told.get(NOTE, ""), replaces, begun=begun)
 
 
 def replaced_delta(
@@ -213,7 +213,7 @@ def replaced_delta(
     properties: Mapping[str, str],
     told: Mapping[str, str],
     before: str | None = None,
-) -> DeltaFiles | str:
+) -> DeltaTarget | str:
     """Return the target for a table whose rows are all replaced; the properties must already be these.
 
     Args:
@@ -224,7 +224,7 @@ def replaced_delta(
         told: the writer options.
         before: the version whose rows are in the query; None if the query need not contain them.
     """
-    found = standing_delta(spark, table, parts, told, Replaces.ALL)
+    found = existing_delta(spark, table, parts, told, Replaces.ALL)
     if isinstance(found, str):
         return found
     wanted = {name: value for name, value in properties.items() if name not in NOT_KEPT}

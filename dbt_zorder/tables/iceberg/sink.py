@@ -11,7 +11,7 @@ from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.catalog_entry import STANDS_BEFORE
 from dbt_zorder.stats.iceberg.manifests import IcebergState
 from dbt_zorder.stats.table_state import FormatState
-from dbt_zorder.tables.iceberg.target import IcebergFiles, staged_files, standing_files
+from dbt_zorder.tables.iceberg.target import IcebergTarget, existing_iceberg, staged_iceberg
 
 
 class IcebergSink:
@@ -33,9 +33,9 @@ class IcebergSink:
         *,
         is_new: bool,
         before: str | None,
-    ) -> IcebergFiles | str:
+    ) -> IcebergTarget | str:
         """Return the table to create or replace as a target of files, or a short reason why only Spark can."""
-        return staged_files(spark, table, schema, parts, properties, options)
+        return staged_iceberg(spark, table, schema, parts, properties, options)
 
     def standing(
         self,
@@ -47,7 +47,7 @@ class IcebergSink:
         *,
         state: FormatState | None = None,
         replaces_parts: bool = False,
-    ) -> IcebergFiles | str:
+    ) -> IcebergTarget | str:
         """Return an existing table as a target of files, or a short reason why only Spark can write them."""
         kept = state.kept if isinstance(state, IcebergState) else None
-        return standing_files(spark, table, parts, options, before, kept, replaces_parts=replaces_parts)
+        return existing_iceberg(spark, table, parts, options, before, kept, replaces_parts=replaces_parts)

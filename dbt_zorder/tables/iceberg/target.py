@@ -68,7 +68,7 @@ _HEEDED = (
 
 
 @dataclass(frozen=True)
-class IcebergFiles:
+class IcebergTarget:
     """An Iceberg table that receives files.
 
     Attributes:
@@ -141,14 +141,14 @@ class IcebergFiles:
         """Return the path of a file in ``folder`` as the table spells it."""
         return f"{self.folder}/{below}"
 
-    def described(self, files: Sequence[WrittenFile]) -> list[Any]:
+    def describe_files(self, files: Sequence[WrittenFile]) -> list[Any]:
         """Return files in the form that ``commit`` expects."""
         metrics = FileMetrics(self.spark, self.table)
         with ThreadPoolExecutor(threads_of(self.spark)) as pool:  # the JVM opens each file, so threads overlap
             return [*pool.map(metrics.data_file, files)]
 
     def commit(self, files: Sequence[Any]) -> None:
-        """Commit files, in the form of ``described``, to the table.
+        """Commit files, in the form of ``describe_files``, to the table.
 
         Raises:
             Exception: Iceberg rejected the commit.
@@ -189,14 +189,14 @@ class IcebergFiles:
         return is_error_of(jvm_of(self.spark), exc, "org.apache.iceberg.exceptions.CleanableFailure")
 
 
-def staged_files(
+def staged_iceberg(
     spark: SparkSession,
     table: TableName,
     schema: t.StructType,
     parts: Sequence[str],
     properties: Mapping[str, str],
     told: Mapping[str, str],
-) -> IcebergFiles | str:
+) -> IcebergTarget | str:
     """Return the table to create or replace as a target of files, or a short reason why only Spark can write them.
 
     Args:
@@ -230,10 +230,10 @@ def staged_files(
     for place, name in enumerate(parts):
         transforms[place] = of_column(quote_name(name))
     found = catalog.stageCreateOrReplace(identifier, columns, transforms, given)
-    return IcebergFiles(spark, table, found.table(), summary, found.commitStagedChanges, parts=parts)
+    return IcebergTarget(spark, table, found.table(), summary, found.commitStagedChanges, parts=parts)
 
 
-def standing_files(
+def existing_iceberg(
     spark: SparkSession,
     table: TableName,
     parts: Sequence[str],
@@ -242,7 +242,7 @@ def standing_files(
     kept: Any = None,
     *,
     replaces_parts: bool = False,
-) -> IcebergFiles | str:
+) -> IcebergTarget | str:
     """Return an existing table as a target of files, or a short reason why only Spark can write them.
 
     Args:
@@ -258,7 +258,7 @@ def standing_files(
     if summary is None:
         return "there are options for Iceberg's own writer"
     kept = kept or iceberg_table(spark, table)
-    return IcebergFiles(spark, table, kept, summary, None, before, parts, replaces_parts)
+    return IcebergTarget(spark, table, kept, summary, None, before, parts, replaces_parts)
 
 
 def _summary(told: Mapping[str, str]) -> dict[str, str] | None:

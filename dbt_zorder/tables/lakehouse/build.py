@@ -28,10 +28,10 @@ from dbt_zorder.tables.build import warn_of_many, write
 from dbt_zorder.tables.lakehouse.format import NOTHING_KEPT, Format, KeptProperties
 from dbt_zorder.tables.lakehouse.lost_commits import check_lost
 from dbt_zorder.tables.lakehouse.properties import table_properties
-from dbt_zorder.tables.lakehouse.sink import FormatFiles, writer_for
+from dbt_zorder.tables.lakehouse.sink import FileTarget, writer_for
 from dbt_zorder.tables.lakehouse.spark_writer import check_session
 from dbt_zorder.tables.lakehouse.state import version_of
-from dbt_zorder.tables.lakehouse.targets import made_files
+from dbt_zorder.tables.lakehouse.targets import build_target
 from dbt_zorder.tables.lakehouse.write_table import DropTable, TableWrite, name_of, put_table
 from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.reserved import check_free
@@ -172,8 +172,8 @@ class TableCommit:
             check_lost(spark, self.form, self.request.table, self.before, self.token)
         self.form.forget_columns(spark, self.request.table, self.df.schema)
 
-    def _target(self, to: TableName) -> FormatFiles | str:
-        return made_files(
+    def _target(self, to: TableName) -> FileTarget | str:
+        return build_target(
             self.form, self.df, to, self.request, self.wanted(to), is_new=self.is_new, token=self.token,
             kept=self.kept, before=self.before,
         )  # fmt: skip

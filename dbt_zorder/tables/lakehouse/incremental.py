@@ -41,10 +41,10 @@ from dbt_zorder.tables.build import write
 from dbt_zorder.tables.lakehouse.build import build, measured
 from dbt_zorder.tables.lakehouse.format import Format
 from dbt_zorder.tables.lakehouse.rewrite import check_own, own_table, rewrite
-from dbt_zorder.tables.lakehouse.sink import FormatFiles, put_files, writer_for
+from dbt_zorder.tables.lakehouse.sink import FileTarget, put_files, writer_for
 from dbt_zorder.tables.lakehouse.spark_writer import writer
 from dbt_zorder.tables.lakehouse.state import Standing, behind_append, known_standing, read_standing
-from dbt_zorder.tables.lakehouse.targets import added_files
+from dbt_zorder.tables.lakehouse.targets import batch_target
 from dbt_zorder.tables.lakehouse.write_table import DropTable
 from dbt_zorder.tables.report import AppendReport, IncrementReport
 from dbt_zorder.tables.schema_change import add_columns_sql, conform, keeps
@@ -142,7 +142,7 @@ class BatchCommit:
 
     def __post_init__(self) -> None:
         # replaced partitions are looked up once, before the query runs: the commit then detects later commits to them
-        self._replaced = cache(partial(added_files, self.form, self.rows, self.request, replaces=True))
+        self._replaced = cache(partial(batch_target, self.form, self.rows, self.request, replaces=True))
 
     @property
     def counts_first(self) -> bool:
@@ -192,11 +192,11 @@ class BatchCommit:
         """Count the new and the removed files."""
         self.counted, self.after = _counted(self.request, self._standing, self._read_again)
 
-    def _target(self) -> FormatFiles | str:
+    def _target(self) -> FileTarget | str:
         """Return the target table in the state last read, or the reason why only Spark can write to it."""
         if self.batch.overwrite:
             return self._replaced()
-        return added_files(self.form, self.rows, self.request, replaces=False, state=self.state)
+        return batch_target(self.form, self.rows, self.request, replaces=False, state=self.state)
 
     def _read_again(self) -> Standing:
         """Read the table's metadata after the commit."""

@@ -22,9 +22,9 @@ from dbt_zorder.tables.build import write
 from dbt_zorder.tables.lakehouse.build import measured, summary_of
 from dbt_zorder.tables.lakehouse.format import Format
 from dbt_zorder.tables.lakehouse.lost_commits import interrupted
-from dbt_zorder.tables.lakehouse.sink import FormatFiles, put_files, writer_for
+from dbt_zorder.tables.lakehouse.sink import FileTarget, put_files, writer_for
 from dbt_zorder.tables.lakehouse.state import read_standing, version_of
-from dbt_zorder.tables.lakehouse.targets import same_rows_files
+from dbt_zorder.tables.lakehouse.targets import rewrite_target
 from dbt_zorder.tables.report import BuildReport, OptimizeReport
 
 NATIVE = "native"
@@ -148,8 +148,8 @@ class RewriteCommit:
     def settle(self) -> None:
         """Do nothing: the commit itself detects concurrent commits."""
 
-    def _target(self) -> FormatFiles | str:
-        return same_rows_files(self.form, self.rows, self.request, self.before)
+    def _target(self) -> FileTarget | str:
+        return rewrite_target(self.form, self.rows, self.request, self.before)
 
 
 def _rewrite(spark: SparkSession, form: Format, request: BuildRequest, info: TableInfo, clock: Clock) -> None:

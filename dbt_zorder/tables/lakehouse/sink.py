@@ -28,7 +28,7 @@ from dbt_zorder.tables.lakehouse.written_file import WrittenFile, written_files
 _LOG = logging.getLogger("dbt_zorder")
 
 
-class FormatFiles(Protocol):
+class FileTarget(Protocol):
     """A table that receives files."""
 
     @property
@@ -45,7 +45,7 @@ class FormatFiles(Protocol):
     def path_of(self, below: str) -> str:
         """Return the path of a file in ``folder`` as the table spells it."""
 
-    def described(self, files: Sequence[WrittenFile]) -> Sequence[Any]:
+    def describe_files(self, files: Sequence[WrittenFile]) -> Sequence[Any]:
         """Return the files in the form that the table's commit expects."""
 
     def commit(self, files: Sequence[Any]) -> None:
@@ -74,7 +74,7 @@ class EmptyTable(Protocol):
 
     def filled(
         self, spark: SparkSession, table: TableName, parts: Sequence[str], options: Mapping[str, str]
-    ) -> FormatFiles | str:
+    ) -> FileTarget | str:
         """Return the empty table as a target of files, or a short reason why only Spark can write them."""
 
 
@@ -111,7 +111,7 @@ class Sink(Protocol):
         *,
         is_new: bool,
         before: str | None,
-    ) -> FormatFiles | str:
+    ) -> FileTarget | str:
         """Return the table to create or replace as a target of files, or a short reason why only Spark can write them.
 
         Args:
@@ -135,7 +135,7 @@ class Sink(Protocol):
         *,
         state: FormatState | None = None,
         replaces_parts: bool = False,
-    ) -> FormatFiles | str:
+    ) -> FileTarget | str:
         """Return an existing table as a target of files, or a short reason why only Spark can write them.
 
         Args:
@@ -149,11 +149,11 @@ class Sink(Protocol):
         """
 
 
-Find: TypeAlias = Callable[[], "FormatFiles | str"]
+FindTarget: TypeAlias = Callable[[], "FileTarget | str"]
 """Finds the target table; returns a short reason if only Spark can write its files."""
 
 
-def writer_for(find: Find) -> WriterFor:
+def writer_for(find: FindTarget) -> WriterFor:
     """Return a factory of a table's writer, which looks the table up when it is called."""
     return lambda columns, blooms: _found(find, columns, blooms)[1]
 
@@ -162,7 +162,7 @@ def put_files(
     spark: SparkSession,
     holding: Holding,
     layout: Layout,
-    find: Find,
+    find: FindTarget,
     columns: StructType,
     guard: Callable[[], None] = lambda: None,
 ) -> Mapping[str, int] | None:
@@ -202,13 +202,13 @@ def put_files(
                     f"{layout.rows} rows were laid out for {files.name}, and {rows} are in its files; it is as it was."
                 )
                 raise BuildError(msg)
-            described = files.described(written)
+            entries = files.describe_files(written)
             guard()
         except BaseException:
             _delete(writer.files())
             raise
         try:
-            files.commit(described)
+            files.commit(entries)
         except BaseException as exc:
             if files.is_refused(exc):
                 _delete([one.place for one in written])
@@ -220,7 +220,9 @@ def put_files(
     return {one.path: one.size for one in written}
 
 
-def _found(find: Find, columns: StructType, blooms: Collection[str]) -> tuple[FormatFiles | None, ArrowWriter | str]:
+def _found(
+    find: FindTarget, columns: StructType, blooms: Collection[str]
+) -> tuple[FileTarget | None, ArrowWriter | str]:
     """Return a table and the writer of its files, or a short reason why Spark must write them.
 
     Spark also writes them if the format's own library has another API than expected.

@@ -13,12 +13,12 @@ from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.catalog_entry import answers_for
 from dbt_zorder.stats.table_state import FormatState
 from dbt_zorder.tables.lakehouse.format import NOTHING_KEPT, Format, KeptProperties
-from dbt_zorder.tables.lakehouse.sink import EmptyTable, FormatFiles
+from dbt_zorder.tables.lakehouse.sink import EmptyTable, FileTarget
 
 _ANOTHER = "another catalog answers to its name"
 
 
-def made_files(
+def build_target(
     form: Format,
     df: DataFrame,
     table: TableName,
@@ -29,7 +29,7 @@ def made_files(
     token: str = "",
     kept: KeptProperties = NOTHING_KEPT,
     before: str | None = None,
-) -> FormatFiles | str:
+) -> FileTarget | str:
     """Return the target of files that replace ``create``, or a short reason why only Spark can write them.
 
     Args:
@@ -68,9 +68,9 @@ def make_empty(
     return empty.make(spark, table, request.table, df.schema, _parts(spark, df.schema, request), wanted)
 
 
-def filled_files(
+def filled_target(
     form: Format, empty: EmptyTable, df: DataFrame, table: TableName, request: BuildRequest, token: str, made: str
-) -> FormatFiles | str:
+) -> FileTarget | str:
     """Return the target of files for a table that was created empty, or the reason why only Spark can write them.
 
     Args:
@@ -101,9 +101,9 @@ def check_made(empty: EmptyTable, spark: SparkSession, table: TableName, wanted:
         raise BuildError(msg)
 
 
-def added_files(
+def batch_target(
     form: Format, df: DataFrame, request: BuildRequest, *, replaces: bool, state: FormatState | None = None
-) -> FormatFiles | str:
+) -> FileTarget | str:
     """Return the target of a batch's files, or a short reason why only Spark can write them.
 
     Args:
@@ -120,7 +120,7 @@ def added_files(
     return form.sink.standing(spark, request.table, parts, told, state=state, replaces_parts=replaces)
 
 
-def same_rows_files(form: Format, df: DataFrame, request: BuildRequest, before: str) -> FormatFiles | str:
+def rewrite_target(form: Format, df: DataFrame, request: BuildRequest, before: str) -> FileTarget | str:
     """Return the target of files that replace a version's files with the same rows, or why only Spark can write them.
 
     Args:

@@ -20,9 +20,9 @@ from dbt_zorder.spark.files import exists
 from dbt_zorder.stats.footers import stats_of_files
 from dbt_zorder.stats.summary import Summary, summarize_format
 from dbt_zorder.tables.lakehouse.format import Format, KeptProperties
-from dbt_zorder.tables.lakehouse.sink import EmptyTable, Find, FormatFiles, put_files
+from dbt_zorder.tables.lakehouse.sink import EmptyTable, FileTarget, FindTarget, put_files
 from dbt_zorder.tables.lakehouse.spark_writer import create
-from dbt_zorder.tables.lakehouse.targets import check_made, filled_files, make_empty
+from dbt_zorder.tables.lakehouse.targets import check_made, filled_target, make_empty
 from dbt_zorder.tables.opened import check_readable
 from dbt_zorder.tables.reserved import check_free, drop_helper, mark_folder, unmark_folder
 
@@ -53,7 +53,7 @@ class TableWrite:
     keys: list[Key]
     holding: Holding
     layout: Layout
-    target: Callable[[TableName], FormatFiles | str]
+    target: Callable[[TableName], FileTarget | str]
     wanted: Callable[[TableName], Mapping[str, str]]
     token: str
     kept: KeptProperties
@@ -65,11 +65,11 @@ class TableWrite:
     def __call__(self, to: TableName) -> None:
         """Write the table."""
         spark, request = self.df.sparkSession, self.request
-        find: Find = partial(self.target, to)
+        find: FindTarget = partial(self.target, to)
         if self.beside is not None:
             self.made = make_empty(self.beside, self.df, to, request, self.wanted(to))
             mark_folder(spark, request.table, to)
-            find = partial(filled_files, self.form, self.beside, self.df, to, request, self.token, self.made)
+            find = partial(filled_target, self.form, self.beside, self.df, to, request, self.token, self.made)
         sizes = put_files(spark, self.holding, self.layout, find, self.df.schema, self.check_free)
         if sizes is not None:
             self.summary = _told_by_footers(spark, self.form, request, self.keys, sizes)
