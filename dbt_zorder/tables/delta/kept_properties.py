@@ -68,6 +68,6 @@ def _revealed(spark: SparkSession, table: TableName) -> dict[str, str]:
     """Return a table's properties; Delta itself supplies those that Spark hides in its list."""
     has = dict(properties(spark, table))
     if any(REDACTED in value for value in has.values()):
-        told = spark.sql(f"DESCRIBE DETAIL {table.sql}").select("properties").first()
-        has.update((told[0] if told is not None else None) or {})
+        detail = spark.sql(f"DESCRIBE DETAIL {table.sql}").select("properties").first()
+        has.update((detail[0] if detail is not None else None) or {})
     return has

@@ -9,7 +9,7 @@ from pyspark.sql import types as t
 
 
 def metadata_of(snapshot: Any) -> dict[str, Any]:
-    """Return the metadata action of a table, with the schema in the form of ``columns_kept``."""
+    """Return the metadata action of a table, with the schema in the form of ``stored_schema``."""
     found: dict[str, Any] = json.loads(str(snapshot.metadata().json()))["metaData"]
     found["schemaString"] = json.loads(found["schemaString"])
     return found
@@ -21,7 +21,7 @@ def protocol_of(snapshot: Any) -> dict[str, Any]:
     return found
 
 
-def columns_kept(schema: t.StructType) -> Any:
+def stored_schema(schema: t.StructType) -> Any:
     """Return a schema as Delta stores it, with every field nullable."""
     return json.loads(t.StructType([_kept(one) for one in schema.fields]).json())
 
@@ -40,10 +40,10 @@ def _nullable(kind: t.DataType) -> t.DataType:
     return kind
 
 
-def says_more(schema: Any) -> bool:
+def has_extra_metadata(schema: Any) -> bool:
     """Return whether columns have metadata besides comments: defaults, rules, physical names, or text lengths."""
     if isinstance(schema, list):
-        return any(map(says_more, schema))
+        return any(map(has_extra_metadata, schema))
     if not isinstance(schema, dict):
         return False
-    return bool({*schema.get("metadata", ())} - {"comment"}) or any(map(says_more, schema.values()))
+    return bool({*schema.get("metadata", ())} - {"comment"}) or any(map(has_extra_metadata, schema.values()))

@@ -16,7 +16,7 @@ from dbt_zorder.spark.catalog import TableName, managed_location
 from dbt_zorder.spark.files import delete_path, exists
 from dbt_zorder.spark.jvm import class_named, jvm_of, nullable_type
 from dbt_zorder.stats.delta.log import delta_state
-from dbt_zorder.tables.delta.metadata import columns_kept, metadata_of
+from dbt_zorder.tables.delta.metadata import metadata_of, stored_schema
 from dbt_zorder.tables.delta.target import COMMENT, LOCATION, NOT_KEPT, NOTE, PLAIN_WRITER, DeltaTarget
 from dbt_zorder.tables.delta.transaction import Replaces
 from dbt_zorder.tables.reserved import is_marked
@@ -28,7 +28,7 @@ def new_delta(
     schema: t.StructType,
     parts: Sequence[str],
     properties: Mapping[str, str],
-    told: Mapping[str, str],
+    options: Mapping[str, str],
 ) -> DeltaTarget | str:
     """Return the expected target of a table that does not exist yet.
 
@@ -40,15 +40,15 @@ def new_delta(
         schema: the schema of its rows.
         parts: the names of its partition columns.
         properties: the properties of the table, comment and location among them.
-        told: the writer options.
+        options: the writer options.
     """
-    if {*told} - {NOTE}:
+    if {*options} - {NOTE}:
         return "there are options for Delta's own writer"
     place = properties.get(LOCATION) or managed_location(spark, table)
     if exists(spark, place):
         return f"there is something in {place} already"
     wanted = {name: value for name, value in properties.items() if name not in NOT_KEPT}
-    metadata = {"schemaString": columns_kept(schema), "partitionColumns": [*parts], "configuration": wanted}
+    metadata = {"schemaString": stored_schema(schema), "partitionColumns": [*parts], "configuration": wanted}
     return DeltaTarget(
         spark,
         table,
@@ -56,7 +56,7 @@ def new_delta(
         metadata,
         {"minWriterVersion": PLAIN_WRITER},
         parts,
-        told.get(NOTE, ""),
+        options.get(NOTE, ""),
         Replaces.NOTHING,
     )
 

@@ -47,7 +47,7 @@ class DeltaSink:
 
     catalog = PASSED_ON
     empty_table = EmptyDelta()
-    heeds_before = True
+    detects_conflicts = True
     rewrites = False
 
     def made(

@@ -19,7 +19,7 @@ from pyspark.sql import types as t
 
 from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.stats.delta.values import has_statistics
-from dbt_zorder.tables.lakehouse.footer_bounds import float_values, is_bounded, leaf_places, statistics_of
+from dbt_zorder.tables.lakehouse.footer_bounds import float_values, is_bounded, leaf_numbers, statistics_of
 from dbt_zorder.tables.lakehouse.written_file import WrittenFile
 
 _TEXT = 32
@@ -61,17 +61,17 @@ def statistics(file: str, footer: pq.FileMetaData, columns: Sequence[ResolvedCol
         footer: its footer.
         columns: the leaves with statistics.
     """
-    places = leaf_places(footer)
+    places = leaf_numbers(footer)
     least, most, nulls = Tree(), Tree(), Tree()
     for column in columns:
         here = places.get(column.name, [])
         if len(here) != 1:
             continue
-        told = statistics_of(footer, here)
+        chunks = statistics_of(footer, here)
         low = high = None
-        if is_bounded(told):
-            counted = sum(one.null_count for one in told if one is not None)
-            bounded = [one for one in told if one is not None and one.has_min_max]
+        if is_bounded(chunks):
+            counted = sum(one.null_count for one in chunks if one is not None)
+            bounded = [one for one in chunks if one is not None and one.has_min_max]
             if bounded and has_statistics(column.data_type):
                 low = _text(min(map(_least, bounded)), column, most=False)
                 high = _text(max(map(_most, bounded)), column, most=True)
@@ -91,17 +91,17 @@ def statistics(file: str, footer: pq.FileMetaData, columns: Sequence[ResolvedCol
     return _json({"numRecords": str(footer.num_rows), "minValues": least, "maxValues": most, "nullCount": nulls})
 
 
-def _least(told: pq.Statistics) -> Any:
-    return _value(told.min_raw, told)
+def _least(chunk: pq.Statistics) -> Any:
+    return _value(chunk.min_raw, chunk)
 
 
-def _most(told: pq.Statistics) -> Any:
-    return _value(told.max_raw, told)
+def _most(chunk: pq.Statistics) -> Any:
+    return _value(chunk.max_raw, chunk)
 
 
-def _value(raw: Any, told: pq.Statistics) -> Any:
+def _value(raw: Any, chunk: pq.Statistics) -> Any:
     # decimals of more than 18 digits are stored as bytes
-    return int.from_bytes(raw, "big", signed=True) if told.physical_type == "FIXED_LEN_BYTE_ARRAY" else raw
+    return int.from_bytes(raw, "big", signed=True) if chunk.physical_type == "FIXED_LEN_BYTE_ARRAY" else raw
 
 
 def _text(value: Any, column: ResolvedColumn, *, most: bool) -> str | None:

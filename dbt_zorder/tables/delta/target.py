@@ -22,11 +22,11 @@ from dbt_zorder.spark.conf import first_below
 from dbt_zorder.spark.jvm import class_named, is_error_of, jvm_of
 from dbt_zorder.spark.type_json import columns_from_json
 from dbt_zorder.stats.delta.log import delta_state
-from dbt_zorder.tables.delta.metadata import columns_kept, metadata_of, protocol_of, says_more
+from dbt_zorder.tables.delta.metadata import has_extra_metadata, metadata_of, protocol_of, stored_schema
 from dbt_zorder.tables.delta.properties import DELTA_DEFAULT, DELTA_INDEXED, DELTA_STATS, is_named, leaves
 from dbt_zorder.tables.delta.statistics import add_action
 from dbt_zorder.tables.delta.transaction import DELTA, Replaces, begin, commit
-from dbt_zorder.tables.lakehouse.written_file import WrittenFile, why_not_parted
+from dbt_zorder.tables.lakehouse.written_file import WrittenFile, why_not_partitioned
 
 _FEATURES = {"appendOnly", "invariants", "timestampNtz", "deletionVectors", "v2Checkpoint", "vacuumProtocolCheck"}
 """Table features that require nothing of a writer that only adds files."""
@@ -105,9 +105,9 @@ class DeltaTarget:
         why = self._why_not()
         if why:
             return why
-        if columns_kept(columns) != self.metadata["schemaString"]:
+        if stored_schema(columns) != self.metadata["schemaString"]:
             return "its columns are not the query's, or have more to say than a comment"
-        why = why_not_parted(columns, self.parts, self.metadata["partitionColumns"])
+        why = why_not_partitioned(columns, self.parts, self.metadata["partitionColumns"])
         return why or arrow_writer(self.spark, without(columns, self.parts), {}, self.folder)
 
     def path_of(self, below: str) -> str:
@@ -157,7 +157,7 @@ class DeltaTarget:
         unheeded = sorted(name for name in kept if name.lower().startswith(_PASSED_ON) and not name.startswith(_HEEDED))
         if unheeded:
             return f"{unheeded[0]} is for Delta's own writer"
-        if says_more(self.metadata["schemaString"]):
+        if has_extra_metadata(self.metadata["schemaString"]):
             return "its log says more of a column than a comment"
         heeded = first_below(self.spark, _SESSION)
         return f"{heeded}* is set" if heeded else ""
@@ -178,7 +178,7 @@ def existing_delta(
     spark: SparkSession,
     table: TableName,
     parts: Sequence[str],
-    told: Mapping[str, str],
+    options: Mapping[str, str],
     replaces: Replaces = Replaces.NOTHING,
     snapshot: Any = None,
 ) -> DeltaTarget | str:
@@ -188,11 +188,11 @@ def existing_delta(
         spark: the session.
         table: the name of the table.
         parts: the names of its partition columns.
-        told: the writer options.
+        options: the writer options.
         replaces: the part of the table that the files replace.
         snapshot: the snapshot of the table; None to read the latest.
     """
-    if {*told} - {NOTE}:
+    if {*options} - {NOTE}:
         return "there are options for Delta's own writer"
     snapshot = snapshot or delta_state(spark, table).snapshot
     if replaces is not Replaces.NOTHING and (why := _too_many(snapshot)):
@@ -203,7 +203,7 @@ def existing_delta(
         begun = begin(spark, table)
         snapshot = begun.snapshot()
     folder, what = str(snapshot.path().getParent().toString()), (metadata_of(snapshot), protocol_of(snapshot))
-    return DeltaTarget(spark, table, folder, *what, parts, told.get(NOTE, ""), replaces, begun=begun)
+    return DeltaTarget(spark, table, folder, *what, parts, options.get(NOTE, ""), replaces, begun=begun)
 
 
 def replaced_delta(
@@ -211,7 +211,7 @@ def replaced_delta(
     table: TableName,
     parts: Sequence[str],
     properties: Mapping[str, str],
-    told: Mapping[str, str],
+    options: Mapping[str, str],
     before: str | None = None,
 ) -> DeltaTarget | str:
     """Return the target for a table whose rows are all replaced; the properties must already be these.
@@ -221,10 +221,10 @@ def replaced_delta(
         table: the name of the table.
         parts: the names of its partition columns.
         properties: the properties of the table, comment and location among them.
-        told: the writer options.
+        options: the writer options.
         before: the version whose rows are in the query; None if the query need not contain them.
     """
-    found = existing_delta(spark, table, parts, told, Replaces.ALL)
+    found = existing_delta(spark, table, parts, options, Replaces.ALL)
     if isinstance(found, str):
         return found
     wanted = {name: value for name, value in properties.items() if name not in NOT_KEPT}

@@ -57,14 +57,14 @@ def commit(spark: SparkSession, transaction: Any, actions: Sequence[str], replac
     added, all_actions = class_named(jvm, "java.util.ArrayList")(), class_named(jvm, "java.util.ArrayList")()
     for action in actions:
         added.add(of_json(action))
-    told = [json.loads(action)["add"] for action in actions]
-    for file in _replaced(jvm, transaction, replaces, to_seq(added), [add["partitionValues"] for add in told]):
+    adds = [json.loads(action)["add"] for action in actions]
+    for file in _replaced(jvm, transaction, replaces, to_seq(added), [add["partitionValues"] for add in adds]):
         all_actions.add(file.remove())
     all_actions.addAll(added)
     metrics = {
-        "numFiles": len(told),
-        "numOutputRows": sum(json.loads(add["stats"])["numRecords"] for add in told),
-        "numOutputBytes": sum(add["size"] for add in told),
+        "numFiles": len(adds),
+        "numOutputRows": sum(json.loads(add["stats"])["numRecords"] for add in adds),
+        "numOutputBytes": sum(add["size"] for add in adds),
     }
     transaction.registerSQLMetrics(spark._jsparkSession, _metrics(spark, jvm, metrics))
     transaction.commit(to_seq(all_actions), _operation(jvm, to_seq, replaces, note))

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.jvm import class_named, jvm_of
-from dbt_zorder.tables.lakehouse.footer_bounds import float_values, is_bounded, leaf_places, statistics_of
+from dbt_zorder.tables.lakehouse.footer_bounds import float_values, is_bounded, leaf_numbers, statistics_of
 from dbt_zorder.tables.lakehouse.written_file import WrittenFile
 
 _NOT_KEPT, _COUNTS = "none", "counts"
@@ -41,7 +41,7 @@ class FileMetrics:
         """Return a file as Iceberg's ``DataFile``."""
         library, footer = self._library, written.footer
         file = library.io.newInputFile(written.path)
-        metrics = self._completed(library.metrics.fileMetrics(file, library.config), written.place, footer)
+        metrics = self._with_float_facts(library.metrics.fileMetrics(file, library.config), written.place, footer)
         made = library.files.builder(library.spec).withInputFile(file).withMetrics(metrics)
         if footer.num_row_groups > 1:
             made = made.withSplitOffsets(library.longs(_offsets(footer)))
@@ -49,7 +49,7 @@ class FileMetrics:
             made = made.withPartitionValues(library.texts(written.partition))
         return made.build()
 
-    def _completed(self, told: Any, here: str, footer: pq.FileMetaData) -> Any:
+    def _with_float_facts(self, metrics: Any, here: str, footer: pq.FileMetaData) -> Any:
         """Add the facts about floats to metrics, and remove bounds that do not cover all rows.
 
         Arrow omits a bound of more than 4,096 bytes from a row group. Iceberg then uses the other groups' bounds for
@@ -58,7 +58,7 @@ class FileMetrics:
         nans: dict[int, int] = {}
         nulls: dict[int, int] = {}
         bounds: dict[int, tuple[bytes, bytes] | None] = {}
-        places = leaf_places(footer)
+        places = leaf_numbers(footer)
         for name, (number, mode, is_float) in self._leaves.items():
             here_in = places.get(name, [])
             if is_bounded(statistics_of(footer, here_in)):
@@ -72,10 +72,10 @@ class FileMetrics:
             nans[number], nulls[number] = found.nans, found.nulls
             if mode != _COUNTS and found.least is not None:
                 bounds[number] = _packed(found.least, -0.0), _packed(found.most, 0.0)
-        library, (lower, upper) = self._library, (told.lowerBounds(), told.upperBounds())
-        counts, null_counts = told.valueCounts(), told.nullValueCounts()
+        library, (lower, upper) = self._library, (metrics.lowerBounds(), metrics.upperBounds())
+        counts, null_counts = metrics.valueCounts(), metrics.nullValueCounts()
         if not nans and not bounds:
-            return told
+            return metrics
         if nulls:  # columns without statistics in the footer
             counts, null_counts = library.copy(counts), library.copy(null_counts)
             counts.putAll(library.longs(dict.fromkeys(nulls, footer.num_rows)))
@@ -85,15 +85,15 @@ class FileMetrics:
         for number, both in bounds.items():
             for side, bound in zip((lower, upper), both or (None, None), strict=True):
                 side.remove(number) if bound is None else side.put(number, library.wrap(bound))
-        sizes, found_nans = told.columnSizes(), library.longs(nans)
-        return library.make(told.recordCount(), sizes, counts, null_counts, found_nans, lower, upper)
+        sizes, found_nans = metrics.columnSizes(), library.longs(nans)
+        return library.make(metrics.recordCount(), sizes, counts, null_counts, found_nans, lower, upper)
 
     @cached_property
     def _leaves(self) -> Mapping[str, tuple[int, str, bool]]:
         """Id and mode of each leaf by name, and whether it is a float; arrays have no metrics."""
         kept, config = json.loads(str(self._library.to_json(self.table.schema()))), self._library.config
         found = {name: (number, str(config.columnMode(name)), kind) for name, number, kind in _leaves(kept, "")}
-        return {name: told for name, told in found.items() if told[1] != _NOT_KEPT}
+        return {name: leaf for name, leaf in found.items() if leaf[1] != _NOT_KEPT}
 
     @cached_property
     def _library(self) -> _Library:

@@ -19,7 +19,7 @@ class IcebergSink:
 
     catalog = STANDS_BEFORE
     empty_table = None
-    heeds_before = False
+    detects_conflicts = False
     rewrites = True
 
     def made(

@@ -28,7 +28,7 @@ from dbt_zorder.stats.arrow_store import VERSION_KEY, footer_entries
 from dbt_zorder.stats.iceberg.manifests import iceberg_table
 from dbt_zorder.tables.iceberg.metrics import FileMetrics
 from dbt_zorder.tables.iceberg.schema import field_numbers
-from dbt_zorder.tables.lakehouse.written_file import WrittenFile, why_not_parted
+from dbt_zorder.tables.lakehouse.written_file import WrittenFile, why_not_partitioned
 
 _CATALOG = "spark_catalog"
 _PAGE, _OLDEST_CODEC = "20000", "gzip"
@@ -111,7 +111,7 @@ class IcebergTarget:
                 return f"{name} is set"
         if first_below(self.spark, [_SNAPSHOTS]):
             return f"{_SNAPSHOTS}* is set"
-        why = why_not_parted(columns, self.parts, self._kept_parts())
+        why = why_not_partitioned(columns, self.parts, self._kept_parts())
         if why:
             return why
         if on_disk(self.spark, self.folder) is None:
@@ -134,8 +134,8 @@ class IcebergTarget:
         numbers = field_numbers(json.loads(schema), columns)
         if numbers is None or page_rows is None:
             return "its columns are not the query's"
-        told = {"iceberg.schema": schema, VERSION_KEY: footer_entries(self.spark, columns)[VERSION_KEY]}
-        return ArrowWriter(codec, page_rows, told, threads_of(self.spark), tuple(blooms), numbers, bool(self.parts))
+        entries = {"iceberg.schema": schema, VERSION_KEY: footer_entries(self.spark, columns)[VERSION_KEY]}
+        return ArrowWriter(codec, page_rows, entries, threads_of(self.spark), tuple(blooms), numbers, bool(self.parts))
 
     def path_of(self, below: str) -> str:
         """Return the path of a file in ``folder`` as the table spells it."""
@@ -195,7 +195,7 @@ def staged_iceberg(
     schema: t.StructType,
     parts: Sequence[str],
     properties: Mapping[str, str],
-    told: Mapping[str, str],
+    options: Mapping[str, str],
 ) -> IcebergTarget | str:
     """Return the table to create or replace as a target of files, or a short reason why only Spark can write them.
 
@@ -205,9 +205,9 @@ def staged_iceberg(
         schema: the schema of its rows; every column may be NULL.
         parts: the names of its partition columns.
         properties: the properties of the table, ``location`` among them if one is given.
-        told: the writer options.
+        options: the writer options.
     """
-    summary = _summary(told)
+    summary = _summary(options)
     if summary is None:
         return "there are options for Iceberg's own writer"
     jvm: Any = jvm_of(spark)
@@ -237,7 +237,7 @@ def existing_iceberg(
     spark: SparkSession,
     table: TableName,
     parts: Sequence[str],
-    told: Mapping[str, str],
+    options: Mapping[str, str],
     before: str | None = None,
     kept: Any = None,
     *,
@@ -249,20 +249,20 @@ def existing_iceberg(
         spark: the session.
         table: the name of the table.
         parts: the names of its partition columns.
-        told: the writer options.
+        options: the writer options.
         before: the snapshot whose files are all replaced, with the same rows; None if the files are added.
         kept: the table of Iceberg's library, if it was just loaded; None to load it now.
         replaces_parts: whether the files replace all other files of their partitions.
     """
-    summary = _summary(told)
+    summary = _summary(options)
     if summary is None:
         return "there are options for Iceberg's own writer"
     kept = kept or iceberg_table(spark, table)
     return IcebergTarget(spark, table, kept, summary, None, before, parts, replaces_parts)
 
 
-def _summary(told: Mapping[str, str]) -> dict[str, str] | None:
+def _summary(options: Mapping[str, str]) -> dict[str, str] | None:
     """Return the snapshot summary in the writer options; None if they contain anything else."""
-    if any(not name.startswith(_SUMMARY) for name in told):
+    if any(not name.startswith(_SUMMARY) for name in options):
         return None
-    return {name.removeprefix(_SUMMARY): value for name, value in told.items()}
+    return {name.removeprefix(_SUMMARY): value for name, value in options.items()}

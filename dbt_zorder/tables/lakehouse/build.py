@@ -135,8 +135,8 @@ class TableCommit:
     def lay_out(self, holding: Holding) -> Layout | None:
         """Assign rows to files."""
         spec = measured(self.request.spec, self.df, self.info, self.request)
-        told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
-        layout = sized_here(holding, make_plan(holding.source, told, holding.known), spec)
+        sized = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
+        layout = sized_here(holding, make_plan(holding.source, sized, holding.known), spec)
         if holding.rows is None:
             warn_of_many(layout, self.request.table)
         return layout
@@ -167,8 +167,8 @@ class TableCommit:
             LostRowsError: this commit replaced the commit of another run.
         """
         spark = self.df.sparkSession
-        heeded = self.summary is not None and self.form.sink.heeds_before
-        if self.before is not None and not heeded:
+        detected = self.summary is not None and self.form.sink.detects_conflicts
+        if self.before is not None and not detected:
             check_lost(spark, self.form, self.request.table, self.before, self.token)
         self.form.forget_columns(spark, self.request.table, self.df.schema)
 

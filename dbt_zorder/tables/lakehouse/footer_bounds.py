@@ -27,7 +27,7 @@ class FloatValues:
     most: pa.Scalar | None
 
 
-def leaf_places(footer: pq.FileMetaData) -> dict[str, list[int]]:
+def leaf_numbers(footer: pq.FileMetaData) -> dict[str, list[int]]:
     """Return the leaf numbers for each path; a column ``a.b`` and a field ``b`` of ``a`` share one."""
     found: dict[str, list[int]] = {}
     for number in range(len(footer.schema)):
@@ -41,9 +41,9 @@ def statistics_of(footer: pq.FileMetaData, places: Sequence[int]) -> list[pq.Sta
     return [group.column(place).statistics for group in groups for place in places]
 
 
-def is_bounded(told: Sequence[pq.Statistics | None]) -> bool:
+def is_bounded(chunks: Sequence[pq.Statistics | None]) -> bool:
     """Return whether the bounds cover all values: each row group with values must have both bounds."""
-    return bool(told) and all(one is not None and (one.has_min_max or not one.num_values) for one in told)
+    return bool(chunks) and all(one is not None and (one.has_min_max or not one.num_values) for one in chunks)
 
 
 def float_values(file: str, path: str) -> FloatValues:

@@ -176,8 +176,8 @@ class BatchCommit:
             size = target_bytes(spec, built, built.bytes)
             spec = replace(spec, files=files, file_size=spec.file_size if files is not None else size)
         spec = measured(spec, self.rows, self.info, self.request, self._standing.files)
-        told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
-        layout = plan_layout(holding.source, told, holding.known)
+        sized = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
+        layout = plan_layout(holding.source, sized, holding.known)
         return layout if layout.rows or overwrite else None
 
     def write(self, holding: Holding, layout: Layout) -> None:

@@ -93,7 +93,7 @@ class Sink(Protocol):
         """The steps that create a new table empty and fill it later; None where one commit does both."""
 
     @property
-    def heeds_before(self) -> bool:
+    def detects_conflicts(self) -> bool:
         """Whether its commit detects commits after the version ``before``."""
 
     @property

@@ -48,8 +48,8 @@ def build_target(
     spark = df.sparkSession
     if not answers_for(spark, table.schema, form.sink.catalog):
         return _ANOTHER
-    told, parts = _told(form, request, whole=True, token=token), _parts(spark, df.schema, request)
-    return form.sink.made(spark, table, df.schema, parts, wanted, told, is_new=is_new, before=before)
+    options, parts = _writer_options(form, request, whole=True, token=token), _parts(spark, df.schema, request)
+    return form.sink.made(spark, table, df.schema, parts, wanted, options, is_new=is_new, before=before)
 
 
 def make_empty(
@@ -87,7 +87,9 @@ def filled_target(
     """
     spark = df.sparkSession
     check_made(empty, spark, table, request.table, made)
-    return empty.filled(spark, table, _parts(spark, df.schema, request), _told(form, request, whole=True, token=token))
+    return empty.filled(
+        spark, table, _parts(spark, df.schema, request), _writer_options(form, request, whole=True, token=token)
+    )
 
 
 def check_made(empty: EmptyTable, spark: SparkSession, table: TableName, wanted: TableName, made: str) -> None:
@@ -113,11 +115,11 @@ def batch_target(
         replaces: whether the batch replaces partitions.
         state: the state of the table, if it was just read; None to read it now.
     """
-    spark, told = df.sparkSession, _told(form, request, whole=False)
+    spark, options = df.sparkSession, _writer_options(form, request, whole=False)
     if not answers_for(spark, request.table.schema, form.sink.catalog):
         return _ANOTHER
     parts = _parts(spark, df.schema, request)
-    return form.sink.standing(spark, request.table, parts, told, state=state, replaces_parts=replaces)
+    return form.sink.standing(spark, request.table, parts, options, state=state, replaces_parts=replaces)
 
 
 def rewrite_target(form: Format, df: DataFrame, request: BuildRequest, before: str) -> FileTarget | str:
@@ -129,10 +131,10 @@ def rewrite_target(form: Format, df: DataFrame, request: BuildRequest, before: s
         request: the settings of the model, partitioned as its table is.
         before: the version.
     """
-    spark, told = df.sparkSession, _told(form, request, whole=True)
+    spark, options = df.sparkSession, _writer_options(form, request, whole=True)
     if not answers_for(spark, request.table.schema, form.sink.catalog):
         return _ANOTHER
-    return form.sink.standing(spark, request.table, _parts(spark, df.schema, request), told, before)
+    return form.sink.standing(spark, request.table, _parts(spark, df.schema, request), options, before)
 
 
 def _parts(spark: SparkSession, schema: StructType, request: BuildRequest) -> list[str]:
@@ -140,7 +142,7 @@ def _parts(spark: SparkSession, schema: StructType, request: BuildRequest) -> li
     return [column.name for column in partition_columns(spark, schema, request)]
 
 
-def _told(form: Format, request: BuildRequest, *, whole: bool, token: str = "") -> dict[str, str]:
+def _writer_options(form: Format, request: BuildRequest, *, whole: bool, token: str = "") -> dict[str, str]:
     """Return the writer options of the model that the format does not set itself, and the note of a whole layout."""
     given = {name: value for name, value in request.options.items() if name not in form.options}
     return {**given, **(form.whole_note(token) if whole else {})}

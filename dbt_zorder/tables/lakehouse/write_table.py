@@ -72,7 +72,7 @@ class TableWrite:
             find = partial(filled_target, self.form, self.beside, self.df, to, request, self.token, self.made)
         sizes = put_files(spark, self.holding, self.layout, find, self.df.schema, self.check_free)
         if sizes is not None:
-            self.summary = _told_by_footers(spark, self.form, request, self.keys, sizes)
+            self.summary = _footer_summary(spark, self.form, request, self.keys, sizes)
             return
         self.check_free()
         clustered = apply_layout(self.holding.for_spark, self.layout)
@@ -171,7 +171,7 @@ def _check_place(spark: SparkSession, form: Format, request: BuildRequest, info:
         raise BuildError(msg)
 
 
-def _told_by_footers(
+def _footer_summary(
     spark: SparkSession, form: Format, request: BuildRequest, keys: list[Key], sizes: Mapping[str, int]
 ) -> Summary | None:
     """Summarize the footers of files that this process just wrote; None where the format's own bounds differ."""

@@ -11,7 +11,7 @@ from pyspark.sql import types as t
 
 from dbt_zorder.layout.partitions import values_of
 
-_TOLD = (t.StringType, t.DateType, t.BooleanType, t.ByteType, t.ShortType, t.IntegerType, t.LongType)
+_SHARED_TEXT = (t.StringType, t.DateType, t.BooleanType, t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 """Formats read values of these types from Spark's text; each format has its own text for other types."""
 
 
@@ -54,7 +54,7 @@ def written_files(places: Sequence[str], root: str, path_of: Callable[[str], str
     return found
 
 
-def why_not_parted(columns: t.StructType, wanted: Sequence[str], kept: Sequence[str]) -> str:
+def why_not_partitioned(columns: t.StructType, wanted: Sequence[str], kept: Sequence[str]) -> str:
     """Return a short reason why only a format can partition a table; an empty text if this process can.
 
     Args:
@@ -66,5 +66,5 @@ def why_not_parted(columns: t.StructType, wanted: Sequence[str], kept: Sequence[
         return "it is parted in another way"
     if {*wanted} - {*columns.names}:
         return "it is parted by a part of a struct"
-    others = [name for name in wanted if not isinstance(columns[name].dataType, _TOLD)]
+    others = [name for name in wanted if not isinstance(columns[name].dataType, _SHARED_TEXT)]
     return f"it is parted by {others[0]}, of which formats have texts of their own" if others else ""
