@@ -63,7 +63,7 @@ class LocalStats:
 
 
 def footer_entries(spark: SparkSession, schema: StructType) -> dict[str, str]:
-    """Return the footer entries of Spark's own writer: its schema and its version."""
+    """Return the footer schemas of Spark's own writer: its schema and its version."""
     return {SCHEMA_KEY: schema.json(), VERSION_KEY: spark.version}
 
 
@@ -107,13 +107,13 @@ def read_local(spark: SparkSession, folder: str) -> LocalStats | None:
     try:
         names = sorted(name for name in os.listdir(place.path) if name[0] not in "._")
         files = [pq.ParquetFile(f"{place.path}/{name}") for name in names]
-        told = {(file.metadata.metadata or {}).get(SCHEMA_KEY.encode(), b"") for file in files}
-        if len(told) != 1 or not all(str(file.metadata.created_by).startswith(ARROW) for file in files):
+        schemas = {(file.metadata.metadata or {}).get(SCHEMA_KEY.encode(), b"") for file in files}
+        if len(schemas) != 1 or not all(str(file.metadata.created_by).startswith(ARROW) for file in files):
             return None
         if _are_large([file.metadata for file in files]):
             return None
         rows = pa.concat_tables([file.read() for file in files]).replace_schema_metadata(None)
-        return LocalStats(spark, rows, columns_from_json(told.pop(), folder))
+        return LocalStats(spark, rows, columns_from_json(schemas.pop(), folder))
     except Exception:  # Spark reads unreadable files, or raises its own error
         return None
 

@@ -19,7 +19,7 @@ from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.schema import stats_schema
 
 
-class UnknownValueError(Exception):
+class UnreadableValueError(Exception):
     """A bound does not fit its type, or only Spark can read it."""
 
 
@@ -60,7 +60,7 @@ def local_stats(
         version: the version of the table.
 
     Raises:
-        UnknownValueError: a value does not fit its column's type.
+        UnreadableValueError: a value does not fit its column's type.
     """
     try:
         of_columns = [
@@ -68,16 +68,16 @@ def local_stats(
             for number, column in enumerate(columns)
         ]
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as exc:
-        raise UnknownValueError(str(exc)) from exc
+        raise UnreadableValueError(str(exc)) from exc
     names = [column.name for column in columns]
-    told = pa.StructArray.from_arrays(of_columns, names) if names else pa.array([{}] * len(files), pa.struct([]))
+    per_column = pa.StructArray.from_arrays(of_columns, names) if names else pa.array([{}] * len(files), pa.struct([]))
     rows = pa.table(
         {
             "file_path": pa.array([file.path for file in files], pa.string()),
             "file_size": pa.array([file.size for file in files], pa.int64()),
             "row_count": pa.array([file.rows for file in files], pa.int64()),
             "version": pa.array([version] * len(files), pa.string()),
-            "columns": told,
+            "columns": per_column,
         }
     )
     return LocalStats(spark, rows, stats_schema({column.name: column.data_type for column in columns}))

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.spark.arrow import collect_arrow, frame_of
 from dbt_zorder.spark.hadoop import open_path
 from dbt_zorder.stats.arrow_store import LocalStats
-from dbt_zorder.stats.store import known_stats, stats_path
+from dbt_zorder.stats.store import load_stats, stats_path
 
 FILE_BYTES = 1 << 20
 """The most bytes of stats on disk that are cached; larger stats justify a Spark job."""
@@ -26,14 +26,14 @@ ALL_BYTES = 64 << 20
 """The most bytes of all stats in memory; the least recently used are evicted first."""
 
 _Files = frozenset[tuple[str, int, int]]
-_Held = tuple[_Files, DataFrame | None, int]
+_Entry = tuple[_Files, DataFrame | None, int]
 """The files that the rows were read from; the rows, None if they cannot be cached; their bytes."""
 
 _LOCK = threading.Lock()
-_held: OrderedDict[tuple[SparkSession, str], _Held] = OrderedDict()
+_cache: OrderedDict[tuple[SparkSession, str], _Entry] = OrderedDict()
 
 
-def held_stats(spark: SparkSession, location: str) -> DataFrame | None:
+def cached_stats(spark: SparkSession, location: str) -> DataFrame | None:
     """Return the stats of the version at ``location`` as a local relation; None if they must be read from disk.
 
     Return None for large stats, for a session without file system access or local relations, and for a type that does
@@ -47,14 +47,14 @@ def held_stats(spark: SparkSession, location: str) -> DataFrame | None:
         return None
     key = (spark, location)
     with _LOCK:
-        known = _held.get(key)
-        if known is not None and known[0] == files:
-            _held.move_to_end(key)
-            return known[1]
-    frame, size = _local(spark, known_stats(spark, location))
+        entry = _cache.get(key)
+        if entry is not None and entry[0] == files:
+            _cache.move_to_end(key)
+            return entry[1]
+    frame, size = _local(spark, load_stats(spark, location))
     with _LOCK:
-        _held[key] = (files, frame, size)
-        _let_go(spark)
+        _cache[key] = (files, frame, size)
+        _evict(spark)
     return frame
 
 
@@ -83,10 +83,10 @@ def _local(spark: SparkSession, stats: DataFrame | LocalStats) -> tuple[DataFram
         return None, 0
 
 
-def _let_go(spark: SparkSession) -> None:
+def _evict(spark: SparkSession) -> None:
     """Evict the stats of stopped sessions, and the least recently used beyond the limit."""
-    for session, location in list(_held):
+    for session, location in list(_cache):
         if session is not spark and session.sparkContext._jsc is None:
-            del _held[session, location]
-    while len(_held) > 1 and sum(size for _, _, size in _held.values()) > ALL_BYTES:
-        _held.popitem(last=False)
+            del _cache[session, location]
+    while len(_cache) > 1 and sum(size for _, _, size in _cache.values()) > ALL_BYTES:
+        _cache.popitem(last=False)

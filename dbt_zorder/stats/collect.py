@@ -20,7 +20,7 @@ from dbt_zorder.spark.ordering import is_ordered
 from dbt_zorder.spark.sql import glob_escape
 from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.footers import footer_stats
-from dbt_zorder.stats.portability import FIELD_IDS, goes_by_ids, without_moved
+from dbt_zorder.stats.portability import FIELD_IDS, uses_field_ids, without_moved
 
 _IGNORE_CORRUPT = "spark.sql.files.ignoreCorruptFiles"
 
@@ -45,7 +45,7 @@ def collect(spark: SparkSession, table: str, columns: Sequence[str], version: st
         )
         raise ZorderError(msg)
     df = spark.table(table)
-    if goes_by_ids(spark, df.schema):
+    if uses_field_ids(spark, df.schema):
         msg = (
             f"The stats of {table} cannot be collected while {FIELD_IDS} is on: its columns have numbers, by which "
             "other sessions would not find them. Set it to false in this session."
@@ -72,9 +72,9 @@ def collect_path(
         version: the value of the column ``version``.
         hidden: a part of the files' paths that becomes a slash when the files move to their final folder.
     """
-    told = footer_stats(spark, path, columns, version)
-    if told is not None:
-        return told.moved(hidden) if hidden else told
+    exact = footer_stats(spark, path, columns, version)
+    if exact is not None:
+        return exact.moved(hidden) if hidden else exact
     df = spark.read.schema(reader_schema(schema)).parquet(glob_escape(path))
     stats = row_stats(df, columns, version)
     return stats.withColumn("file_path", f.replace("file_path", f.lit(hidden), f.lit("/"))) if hidden else stats

@@ -57,9 +57,9 @@ def without_misspelled(stats: DataFrame, table: str, columns: Sequence[ResolvedC
 def _nulls_by_the_other(spark: SparkSession, table: str, columns: Sequence[ResolvedColumn]) -> list[Row]:
     """Return path and NULL counts of each file, read by a session with the opposite case sensitivity."""
     other = {CASE_SENSITIVE: str(not case_sensitive(spark)).lower()}
-    aside = session_aside(spark, other)
-    if aside is not None:
-        return _nulls(aside, table, columns)
+    other_session = session_aside(spark, other)
+    if other_session is not None:
+        return _nulls(other_session, table, columns)
     with settings(spark, other):  # no other session is available
         return _nulls(spark, table, columns)
 

@@ -178,9 +178,9 @@ def _open(name: str, size: int) -> pq.FileMetaData:
     # a signature lengthens the footer of encrypted files: Arrow aborts the process on an encrypted column
     if length != footer.serialized_size:
         raise _InexactError
-    told = footer.metadata or {}
-    ours = VERSION_KEY.encode() in told and str(footer.created_by).startswith(_WRITERS)
-    if not ours or any(key in told for key in _LEGACY):
+    entries = footer.metadata or {}
+    ours = VERSION_KEY.encode() in entries and str(footer.created_by).startswith(_WRITERS)
+    if not ours or any(key in entries for key in _LEGACY):
         raise _InexactError
     return footer
 
@@ -199,14 +199,14 @@ def _bounds(chunks: Sequence[pq.ColumnChunkMetaData]) -> Bounds:
     """Combine the statistics of a column over the row groups of one file."""
     lows, highs, nulls = [], [], 0
     for chunk in chunks:
-        told = chunk.statistics if chunk.is_stats_set else None
-        if told is None or not told.has_null_count or chunk.physical_type not in _PHYSICAL:
+        stats = chunk.statistics if chunk.is_stats_set else None
+        if stats is None or not stats.has_null_count or chunk.physical_type not in _PHYSICAL:
             raise _InexactError
-        nulls += told.null_count
-        if told.has_min_max:
-            lows.append(told.min_raw)
-            highs.append(told.max_raw)
-        elif told.null_count != chunk.num_values:
+        nulls += stats.null_count
+        if stats.has_min_max:
+            lows.append(stats.min_raw)
+            highs.append(stats.max_raw)
+        elif stats.null_count != chunk.num_values:
             raise _InexactError
     return min(lows, default=None), max(highs, default=None), nulls
 

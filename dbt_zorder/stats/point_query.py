@@ -20,9 +20,9 @@ def point_query_files(minimum: pa.Array, maximum: pa.Array, rows: Sequence[int])
         minimum, maximum: one key a file, of any type that Arrow sorts; NULL for a file without bounds.
         rows: the number of rows of each file.
     """
-    known = pc.is_valid(minimum)
-    low, high = minimum.filter(known), maximum.filter(known)
-    weight = np.asarray(rows, dtype=np.float64)[known.to_numpy(zero_copy_only=False)]
+    has_bounds = pc.is_valid(minimum)
+    low, high = minimum.filter(has_bounds), maximum.filter(has_bounds)
+    weight = np.asarray(rows, dtype=np.float64)[has_bounds.to_numpy(zero_copy_only=False)]
     if not weight.any():
         return 0.0
     ranks = _ranks(pa.concat_arrays([low, high]))

@@ -35,7 +35,7 @@ def is_moved(spark: SparkSession, data_type: DataType) -> bool:
     return isinstance(data_type, TimestampType | DateType) and is_legacy(spark, _REBASE)
 
 
-def goes_by_ids(spark: SparkSession, schema: StructType) -> bool:
+def uses_field_ids(spark: SparkSession, schema: StructType) -> bool:
     """Return whether this session matches columns of a table to its files by field id."""
     return is_on(spark, FIELD_IDS) and f'"{_ID}":' in schema.json()
 
@@ -45,13 +45,13 @@ def without_moved(stats: DataFrame) -> DataFrame:
     spark = stats.sparkSession
     no_times, rebased = is_on(spark, INT96_ZONE), is_legacy(spark, _REBASE)
 
-    def known(kind: DataType | None, low: str, high: str) -> tuple[str, str]:
+    def enclosing(kind: DataType | None, low: str, high: str) -> tuple[str, str]:
         if no_times and isinstance(kind, TimestampType):
             nothing = f"CAST(NULL AS {type_ddl(kind)})"
             return nothing, nothing
         return without_old(kind, low) if rebased else low, high
 
-    return with_bounds(stats, known) if no_times or rebased else stats
+    return with_bounds(stats, enclosing) if no_times or rebased else stats
 
 
 def widened(stats: DataFrame) -> DataFrame:
@@ -61,7 +61,7 @@ def widened(stats: DataFrame) -> DataFrame:
     the zones of times, differ by less than 20 days.
     """
 
-    def known(kind: DataType | None, low: str, high: str) -> tuple[str, str]:
+    def enclosing(kind: DataType | None, low: str, high: str) -> tuple[str, str]:
         if not isinstance(kind, TimestampType | DateType):
             return low, high
         lower = f"if({low} < date_from_unix_date(-1000000), NULL, try_subtract({low}, {_SHIFT}))"
@@ -70,7 +70,7 @@ def widened(stats: DataFrame) -> DataFrame:
             f"if({high} < {_ONE_CALENDAR}, try_add({high}, {_SHIFT}), {high})",
         )
 
-    return with_bounds(stats, known)
+    return with_bounds(stats, enclosing)
 
 
 def without_old(kind: DataType | None, low: str) -> str:

@@ -89,7 +89,7 @@ def read_stats(spark: SparkSession, location: str) -> DataFrame:
     return spark.read.schema(footer_schema(spark, folder)).parquet(glob_escape(folder))
 
 
-def known_stats(spark: SparkSession, location: str) -> DataFrame | LocalStats:
+def load_stats(spark: SparkSession, location: str) -> DataFrame | LocalStats:
     """Return the same, from memory where this process can read them itself.
 
     Raises:
@@ -98,10 +98,10 @@ def known_stats(spark: SparkSession, location: str) -> DataFrame | LocalStats:
     return read_local(spark, stats_path(location)) or read_stats(spark, location)
 
 
-def known_sizes(spark: SparkSession, location: str) -> pa.Table | None:
+def load_sizes(spark: SparkSession, location: str) -> pa.Table | None:
     """Return bytes and rows of each file of the version at ``location``, None if no stats can be read."""
     try:
-        return sizes_of(known_stats(spark, location))
+        return sizes_of(load_stats(spark, location))
     except Exception:  # the sizes are optional
         return None
 

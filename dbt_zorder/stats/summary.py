@@ -58,9 +58,9 @@ def _gathered(rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
     """Return the same from stats in memory, with keys equal to those of ``Key.sampled``."""
     found = rows.select(["file_path", "file_size", "row_count"])
     for number, key in enumerate(keys):
-        told = pc.struct_field(rows["columns"], [key.column.name])
+        stats = pc.struct_field(rows["columns"], [key.column.name])
         for side in ("min_value", "max_value"):
-            values = pc.struct_field(told, [side])
+            values = pc.struct_field(stats, [side])
             if key.carrier in TEXT:
                 values = pc.binary_slice(values.cast(pa.binary()), 0, SAMPLE_BYTES)
             elif key.carrier == "bigint":

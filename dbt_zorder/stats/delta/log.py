@@ -23,7 +23,7 @@ from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.sql import glob_escape
 from dbt_zorder.spark.type_json import plain_columns
 from dbt_zorder.stats.arrow_store import LocalStats
-from dbt_zorder.stats.bounds_json import UnknownValueError, local_stats
+from dbt_zorder.stats.bounds_json import UnreadableValueError, local_stats
 from dbt_zorder.stats.delta.values import delta_stats_query, delta_values
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -78,14 +78,14 @@ class DeltaState:
 
     def known(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
         """Return the same, from memory where the log is near and short."""
-        return self._told(self._files(token), columns)
+        return self._stats_of(self._files(token), columns)
 
     def added(self, columns: Sequence[ResolvedColumn], before: str) -> DataFrame | LocalStats | None:
         """Return the same for the files of the one commit after a version; None unless exactly one followed."""
         commits = self._commits
         if commits.latest != int(before) + 1 or not commits.first_line(commits.latest):
             return None
-        return self._told(commits.added(), columns)
+        return self._stats_of(commits.added(), columns)
 
     def last_commits(self) -> Iterator[Mapping[str, Any]]:
         """Yield the commit information of the table from its commit files, newest first.
@@ -132,7 +132,7 @@ class DeltaState:
             _LOG.debug("the files of a version are not told by its checksum: %s", in_one_line(exc))
         return DataFrame(self.snapshot.allFiles().toDF(), self.spark)
 
-    def _told(
+    def _stats_of(
         self, files: Sequence[Mapping[str, Any]] | DataFrame, columns: Sequence[ResolvedColumn]
     ) -> DataFrame | LocalStats:
         """Return the statistics of files, from memory where they are already read."""
@@ -140,7 +140,7 @@ class DeltaState:
             try:
                 read = delta_values(files, self.folder, self._stored(columns))
                 return local_stats(self.spark, read, columns, self.version)
-            except UnknownValueError as exc:
+            except UnreadableValueError as exc:
                 _LOG.debug("the statistics of %s are read by Spark: %s", self.table, exc)
         return self._query(files, columns)
 

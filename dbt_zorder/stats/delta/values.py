@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 
 from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.spark.ddl import type_ddl
-from dbt_zorder.stats.bounds_json import FileValues, UnknownValueError, arrow_type
+from dbt_zorder.stats.bounds_json import FileValues, UnreadableValueError, arrow_type
 from dbt_zorder.stats.schema import columns_struct
 
 _CUT = timedelta(milliseconds=1)
@@ -52,15 +52,15 @@ def delta_values(
         columns: the columns by their physical names in the statistics.
 
     Raises:
-        UnknownValueError: Spark must read the statistics.
+        UnreadableValueError: Spark must read the statistics.
     """
     if any(arrow_type(column.data_type) is None for column in columns):
         msg = "a type that is not known here"
-        raise UnknownValueError(msg)
+        raise UnreadableValueError(msg)
     try:
         return [_of_file(action, folder, columns) for action in actions]
     except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError) as exc:
-        raise UnknownValueError(str(exc)) from exc
+        raise UnreadableValueError(str(exc)) from exc
 
 
 def delta_stats_query(
@@ -91,13 +91,13 @@ def delta_stats_query(
 
 
 def _of_file(action: Mapping[str, Any], folder: str, columns: Sequence[ResolvedColumn]) -> FileValues:
-    told = json.loads(action.get("stats") or "{}", parse_float=Decimal)
-    sides = [told.get(side, {}) for side in ("minValues", "maxValues", "nullCount")]
+    stats = json.loads(action.get("stats") or "{}", parse_float=Decimal)
+    sides = [stats.get(side, {}) for side in ("minValues", "maxValues", "nullCount")]
     path = action["path"]
     return FileValues(
         path if ":/" in path else f"{folder}/{path}",
         action["size"],
-        told.get("numRecords"),
+        stats.get("numRecords"),
         [_of_column(sides, column) for column in columns],
     )
 
@@ -116,19 +116,19 @@ def _at(side: Any, path: Sequence[str]) -> Any:
     return side
 
 
-def _value(told: Any, kind: DataType) -> Any:
+def _value(value: Any, kind: DataType) -> Any:
     if isinstance(kind, DecimalType):
-        return Decimal(told)
+        return Decimal(value)
     if isinstance(kind, (FloatType, DoubleType)):
-        return float(told)
+        return float(value)
     if isinstance(kind, DateType):
-        return date.fromisoformat(told)
+        return date.fromisoformat(value)
     if isinstance(kind, (TimestampType, TimestampNTZType)):
-        moment = datetime.fromisoformat(f"{told[:-1]}+00:00" if told.endswith("Z") else told)  # Python 3.10 has no Z
+        moment = datetime.fromisoformat(f"{value[:-1]}+00:00" if value.endswith("Z") else value)  # Python 3.10 has no Z
         if (moment.tzinfo is None) is isinstance(kind, TimestampType):
-            raise ValueError(told)
+            raise ValueError(value)
         return moment
-    return told
+    return value
 
 
 def _json_type(columns: Sequence[ResolvedColumn]) -> StructType:

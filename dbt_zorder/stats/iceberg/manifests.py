@@ -22,7 +22,7 @@ from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.spark.type_json import columns_from_json
 from dbt_zorder.stats.arrow_store import LocalStats
-from dbt_zorder.stats.bounds_json import UnknownValueError, local_stats
+from dbt_zorder.stats.bounds_json import UnreadableValueError, local_stats
 from dbt_zorder.stats.iceberg.values import iceberg_values
 from dbt_zorder.stats.schema import columns_struct
 
@@ -83,7 +83,7 @@ class IcebergState:
             jvm = jvm_of(self.spark)
             files = [] if self.snapshot is None else iceberg_values(jvm, self.kept, self.snapshot, columns)
             return local_stats(self.spark, files, columns, self.version)
-        except UnknownValueError as exc:
+        except UnreadableValueError as exc:
             _LOG.debug("the metrics of %s are read by Spark: %s", self.table, exc)
         except Exception as exc:  # another version of Iceberg
             _LOG.debug("the metrics of %s are not told by Iceberg's library: %s", self.table, in_one_line(exc))

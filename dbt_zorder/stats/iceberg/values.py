@@ -16,7 +16,7 @@ from pyspark.sql import types as t
 
 from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.spark.jvm import class_named, items
-from dbt_zorder.stats.bounds_json import FileValues, UnknownValueError, arrow_type
+from dbt_zorder.stats.bounds_json import FileValues, UnreadableValueError, arrow_type
 
 MOST_FILES = 100
 """The most files read here, a millisecond each; a query lasts a tenth of a second for any number."""
@@ -33,14 +33,14 @@ def iceberg_values(jvm: Any, table: Any, snapshot: Any, columns: Sequence[Resolv
         columns: the columns whose bounds are returned.
 
     Raises:
-        UnknownValueError: Spark must read the metrics.
+        UnreadableValueError: Spark must read the metrics.
     """
     if any(arrow_type(column.data_type) is None for column in columns):
         msg = "a type that is not known here"
-        raise UnknownValueError(msg)
+        raise UnreadableValueError(msg)
     if int(snapshot.summary().get("total-data-files") or MOST_FILES + 1) > MOST_FILES:
         msg = "there are many files"
-        raise UnknownValueError(msg)
+        raise UnreadableValueError(msg)
     schema = table.schema()
     numbers = [_number(schema, column) for column in columns]
     scan = table.newScan().useSnapshot(snapshot.snapshotId())
@@ -57,7 +57,7 @@ def iceberg_values(jvm: Any, table: Any, snapshot: Any, columns: Sequence[Resolv
             for task in items(tasks)
         ]
     except (ValueError, ArithmeticError, struct.error) as exc:
-        raise UnknownValueError(str(exc)) from exc
+        raise UnreadableValueError(str(exc)) from exc
     finally:
         tasks.close()
 
@@ -67,7 +67,7 @@ def _number(schema: Any, column: ResolvedColumn) -> int:
     field = schema.findField(column.name)
     # Spark reads a UUID as text, but its bytes differ
     if field is None or (isinstance(column.data_type, t.StringType) and str(field.type()) != "string"):
-        raise UnknownValueError(column.name)
+        raise UnreadableValueError(column.name)
     return int(field.fieldId())
 
 
@@ -81,8 +81,8 @@ def _of_file(file: Mapping[str, Any], numbers: Sequence[int], columns: Sequence[
 
 
 def _by_number(file: Mapping[str, Any], name: str) -> Mapping[int, Any]:
-    told = file.get(name) or {"keys": [], "values": []}
-    return dict(zip(told["keys"], told["values"], strict=True))
+    entries = file.get(name) or {"keys": [], "values": []}
+    return dict(zip(entries["keys"], entries["values"], strict=True))
 
 
 def _value(text: str | None, kind: t.DataType) -> Any:
