@@ -63,7 +63,7 @@ class LocalStats:
 
 
 def footer_entries(spark: SparkSession, schema: StructType) -> dict[str, str]:
-    """Return the footer schemas of Spark's own writer: its schema and its version."""
+    """Return the footer entries of Spark's own writer: its schema and its version."""
     return {SCHEMA_KEY: schema.json(), VERSION_KEY: spark.version}
 
 

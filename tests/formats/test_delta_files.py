@@ -23,7 +23,7 @@ from dbt_zorder.tables.delta import transaction as delta_transaction
 from dbt_zorder.tables.delta.target import DeltaTarget
 from dbt_zorder.tables.lakehouse.state import version_of
 from tests.conftest import FORMATS_HERE
-from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, last_whole, request, rows, same
+from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, last_whole_layout, request, rows, same
 from tests.support import same_rows, settings
 from tests.unit.engine.local.test_large_table import write_in_parts
 from tests.unit.engine.parquet.test_writer import needs_page_limit
@@ -117,7 +117,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
             *stats["maxValues"].items(),
             (info.kind, info.provider, info.comment, detail["description"], detail["minReaderVersion"]),
             sorted(detail["tableFeatures"] or []),
-            last_whole(spark, file_format, of).rows,
+            last_whole_layout(spark, file_format, of).rows,
             replace(report.summary, bytes=0),
         )
     for here, by_spark in zip(told[HERE], told[BY_SPARK], strict=True):

@@ -25,9 +25,9 @@ from dbt_zorder.spark.catalog import TableName, describe, properties
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.iceberg.target import IcebergTarget
 from dbt_zorder.tables.lakehouse import state as standing
-from dbt_zorder.tables.lakehouse.sink import put_files
+from dbt_zorder.tables.lakehouse.sink import write_files
 from tests.conftest import FORMATS_HERE
-from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, read_standing, request, rows, same
+from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, read_state, request, rows, same
 from tests.support import same_rows, settings
 from tests.unit.engine.local.test_large_table import write_in_parts
 from tests.unit.engine.parquet.test_column_options import needs_bloom_filters
@@ -363,17 +363,17 @@ def test_behind_a_batch_a_table_is_known_as_if_it_were_read_anew(
     wanted = request(table, file_format, files=4)
     build(spark, rows(spark, 0, 2000), wanted)
     asked: list[object] = []
-    original = standing.known_standing
+    original = standing.read_state_or_sizes
 
     def told(*args: Any) -> Any:
         asked.append(args)
         return original(*args)
 
-    monkeypatch.setattr(standing, "known_standing", told)
+    monkeypatch.setattr(standing, "read_state_or_sizes", told)
 
     def add(first: int) -> None:
         report = increment(spark, partial(rows, spark, first, first + 100), wanted, Batch(), "never")
-        assert report.table == read_standing(spark, wanted).overlap(wanted.spec).now
+        assert report.table == read_state(spark, wanted).overlap(wanted.spec).now
         assert report.appended is not None
         assert report.appended.files == 1
 
@@ -401,9 +401,9 @@ def test_columns_that_come_meanwhile_leave_the_batch_to_spark(
 
     def put(*args: Any) -> Any:
         spark.sql(f"ALTER TABLE {table.sql} ADD COLUMN more DOUBLE")
-        return put_files(*args)
+        return write_files(*args)
 
-    monkeypatch.setattr("dbt_zorder.tables.lakehouse.incremental.put_files", put)
+    monkeypatch.setattr("dbt_zorder.tables.lakehouse.incremental.write_files", put)
     # PySpark 3.5 says that the batch lacks the column, 4 takes it for NULL
     with contextlib.suppress(AnalysisException):
         increment(spark, partial(rows, spark, 300, 400), wanted, Batch(may_rewrite=False), "never")

@@ -35,11 +35,11 @@ class DeltaFormat:
     """Without it, a limit set in the session would split files."""
     moves_folders = True
 
-    def whole_note(self, token: str) -> dict[str, str]:
+    def whole_layout_note(self, token: str) -> dict[str, str]:
         """Return the writer options that note a whole layout and its token in the commit."""
         return {"userMetadata": json.dumps({NOTE: WHOLE, "token": token})}
 
-    def in_its_types(self, df: DataFrame, request: BuildRequest) -> DataFrame:
+    def convert_types(self, df: DataFrame, request: BuildRequest) -> DataFrame:
         """Convert a query to the types and values that the format stores."""
         return in_delta_types(df, request)
 
@@ -64,7 +64,7 @@ class DeltaFormat:
         """Set the current properties of the model on a table that is replaced in place."""
         set_properties(spark, table, wanted)
 
-    def last_whole(self, state: FormatState) -> Summary:
+    def last_whole_layout(self, state: FormatState) -> Summary:
         """Return files, rows and bytes after the last whole layout; zeros where the log has none."""
         found = last_layout(state) if isinstance(state, DeltaState) else None
         return Summary(*found, {}) if found else NOT_BUILT

@@ -35,7 +35,7 @@ class EmptyDelta:
         """Return the id that distinguishes a table from earlier or later tables of the same name."""
         return delta_id(spark, table)
 
-    def filled(
+    def filled_target(
         self, spark: SparkSession, table: TableName, parts: Sequence[str], options: Mapping[str, str]
     ) -> DeltaTarget | str:
         """Return the empty table as a target of files, or a short reason why only Spark can write them."""
@@ -50,7 +50,7 @@ class DeltaSink:
     detects_conflicts = True
     rewrites = False
 
-    def made(
+    def build_target(
         self,
         spark: SparkSession,
         table: TableName,
@@ -67,7 +67,7 @@ class DeltaSink:
             return new_delta(spark, table, schema, parts, properties, options)
         return replaced_delta(spark, table, parts, properties, options, before)
 
-    def standing(
+    def existing_target(
         self,
         spark: SparkSession,
         table: TableName,

@@ -9,7 +9,7 @@ from dbt_zorder.layout.partitions import null_if_unnamed
 from dbt_zorder.request import BuildRequest, check_names, partition_columns
 from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.columns import naming
-from dbt_zorder.tables.lakehouse.values import with_columns_as
+from dbt_zorder.tables.lakehouse.values import replace_columns
 
 
 def in_delta_types(df: DataFrame, request: BuildRequest) -> DataFrame:
@@ -22,7 +22,7 @@ def in_delta_types(df: DataFrame, request: BuildRequest) -> DataFrame:
     """
     check_names(df)
     df = as_text(df)
-    return with_columns_as(df, _nulls(df, request))
+    return replace_columns(df, _nulls(df, request))
 
 
 def _nulls(df: DataFrame, request: BuildRequest) -> dict[str, str]:

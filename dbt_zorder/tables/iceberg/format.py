@@ -44,11 +44,11 @@ class IcebergFormat:
     defaults: Mapping[str, str] = {}
     moves_folders = False
 
-    def whole_note(self, token: str) -> dict[str, str]:
+    def whole_layout_note(self, token: str) -> dict[str, str]:
         """Return the writer options that note a whole layout and its token in the commit."""
         return {f"snapshot-property.{NOTE}": WHOLE, f"snapshot-property.{TOKEN}": token}
 
-    def in_its_types(self, df: DataFrame, request: BuildRequest) -> DataFrame:
+    def convert_types(self, df: DataFrame, request: BuildRequest) -> DataFrame:
         """Convert a query to the types and values that the format stores."""
         return in_iceberg_types(df)
 
@@ -73,7 +73,7 @@ class IcebergFormat:
     def set_properties(self, spark: SparkSession, table: TableName, wanted: Mapping[str, str]) -> None:
         """Do nothing: no Iceberg table is replaced in place."""
 
-    def last_whole(self, state: FormatState) -> Summary:
+    def last_whole_layout(self, state: FormatState) -> Summary:
         """Return files, rows and bytes after the last whole layout; zeros where no snapshot notes one."""
         found = last_layout(state) if isinstance(state, IcebergState) else None
         return Summary(*found, {}) if found else NOT_BUILT

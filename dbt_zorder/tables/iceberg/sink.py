@@ -22,7 +22,7 @@ class IcebergSink:
     detects_conflicts = False
     rewrites = True
 
-    def made(
+    def build_target(
         self,
         spark: SparkSession,
         table: TableName,
@@ -37,7 +37,7 @@ class IcebergSink:
         """Return the table to create or replace as a target of files, or a short reason why only Spark can."""
         return staged_iceberg(spark, table, schema, parts, properties, options)
 
-    def standing(
+    def existing_target(
         self,
         spark: SparkSession,
         table: TableName,

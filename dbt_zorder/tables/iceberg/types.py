@@ -18,7 +18,7 @@ from dbt_zorder.request import check_names
 from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.sql import quote_name
-from dbt_zorder.tables.lakehouse.values import with_columns_as
+from dbt_zorder.tables.lakehouse.values import replace_columns
 
 
 def in_iceberg_types(df: DataFrame) -> DataFrame:
@@ -29,7 +29,7 @@ def in_iceberg_types(df: DataFrame) -> DataFrame:
     """
     check_names(df)
     df = as_text(df)
-    return with_columns_as(df, _casts(df))
+    return replace_columns(df, _casts(df))
 
 
 def _casts(df: DataFrame) -> dict[str, str]:

@@ -72,7 +72,7 @@ def build(
         LostRowsError: the table was no longer at that version when the commit replaced it.
     """
     check_session(spark, request)
-    df = form.in_its_types(df, request)
+    df = form.convert_types(df, request)
     check(df, request)
     check_free(spark, request.table, FORMAT_SUFFIX)
     keys = keys_for(df, request.spec)

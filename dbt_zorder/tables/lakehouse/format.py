@@ -60,10 +60,10 @@ class Format(Protocol):
     def moves_folders(self) -> bool:
         """Whether Spark renames the folder of a managed table with the table."""
 
-    def whole_note(self, token: str) -> dict[str, str]:
+    def whole_layout_note(self, token: str) -> dict[str, str]:
         """Return the writer options that note a whole layout and its token in the commit."""
 
-    def in_its_types(self, df: DataFrame, request: BuildRequest) -> DataFrame:
+    def convert_types(self, df: DataFrame, request: BuildRequest) -> DataFrame:
         """Convert a query to the types and values that the format stores.
 
         Raises:
@@ -91,7 +91,7 @@ class Format(Protocol):
     def set_properties(self, spark: SparkSession, table: TableName, wanted: Mapping[str, str]) -> None:
         """Set the current properties of the model on a table that is replaced in place."""
 
-    def last_whole(self, state: FormatState) -> Summary:
+    def last_whole_layout(self, state: FormatState) -> Summary:
         """Return files, rows and bytes after the last whole layout; zeros where the log has none."""
 
     def added(

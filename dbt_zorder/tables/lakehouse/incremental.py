@@ -41,9 +41,9 @@ from dbt_zorder.tables.build import write
 from dbt_zorder.tables.lakehouse.build import build, measured
 from dbt_zorder.tables.lakehouse.format import Format
 from dbt_zorder.tables.lakehouse.rewrite import check_own, own_table, rewrite
-from dbt_zorder.tables.lakehouse.sink import FileTarget, put_files, writer_for
+from dbt_zorder.tables.lakehouse.sink import FileTarget, write_files, writer_for
 from dbt_zorder.tables.lakehouse.spark_writer import writer
-from dbt_zorder.tables.lakehouse.state import Standing, behind_append, known_standing, read_standing
+from dbt_zorder.tables.lakehouse.state import LakehouseState, read_state, read_state_or_sizes, state_after_append
 from dbt_zorder.tables.lakehouse.targets import batch_target
 from dbt_zorder.tables.lakehouse.write_table import DropTable
 from dbt_zorder.tables.report import AppendReport, IncrementReport
@@ -81,12 +81,12 @@ def increment(
     """
     if batch.overwrite and not request.spec.partition_by:
         info = table_of(spark, request.table)
-        df = form.in_its_types(query(), request)
+        df = form.convert_types(query(), request)
         rows = conform(df, schemas(spark, df, request, batch)[1])
         kept = form.properties_to_keep(spark, info, rows, request)
         return IncrementReport.of_build(build(spark, form, rows, request, drop, info=info, kept=kept))
-    state, info = _standing(spark, form, request)
-    df = form.in_its_types(query(), request)
+    state, info = _batch_table(spark, form, request)
+    df = form.convert_types(query(), request)
     existing, schema = schemas(spark, df, request, batch)
     with naming_left_out(df, schema, request, batch):
         check_parts(spark, info, request, schema, batch)
@@ -103,7 +103,7 @@ def increment(
         comments = {column.name: request.comment_of(column.name, sensitive=sensitive) for column in added}
         spark.sql(add_columns_sql(request.table.sql, added, comments))
         state = state_of(spark, form.name, request.table)
-        df = form.in_its_types(query(), request)
+        df = form.convert_types(query(), request)
     rows = conform(df, schema)
     clock = Clock()
     commit = BatchCommit(form, rows, request, info, batch, state)
@@ -137,7 +137,7 @@ class BatchCommit:
     state: FormatState
     rows_written: int = 0
     counted: tuple[int, int, int] = (0, 0, 0)
-    after: Standing | None = None
+    after: LakehouseState | None = None
     by_spark: bool = False
 
     def __post_init__(self) -> None:
@@ -164,25 +164,25 @@ class BatchCommit:
             return None
         # a long query leaves time for commits of other runs, which must not count as ours
         self.state = state_of(spark, self.form.name, self.request.table)
-        self._standing = known_standing(spark, self.form, self.request, state=self.state, keys=self._keys)
-        spec, built = self.request.spec, self._standing.built
+        self._state_before = read_state_or_sizes(spark, self.form, self.request, state=self.state, keys=self._keys)
+        spec, built = self.request.spec, self._state_before.built
         if not overwrite:
             files = None
             if spec.files is not None:
                 counted = count_of(holding.known)
                 counted = holding.source.count() if counted is None else counted
-                table_rows = self._standing.size[1]
+                table_rows = self._state_before.size[1]
                 files = files_of_batch(spec, built, table_rows, counted, partitioned=bool(spec.partition_by))
             size = target_bytes(spec, built, built.bytes)
             spec = replace(spec, files=files, file_size=spec.file_size if files is not None else size)
-        spec = measured(spec, self.rows, self.info, self.request, self._standing.files)
+        spec = measured(spec, self.rows, self.info, self.request, self._state_before.files)
         sized = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
         layout = plan_layout(holding.source, sized, holding.known)
         return layout if layout.rows or overwrite else None
 
     def write(self, holding: Holding, layout: Layout) -> None:
         """Write and commit the batch."""
-        self._own = put_files(self.rows.sparkSession, holding, layout, self._target, self.rows.schema)
+        self._own = write_files(self.rows.sparkSession, holding, layout, self._target, self.rows.schema)
         if self._own is None:
             made = writer(self.form, apply_layout(holding.for_spark, layout), self.request.table, self.request)
             made.overwritePartitions() if self.batch.overwrite else made.append()
@@ -190,7 +190,7 @@ class BatchCommit:
 
     def settle(self) -> None:
         """Count the new and the removed files."""
-        self.counted, self.after = _counted(self.request, self._standing, self._read_again)
+        self.counted, self.after = _counted(self.request, self._state_before, self._read_again)
 
     def _target(self) -> FileTarget | str:
         """Return the target table in the state last read, or the reason why only Spark can write to it."""
@@ -198,15 +198,15 @@ class BatchCommit:
             return self._replaced()
         return batch_target(self.form, self.rows, self.request, replaces=False, state=self.state)
 
-    def _read_again(self) -> Standing:
+    def _read_again(self) -> LakehouseState:
         """Read the table's metadata after the commit."""
         spark, form, request = self.rows.sparkSession, self.form, self.request
         if self.batch.overwrite:
-            return known_standing(spark, form, request, self._standing.built)
-        return behind_append(spark, form, request, self._standing, self._own)
+            return read_state_or_sizes(spark, form, request, self._state_before.built)
+        return state_after_append(spark, form, request, self._state_before, self._own)
 
 
-def _standing(spark: SparkSession, form: Format, request: BuildRequest) -> tuple[FormatState, TableInfo]:
+def _batch_table(spark: SparkSession, form: Format, request: BuildRequest) -> tuple[FormatState, TableInfo]:
     """Return the state of a batch's table, and its columns and partitions.
 
     Raises:
@@ -249,13 +249,15 @@ def merge(
     own_table(spark, request)
     clock = Clock()
     with clock.phase("write"):
-        standing = known_standing(spark, form, request)
+        state_before = read_state_or_sizes(spark, form, request)
         try:
             spark.sql(sql).collect()
         except Exception as exc:
             _explain_key(spark.table(request.table.sql), unique_key, exc)
             raise
-        counted, after = _counted(request, standing, lambda: known_standing(spark, form, request, standing.built))
+        counted, after = _counted(
+            request, state_before, lambda: read_state_or_sizes(spark, form, request, state_before.built)
+        )
     return _after(spark, form, request, AppendReport(None, *counted, clock.seconds), batch, how, after)
 
 
@@ -273,8 +275,8 @@ def _explain_key(table: DataFrame, unique_key: Sequence[str], cause: Exception) 
 
 
 def _counted(
-    request: BuildRequest, standing: Standing, then: Callable[[], Standing]
-) -> tuple[tuple[int, int, int], Standing | None]:
+    request: BuildRequest, state_before: LakehouseState, then: Callable[[], LakehouseState]
+) -> tuple[tuple[int, int, int], LakehouseState | None]:
     """Return the number of new files, their bytes, the number of removed files, and the table as it is now.
 
     The rows are committed, so no error may fail the run: a retry would add them twice.
@@ -284,7 +286,7 @@ def _counted(
     except Exception as exc:
         _LOG.warning("the batch is in %s, but its files could not be counted: %s", request.table, in_one_line(exc))
         return (0, 0, 0), None
-    before, after = standing.bytes_of, found.bytes_of
+    before, after = state_before.bytes_of, found.bytes_of
     new = after.keys() - before.keys()
     return (len(new), sum(after[path] for path in new), len(before.keys() - after.keys())), found
 
@@ -296,13 +298,15 @@ def _after(
     report: AppendReport,
     batch: Batch,
     how: str,
-    standing: Standing | None,
+    state_after: LakehouseState | None,
 ) -> IncrementReport:
-    version = standing.version if standing else ""
+    version = state_after.version if state_after else ""
     return after_batch(
         report,
         request.table,
         version,
-        lambda: (standing if standing and standing.keys else read_standing(spark, form, request)).overlap(request.spec),
+        lambda: (state_after if state_after and state_after.keys else read_state(spark, form, request)).overlap(
+            request.spec
+        ),
         (lambda: rewrite(spark, form, request, how)) if batch.may_rewrite else None,
     )

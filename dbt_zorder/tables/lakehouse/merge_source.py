@@ -41,7 +41,7 @@ def merge_source(
         ZorderError: the table has another format.
         BuildError: another run changed the table at the same time.
     """
-    kept = form.in_its_types(df, request)
+    kept = form.convert_types(df, request)
     table = spark.table(request.table.sql)
     sensitive = case_sensitive(spark)
     theirs, ours = fields_by_name(kept.schema, sensitive), fields_by_name(table.schema, sensitive)

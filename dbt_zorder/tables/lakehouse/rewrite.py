@@ -22,8 +22,8 @@ from dbt_zorder.tables.build import write
 from dbt_zorder.tables.lakehouse.build import measured, summary_of
 from dbt_zorder.tables.lakehouse.format import Format
 from dbt_zorder.tables.lakehouse.lost_commits import interrupted
-from dbt_zorder.tables.lakehouse.sink import FileTarget, put_files, writer_for
-from dbt_zorder.tables.lakehouse.state import read_standing, version_of
+from dbt_zorder.tables.lakehouse.sink import FileTarget, write_files, writer_for
+from dbt_zorder.tables.lakehouse.state import read_state, version_of
 from dbt_zorder.tables.lakehouse.targets import rewrite_target
 from dbt_zorder.tables.report import BuildReport, OptimizeReport
 
@@ -66,7 +66,7 @@ def optimize(spark: SparkSession, form: Format, request: BuildRequest, how: str,
         BuildError: another commit came in between; the table has the rows of both.
     """
     info = own_table(spark, request)
-    report = OptimizeReport.of(request.table, read_standing(spark, form, request).overlap(request.spec))
+    report = OptimizeReport.of(request.table, read_state(spark, form, request).overlap(request.spec))
     return report if dry_run else report.done(rewrite(spark, form, request, how, info))
 
 
@@ -138,7 +138,7 @@ class RewriteCommit:
         """
         spark, form, request = self.rows.sparkSession, self.form, self.request
         try:
-            if put_files(spark, holding, layout, self._target, self.rows.schema) is None:
+            if write_files(spark, holding, layout, self._target, self.rows.schema) is None:
                 form.rewrite_by_spark(apply_layout(holding.for_spark, layout), request, self.info, self.before)
         except Exception as exc:
             if form.sink.rewrites and version_of(spark, form.name, request.table) != self.before:

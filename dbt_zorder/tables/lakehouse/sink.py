@@ -72,7 +72,7 @@ class EmptyTable(Protocol):
     def id_of(self, spark: SparkSession, table: TableName) -> str:
         """Return the id that distinguishes a table from earlier or later tables of the same name."""
 
-    def filled(
+    def filled_target(
         self, spark: SparkSession, table: TableName, parts: Sequence[str], options: Mapping[str, str]
     ) -> FileTarget | str:
         """Return the empty table as a target of files, or a short reason why only Spark can write them."""
@@ -100,7 +100,7 @@ class Sink(Protocol):
     def rewrites(self) -> bool:
         """Whether it can replace a table's files by others with the same rows."""
 
-    def made(
+    def build_target(
         self,
         spark: SparkSession,
         table: TableName,
@@ -125,7 +125,7 @@ class Sink(Protocol):
             before: the version whose rows are in the query; None if the query need not contain them.
         """
 
-    def standing(
+    def existing_target(
         self,
         spark: SparkSession,
         table: TableName,
@@ -158,7 +158,7 @@ def writer_for(find: FindTarget) -> WriterFor:
     return lambda columns, blooms: _found(find, columns, blooms)[1]
 
 
-def put_files(
+def write_files(
     spark: SparkSession,
     holding: Holding,
     layout: Layout,

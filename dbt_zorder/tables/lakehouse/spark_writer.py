@@ -31,7 +31,7 @@ def options(form: Format, request: BuildRequest, *, whole: bool, token: str = ""
         whole: whether the write lays out the whole table.
         token: the text that identifies the commit in the log.
     """
-    note = form.whole_note(token) if whole else {}
+    note = form.whole_layout_note(token) if whole else {}
     return {**form.defaults, **request.options, **form.options, **note}
 
 

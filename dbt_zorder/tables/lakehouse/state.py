@@ -23,7 +23,7 @@ _LOG = logging.getLogger("dbt_zorder")
 
 
 @dataclass(frozen=True)
-class Standing:
+class LakehouseState:
     """The state of a Delta Lake or Iceberg table between two batches.
 
     Attributes:
@@ -56,14 +56,14 @@ class Standing:
         return overlap_of(rows, now, self.built, max(1, len(rows)), target_bytes(spec, self.built, now.bytes), spec)
 
 
-def read_standing(
+def read_state(
     spark: SparkSession,
     form: Format,
     request: BuildRequest,
     built: Summary | None = None,
     state: FormatState | None = None,
     keys: Sequence[Key] | None = None,
-) -> Standing:
+) -> LakehouseState:
     """Read the state of a table from its format's metadata.
 
     Args:
@@ -81,36 +81,36 @@ def read_standing(
     keys = keys or keys_for(spark.table(request.table.sql), request.spec)
     state = state or state_of(spark, form.name, request.table)
     stats = state.known([key.column for key in keys])
-    return Standing(state.version, built or form.last_whole(state), keys, gather(stats, keys))
+    return LakehouseState(state.version, built or form.last_whole_layout(state), keys, gather(stats, keys))
 
 
-def known_standing(
+def read_state_or_sizes(
     spark: SparkSession,
     form: Format,
     request: BuildRequest,
     built: Summary | None = None,
     state: FormatState | None = None,
     keys: Sequence[Key] | None = None,
-) -> Standing:
+) -> LakehouseState:
     """Read the same state; return it without clustering keys if their bounds cannot be read.
 
     Raises:
         Exception: the format's metadata cannot be read at all.
     """
     try:
-        return read_standing(spark, form, request, built, state, keys)
+        return read_state(spark, form, request, built, state, keys)
     except Exception:  # a run must not fail for missing bounds
         state = state_of(spark, form.name, request.table)  # files of an older state may be deleted by now
-        return Standing(state.version, built or form.last_whole(state), [], gather(state.known([]), []))
+        return LakehouseState(state.version, built or form.last_whole_layout(state), [], gather(state.known([]), []))
 
 
-def behind_append(
+def state_after_append(
     spark: SparkSession,
     form: Format,
     request: BuildRequest,
-    standing: Standing,
+    earlier: LakehouseState,
     own: Mapping[str, int] | None = None,
-) -> Standing:
+) -> LakehouseState:
     """Read the state of a table after files were added.
 
     If exactly one commit followed the earlier version, read only that commit where the log separates its files.
@@ -119,23 +119,23 @@ def behind_append(
         spark: the session.
         form: the format of the table.
         request: the settings of the model.
-        standing: the state before the files were added.
+        earlier: the state before the files were added.
         own: the bytes of each file by path, if this process wrote them; their footers are then read.
 
     Raises:
         Exception: the format's metadata cannot be read.
     """
     state = state_of(spark, form.name, request.table)
-    if standing.keys:
+    if earlier.keys:
         try:
-            added = form.added(state, standing.version, request, [key.column for key in standing.keys], own)
+            added = form.added(state, earlier.version, request, [key.column for key in earlier.keys], own)
             if added is not None:
-                rows = gather(added, standing.keys).cast(standing.files.schema)
-                files = pa.concat_tables([standing.files, rows])
-                return replace(standing, version=state.version, files=files)
+                rows = gather(added, earlier.keys).cast(earlier.files.schema)
+                files = pa.concat_tables([earlier.files, rows])
+                return replace(earlier, version=state.version, files=files)
         except Exception as exc:
             _LOG.debug("all files of %s are asked for, not those of the last commit: %s", request.table, exc)
-    return known_standing(spark, form, request, standing.built, state, standing.keys)
+    return read_state_or_sizes(spark, form, request, earlier.built, state, earlier.keys)
 
 
 def version_of(spark: SparkSession, provider: str, table: TableName) -> str:

@@ -53,7 +53,7 @@ class LakehouseTable:
 
     def check(self, df: DataFrame, request: BuildRequest) -> None:
         """Raise every error of a request before anything is read or written."""
-        check(self.form.in_its_types(df, request), request)
+        check(self.form.convert_types(df, request), request)
 
     def guard(self, df: DataFrame) -> Callable[[], None] | None:
         """Return a function that checks that the table still has its version; None if that is unreadable."""

@@ -49,7 +49,7 @@ def build_target(
     if not answers_for(spark, table.schema, form.sink.catalog):
         return _ANOTHER
     options, parts = _writer_options(form, request, whole=True, token=token), _parts(spark, df.schema, request)
-    return form.sink.made(spark, table, df.schema, parts, wanted, options, is_new=is_new, before=before)
+    return form.sink.build_target(spark, table, df.schema, parts, wanted, options, is_new=is_new, before=before)
 
 
 def make_empty(
@@ -87,7 +87,7 @@ def filled_target(
     """
     spark = df.sparkSession
     check_made(empty, spark, table, request.table, made)
-    return empty.filled(
+    return empty.filled_target(
         spark, table, _parts(spark, df.schema, request), _writer_options(form, request, whole=True, token=token)
     )
 
@@ -119,7 +119,7 @@ def batch_target(
     if not answers_for(spark, request.table.schema, form.sink.catalog):
         return _ANOTHER
     parts = _parts(spark, df.schema, request)
-    return form.sink.standing(spark, request.table, parts, options, state=state, replaces_parts=replaces)
+    return form.sink.existing_target(spark, request.table, parts, options, state=state, replaces_parts=replaces)
 
 
 def rewrite_target(form: Format, df: DataFrame, request: BuildRequest, before: str) -> FileTarget | str:
@@ -134,7 +134,7 @@ def rewrite_target(form: Format, df: DataFrame, request: BuildRequest, before: s
     spark, options = df.sparkSession, _writer_options(form, request, whole=True)
     if not answers_for(spark, request.table.schema, form.sink.catalog):
         return _ANOTHER
-    return form.sink.standing(spark, request.table, _parts(spark, df.schema, request), options, before)
+    return form.sink.existing_target(spark, request.table, _parts(spark, df.schema, request), options, before)
 
 
 def _parts(spark: SparkSession, schema: StructType, request: BuildRequest) -> list[str]:
@@ -145,4 +145,4 @@ def _parts(spark: SparkSession, schema: StructType, request: BuildRequest) -> li
 def _writer_options(form: Format, request: BuildRequest, *, whole: bool, token: str = "") -> dict[str, str]:
     """Return the writer options of the model that the format does not set itself, and the note of a whole layout."""
     given = {name: value for name, value in request.options.items() if name not in form.options}
-    return {**given, **(form.whole_note(token) if whole else {})}
+    return {**given, **(form.whole_layout_note(token) if whole else {})}

@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 from dbt_zorder.spark.sql import quote_name
 
 
-def with_columns_as(df: DataFrame, kept: Mapping[str, str]) -> DataFrame:
+def replace_columns(df: DataFrame, kept: Mapping[str, str]) -> DataFrame:
     """Replace the values of columns in a query, and keep the order of the columns.
 
     Args:

@@ -20,7 +20,7 @@ from dbt_zorder.spark.files import exists
 from dbt_zorder.stats.footers import stats_of_files
 from dbt_zorder.stats.summary import Summary, summarize_format
 from dbt_zorder.tables.lakehouse.format import Format, KeptProperties
-from dbt_zorder.tables.lakehouse.sink import EmptyTable, FileTarget, FindTarget, put_files
+from dbt_zorder.tables.lakehouse.sink import EmptyTable, FileTarget, FindTarget, write_files
 from dbt_zorder.tables.lakehouse.spark_writer import create
 from dbt_zorder.tables.lakehouse.targets import check_made, filled_target, make_empty
 from dbt_zorder.tables.opened import check_readable
@@ -70,7 +70,7 @@ class TableWrite:
             self.made = make_empty(self.beside, self.df, to, request, self.wanted(to))
             mark_folder(spark, request.table, to)
             find = partial(filled_target, self.form, self.beside, self.df, to, request, self.token, self.made)
-        sizes = put_files(spark, self.holding, self.layout, find, self.df.schema, self.check_free)
+        sizes = write_files(spark, self.holding, self.layout, find, self.df.schema, self.check_free)
         if sizes is not None:
             self.summary = _footer_summary(spark, self.form, request, self.keys, sizes)
             return
