@@ -44,7 +44,7 @@ class FormatState(Protocol):
             token: the token of a commit that replaced all files. If it is the last commit, only that commit is read.
         """
 
-    def known(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
+    def load_stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
         """Return the same, from memory where this process can read it itself."""
 
 

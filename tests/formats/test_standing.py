@@ -37,15 +37,15 @@ def test_without_bounds_its_files_are_known_still(
 
     whole = read_state(spark, wanted)
     kind = type(state_of(spark, file_format, table))
-    known = kind.known
+    load = kind.load_stats
 
     def without_bounds(self: FormatState, columns: Sequence[Any], token: str = "") -> Any:
         if columns:
             msg = "bounds of another shape"
             raise ValueError(msg)
-        return known(self, columns, token)
+        return load(self, columns, token)
 
-    monkeypatch.setattr(kind, "known", without_bounds)
+    monkeypatch.setattr(kind, "load_stats", without_bounds)
     found = read_state_or_sizes(spark, wanted)
     assert (found.keys, found.size, found.bytes_of) == ([], whole.size, whole.bytes_of)
     with pytest.raises(ValueError, match="another shape"):

@@ -76,7 +76,7 @@ class DeltaState:
         """Return the files of the version as a Spark query."""
         return self._query(self._files(token), columns)
 
-    def known(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
+    def load_stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
         """Return the same, from memory where the log is near and short."""
         return self._stats_of(self._files(token), columns)
 

@@ -77,7 +77,7 @@ class IcebergState:
             *columns_struct(bounds),
         )
 
-    def known(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
+    def load_stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
         """Return the same of exactly this snapshot, from memory if it has few files."""
         try:
             jvm = jvm_of(self.spark)

@@ -200,7 +200,7 @@ def summary_of(spark: SparkSession, request: BuildRequest, keys: list[Key], toke
         token: the token of the last commit, if that replaced the whole table.
     """
     columns = [key.column for key in keys]
-    return summarize_format(state_of(spark, request.file_format, request.table).known(columns, token), keys)
+    return summarize_format(state_of(spark, request.file_format, request.table).load_stats(columns, token), keys)
 
 
 def measured(
@@ -225,6 +225,6 @@ def measured(
     def sizes() -> pa.Table:
         if files is not None:
             return files
-        return sizes_of(state_of(df.sparkSession, request.file_format, request.table).known([]))
+        return sizes_of(state_of(df.sparkSession, request.file_format, request.table).load_stats([]))
 
     return by_version_before(spec, df, info, sizes)

@@ -80,7 +80,7 @@ def read_state(
     """
     keys = keys or keys_for(spark.table(request.table.sql), request.spec)
     state = state or state_of(spark, form.name, request.table)
-    stats = state.known([key.column for key in keys])
+    stats = state.load_stats([key.column for key in keys])
     return LakehouseState(state.version, built or form.last_whole_layout(state), keys, gather(stats, keys))
 
 
@@ -101,7 +101,9 @@ def read_state_or_sizes(
         return read_state(spark, form, request, built, state, keys)
     except Exception:  # a run must not fail for missing bounds
         state = state_of(spark, form.name, request.table)  # files of an older state may be deleted by now
-        return LakehouseState(state.version, built or form.last_whole_layout(state), [], gather(state.known([]), []))
+        return LakehouseState(
+            state.version, built or form.last_whole_layout(state), [], gather(state.load_stats([]), [])
+        )
 
 
 def state_after_append(

@@ -102,7 +102,7 @@ class LakehouseTable:
         """Return the figures over every sortable top-level column, from the format's own statistics."""
         try:
             columns = [key.column for key in self._ordered()]
-            stats = state_of(self.spark, self.form.name, self.name).known(columns)
+            stats = state_of(self.spark, self.form.name, self.name).load_stats(columns)
         except Exception as exc:
             raise ZorderError(no_stats(self.name)) from exc
         return with_bounds(over_all_columns(stats))
