@@ -36,8 +36,8 @@ _cache: OrderedDict[tuple[SparkSession, str], _Entry] = OrderedDict()
 def cached_stats(spark: SparkSession, location: str) -> DataFrame | None:
     """Return the stats of the version at ``location`` as a local relation; None if they must be read from disk.
 
-    Return None for large stats, for a session without file system access or local relations, and for a type that does
-    not survive the conversion.
+    Return None for large stats, and for a session without file system access or local relations. Also return None for a
+    type that does not survive the conversion.
 
     Raises:
         LookupError: there are no stats.

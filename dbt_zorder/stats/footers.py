@@ -1,6 +1,6 @@
 """Read statistics of data files from their Parquet footers, where those are as exact as the rows.
 
-Spark's own writer stores bounds for integers, decimals of up to 18 digits, dates, timestamps in microseconds, booleans,
+Spark's own writer stores bounds of integers, decimals up to 18 digits, dates, timestamps in microseconds, booleans,
 text and binary. It stores the null_count of every leaf (parquet.thrift, ``Statistics``; the order of bounds is
 ``TYPE_ORDER``). All are exact, except that text and binary bounds may be wider under
 ``parquet.statistics.truncate.length``.

@@ -58,7 +58,7 @@ def widened(stats: DataFrame) -> DataFrame:
     """Return stats whose bounds are valid in either calendar.
 
     A session may change its calendar after files are chosen. Between the year 800 BC and 1900 the two calendars, and
-    the zones of times, differ by less than 20 days.
+    the zones, differ by less than 20 days.
     """
 
     def enclosing(kind: DataType | None, low: str, high: str) -> tuple[str, str]:

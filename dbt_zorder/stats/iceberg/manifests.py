@@ -1,6 +1,6 @@
 """Read the state and the statistics of an Iceberg table.
 
-The statistics are the metrics of each file in the manifests, read by the library or from the metadata table ``files``.
+The statistics are the metrics of each file in the manifests. The library or the metadata table ``files`` reads them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Write files of an Iceberg table in this process, and commit them.
 
-It calls the same Java library as Iceberg's own Spark writer. The catalog stages a table, as for CREATE OR REPLACE
-TABLE AS SELECT, the files are appended, and one commit publishes both.
+It calls the same Java library as Iceberg's own Spark writer. The catalog stages a table as for CREATE OR REPLACE
+TABLE AS SELECT. The files are appended, and one commit publishes both.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def staged_iceberg(
     properties: Mapping[str, str],
     options: Mapping[str, str],
 ) -> IcebergTarget | str:
-    """Return the table to create or replace as a target of files, or a short reason why only Spark can write them.
+    """Return the table to create or replace as a target of files, or a short reason why only Spark can.
 
     Args:
         spark: the session.

@@ -1,4 +1,4 @@
-"""Read the bounds of columns from footers, or from the values of float columns whose footers have none due to NaN."""
+"""Read column bounds from footers, or from the values of float columns whose footers lack bounds due to NaN."""
 
 from __future__ import annotations
 

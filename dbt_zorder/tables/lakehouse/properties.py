@@ -43,7 +43,7 @@ def table_properties(
 
 
 def _place(spark: SparkSession, table: TableName, request: BuildRequest, root: str) -> str:
-    """Return the folder of a new table, named by its final name even while it is written under a temporary one."""
+    """Return the folder of a new table: that of its final name, even while it has a temporary one."""
     place = f"{root}/{request.table.identifier}"
     if table == request.table or not exists(spark, place):
         return place

@@ -112,7 +112,7 @@ class Sink(Protocol):
         is_new: bool,
         before: str | None,
     ) -> FileTarget | str:
-        """Return the table to create or replace as a target of files, or a short reason why only Spark can write them.
+        """Return the table to create or replace as a target of files, or a short reason why only Spark can.
 
         Args:
             spark: the session.

@@ -71,7 +71,7 @@ def make_empty(
 def filled_target(
     form: Format, empty: EmptyTable, df: DataFrame, table: TableName, request: BuildRequest, token: str, made: str
 ) -> FileTarget | str:
-    """Return the target of files for a table that was created empty, or the reason why only Spark can write them.
+    """Return the target of files for a table that was created empty, or why only Spark can write them.
 
     Args:
         form: the format of the table.
@@ -123,7 +123,7 @@ def batch_target(
 
 
 def rewrite_target(form: Format, df: DataFrame, request: BuildRequest, before: str) -> FileTarget | str:
-    """Return the target of files that replace a version's files with the same rows, or why only Spark can write them.
+    """Return the target of files that replace a version's files with the same rows, or why only Spark can.
 
     Args:
         form: the format of the table.
@@ -143,6 +143,6 @@ def _parts(spark: SparkSession, schema: StructType, request: BuildRequest) -> li
 
 
 def _writer_options(form: Format, request: BuildRequest, *, whole: bool, token: str = "") -> dict[str, str]:
-    """Return the writer options of the model that the format does not set itself, and the note of a whole layout."""
+    """Return the model's writer options that the format does not set itself, and the note of a whole layout."""
     given = {name: value for name, value in request.options.items() if name not in form.options}
     return {**given, **(form.whole_layout_note(token) if whole else {})}
