@@ -25,7 +25,7 @@ from bench.measure import SETTINGS
 from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.layout.file_count import parse_size
 from dbt_zorder.spark.catalog import TableName, describe
-from dbt_zorder.stats.store import known_sizes
+from dbt_zorder.stats.store import load_sizes
 from dbt_zorder.tables.parquet.operations.drop import drop_table
 from dbt_zorder.tables.save import save_table
 
@@ -71,7 +71,7 @@ def main() -> None:
                 done = save_table(df, str(to), KEYS, "overwrite", file_size=arguments.file_size, in_memory=WAYS[way])
                 info = describe(spark, to)
                 assert info is not None
-                found = known_sizes(spark, info.location)
+                found = load_sizes(spark, info.location)
                 assert found is not None
                 sizes = pc.divide(found["file_size"].cast("double"), float(target)).to_pylist()
                 figures = [min(sizes), median(sizes), max(sizes), sum(done.seconds.values())]

@@ -30,7 +30,7 @@ from dbt_zorder.spark.columns import case_sensitive, folded
 from dbt_zorder.spark.conf import DATETIME_TO_STRING, ESCAPED_LITERALS, is_on
 from dbt_zorder.spark.jvm import active
 from dbt_zorder.spark.messages import first_line, unlogged
-from dbt_zorder.stats.portability import FIELD_IDS, goes_by_ids, is_moved
+from dbt_zorder.stats.portability import FIELD_IDS, is_moved, uses_field_ids
 from dbt_zorder.stats.table_state import FORMATS
 
 log = logging.getLogger("dbt_zorder")
@@ -222,7 +222,7 @@ def _all_kept(decision: Decision) -> Decision:
 def _set_aside(spark: SparkSession, columns: list[Column], facts: TableFacts, schema: StructType) -> dict[Column, str]:
     """Return the columns of which statistics prove nothing to this session, and why."""
     found: dict[Column, str] = {}
-    by_ids = goes_by_ids(spark, schema)
+    by_ids = uses_field_ids(spark, schema)
     for column in columns:
         if facts.is_partition(column.path):
             found[column] = f"Spark itself leaves out folders by the partition column '{column.name}'"

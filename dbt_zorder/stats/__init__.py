@@ -1,4 +1,4 @@
-"""What each data file holds: least and greatest value and null count of columns, kept beside the data."""
+"""Collect and store the statistics of each data file: min_value, max_value and null_count of its columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stats in this process's memory, which Arrow writes and reads: a job of Spark's takes ten times as long."""
+"""Write and read stats in this process with Arrow: a Spark job takes ten times as long."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from dbt_zorder.spark.type_json import columns_from_json
 from dbt_zorder.stats.footer_schema import SCHEMA_KEY
 
 VERSION_KEY = "org.apache.spark.version"
-"""With it, and without the keys of another calendar, readers take dates and times for what they say."""
+"""A footer key of Spark. With it and without the legacy keys, readers do not move dates and times."""
 
 ENDING = ".stats"
-"""Of files of stats, which are Parquet: other engines take each ``*.parquet`` below a table's folder for its rows."""
+"""The ending of stats files. They are Parquet, but other engines read every ``*.parquet`` in a table's folder."""
 
 ARROW = "parquet-cpp-arrow"
-"""How the name of Arrow's own writer begins."""
+"""The prefix of Arrow's name as a writer."""
 
 MOST_BYTES = 64 << 20
-"""Of stats, the most that is read as a whole: as Parquet holds them before it compresses them."""
+"""The most bytes of stats that are read as a whole: uncompressed, but encoded by Parquet."""
 
 MOST_VALUES = 1_000_000
-"""The same in values, of which Parquet holds each but once."""
+"""The most values of stats that are read as a whole; Parquet may store a repeated value only once."""
 
 
 @dataclass(frozen=True)
 class LocalStats:
-    """Rows of a stats table.
+    """The rows of a stats table.
 
     Attributes:
-        spark: the session that their files were listed by.
-        rows: in the shape of ``stats_schema``.
-        schema: what Spark calls it.
+        spark: the session that listed the files.
+        rows: the rows, in the shape of ``stats_schema``.
+        schema: the Spark schema of the rows.
     """
 
     spark: SparkSession
@@ -57,24 +57,24 @@ class LocalStats:
         return frame_of(self.spark, self.rows, self.schema)
 
     def moved(self, part: str) -> LocalStats:
-        """Return what the rows will say when their files have moved: a slash stands for this part of the paths."""
+        """Return the rows for moved files: a slash replaces this part of the paths."""
         paths = pc.replace_substring(self.rows["file_path"], part, "/")
         return replace(self, rows=self.rows.set_column(0, "file_path", paths))
 
 
-def told_by_spark(spark: SparkSession, schema: StructType) -> dict[str, str]:
-    """Return what Spark's own writer tells of itself and of the columns in the footer of a file."""
+def footer_entries(spark: SparkSession, schema: StructType) -> dict[str, str]:
+    """Return the footer entries of Spark's own writer: its schema and its version."""
     return {SCHEMA_KEY: schema.json(), VERSION_KEY: spark.version}
 
 
 def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
-    """Write stats as one file into a folder that is not there yet, and return them as they lie there.
+    """Write stats as one file into a new folder, and return the stored rows.
 
-    None, and no folder, where this process cannot do it: it is there already, or lies elsewhere.
+    Return None, and leave no folder, if the folder exists or is not on this machine.
 
     Args:
-        stats: of types that Arrow and Spark store alike, as those that footers tell exactly are.
-        folder: as Spark would name it.
+        stats: the stats, of types that Arrow and Spark store alike, such as those with exact footers.
+        folder: the folder as Spark would name it.
     """
     place = on_disk(stats.spark, folder)
     if place is None:
@@ -85,7 +85,7 @@ def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
     except OSError:
         return None
     try:
-        rows = stats.rows.sort_by("file_path").replace_schema_metadata(told_by_spark(stats.spark, stats.schema))
+        rows = stats.rows.sort_by("file_path").replace_schema_metadata(footer_entries(stats.spark, stats.schema))
         pq.write_table(rows, file)
         place.give_rights(file)
         return replace(stats, rows=pq.ParquetFile(file).read())
@@ -98,8 +98,8 @@ def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
 def read_local(spark: SparkSession, folder: str) -> LocalStats | None:
     """Return the stats that ``write_local`` wrote to a folder, in one file or several.
 
-    None where Spark is to read them: another writer wrote one of them, they lie elsewhere, or they are large, of which
-    Spark reads the columns that are asked for.
+    Return None where Spark must read them: another writer wrote a file, or the files are remote or large. Spark reads
+    only the selected columns of large files.
     """
     place = on_disk(spark, folder)
     if place is None:
@@ -107,14 +107,14 @@ def read_local(spark: SparkSession, folder: str) -> LocalStats | None:
     try:
         names = sorted(name for name in os.listdir(place.path) if name[0] not in "._")
         files = [pq.ParquetFile(f"{place.path}/{name}") for name in names]
-        told = {(file.metadata.metadata or {}).get(SCHEMA_KEY.encode(), b"") for file in files}
-        if len(told) != 1 or not all(str(file.metadata.created_by).startswith(ARROW) for file in files):
+        schemas = {(file.metadata.metadata or {}).get(SCHEMA_KEY.encode(), b"") for file in files}
+        if len(schemas) != 1 or not all(str(file.metadata.created_by).startswith(ARROW) for file in files):
             return None
         if _are_large([file.metadata for file in files]):
             return None
         rows = pa.concat_tables([file.read() for file in files]).replace_schema_metadata(None)
-        return LocalStats(spark, rows, columns_from_json(told.pop(), folder))
-    except Exception:  # whatever is wrong with them
+        return LocalStats(spark, rows, columns_from_json(schemas.pop(), folder))
+    except Exception:  # Spark reads unreadable files, or raises its own error
         return None
 
 

@@ -1,6 +1,6 @@
-"""Bounds that a format keeps of its files, as stats in this process's memory: to let Spark read them takes a query.
+"""Convert a format's bounds to stats in this process's memory, where Spark would need a query.
 
-Both formats keep one number or text for each; what is not known here for sure is left to Spark.
+Both formats store one number or text for each bound; Spark reads every type that is not certain here.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.schema import stats_schema
 
 
-class UnknownValueError(Exception):
-    """A bound is not what its type would have it be."""
+class UnreadableValueError(Exception):
+    """A bound does not fit its type, or only Spark can read it."""
 
 
 @dataclass(frozen=True)
 class FileValues:
-    """What a format says of one file.
+    """The statistics that a format stores of one file.
 
     Attributes:
-        path: of it, as Spark spells it.
-        size: bytes.
-        rows: their number, None if it is not told.
-        bounds: least value, greatest value and count of NULL of each column, what is not told as None; values as Arrow
-            takes them for its type.
+        path: its path as Spark spells it.
+        size: its size in bytes.
+        rows: its number of rows; None if it is missing.
+        bounds: min_value, max_value and null_count of each column, None if missing; each value is a Python value that
+            Arrow accepts for the column's type.
     """
 
     path: str
@@ -42,7 +42,7 @@ class FileValues:
 
 
 def arrow_type(data_type: t.DataType) -> pa.DataType | None:
-    """Return what Arrow calls the type of a column whose bounds are read here, None if Spark is to read them."""
+    """Return Arrow's type of a column whose bounds are read here; None if Spark must read them."""
     if isinstance(data_type, t.DecimalType):
         return pa.decimal128(data_type.precision, data_type.scale)
     return None if isinstance(data_type, t.BinaryType) else ARROW_TYPES.get(data_type.simpleString())
@@ -51,16 +51,16 @@ def arrow_type(data_type: t.DataType) -> pa.DataType | None:
 def local_stats(
     spark: SparkSession, files: Sequence[FileValues], columns: Sequence[ResolvedColumn], version: str
 ) -> LocalStats:
-    """Return what a format says of some files in the shape of ``stats_schema``.
+    """Return a format's statistics in the shape of ``stats_schema``.
 
     Args:
         spark: the session.
-        files: as the format has them.
-        columns: of which the bounds are, each of a type that ``arrow_type`` knows.
-        version: of the table.
+        files: the statistics of each file.
+        columns: the columns of the bounds, each of a type that ``arrow_type`` supports.
+        version: the version of the table.
 
     Raises:
-        UnknownValueError: a value is not of its column's type.
+        UnreadableValueError: a value does not fit its column's type.
     """
     try:
         of_columns = [
@@ -68,16 +68,16 @@ def local_stats(
             for number, column in enumerate(columns)
         ]
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as exc:
-        raise UnknownValueError(str(exc)) from exc
+        raise UnreadableValueError(str(exc)) from exc
     names = [column.name for column in columns]
-    told = pa.StructArray.from_arrays(of_columns, names) if names else pa.array([{}] * len(files), pa.struct([]))
+    per_column = pa.StructArray.from_arrays(of_columns, names) if names else pa.array([{}] * len(files), pa.struct([]))
     rows = pa.table(
         {
             "file_path": pa.array([file.path for file in files], pa.string()),
             "file_size": pa.array([file.size for file in files], pa.int64()),
             "row_count": pa.array([file.rows for file in files], pa.int64()),
             "version": pa.array([version] * len(files), pa.string()),
-            "columns": told,
+            "columns": per_column,
         }
     )
     return LocalStats(spark, rows, stats_schema({column.name: column.data_type for column in columns}))

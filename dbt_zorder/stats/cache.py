@@ -1,7 +1,7 @@
-"""Small stats held in the session's memory, so that a pruned read asks them without a Spark job.
+"""Cache small stats in the session's memory, so that a pruned read needs no Spark job for them.
 
-Held rows are a local relation: Spark's optimizer itself works out what is selected from one. They are those of exactly
-the files that lie in the stats' folder, which every call lists: a name with a UUID in it is never used twice.
+Cached rows are a local relation: Spark's optimizer itself evaluates a query on one. A cache entry is valid for exactly
+the files in the stats folder, which every call lists: a file name contains a UUID and is never reused.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.spark.arrow import collect_arrow, frame_of
 from dbt_zorder.spark.hadoop import open_path
 from dbt_zorder.stats.arrow_store import LocalStats
-from dbt_zorder.stats.store import known_stats, stats_path
+from dbt_zorder.stats.store import load_stats, stats_path
 
 FILE_BYTES = 1 << 20
-"""Of stats on disk, the most that is looked at: what is larger is worth the start of a job."""
+"""The most bytes of stats on disk that are cached; larger stats justify a Spark job."""
 
 TABLE_BYTES = 8 << 20
-"""Of one table's stats in memory."""
+"""The most bytes of one table's stats in memory."""
 
 ALL_BYTES = 64 << 20
-"""Of all stats in memory; those that were not asked for longest go first."""
+"""The most bytes of all stats in memory; the least recently used are evicted first."""
 
 _Files = frozenset[tuple[str, int, int]]
-_Held = tuple[_Files, DataFrame | None, int]
-"""The files that rows were read from; the rows, None if they cannot be held; their bytes."""
+_Entry = tuple[_Files, DataFrame | None, int]
+"""The files that the rows were read from; the rows, None if they cannot be cached; their bytes."""
 
 _LOCK = threading.Lock()
-_held: OrderedDict[tuple[SparkSession, str], _Held] = OrderedDict()
+_cache: OrderedDict[tuple[SparkSession, str], _Entry] = OrderedDict()
 
 
-def held_stats(spark: SparkSession, location: str) -> DataFrame | None:
-    """Return the stats of the version at ``location`` as a local relation; None if they are to be read as they lie.
+def cached_stats(spark: SparkSession, location: str) -> DataFrame | None:
+    """Return the stats of the version at ``location`` as a local relation; None if they must be read from disk.
 
-    None where they are large, where this session has no client of the file system or cannot make such a relation, and
-    where a type does not come back as it was.
+    Return None for large stats, and for a session without file system access or local relations. Also return None for a
+    type that does not survive the conversion.
 
     Raises:
         LookupError: there are no stats.
@@ -47,14 +47,14 @@ def held_stats(spark: SparkSession, location: str) -> DataFrame | None:
         return None
     key = (spark, location)
     with _LOCK:
-        known = _held.get(key)
-        if known is not None and known[0] == files:
-            _held.move_to_end(key)
-            return known[1]
-    frame, size = _local(spark, known_stats(spark, location))
+        entry = _cache.get(key)
+        if entry is not None and entry[0] == files:
+            _cache.move_to_end(key)
+            return entry[1]
+    frame, size = _local(spark, load_stats(spark, location))
     with _LOCK:
-        _held[key] = (files, frame, size)
-        _let_go(spark)
+        _cache[key] = (files, frame, size)
+        _evict(spark)
     return frame
 
 
@@ -67,7 +67,7 @@ def _files(spark: SparkSession, folder: str) -> _Files:
             for one in system.listStatus(path)
             if one.isFile()
         )
-    except Exception:  # no folder, or over Spark Connect no JVM: the stats are read as they lie, if there are any
+    except Exception:  # no folder, or no JVM over Spark Connect: any stats are read from disk
         return frozenset()
 
 
@@ -77,16 +77,16 @@ def _local(spark: SparkSession, stats: DataFrame | LocalStats) -> tuple[DataFram
         if table.nbytes > TABLE_BYTES:
             return None, 0
         frame = frame_of(spark, table, stats.schema)
-        # Spark's own word on the types: the frame itself only repeats what it was told
+        # select("*") makes Spark analyse the types: the frame only repeats the given schema
         return (frame, table.nbytes) if frame.select("*").schema == stats.schema else (None, 0)
-    except Exception:  # a type that Arrow does not carry
+    except Exception:  # Arrow does not support a type
         return None, 0
 
 
-def _let_go(spark: SparkSession) -> None:
-    """Forget sessions that were stopped, and what is beyond the bound."""
-    for session, location in list(_held):
+def _evict(spark: SparkSession) -> None:
+    """Evict the stats of stopped sessions, and the least recently used beyond the limit."""
+    for session, location in list(_cache):
         if session is not spark and session.sparkContext._jsc is None:
-            del _held[session, location]
-    while len(_held) > 1 and sum(size for _, _, size in _held.values()) > ALL_BYTES:
-        _held.popitem(last=False)
+            del _cache[session, location]
+    while len(_cache) > 1 and sum(size for _, _, size in _cache.values()) > ALL_BYTES:
+        _cache.popitem(last=False)

@@ -1,7 +1,7 @@
-"""Statistics of every data file: from footers where those are exact, else by a Spark aggregate over the columns.
+"""Compute statistics of every data file: from footers if those are exact, otherwise by a Spark aggregate.
 
-Footers are asked for a folder that was just written; of files that others may have written the rows are read. Never of
-the query that filled them: one that is not deterministic gives other rows when it runs again.
+Footers serve only a folder that was just written. For files that others may have written, Spark reads the rows. The
+query that filled the files is never read again: if it is not deterministic, its next run returns other rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dbt_zorder.spark.ordering import is_ordered
 from dbt_zorder.spark.sql import glob_escape
 from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.footers import footer_stats
-from dbt_zorder.stats.portability import FIELD_IDS, goes_by_ids, without_moved
+from dbt_zorder.stats.portability import FIELD_IDS, uses_field_ids, without_moved
 
 _IGNORE_CORRUPT = "spark.sql.files.ignoreCorruptFiles"
 
@@ -29,14 +29,14 @@ def collect(spark: SparkSession, table: str, columns: Sequence[str], version: st
     """Return the statistics of each live file of a Parquet table, in the shape of ``stats_schema``.
 
     Args:
-        table: as SQL would name it, ``db.t``.
-        columns: top-level columns, and struct leaves by dots.
-        version: what the rows say of the table's version.
+        table: the name of the table in SQL, such as ``db.t``.
+        columns: the top-level columns, and struct leaves by dotted names.
+        version: the value of the column ``version``.
 
     Raises:
         ColumnError: a column is unknown, ambiguous or named twice.
-        ZorderError: this session passes over what it cannot read of a file, so that its rows may be some of them only,
-            or finds columns by numbers, as others do not.
+        ZorderError: this session ignores corrupt files and may miss rows, or matches columns by field id, unlike other
+            sessions.
     """
     if is_on(spark, _IGNORE_CORRUPT):
         msg = (
@@ -45,7 +45,7 @@ def collect(spark: SparkSession, table: str, columns: Sequence[str], version: st
         )
         raise ZorderError(msg)
     df = spark.table(table)
-    if goes_by_ids(spark, df.schema):
+    if uses_field_ids(spark, df.schema):
         msg = (
             f"The stats of {table} cannot be collected while {FIELD_IDS} is on: its columns have numbers, by which "
             "other sessions would not find them. Set it to false in this session."
@@ -62,28 +62,28 @@ def collect_path(
     version: str,
     hidden: str = "",
 ) -> DataFrame | LocalStats:
-    """Return the statistics of each file below ``path``, a folder of files that this session wrote with one schema.
+    """Return the statistics of each file below ``path``, a folder that this session wrote with one schema.
 
     Args:
         spark: the session.
-        path: of the folder.
-        schema: of the files.
-        columns: to keep stats of.
-        version: what the rows say of the table's version.
-        hidden: a part of the files' paths, for which a slash will stand once they are moved to where they belong.
+        path: the folder.
+        schema: the schema of the files.
+        columns: the columns with statistics.
+        version: the value of the column ``version``.
+        hidden: a part of the files' paths that becomes a slash when the files move to their final folder.
     """
-    told = footer_stats(spark, path, columns, version)
-    if told is not None:
-        return told.moved(hidden) if hidden else told
+    exact = footer_stats(spark, path, columns, version)
+    if exact is not None:
+        return exact.moved(hidden) if hidden else exact
     df = spark.read.schema(reader_schema(schema)).parquet(glob_escape(path))
     stats = row_stats(df, columns, version)
     return stats.withColumn("file_path", f.replace("file_path", f.lit(hidden), f.lit("/"))) if hidden else stats
 
 
 def row_stats(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) -> DataFrame:
-    """Return the statistics of each file that a DataFrame reads, by reading all of its rows."""
+    """Return the statistics of each file in a DataFrame by reading all of its rows."""
     metadata = _metadata(df)
-    # a bound that is a VARCHAR could not be read back
+    # Spark cannot read back a bound of type VARCHAR
     kinds = [text_type(column.data_type) for column in columns]
     values = [
         (f.expr(column.sql) if kind == column.data_type else f.expr(column.sql).cast(kind)).alias(f"c{number}")
@@ -96,7 +96,7 @@ def row_stats(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) ->
     for number, kind in enumerate(kinds):
         value = f.col(f"c{number}")
         nothing = f.lit(None).cast(kind)
-        # one that is not may be z-ordered by all the same, by what it begins with; no file is left out by it
+        # a z-order column may be unsortable, and is then keyed by a prefix: its bounds exclude no file
         ordered = is_ordered(kind)
         measures += [
             (f.min(value) if ordered else nothing).alias(f"min{number}"),
@@ -104,7 +104,7 @@ def row_stats(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) ->
             f.count_if(value.isNull()).alias(f"nulls{number}"),
         ]
     by_file = rows.groupBy("file_path", "file_size").agg(*measures)
-    # named by aliases, not by a cast to stats_schema: what a query calls NOT NULL inside a struct is nullable in a file
+    # aliases, not a cast to stats_schema: a field that is NOT NULL in a query's struct is nullable in a file
     per_column = [
         f.struct(
             f.col(f"min{number}").alias("min_value"),

@@ -1,7 +1,7 @@
-"""Columns that a file spells in another case than its table: whether a session finds them depends on its settings.
+"""Drop statistics of columns that a file spells in another case than its table.
 
-With ``spark.sql.caseSensitive`` Spark reads such a column as NULL, and without as what the file holds, so statistics of
-one kind of session prove nothing to the other. Files of ours spell columns as their tables do.
+With ``spark.sql.caseSensitive`` Spark reads such a column as NULL, and without it as the values of the file. Statistics
+of one kind of session therefore prove nothing to the other. Our own files spell columns as their tables do.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _LOG = logging.getLogger("dbt_zorder")
 
 
 def without_misspelled(stats: DataFrame, table: str, columns: Sequence[ResolvedColumn]) -> DataFrame:
-    """Return statistics without those of files in which a session of the other kind does not find the same column.
+    """Return statistics without those of files in which a session of the other kind reads another column.
 
-    NULLs are counted once more, as such a session reads them. Where it reads as many, it reads the same column, or both
-    read nothing but NULL.
+    Count the NULL values again in such a session. Where the counts agree, it reads the same column, or both sessions
+    read only NULL.
 
     Args:
-        stats: of the files of a table, in the shape of ``stats_schema``.
-        table: as SQL would name it.
-        columns: that they are of.
+        stats: the stats of a table's files, in the shape of ``stats_schema``.
+        table: the name of the table in SQL.
+        columns: the columns of the stats.
     """
     spark = stats.sparkSession
     counts = {column.name: f"nulls{number}" for number, column in enumerate(columns)}
@@ -46,7 +46,7 @@ def without_misspelled(stats: DataFrame, table: str, columns: Sequence[ResolvedC
         counted = []
 
     def alike(field: StructField, low: str, high: str, nulls: str) -> tuple[str, str, str]:
-        same = f"{counts[field.name]} <=> {nulls}"  # not of a file that the other did not read
+        same = f"{counts[field.name]} <=> {nulls}"  # false for a file that the other session did not read
         return f"if({same}, {low}, NULL)", f"if({same}, {high}, NULL)", f"if({same}, {nulls}, NULL)"
 
     types = ", ".join(f"{name} BIGINT" for name in counts.values())
@@ -55,12 +55,12 @@ def without_misspelled(stats: DataFrame, table: str, columns: Sequence[ResolvedC
 
 
 def _nulls_by_the_other(spark: SparkSession, table: str, columns: Sequence[ResolvedColumn]) -> list[Row]:
-    """Return path and counts of NULL of each file, by a session that tells names apart in the other way."""
+    """Return path and NULL counts of each file, read by a session with the opposite case sensitivity."""
     other = {CASE_SENSITIVE: str(not case_sensitive(spark)).lower()}
-    aside = session_aside(spark, other)
-    if aside is not None:
-        return _nulls(aside, table, columns)
-    with settings(spark, other):  # no other session is to be had
+    other_session = session_aside(spark, other)
+    if other_session is not None:
+        return _nulls(other_session, table, columns)
+    with settings(spark, other):  # no other session is available
         return _nulls(spark, table, columns)
 
 

@@ -1,4 +1,4 @@
-"""The columns that the footer of a Parquet file says, read without Spark, which makes a type of whatever it names."""
+"""Read the schema in a Parquet file's footer without Spark's reader, which builds any type that the footer names."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dbt_zorder.spark.sql import glob_escape
 from dbt_zorder.spark.type_json import columns_from_json
 
 SCHEMA_KEY = "org.apache.spark.sql.parquet.row.metadata"
-"""Under which Spark's own writer keeps a file's schema, and its readers look for it."""
+"""The footer key of a file's schema in files of Spark's own writer."""
 
 _FOOTER_BYTES = 1 << 20
-"""Of a file's end, read first where a server reads it; for a longer footer the whole file is read."""
+"""The bytes that a server reads from a file's end; for a longer footer it reads the whole file."""
 
 
 def footer_schema(spark: SparkSession, folder: str) -> StructType:
-    """Return the columns that the first file in a folder names, the one that Spark would ask.
+    """Return the schema in the first file of a folder, the file that Spark would choose.
 
     Raises:
-        LookupError: there is no file, or it names none.
-        ZorderError: it names a type that is none of Spark's own.
+        LookupError: there is no file, or its footer has no schema.
+        ZorderError: the schema names a type that is not Spark's own.
         Py4JJavaError, AnalysisException, ArrowException: the file cannot be read.
     """
     schema = _by_client(spark, folder) if has_jvm(spark) else _by_server(spark, folder)

@@ -1,13 +1,19 @@
-"""Statistics of data files from their Parquet footers, where those say what reading the rows would.
+"""Read statistics of data files from their Parquet footers, where those are as exact as the rows.
 
-Spark's own writer keeps bounds of whole numbers, decimals of up to 18 digits, dates, timestamps in microseconds,
-booleans, text and binary, and the count of NULL of every leaf (parquet.thrift, ``Statistics``; the order of bounds is
-``TYPE_ORDER``). They are exact, but for text and binary under ``parquet.statistics.truncate.length``, where they are
-wider. Not so of other types: INT96 has no bounds, and what is said of NaN depends on the writer, so that floats are
-read from the files if there are few of them (``stats.values``). Two bounds of more than 4,096 bytes together are left
-out, and dates of a file in the Julian calendar are not what Spark reads back. Arrow's writer, by which small tables
-are written, keeps the same ones as exactly, and leaves out a bound of more than 4,096 bytes by itself. Where one column
-of one file is not of the exact kind, or another writer wrote it, the rows are read instead.
+Spark's own writer stores bounds of integers, decimals up to 18 digits, dates, timestamps in microseconds, booleans,
+text and binary. It stores the null_count of every leaf (parquet.thrift, ``Statistics``; the order of bounds is
+``TYPE_ORDER``). All are exact, except that text and binary bounds may be wider under
+``parquet.statistics.truncate.length``.
+
+Other types are not exact:
+
+- INT96 has no bounds.
+- Bounds of NaN depend on the writer. If there are few floats, they are read from the files (``stats.values``).
+- Two bounds of more than 4,096 bytes together are left out.
+- Dates of a file in the Julian calendar are not the dates that Spark reads back.
+
+Arrow's writer, which writes small tables, stores the same bounds as exactly. It leaves out each single bound of more
+than 4,096 bytes. If one column of one file is not exact, or another writer wrote the file, the rows are read instead.
 """
 
 from __future__ import annotations
@@ -32,28 +38,28 @@ from dbt_zorder.stats.schema import stats_schema
 from dbt_zorder.stats.values import MOST_VALUES, Bounds, value_bounds
 
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
-"""Keys that Spark leaves in the footer of a file whose dates are to be moved to another calendar by its readers."""
+"""Footer keys of Spark for a file whose dates its readers must move to another calendar."""
 
 _WRITERS = ("parquet-mr version ", f"{ARROW} version ")
-"""Of files that also name a version of Spark: its own writer, and Arrow where we wrote them (``table.arrow_files``)."""
+"""Writers of files that also name a version of Spark: Spark's own, and Arrow in this process."""
 
 _PHYSICAL = {"BOOLEAN", "INT32", "INT64", "BYTE_ARRAY"}
-"""How those types are stored; a decimal of fixed length is of the legacy format."""
+"""The physical types of exact bounds; a decimal of fixed length comes from the legacy format."""
 
 _FLOATS = (pa.float32(), pa.float64())
 
 
 class _InexactError(Exception):
-    """A footer does not say exactly what the rows of its file would."""
+    """A footer's statistics may differ from those of the file's rows."""
 
 
 def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColumn], version: str) -> LocalStats | None:
-    """Return the statistics of each file with rows below ``path`` in the shape of ``stats_schema``; no row is read.
+    """Return the statistics of each non-empty file below ``path`` in the shape of ``stats_schema``; read no row.
 
-    None where footers do not tell them exactly, where this process cannot open the files, and where this session makes
-    no DataFrame of an Arrow table (PySpark 3.5 over Spark Connect).
+    Return None where footers are not exact or this process cannot open the files. Also return None where this session
+    cannot make a DataFrame from an Arrow table (PySpark 3.5 over Spark Connect).
     """
-    # before files are listed for nothing
+    # checked first, to save the listing of files
     if None in _arrow_types(columns) or not takes_arrow(spark) or not path.startswith(("/", "file:")):
         return None
     if has_jvm(spark) and on_disk(spark, path) is None:
@@ -64,13 +70,13 @@ def footer_stats(spark: SparkSession, path: str, columns: Sequence[ResolvedColum
 def stats_of_files(
     spark: SparkSession, sizes: Mapping[str, int], columns: Sequence[ResolvedColumn], version: str
 ) -> LocalStats | None:
-    """Return the same of some files on this machine; None where footers do not tell it exactly.
+    """Return the same for files on this machine; None where footers are not exact.
 
     Args:
         spark: the session.
-        sizes: bytes of each file by its path, as Spark spells it.
-        columns: to return bounds of.
-        version: what the rows say of the table's version.
+        sizes: the bytes of each file, by its path as Spark spells it.
+        columns: the columns whose bounds are returned.
+        version: the value of the column ``version``.
     """
     types = _arrow_types(columns)
     if None in types:
@@ -83,10 +89,10 @@ def stats_of_files(
         places: list[int] = []
         for name, size in sizes.items():
             footer = _open(name, size)
-            if schema is None or not footer.schema.equals(schema):  # nearly always that of the file before
+            if schema is None or not footer.schema.equals(schema):  # nearly all files share one schema
                 schema = footer.schema
                 places = _places(schema, columns, types)
-            if footer.num_rows:  # where reading rows finds none, there is no row of stats either
+            if footer.num_rows:  # an aggregate over the rows returns no row for an empty file
                 files.append((name, size, int(footer.num_rows), _bounds_at(footer, places, floats)))
                 left -= footer.num_rows * len(floats)
                 if left < 0:
@@ -116,17 +122,17 @@ def _arrow_types(columns: Sequence[ResolvedColumn]) -> list[pa.DataType | None]:
 
 
 def _arrow_type(data_type: t.DataType) -> pa.DataType | None:
-    """Return what Arrow calls a column of this type in a file of Spark's; None if Spark is to read rows for it."""
+    """Return Arrow's type of a column in a file of Spark's; None if Spark must read its rows."""
     if isinstance(data_type, t.DecimalType) and data_type.precision <= 18:
         return pa.decimal128(data_type.precision, data_type.scale)
     return ARROW_TYPES.get(data_type.simpleString())
 
 
 def _places(schema: pq.ParquetSchema, columns: Sequence[ResolvedColumn], types: Sequence[pa.DataType]) -> list[int]:
-    """Return which leaf of a file each column is.
+    """Return the leaf number of each column in a file.
 
     Raises:
-        _InexactError: it is none, more than one, or one of another type.
+        _InexactError: a column has no leaf, several leaves, or a leaf of another type.
     """
     fields = pa.struct(list(schema.to_arrow_schema()))
     leaves: dict[str, list[int]] = {}
@@ -142,10 +148,10 @@ def _places(schema: pq.ParquetSchema, columns: Sequence[ResolvedColumn], types: 
 
 
 def _bounds_at(footer: pq.FileMetaData, places: Sequence[int], unread: Sequence[int]) -> list[Bounds]:
-    """Return the bounds of some leaves as a footer tells them, none of those that are to be read.
+    """Return the bounds of leaves from a footer, and empty bounds for leaves that are read later.
 
     Raises:
-        _InexactError: it does not tell them exactly.
+        _InexactError: the footer is not exact.
     """
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     return [
@@ -155,26 +161,26 @@ def _bounds_at(footer: pq.FileMetaData, places: Sequence[int], unread: Sequence[
 
 
 def _open(name: str, size: int) -> pq.FileMetaData:
-    """Return the footer of the file that Spark lists by this name and size, if Spark's own writer wrote it, or we.
+    """Return the footer of a listed file, if Spark's own writer or this process wrote it.
 
     Raises:
-        _InexactError: another wrote it.
+        _InexactError: another writer wrote it, or it is not the listed file.
         OSError, ValueError, ArrowException: it cannot be read.
     """
     file = local_file(name)
     if file is None:
         raise _InexactError
     with open(file, "rb") as opened:
-        if opened.seek(-8, os.SEEK_END) != size - 8:  # not the file that Spark has listed
+        if opened.seek(-8, os.SEEK_END) != size - 8:  # not the file that Spark listed
             raise _InexactError
         length = int.from_bytes(opened.read(4), "little")
     footer = pq.read_metadata(file)
-    # longer by its signature where columns are encrypted: Arrow ends the process when it is asked for one of those
+    # a signature lengthens the footer of encrypted files: Arrow aborts the process on an encrypted column
     if length != footer.serialized_size:
         raise _InexactError
-    told = footer.metadata or {}
-    ours = VERSION_KEY.encode() in told and str(footer.created_by).startswith(_WRITERS)
-    if not ours or any(key in told for key in _LEGACY):
+    entries = footer.metadata or {}
+    ours = VERSION_KEY.encode() in entries and str(footer.created_by).startswith(_WRITERS)
+    if not ours or any(key in entries for key in _LEGACY):
         raise _InexactError
     return footer
 
@@ -190,17 +196,17 @@ def _type_in(fields: pa.StructType, column: ResolvedColumn) -> pa.DataType | Non
 
 
 def _bounds(chunks: Sequence[pq.ColumnChunkMetaData]) -> Bounds:
-    """Return what one file's row groups tell of a column, as one."""
+    """Combine the statistics of a column over the row groups of one file."""
     lows, highs, nulls = [], [], 0
     for chunk in chunks:
-        told = chunk.statistics if chunk.is_stats_set else None
-        if told is None or not told.has_null_count or chunk.physical_type not in _PHYSICAL:
+        stats = chunk.statistics if chunk.is_stats_set else None
+        if stats is None or not stats.has_null_count or chunk.physical_type not in _PHYSICAL:
             raise _InexactError
-        nulls += told.null_count
-        if told.has_min_max:
-            lows.append(told.min_raw)
-            highs.append(told.max_raw)
-        elif told.null_count != chunk.num_values:
+        nulls += stats.null_count
+        if stats.has_min_max:
+            lows.append(stats.min_raw)
+            highs.append(stats.max_raw)
+        elif stats.null_count != chunk.num_values:
             raise _InexactError
     return min(lows, default=None), max(highs, default=None), nulls
 

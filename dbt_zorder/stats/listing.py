@@ -1,4 +1,4 @@
-"""The data files of a folder, as Spark lists them, and how they agree with the stats that are kept of them."""
+"""List the data files of a folder as Spark does, and compare them with their stats."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from dbt_zorder.spark.local_disk import Place, on_disk
 from dbt_zorder.spark.sql import glob_escape
 
 _PLAIN = "/;:@&=+$,!*'()"
-"""What ``java.net.URI`` leaves as it is in a path, besides what no encoding changes."""
+"""Characters that ``java.net.URI`` leaves unencoded in a path, besides letters and digits."""
 
 _HIDDEN, _USUAL = "spark.sql.files.ignoredPathSegmentRegex", "^[._]"
-"""Since Spark 4.3: which names are passed over."""
+"""The setting for ignored names, new in Spark 4.3, and its default."""
 
 _FILTER = "mapreduce.input.pathFilter.class"
 
 _METADATA = ("_metadata", "_common_metadata")
-"""Spark lists folders that begin so, though not files."""
+"""Prefixes of folders that Spark lists, although it ignores files with these prefixes."""
 
 
 def listed_files(spark: SparkSession, location: str) -> DataFrame:
     """Return ``file_path`` and ``file_size`` of every data file below a folder, without opening one.
 
-    The paths are spelled as in the stats. Spark takes files of no bytes for absent, and so does this.
+    Paths are spelled as in the stats. Like Spark, ignore files of zero bytes.
     """
-    # without recursion by name, a partition column called "path" would be in the way
+    # without recursive lookup, a partition column called "path" would clash
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(glob_escape(location))
     return files.select(
         f.col("_metadata.file_path").alias("file_path"), f.col("_metadata.file_size").alias("file_size")
@@ -37,7 +37,7 @@ def listed_files(spark: SparkSession, location: str) -> DataFrame:
 
 
 def data_files(spark: SparkSession, location: str) -> dict[str, int]:
-    """Return the same as bytes by path; of a folder on this machine's own disk without a job of Spark's.
+    """Return the same as bytes by path; list a folder on this machine's disk without a Spark job.
 
     Raises:
         AnalysisException: there is no such folder.
@@ -48,7 +48,10 @@ def data_files(spark: SparkSession, location: str) -> dict[str, int]:
 
 
 def _walked(place: Place) -> dict[str, int] | None:
-    """Return what Spark would list; None where it is to be asked, because it may spell a name otherwise, or fail."""
+    """Return the files that Spark would list.
+
+    Return None where Spark must list them, because it may spell a name otherwise or fail.
+    """
     found = {}
     try:
         for folder, folders, files in os.walk(place.path, onerror=_raise, followlinks=True):
@@ -67,7 +70,7 @@ def _walked(place: Place) -> dict[str, int] | None:
 
 
 def _hides_as_usual(spark: SparkSession) -> bool:
-    """Tell whether Spark, which runs in this process, has been told nothing of which names it is to pass over."""
+    """Return whether Spark, which runs in this process, ignores names by its default rule."""
     filters = (spark.conf.get(_FILTER, None), spark._jsc.hadoopConfiguration().get(_FILTER))
     return filters == (None, None) and spark.conf.get(_HIDDEN, _USUAL) == _USUAL
 
@@ -81,23 +84,23 @@ def _raise(error: OSError) -> None:
 
 
 def local_file(name: str) -> str | None:
-    """Return the path on this machine of a file that ``listed_files`` names; None if it lies elsewhere."""
+    """Return the path on this machine of a file from ``listed_files``; None if it is not local."""
     place = urlsplit(name)
     return unquote(place.path) if place.scheme == "file" and not place.netloc else None
 
 
 def list_data(spark: SparkSession, folder: str) -> Mapping[str, int]:
-    """Return the bytes of every data file below ``folder``, by its path from there.
+    """Return the bytes of every data file below ``folder``, by relative path.
 
     Args:
-        folder: one whose own name occurs nowhere else, as those of versions and journal entries; of another, a path
-            is told in whole where it does not show the name.
+        folder: a folder with a unique name, such as that of a version or a journal entry. With any other folder, a
+            path that lacks its name is returned in full.
     """
     return {below_uri(folder, name) or name: size for name, size in data_files(spark, folder).items()}
 
 
 def below(folder: str, path: str) -> str:
-    """Return what follows the folder of that name in a path: what stands before it is written in many ways."""
+    """Return the part of a path after the folder's name; the part before it has several spellings."""
     return path.partition(f"/{folder.rstrip('/').rsplit('/', 1)[-1]}/")[2]
 
 
@@ -107,14 +110,14 @@ def below_uri(folder: str, uri: str) -> str:
 
 
 def lost_files(spark: SparkSession, location: str, files: Mapping[str, int]) -> list[str]:
-    """Return which of some files are not there, or not in the size that they had.
+    """Return the files that are missing or have changed in size.
 
-    Spark lists them only where this process does not see all of them itself.
+    Spark lists them only where this process cannot find all of them itself.
 
     Args:
         spark: the session.
-        location: the folder that they lie in.
-        files: their sizes, by the names that ``listed_files`` gives.
+        location: the folder of the files.
+        files: their sizes, by name as in ``listed_files``.
     """
     lost = [name for name, size in files.items() if _size(name) != size]
     if lost:

@@ -1,4 +1,4 @@
-"""How many files an equality query on a column reads, told from the stats alone."""
+"""Estimate from the stats how many files an equality query on a column reads."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import pyarrow.compute as pc
 
 
 def point_query_files(minimum: pa.Array, maximum: pa.Array, rows: Sequence[int]) -> float:
-    """Return the mean number of files whose bounds hold a value, over the bounds themselves as values.
+    """Return the mean number of files whose bounds enclose a value, over the bounds themselves as values.
 
-    Both bounds of a file are values that really occur in it; each counts with half of the file's rows. Files without
-    bounds (all NULL) hold no value and count nowhere. 0.0 if no file has bounds, or rows that are counted.
+    Both bounds of a file are values that occur in it; each counts with half of the file's rows. Files without bounds
+    (all NULL) enclose no value and do not count. Return 0.0 if no file has bounds, or none has a row count.
 
     Args:
         minimum, maximum: one key a file, of any type that Arrow sorts; NULL for a file without bounds.
-        rows: number of rows a file.
+        rows: the number of rows of each file.
     """
-    known = pc.is_valid(minimum)
-    low, high = minimum.filter(known), maximum.filter(known)
-    weight = np.asarray(rows, dtype=np.float64)[known.to_numpy(zero_copy_only=False)]
+    has_bounds = pc.is_valid(minimum)
+    low, high = minimum.filter(has_bounds), maximum.filter(has_bounds)
+    weight = np.asarray(rows, dtype=np.float64)[has_bounds.to_numpy(zero_copy_only=False)]
     if not weight.any():
         return 0.0
     ranks = _ranks(pa.concat_arrays([low, high]))

@@ -1,4 +1,4 @@
-"""The shape of the stats table: one row a live data file."""
+"""Define the schema of the stats table: one row a live data file."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 from dbt_zorder.spark.sql import quote_name, quote_string
 
 STATS_DIRECTORY = "_zorder_stats"
-"""Folder inside a version's own directory; Spark reads no data from names that begin with an underscore."""
+"""The folder inside a version's own directory; Spark reads no data from names that begin with an underscore."""
 
 STATS_SUFFIX = "__zorder_stats"
-"""What the relation over that folder is called, behind the table's own identifier."""
+"""The suffix of the stats relation's name, after the table's own identifier."""
 
 
 def column_stats_type(data_type: DataType) -> StructType:
     """Return the type of one column's statistics; the bounds have the column's own type.
 
-    ``null_count`` counts rows in which the column is NULL, which for a struct leaf includes rows whose struct is NULL.
+    ``null_count`` counts rows in which the column is NULL. For a struct leaf, this includes rows with a NULL struct.
     Both bounds are NULL when every row is NULL.
     """
     return StructType(
@@ -33,19 +33,22 @@ def column_stats_type(data_type: DataType) -> StructType:
 
 
 def columns_type(schema: StructType) -> StructType:
-    """Return the struct of all columns that stats of this schema are of, by their dotted names."""
+    """Return the struct of all columns in a stats schema, by dotted name."""
     found = schema["columns"].dataType
     assert isinstance(found, StructType)
     return found
 
 
 def columns_struct(bounds: Sequence[Column]) -> list[Column]:
-    """Return the struct of some columns' statistics to select; none of no columns in PySpark 3.5, which has no such."""
+    """Return the struct of column statistics to select.
+
+    Return nothing for no columns in PySpark 3.5, which has no empty struct.
+    """
     return [f.struct(*bounds).alias("columns")] if bounds or hasattr(DataFrame, "toArrow") else []
 
 
 def with_bounds(stats: DataFrame, change: Callable[[DataType | None, str, str], tuple[str, str]]) -> DataFrame:
-    """Return stats with other bounds: ``change`` makes them of a column's type and the SQL of both."""
+    """Return stats with other bounds: ``change`` computes them from a column's type and the SQL of both bounds."""
 
     def changed(field: StructField, low: str, high: str, nulls: str) -> tuple[str, str, str]:
         kind = field.dataType["max_value"].dataType if isinstance(field.dataType, StructType) else None
@@ -55,7 +58,10 @@ def with_bounds(stats: DataFrame, change: Callable[[DataType | None, str, str], 
 
 
 def with_measures(stats: DataFrame, change: Callable[[StructField, str, str, str], tuple[str, str, str]]) -> DataFrame:
-    """Return stats with other bounds and counts: ``change`` makes them of a column's field and the SQL of all three."""
+    """Return stats with other bounds and counts.
+
+    ``change`` computes them from a column's field and the SQL of all three.
+    """
     columns = stats.schema["columns"].dataType if "columns" in stats.columns else None
     if not isinstance(columns, StructType):
         return stats

@@ -1,4 +1,4 @@
-"""The stats of a version, kept in a folder of the version's own: one pointer commits data and stats."""
+"""Store the stats of a version in the version's own folder, so that one pointer commits data and stats."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _REBASE = ("spark.sql.parquet.datetimeRebaseModeInWrite", "spark.sql.parquet.int
 
 
 def stats_path(location: str) -> str:
-    """Return the folder of the stats that belong to the data at ``location``."""
+    """Return the folder of the stats for the data at ``location``."""
     return f"{location.rstrip('/')}/{STATS_DIRECTORY}"
 
 
 def write_stats(stats: DataFrame | LocalStats, location: str) -> DataFrame | LocalStats:
-    """Write the stats of the version at ``location``, as one file in order of path; return them as they lie there.
+    """Write the stats of the version at ``location`` as one file sorted by path, and return the stored rows.
 
-    Those that are there already are replaced.
+    Existing stats are replaced.
     """
     if isinstance(stats, LocalStats):
         written = write_local(stats, stats_path(location))
@@ -41,12 +41,12 @@ def write_stats(stats: DataFrame | LocalStats, location: str) -> DataFrame | Loc
     stats = _as_writable(stats)
     stats.coalesce(1).sortWithinPartitions("file_path").write.mode("overwrite").parquet(stats_path(location))
     _rename(stats.sparkSession, stats_path(location))
-    # a schema that is known need not be looked for, which would be a job of Spark's
+    # an explicit schema saves the Spark job that would infer it
     return stats.sparkSession.read.schema(stats.schema).parquet(glob_escape(stats_path(location)))
 
 
 def _rename(spark: SparkSession, folder: str) -> None:
-    """Give the files that Spark has written there names that end as those of stats; not over Spark Connect."""
+    """Rename the files that Spark wrote to the ending of stats files; do nothing over Spark Connect."""
     if not has_jvm(spark):
         return
     try:
@@ -56,15 +56,15 @@ def _rename(spark: SparkSession, folder: str) -> None:
             name = str(file.getPath().getName())
             if name.endswith(_SPARKS):
                 system.rename(file.getPath(), place(path, name.removesuffix(_SPARKS) + ENDING))
-    except Exception as exc:  # Spark reads them by any name
+    except Exception as exc:  # Spark reads files of any name
         _LOG.debug("the stats in %s keep the names that Spark gave them: %s", folder, in_one_line(exc))
 
 
 def _as_writable(stats: DataFrame) -> DataFrame:
-    """Return stats whose bounds still enclose the values where Spark is set to write other values than it is given.
+    """Return stats whose bounds still enclose the values if Spark's settings change values on write.
 
-    ``TIMESTAMP_MILLIS`` cuts microseconds off, and a calendar of before 1582 (``LEGACY``) lacks ten days and has other
-    time zones before 1900. No setting of a single write is there for either.
+    ``TIMESTAMP_MILLIS`` truncates microseconds. A calendar of before 1582 (``LEGACY``) lacks ten days and has other
+    time zones before 1900. Neither setting can be overridden for a single write.
     """
     spark = stats.sparkSession
     cuts = str(spark.conf.get("spark.sql.parquet.outputTimestampType")).upper() == "TIMESTAMP_MILLIS"
@@ -79,34 +79,34 @@ def _as_writable(stats: DataFrame) -> DataFrame:
 
 
 def read_stats(spark: SparkSession, location: str) -> DataFrame:
-    """Return the stats of the version at ``location``, in the columns that their first file names.
+    """Return the stats of the version at ``location``, with the schema in their first file.
 
     Raises:
         LookupError: there are none.
-        Exception: as ``footer_schema``.
+        Exception: ``footer_schema`` cannot read the file.
     """
     folder = stats_path(location)
     return spark.read.schema(footer_schema(spark, folder)).parquet(glob_escape(folder))
 
 
-def known_stats(spark: SparkSession, location: str) -> DataFrame | LocalStats:
-    """Return the same, from memory where this process can read them by itself.
+def load_stats(spark: SparkSession, location: str) -> DataFrame | LocalStats:
+    """Return the same, from memory where this process can read them itself.
 
     Raises:
-        Exception: as ``read_stats``.
+        Exception: ``read_stats`` cannot read them.
     """
     return read_local(spark, stats_path(location)) or read_stats(spark, location)
 
 
-def known_sizes(spark: SparkSession, location: str) -> pa.Table | None:
+def load_sizes(spark: SparkSession, location: str) -> pa.Table | None:
     """Return bytes and rows of each file of the version at ``location``, None if no stats can be read."""
     try:
-        return sizes_of(known_stats(spark, location))
-    except Exception:  # no stats, no help
+        return sizes_of(load_stats(spark, location))
+    except Exception:  # the sizes are optional
         return None
 
 
 def sizes_of(stats: DataFrame | LocalStats) -> pa.Table:
-    """Return bytes and rows of each file of some stats."""
+    """Return bytes and rows of each file in stats."""
     names = ["file_size", "row_count"]
     return stats.rows.select(names) if isinstance(stats, LocalStats) else collect_arrow(stats.select(*names))

@@ -1,4 +1,4 @@
-"""The figures of a version, read from its stats."""
+"""Compute the figures of a version from its stats."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from dbt_zorder.stats.schema import columns_type
 
 @dataclass(frozen=True)
 class Summary:
-    """Figures of one version.
+    """The figures of one version.
 
     Attributes:
-        files, rows, bytes: of the data.
-        point_query_files: by clustering column, the mean number of files that an equality query on it reads; not of a
-            column without an order, which has no bounds.
+        files, rows, bytes: the number of data files, and their total rows and bytes.
+        point_query_files: the mean number of files that an equality query reads, by clustering column. An unsortable
+            column has no bounds and no entry.
     """
 
     files: int
@@ -38,12 +38,12 @@ class Summary:
 
 
 def summarize(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> Summary:
-    """Read a version's stats, one row a file, and sum them up."""
+    """Read a version's stats, one row a file, and return their totals."""
     return add_up(gather(stats, keys), keys)
 
 
 def gather(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> pa.Table:
-    """Read what counts of some stats into memory: a row a file with its path, size, rows and bounds by key."""
+    """Read stats into memory: one row a file with its path, size, rows, and the bounds of each key."""
     if isinstance(stats, LocalStats):
         return _gathered(stats.rows, keys)
     bounds = []
@@ -55,12 +55,12 @@ def gather(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> pa.Table:
 
 
 def _gathered(rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
-    """Return the same of what is in memory already; keys are what ``Key.sampled`` makes of values that footers tell."""
+    """Return the same from stats in memory, with keys equal to those of ``Key.sampled``."""
     found = rows.select(["file_path", "file_size", "row_count"])
     for number, key in enumerate(keys):
-        told = pc.struct_field(rows["columns"], [key.column.name])
+        stats = pc.struct_field(rows["columns"], [key.column.name])
         for side in ("min_value", "max_value"):
-            values = pc.struct_field(told, [side])
+            values = pc.struct_field(stats, [side])
             if key.carrier in TEXT:
                 values = pc.binary_slice(values.cast(pa.binary()), 0, SAMPLE_BYTES)
             elif key.carrier == "bigint":
@@ -70,8 +70,8 @@ def _gathered(rows: pa.Table, keys: Sequence[Key]) -> pa.Table:
 
 
 def add_up(table: pa.Table, keys: Sequence[Key]) -> Summary:
-    """Sum up what ``gather`` gave for the same keys."""
-    rows = [count or 0 for count in table.column("row_count").to_pylist()]  # a format need not have counted them
+    """Return the totals of a table from ``gather`` for the same keys."""
+    rows = [count or 0 for count in table.column("row_count").to_pylist()]  # a format may omit the count
     touched = {
         key.column.name: round(
             point_query_files(
@@ -88,35 +88,35 @@ def add_up(table: pa.Table, keys: Sequence[Key]) -> Summary:
 
 
 def total_of(table: pa.Table) -> tuple[int, int]:
-    """Return bytes and rows of all files of what ``gather`` gave."""
+    """Return bytes and rows of all files in a table from ``gather``."""
     size, rows = (pc.sum(table.column(name)).as_py() or 0 for name in ("file_size", "row_count"))
     return size, rows
 
 
 def rows_by_folder(table: pa.Table) -> list[int]:
-    """Return the rows of every folder of what ``gather`` gave: those of each partition of the table."""
+    """Return the rows of every folder in a table from ``gather``: one folder a partition of the table."""
     folders = pc.replace_substring_regex(table.column("file_path"), "/[^/]*$", "")
     by_folder = table.select(["row_count"]).append_column("folder", folders).group_by("folder")
     return [int(rows or 0) for rows in by_folder.aggregate([("row_count", "sum")])["row_count_sum"].to_pylist()]
 
 
 def summarize_format(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> Summary:
-    """Read the statistics that a format keeps, and sum them up."""
+    """Read a format's statistics, and return their totals."""
     return add_up_format(gather(stats, keys), keys)
 
 
 def add_up_format(table: pa.Table, keys: Sequence[Key]) -> Summary:
-    """Sum up what a format keeps: a column without bounds there has no mean, for each file is read."""
+    """Return the totals of a format's statistics; a column without bounds has no mean, as every file is read."""
     return with_bounds(add_up(table, keys))
 
 
 def with_bounds(found: Summary) -> Summary:
-    """Return figures without those of columns of which a format keeps no bounds."""
+    """Return figures without the columns for which a format keeps no bounds."""
     return replace(found, point_query_files={name: mean for name, mean in found.point_query_files.items() if mean})
 
 
 def over_all_columns(stats: DataFrame | LocalStats) -> Summary:
-    """Return the figures of a table over every column that its stats have, all of which have an order."""
+    """Return the figures of a table over every column in its stats; all of these are sortable."""
     keys = []
     for column in columns_type(stats.schema).fields:
         bounds = column.dataType
@@ -126,12 +126,12 @@ def over_all_columns(stats: DataFrame | LocalStats) -> Summary:
 
 
 def no_stats(table: TableName) -> str:
-    """Say that a table has no stats that can be read."""
+    """Return the message for a table without readable stats."""
     return f"{table} has no stats: give its model a zorder_by, or the post-hook zorder_stats."
 
 
 def absent(table: TableName) -> str:
-    """Say that a table is not there."""
+    """Return the message for a table that does not exist."""
     return (
         f"{table} does not exist. Build it first: dbt run --select {table.identifier}. (Or by the name of its "
         "model, if that has an alias.)"

@@ -1,7 +1,7 @@
-"""The statistics that Delta Lake and Iceberg keep of their files, in the shape of our own stats.
+"""Read the statistics that Delta Lake and Iceberg keep of their files, in the shape of our own stats.
 
-They are read for figures alone: how many files a query will read is what people want to know; each format skips by
-itself. Bounds that a format has shortened or does not keep only make these figures larger.
+They serve only to report how many files a query will read; each format skips files by itself. Bounds that a format
+truncates or omits only raise these figures.
 """
 
 from __future__ import annotations
@@ -23,52 +23,52 @@ from dbt_zorder.stats.iceberg.manifests import iceberg_state
 _LOG = logging.getLogger("dbt_zorder")
 
 FORMATS = ("delta", "iceberg")
-"""File formats with statistics and an atomic write of their own."""
+"""File formats with statistics and an atomic commit of their own."""
 
 
 class FormatState(Protocol):
-    """A table as its format has it at one moment: what is asked of it then agrees, and is looked up but once."""
+    """The state of a table in its format's metadata at one moment, read once so that all answers agree."""
 
     @property
     def version(self) -> str:
-        """Number of a version of Delta's, id of a snapshot of Iceberg's; empty if there is none."""
+        """The number of a Delta version, or the id of an Iceberg snapshot; empty if there is none."""
 
     def info(self) -> TableInfo | None:
-        """Return what ``describe`` would say of its columns and partitions; None where SQL is to be asked."""
+        """Return the columns and partitions as ``describe`` would; None where only SQL can describe them."""
 
     def stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame:
-        """Return one row a live data file, of the schema in :mod:`dbt_zorder.stats.schema`.
+        """Return one row a live data file, with the schema of :mod:`dbt_zorder.stats.schema`.
 
         Args:
-            columns: top-level columns and struct leaves to return bounds of; NULL where the format keeps none.
-            token: of a commit that replaced all files: if it is the last one, it alone need be read.
+            columns: the top-level columns and struct leaves with bounds; NULL where the format keeps none.
+            token: the token of a commit that replaced all files. If it is the last commit, only that commit is read.
         """
 
-    def known(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
-        """Return the same, from memory where this process can read it by itself."""
+    def load_stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
+        """Return the same, from memory where this process can read it itself."""
 
 
 def state_of(spark: SparkSession, provider: str, table: TableName) -> FormatState:
-    """Return a table as it is now.
+    """Return the current state of a table.
 
     Args:
         spark: the session.
         provider: one of ``FORMATS``.
-        table: its name.
+        table: the name of the table.
 
     Raises:
-        Exception: whatever keeps the format's metadata from being read, such as a session without a JVM.
+        Exception: the format's metadata cannot be read, for example because the session has no JVM.
     """
     return delta_state(spark, table) if provider == "delta" else iceberg_state(spark, table)
 
 
 def own_state(spark: SparkSession, provider: str, table: TableName) -> FormatState | None:
-    """Return the same of a table that is of this format for sure; None where there is doubt, or no such table."""
+    """Return the same for a table that certainly has this format; None in doubt, or without such a table."""
     try:
-        if provider == "delta":  # whose log is there for any folder
+        if provider == "delta":  # Delta's API returns a log for any folder
             is_own = provider_by_entry(spark, table.schema, table.identifier) == provider
             return delta_state(spark, table) if is_own else None
         return iceberg_state(spark, table) if answers_for(spark, table.schema, STANDS_BEFORE) else None
-    except Exception as exc:  # none of Iceberg's, or another version
+    except Exception as exc:  # not an Iceberg table, or another version of Iceberg
         _LOG.debug("what %s is, is asked by SQL: %s", table, in_one_line(exc))
         return None

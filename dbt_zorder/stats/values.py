@@ -1,6 +1,6 @@
-"""Bounds of floats, read from the files themselves: what a footer says of NaN depends on its writer.
+"""Compute the bounds of floats from file values, because a footer's bounds of NaN depend on its writer.
 
-Of files of this machine that are small enough, Arrow reads the columns sooner than Spark begins a job.
+Arrow reads these columns of small local files faster than Spark starts a job.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 Bounds = tuple[Any, Any, int]
-"""One column of one file: both bounds, None where all rows are NULL, and the count of NULL."""
+"""The bounds of one column in one file, None if every row is NULL, and its null_count."""
 
 MOST_VALUES = 1 << 25
-"""That are read of a folder; more of them Spark reads, maybe on other machines."""
+"""The most values read for a folder; Spark reads larger folders, possibly on other machines."""
 
 
 def value_bounds(file: str, paths: Sequence[Sequence[str]]) -> list[Bounds]:
-    """Return the bounds of some columns of floats by Spark's order: NaN is above all numbers.
+    """Return the bounds of float columns in Spark's order: NaN is above all numbers.
 
     Args:
-        file: on this machine.
-        paths: of the columns, by field names from the top level down; with dots, no other leaf has that name.
+        file: the path of a file on this machine.
+        paths: the columns, each as its field names from the top level down. Joined by dots, each names one leaf.
 
     Raises:
-        OSError, ArrowException: it cannot be read.
+        OSError, ArrowException: the file cannot be read.
     """
     with pq.ParquetFile(file) as opened:
         rows = opened.read(columns=[".".join(path) for path in paths])
@@ -38,7 +38,7 @@ def value_bounds(file: str, paths: Sequence[Sequence[str]]) -> list[Bounds]:
 def _leaf(rows: pa.Table, path: Sequence[str]) -> pa.ChunkedArray:
     here = rows.column(path[0])
     for part in path[1:]:
-        # by its number: Arrow takes a name that begins with a dot for a path
+        # by its number: Arrow parses a name that begins with a dot as a path
         here = pc.struct_field(here, here.type.get_field_index(part))
     return here
 

@@ -16,7 +16,7 @@ from dbt_zorder.stats.table_state import state_of
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.lakehouse import build as build_module
 from dbt_zorder.tables.lakehouse import state as state_module
-from dbt_zorder.tables.lakehouse.state import Standing
+from dbt_zorder.tables.lakehouse.state import LakehouseState
 from dbt_zorder.tables.registry import LAKEHOUSE, lakehouse_table
 from dbt_zorder.tables.report import BuildReport, IncrementReport, OptimizeReport
 from tests.support import same_rows
@@ -88,17 +88,17 @@ def optimize(spark: SparkSession, request: BuildRequest, how: str, *, dry_run: b
     return lakehouse_table(spark, request).optimize(request, how, dry_run=dry_run)
 
 
-def read_standing(spark: SparkSession, request: BuildRequest, *more: Any) -> Standing:
-    return state_module.read_standing(spark, lakehouse_table(spark, request).form, request, *more)
+def read_state(spark: SparkSession, request: BuildRequest, *more: Any) -> LakehouseState:
+    return state_module.read_state(spark, lakehouse_table(spark, request).form, request, *more)
 
 
-def known_standing(spark: SparkSession, request: BuildRequest) -> Standing:
-    return state_module.known_standing(spark, lakehouse_table(spark, request).form, request)
+def read_state_or_sizes(spark: SparkSession, request: BuildRequest) -> LakehouseState:
+    return state_module.read_state_or_sizes(spark, lakehouse_table(spark, request).form, request)
 
 
-def behind_append(spark: SparkSession, request: BuildRequest, standing: Standing) -> Standing:
-    return state_module.behind_append(spark, lakehouse_table(spark, request).form, request, standing)
+def state_after_append(spark: SparkSession, request: BuildRequest, standing: LakehouseState) -> LakehouseState:
+    return state_module.state_after_append(spark, lakehouse_table(spark, request).form, request, standing)
 
 
-def last_whole(spark: SparkSession, file_format: str, table: TableName) -> Summary:
-    return LAKEHOUSE[file_format].form.last_whole(state_of(spark, file_format, table))
+def last_whole_layout(spark: SparkSession, file_format: str, table: TableName) -> Summary:
+    return LAKEHOUSE[file_format].form.last_whole_layout(state_of(spark, file_format, table))

@@ -24,7 +24,7 @@ from dbt_zorder.stats.delta.log import delta_state
 from dbt_zorder.tables.lakehouse.state import version_of
 from dbt_zorder.tables.parquet.build import build as build_parquet
 from dbt_zorder.tables.reserved import mark_folder
-from tests.formats.tables import build, failing, last_whole, request, rewrite, rows
+from tests.formats.tables import build, failing, last_whole_layout, request, rewrite, rows
 from tests.support import same_rows, settings
 
 SHORT = {"spark.sql.files.maxRecordsPerFile": "100"}
@@ -126,7 +126,7 @@ def test_a_rebuild_is_one_commit_and_the_version_before_is_kept(
     assert spark.sql(f"SELECT count(*) FROM {table.sql} VERSION AS OF {before}").collect()[0][0] == 900
     assert same_rows(spark.table(table.sql), rows(spark, 0, 1000))
     assert properties(spark, table)["team"] == "me"
-    assert last_whole(spark, file_format, table).rows == 1000
+    assert last_whole_layout(spark, file_format, table).rows == 1000
 
 
 def test_partitions_have_trees_of_their_own(spark: SparkSession, table: TableName, file_format: str) -> None:

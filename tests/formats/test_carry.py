@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.spark.catalog import TableName, properties
 from dbt_zorder.tables.batch import Batch
 from tests.conftest import FORMATS_HERE
-from tests.formats.tables import increment, last_whole, request, rows
+from tests.formats.tables import increment, last_whole_layout, request, rows
 from tests.support import same_rows
 
 
@@ -37,7 +37,7 @@ def test_an_incremental_run_that_replaces_all_rows_keeps_what_was_altered(
             properties(spark, table).items()
         )
         assert constraints() == {"delta.constraints.few", "delta.constraints.known"}
-        assert last_whole(spark, file_format, table).rows == 100
+        assert last_whole_layout(spark, file_format, table).rows == 100
     for bad in ("CAST(id + 9999 AS INT) AS a", "a"):
         ids = "id" if bad != "a" else "CAST(NULL AS LONG) AS id"
         with pytest.raises(Exception, match=r"(?i)constraint"):

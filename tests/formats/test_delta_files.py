@@ -20,10 +20,10 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableName, describe, properties, schema_location
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.delta import transaction as delta_transaction
-from dbt_zorder.tables.delta.target import DeltaFiles
+from dbt_zorder.tables.delta.target import DeltaTarget
 from dbt_zorder.tables.lakehouse.state import version_of
 from tests.conftest import FORMATS_HERE
-from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, last_whole, request, rows, same
+from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, last_whole_layout, request, rows, same
 from tests.support import same_rows, settings
 from tests.unit.engine.local.test_large_table import write_in_parts
 from tests.unit.engine.parquet.test_writer import needs_page_limit
@@ -117,7 +117,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
             *stats["maxValues"].items(),
             (info.kind, info.provider, info.comment, detail["description"], detail["minReaderVersion"]),
             sorted(detail["tableFeatures"] or []),
-            last_whole(spark, file_format, of).rows,
+            last_whole_layout(spark, file_format, of).rows,
             replace(report.summary, bytes=0),
         )
     for here, by_spark in zip(told[HERE], told[BY_SPARK], strict=True):
@@ -128,14 +128,14 @@ def test_a_new_table_has_its_rows_from_the_first_that_anybody_sees_of_it(
     spark: SparkSession, table: TableName, file_format: str, way: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = request(table, file_format, files=4)
-    commit = DeltaFiles.commit
+    commit = DeltaTarget.commit
 
-    def looking(self: DeltaFiles, files: Any) -> None:
+    def looking(self: DeltaTarget, files: Any) -> None:
         assert describe(spark, table) is None
         commit(self, files)
         assert describe(spark, table) is None
 
-    monkeypatch.setattr(DeltaFiles, "commit", looking)
+    monkeypatch.setattr(DeltaTarget, "commit", looking)
     build(spark, rows(spark, 0, 500), wanted)
     assert way(table) == HERE
     assert same_rows(spark.table(table.sql), rows(spark, 0, 500))
@@ -166,7 +166,7 @@ def test_a_new_table_that_fails_is_not_there(
         raise RuntimeError("no such luck")
 
     with monkeypatch.context() as patch:
-        patch.setattr(DeltaFiles, "commit", fails)
+        patch.setattr(DeltaTarget, "commit", fails)
         with pytest.raises(RuntimeError, match="no such luck"):
             build(spark, rows(spark, 0, 500), wanted)
     for name in (table.identifier, table.identifier + FORMAT_SUFFIX):
@@ -351,7 +351,7 @@ def test_what_fails_leaves_the_table_as_it_was(
 ) -> None:
     wanted = request(table, file_format, files=4)
     build(spark, rows(spark, 0, 500), wanted)
-    before, commit, files = data(spark, table), DeltaFiles.commit, ArrowWriter.files
+    before, commit, files = data(spark, table), DeltaTarget.commit, ArrowWriter.files
 
     def build_fails(error: type[BaseException], match: str) -> set[str]:
         now = spark.table(table.sql).count()
@@ -360,7 +360,7 @@ def test_what_fails_leaves_the_table_as_it_was(
         assert spark.table(table.sql).count() == now
         return data(spark, table) - before
 
-    def altered(self: DeltaFiles, files: Any) -> None:
+    def altered(self: DeltaTarget, files: Any) -> None:
         spark.sql(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('mine' = '{len(files)}')")
         commit(self, files)
 
@@ -377,12 +377,12 @@ def test_what_fails_leaves_the_table_as_it_was(
         assert len(hidden) == 1
         before |= hidden
     with monkeypatch.context() as patch:
-        patch.setattr(DeltaFiles, "commit", failing(RuntimeError("nobody knows")))
+        patch.setattr(DeltaTarget, "commit", failing(RuntimeError("nobody knows")))
         left = build_fails(RuntimeError, "nobody knows")
         assert len(left) == 4
         before |= left
     with monkeypatch.context() as patch:
-        patch.setattr(DeltaFiles, "commit", altered)
+        patch.setattr(DeltaTarget, "commit", altered)
         assert build_fails(BuildError, "Another run changed") == set()
 
 
@@ -414,13 +414,13 @@ def test_rows_that_come_in_while_all_are_laid_out_are_kept(
 ) -> None:
     wanted = request(table, file_format, files=2)
     build(spark, rows(spark, 0, 100), wanted)
-    before, described = version_of(spark, file_format, table), DeltaFiles.described
+    before, describe = version_of(spark, file_format, table), DeltaTarget.describe_files
 
     def interrupted(*args: Any) -> Any:
         rows(spark, 500, 510).writeTo(table.sql).append()
-        return described(*args)
+        return describe(*args)
 
-    monkeypatch.setattr(DeltaFiles, "described", interrupted)
+    monkeypatch.setattr(DeltaTarget, "describe_files", interrupted)
     files = data(spark, table)
     with pytest.raises(BuildError, match="Another run changed"):
         build(spark, rows(spark, 0, 120), wanted, before)
@@ -428,13 +428,13 @@ def test_rows_that_come_in_while_all_are_laid_out_are_kept(
     assert len(data(spark, table) - files) <= 2  # of the other
 
 
-@pytest.mark.parametrize("step", ["described", "commit"])
+@pytest.mark.parametrize("step", ["describe_files", "commit"])
 def test_of_two_that_make_a_table_at_once_none_is_without_rows_or_has_them_twice(
     spark: SparkSession, table: TableName, file_format: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = request(table, file_format, files=2)
     following = TableName(table.schema, table.identifier + FORMAT_SUFFIX)
-    original = getattr(DeltaFiles, step)
+    original = getattr(DeltaTarget, step)
 
     def overtaken(*args: Any) -> Any:
         found = original(*args)
@@ -443,7 +443,7 @@ def test_of_two_that_make_a_table_at_once_none_is_without_rows_or_has_them_twice
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(DeltaFiles, step, overtaken)
+        patch.setattr(DeltaTarget, step, overtaken)
         with pytest.raises(BuildError, match="Another run"):
             build(spark, rows(spark, 0, 100), wanted)
     assert describe(spark, table) is None
@@ -455,13 +455,13 @@ def test_of_two_that_make_a_table_at_once_none_is_without_rows_or_has_them_twice
 def test_who_comes_second_leaves_nothing(
     spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted, commit = request(table, file_format, files=2), DeltaFiles.commit
+    wanted, commit = request(table, file_format, files=2), DeltaTarget.commit
 
-    def overtaken(self: DeltaFiles, files: Any) -> None:
+    def overtaken(self: DeltaTarget, files: Any) -> None:
         commit(self, files)
         rows(spark, 0, 50).writeTo(table.sql).using("delta").create()
 
-    monkeypatch.setattr(DeltaFiles, "commit", overtaken)
+    monkeypatch.setattr(DeltaTarget, "commit", overtaken)
     with pytest.raises(Exception, match=r"(?i)exists"):
         build(spark, rows(spark, 0, 100), wanted)
     assert spark.table(table.sql).count() == 50

@@ -10,7 +10,7 @@ from dbt_zorder.stats.delta import log as delta_log
 from dbt_zorder.stats.delta.log import delta_state
 from dbt_zorder.tables.iceberg import history
 from dbt_zorder.tables.lakehouse.state import version_of
-from tests.formats.tables import build, last_whole, request, rows
+from tests.formats.tables import build, last_whole_layout, request, rows
 
 
 @pytest.mark.parametrize("commits", [20, 1, 0])
@@ -21,13 +21,13 @@ def test_the_last_whole_layout_is_found_however_many_commits_came_upon_it(
     monkeypatch.setattr(history, "_MOST_COMMITS", commits)
     monkeypatch.setattr(delta_log, "_MOST_COMMITS", commits)
     spark.sql(f"CREATE TABLE {table.sql} (id LONG) USING {file_format}")
-    assert last_whole(spark, file_format, table).files == 0
+    assert last_whole_layout(spark, file_format, table).files == 0
     wanted = request(table, file_format, files=4)
     report = build(spark, rows(spark, 0, 1_000), wanted)
     for first in (1_000, 1_100):
         rows(spark, first, first + 100).coalesce(1).writeTo(table.sql).append()
     spark.sql(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('team' = 'us')")
-    found = last_whole(spark, file_format, table)
+    found = last_whole_layout(spark, file_format, table)
     assert (found.files, found.rows, found.bytes) == (4, 1_000, report.summary.bytes)
     if file_format == "delta" and commits == 20:
         assert next(delta_state(spark, table).last_commits())["operation"] == "SET TBLPROPERTIES", (
@@ -48,7 +48,7 @@ def test_the_last_whole_layout_is_found_behind_a_commit_that_has_expired(
         f"CALL spark_catalog.system.expire_snapshots(table => '{table}', snapshot_ids => ARRAY({gone}))"
     ).collect()
     assert gone not in [str(row[0]) for row in spark.sql(f"SELECT snapshot_id FROM {table.sql}.snapshots").collect()]
-    assert last_whole(spark, file_format, table).rows == 1_000
+    assert last_whole_layout(spark, file_format, table).rows == 1_000
 
 
 def test_a_version_is_that_of_the_last_commit_by_whomever(
@@ -75,7 +75,7 @@ def test_a_table_that_was_set_back_is_laid_out_as_it_was_then(
     first = version_of(spark, file_format, table)
     rows(spark, 1_000, 1_100).writeTo(table.sql).append()
     build(spark, rows(spark, 0, 2_000), wanted)
-    assert last_whole(spark, file_format, table).rows == 2_000
+    assert last_whole_layout(spark, file_format, table).rows == 2_000
     spark.sql(f"CALL spark_catalog.system.set_current_snapshot('{table}', {first})").collect()
     assert version_of(spark, file_format, table) == first
-    assert last_whole(spark, file_format, table).rows == 1_000
+    assert last_whole_layout(spark, file_format, table).rows == 1_000

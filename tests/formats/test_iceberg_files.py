@@ -23,11 +23,11 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, properties
 from dbt_zorder.tables.batch import Batch
-from dbt_zorder.tables.iceberg.target import IcebergFiles
+from dbt_zorder.tables.iceberg.target import IcebergTarget
 from dbt_zorder.tables.lakehouse import state as standing
-from dbt_zorder.tables.lakehouse.sink import put_files
+from dbt_zorder.tables.lakehouse.sink import write_files
 from tests.conftest import FORMATS_HERE
-from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, read_standing, request, rows, same
+from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, read_state, request, rows, same
 from tests.support import same_rows, settings
 from tests.unit.engine.local.test_large_table import write_in_parts
 from tests.unit.engine.parquet.test_column_options import needs_bloom_filters
@@ -333,9 +333,9 @@ def test_what_fails_leaves_the_table_as_it_was(
         raise RuntimeError("nobody knows")
 
     with monkeypatch.context() as patch:
-        patch.setattr(IcebergFiles, "commit", refused)
+        patch.setattr(IcebergTarget, "commit", refused)
         assert build_that_fails(spark, wanted, Exception, "Missing required files") == set()
-        patch.setattr(IcebergFiles, "commit", unknown)
+        patch.setattr(IcebergTarget, "commit", unknown)
         assert len(build_that_fails(spark, wanted, RuntimeError, "nobody knows")) == 4
     for what in ("lakehouse.written_file.pq.read_metadata", "lakehouse.written_file.os.path.getsize"):
         with monkeypatch.context() as patch:
@@ -363,29 +363,29 @@ def test_behind_a_batch_a_table_is_known_as_if_it_were_read_anew(
     wanted = request(table, file_format, files=4)
     build(spark, rows(spark, 0, 2000), wanted)
     asked: list[object] = []
-    original = standing.known_standing
+    original = standing.read_state_or_sizes
 
     def told(*args: Any) -> Any:
         asked.append(args)
         return original(*args)
 
-    monkeypatch.setattr(standing, "known_standing", told)
+    monkeypatch.setattr(standing, "read_state_or_sizes", told)
 
     def add(first: int) -> None:
         report = increment(spark, partial(rows, spark, first, first + 100), wanted, Batch(), "never")
-        assert report.table == read_standing(spark, wanted).overlap(wanted.spec).now
+        assert report.table == read_state(spark, wanted).overlap(wanted.spec).now
         assert report.appended is not None
         assert report.appended.files == 1
 
     add(2000)
     assert not asked
-    commit = IcebergFiles.commit
+    commit = IcebergTarget.commit
 
-    def with_others(self: IcebergFiles, files: Any) -> None:
+    def with_others(self: IcebergTarget, files: Any) -> None:
         rows(spark, 3000, 3010).coalesce(1).writeTo(table.sql).append()
         commit(self, files)
 
-    monkeypatch.setattr(IcebergFiles, "commit", with_others)
+    monkeypatch.setattr(IcebergTarget, "commit", with_others)
     with pytest.raises(AssertionError, match="2"):  # files: those of others count, as the format is asked
         add(2100)
     assert len(asked) == 1
@@ -401,9 +401,9 @@ def test_columns_that_come_meanwhile_leave_the_batch_to_spark(
 
     def put(*args: Any) -> Any:
         spark.sql(f"ALTER TABLE {table.sql} ADD COLUMN more DOUBLE")
-        return put_files(*args)
+        return write_files(*args)
 
-    monkeypatch.setattr("dbt_zorder.tables.lakehouse.incremental.put_files", put)
+    monkeypatch.setattr("dbt_zorder.tables.lakehouse.incremental.write_files", put)
     # PySpark 3.5 says that the batch lacks the column, 4 takes it for NULL
     with contextlib.suppress(AnalysisException):
         increment(spark, partial(rows, spark, 300, 400), wanted, Batch(may_rewrite=False), "never")
@@ -448,7 +448,7 @@ def test_a_folder_that_was_made_for_nothing_goes(
 def test_a_build_that_is_left_to_spark_asks_no_catalog(
     spark: SparkSession, table: TableName, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbt_zorder.tables.iceberg.sink.staged_files", failing(AssertionError("was asked")))
+    monkeypatch.setattr("dbt_zorder.tables.iceberg.sink.staged_iceberg", failing(AssertionError("was asked")))
     wanted = request(table, file_format, files=2)
     build(spark, rows(spark, 0, 100), replace(wanted, in_memory=0))
     assert spark.table(table.sql).count() == 100

@@ -13,12 +13,12 @@ from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.lakehouse import incremental
-from dbt_zorder.tables.lakehouse.state import Standing
+from dbt_zorder.tables.lakehouse.state import LakehouseState
 from dbt_zorder.tables.parquet.build import build as build_parquet
 from dbt_zorder.tables.parquet.incremental import increment as increment_parquet
 from dbt_zorder.tables.registry import lakehouse_table
 from dbt_zorder.tables.report import IncrementReport
-from tests.formats.tables import build, increment, merge, optimize, read_standing, request, rewrite, rows
+from tests.formats.tables import build, increment, merge, optimize, read_state, request, rewrite, rows
 from tests.support import same_rows
 
 
@@ -37,7 +37,7 @@ def test_small_batches_are_files_of_their_own_until_a_new_layout_pays(
     assert second.built is not None
     assert second.built.summary.files == 16
     assert same_rows(spark.table(table.sql), rows(spark, 0, 17_000))
-    assert not read_standing(spark, wanted).overlap(wanted.spec).is_due
+    assert not read_state(spark, wanted).overlap(wanted.spec).is_due
     third = increment(spark, lambda: rows(spark, 0, 0), wanted, Batch(), "auto")
     assert third.built is None
     assert third.version == second.version
@@ -52,10 +52,10 @@ def test_a_run_that_finds_nothing_new_asks_for_no_figures(
     newest = f"id > (SELECT max(id) FROM {table.sql})" if kept else "id > 999"
     if kept:
 
-        def fail(*_: object) -> Standing:
+        def fail(*_: object) -> LakehouseState:
             raise AssertionError
 
-        monkeypatch.setattr(incremental, "known_standing", fail)
+        monkeypatch.setattr(incremental, "read_state_or_sizes", fail)
     report = increment(spark, lambda: rows(spark, 0, 1_000).where(newest), wanted, Batch(), "auto")
     assert report.appended is not None
     assert (report.appended.rows, report.appended.files) == (0, 0)
@@ -293,7 +293,7 @@ def test_a_layout_by_the_formats_own_command_counts_as_one(
     for first in range(1_000, 5_000, 1_000):
         increment(spark, partial(rows, spark, first, first + 1_000), wanted, Batch(may_rewrite=False), "never")
     rewrite(spark, wanted, "native")
-    now = read_standing(spark, wanted)
+    now = read_state(spark, wanted)
     assert now.built.bytes == pytest.approx(now.size[0])
     assert not now.overlap(wanted.spec).is_due
     if file_format == "iceberg":  # one that orders nothing is no layout, though it takes every file
@@ -301,7 +301,7 @@ def test_a_layout_by_the_formats_own_command_counts_as_one(
         spark.sql(
             f"CALL spark_catalog.system.rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"
         ).collect()
-        assert read_standing(spark, wanted).built.bytes == now.built.bytes
+        assert read_state(spark, wanted).built.bytes == now.built.bytes
 
 
 def test_a_table_without_a_snapshot_is_not_laid_out(spark: SparkSession, table: TableName, file_format: str) -> None:

@@ -36,7 +36,7 @@ VALUES = {
 def told(spark: SparkSession, file_format: str, table: TableName, names: Sequence[str]) -> DataFrame:
     """Return what Spark reads of a table's files, which must be what is known of them from memory."""
     state, columns = state_of(spark, file_format, table), resolve_all(names, spark.table(table.sql).schema)
-    known, read = state.known(columns), state.stats(columns)
+    known, read = state.load_stats(columns), state.stats(columns)
     assert isinstance(known, LocalStats)
     assert same_rows(known.frame(), read)
     return read
@@ -70,7 +70,7 @@ def test_bounds_of_all_types_are_known_as_spark_reads_them(
         read = told(spark, file_format, table, names)
         assert read.count() == 4
         state = state_of(spark, file_format, table)
-        sizes = [sizes_of(one).sort_by("file_size") for one in (state.known([]), state.stats([]))]
+        sizes = [sizes_of(one).sort_by("file_size") for one in (state.load_stats([]), state.stats([]))]
         assert sizes[0].to_pylist() == sizes[1].to_pylist()
 
 
@@ -117,7 +117,7 @@ def test_what_is_not_known_here_is_left_to_spark(
     spark.sql(f"CREATE TABLE {table.sql} (a INT, b BINARY) USING {file_format}")
     spark.sql(f"INSERT INTO {table.sql} VALUES (1, X'00'), (2, X'FF')")
     schema = spark.table(table.sql).schema
-    found = state_of(spark, file_format, table).known(resolve_all(["a", "b"], schema))
+    found = state_of(spark, file_format, table).load_stats(resolve_all(["a", "b"], schema))
     assert isinstance(found, DataFrame)
     assert sorted(found.select("row_count", "columns.a.max_value").collect()) == [(1, 1), (1, 2)]
     told(spark, file_format, table, ["a"])
@@ -125,5 +125,5 @@ def test_what_is_not_known_here_is_left_to_spark(
         "dbt_zorder.stats.iceberg.values._value" if file_format == "iceberg" else "dbt_zorder.stats.delta.values._value"
     )
     monkeypatch.setattr(values, lambda *_: 2**40)
-    found = state_of(spark, file_format, table).known(resolve_all(["a"], schema))
+    found = state_of(spark, file_format, table).load_stats(resolve_all(["a"], schema))
     assert isinstance(found, DataFrame)

@@ -20,7 +20,7 @@ from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.delta import rewrite as delta_rewrite
 from dbt_zorder.tables.iceberg import format as iceberg_format
-from dbt_zorder.tables.iceberg.target import IcebergFiles
+from dbt_zorder.tables.iceberg.target import IcebergTarget
 from dbt_zorder.tables.lakehouse import incremental
 from dbt_zorder.tables.lakehouse import rewrite as optimize
 from dbt_zorder.tables.lakehouse import spark_writer as writer
@@ -49,7 +49,7 @@ def test_rows_that_come_in_during_a_new_layout_are_kept(
     if name != "plan_layout":
         of = delta_rewrite if file_format == "delta" else iceberg_format
     if file_format == "iceberg" and where == "here" and moment.startswith("just"):
-        of, name = IcebergFiles, "described"
+        of, name = IcebergTarget, "describe_files"
     original = getattr(of, name)
 
     def interrupted(*args: object, **kwargs: object) -> object:
@@ -122,20 +122,20 @@ def test_rows_that_come_in_while_a_column_is_dropped_are_not_lost_without_a_word
 
 @needs_page_limit
 @pytest.mark.skipif(FORMATS_HERE[:1] != ["iceberg"], reason="only Iceberg takes files of this process")
-@pytest.mark.parametrize("step", ["described", "commit"])
+@pytest.mark.parametrize("step", ["describe_files", "commit"])
 def test_so_it_is_where_this_process_writes(
     spark: SparkSession, table: TableName, file_format: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = request(table, file_format, files=2)
     build(spark, rows(spark, 0, 100), wanted)
-    original = getattr(IcebergFiles, step)
+    original = getattr(IcebergTarget, step)
 
     def interrupted(*args: Any) -> Any:
         added = rows(spark, 500, 510)
         added.select(spark.table(table.sql).columns).writeTo(table.sql).append()
         return original(*args)
 
-    monkeypatch.setattr(IcebergFiles, step, interrupted)
+    monkeypatch.setattr(IcebergTarget, step, interrupted)
     batch = Batch(on_schema_change="sync_all_columns")
     with pytest.raises(LostRowsError) as raised:
         increment(spark, partial(rows(spark, 100, 120).drop, "st"), wanted, batch, "never")

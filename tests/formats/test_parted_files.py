@@ -18,9 +18,9 @@ from dbt_zorder.engine.choose import open_rows
 from dbt_zorder.spark.catalog import TableName, describe, properties
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.tables.batch import Batch
-from dbt_zorder.tables.delta.target import DeltaFiles
-from dbt_zorder.tables.iceberg.target import IcebergFiles
-from dbt_zorder.tables.lakehouse.targets import added_files
+from dbt_zorder.tables.delta.target import DeltaTarget
+from dbt_zorder.tables.iceberg.target import IcebergTarget
+from dbt_zorder.tables.lakehouse.targets import batch_target
 from dbt_zorder.tables.registry import LAKEHOUSE
 from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, request, rewrite, rows
 from tests.support import same_rows, settings
@@ -276,8 +276,8 @@ def test_a_table_that_others_part_otherwise_by_now_is_made_anew(
     assert way(table) == HERE
     spark.sql(f"ALTER TABLE {table.sql} ADD PARTITION FIELD bucket(4, id)")
     batch = rows(spark, 600, 700)
-    found = added_files(LAKEHOUSE[file_format].form, batch, wanted, replaces=False)
-    assert isinstance(found, IcebergFiles)
+    found = batch_target(LAKEHOUSE[file_format].form, batch, wanted, replaces=False)
+    assert isinstance(found, IcebergTarget)
     assert found.writer(batch.schema, ()) == "it is parted in another way"
     increment(spark, lambda: batch, wanted, Batch(), "never")
     assert same_rows(spark.table(table.sql), rows(spark, 0, 700))
@@ -292,8 +292,8 @@ def test_what_fails_leaves_no_folder(
     wanted = request(table, file_format, files=2, partition_by=["p"])
     schema = spark.catalog.getDatabase(table.schema).locationUri
     with monkeypatch.context() as patch:
-        for one in (DeltaFiles, IcebergFiles):
-            patch.setattr(one, "described", failing(RuntimeError("no")))
+        for one in (DeltaTarget, IcebergTarget):
+            patch.setattr(one, "describe_files", failing(RuntimeError("no")))
         with pytest.raises(RuntimeError, match="no"):
             build(spark, rows(spark, 0, 600), wanted)
     assert describe(spark, table) is None
@@ -301,8 +301,8 @@ def test_what_fails_leaves_no_folder(
     build(spark, rows(spark, 0, 600), wanted)
     before = set(Path(urlsplit(schema).path).glob(f"{table.identifier}/**/*.parquet"))
     with monkeypatch.context() as patch:
-        for one in (DeltaFiles, IcebergFiles):
-            patch.setattr(one, "described", failing(RuntimeError("no")))
+        for one in (DeltaTarget, IcebergTarget):
+            patch.setattr(one, "describe_files", failing(RuntimeError("no")))
         with pytest.raises(RuntimeError, match="no"):
             increment(spark, lambda: rows(spark, 600, 700), wanted, Batch(), "never")
     assert before == set(Path(urlsplit(schema).path).glob(f"{table.identifier}/**/*.parquet"))

@@ -15,7 +15,7 @@ from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.columns import ResolvedColumn, split_name
 from dbt_zorder.spark.messages import first_line
 from dbt_zorder.stats import store
-from dbt_zorder.stats.cache import held_stats
+from dbt_zorder.stats.cache import cached_stats
 from dbt_zorder.stats.schema import column_stats_type, stats_schema
 from dbt_zorder.stats.table_state import FORMATS, state_of
 
@@ -80,7 +80,7 @@ def read_stats(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]
             f"{facts.sql} is in the format '{facts.provider or 'unknown'}', whose files cannot be told apart",
         )
     try:
-        held = held_stats(spark, facts.location)
+        held = cached_stats(spark, facts.location)
         if held is not None:
             return replace(check_shape(held), is_local=True)
         return check_shape(store.read_stats(spark, facts.location))

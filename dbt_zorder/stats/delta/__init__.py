@@ -1,1 +1,1 @@
-"""Reads the statistics of Delta Lake's log."""
+"""Read the statistics in Delta Lake's log."""

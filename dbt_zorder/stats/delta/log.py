@@ -1,4 +1,4 @@
-"""The log of a Delta table: its files, with statistics beside each, and what its commits say of themselves."""
+"""Read the log of a Delta table: its files with their statistics, and the information about its commits."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.sql import glob_escape
 from dbt_zorder.spark.type_json import plain_columns
 from dbt_zorder.stats.arrow_store import LocalStats
-from dbt_zorder.stats.bounds_json import UnknownValueError, local_stats
-from dbt_zorder.stats.delta.values import delta_values, told_by_spark
+from dbt_zorder.stats.bounds_json import UnreadableValueError, local_stats
+from dbt_zorder.stats.delta.values import delta_stats_query, delta_values
 
 _LOG = logging.getLogger("dbt_zorder")
 
 _MOST_COMMITS = 20
-"""So many are looked at one by one, a millisecond each on a local disk; those behind them are asked by one job."""
+"""The most commits read one by one from a local disk, a millisecond each; one job reads all older ones."""
 _MOST_COMMITS_AFAR = 3
-"""The same where each takes a request to a store."""
+"""The same for a remote store, where each commit costs a request."""
 
 _ADDED = StructType(
     [StructField("path", StringType()), StructField("size", LongType()), StructField("stats", StringType())]
 )
-"""What is read of an ``add`` action."""
+"""The fields that are read of an ``add`` action."""
 
 
 @dataclass(frozen=True)
 class DeltaState:
-    """A Delta table as its log has it at one moment; see ``formats.FormatState``.
+    """A Delta table as its log has it at one moment; see ``table_state.FormatState``.
 
     Attributes:
         spark: the session.
-        table: its name.
-        log: of Delta's own classes.
-        snapshot: of the latest version, likewise.
+        table: the name of the table.
+        log: the log object of Delta's library.
+        snapshot: the latest snapshot, from the same library.
     """
 
     spark: SparkSession
@@ -57,42 +57,42 @@ class DeltaState:
 
     @cached_property
     def version(self) -> str:
-        """The version's number."""
+        """The number of the version."""
         return str(self.snapshot.version())
 
     @cached_property
     def folder(self) -> str:
-        """Where the table lies."""
+        """The folder of the table."""
         return str(self.log.dataPath().toString())
 
     def info(self) -> TableInfo | None:
-        """Return what ``describe`` would say of its columns and partitions; None where one has a type of others."""
+        """Return the columns and partitions as ``describe`` would; None if a column's type is not Spark's own."""
         if len(self._schema) != self.snapshot.schema().length():
             return None
         parts = [str(name) for name in items(self.snapshot.metadata().partitionColumns())]
         return TableInfo("", "delta", self.folder, parts, column_facts(self._schema), "")
 
     def stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame:
-        """Return the files of the version as a query of Spark's."""
+        """Return the files of the version as a Spark query."""
         return self._query(self._files(token), columns)
 
-    def known(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
-        """Return the same, from memory where its log is near, and short."""
-        return self._told(self._files(token), columns)
+    def load_stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
+        """Return the same, from memory where the log is near and short."""
+        return self._stats_of(self._files(token), columns)
 
     def added(self, columns: Sequence[ResolvedColumn], before: str) -> DataFrame | LocalStats | None:
-        """Return the same of the files that the one commit upon a version added; None if there are more, or none."""
+        """Return the same for the files of the one commit after a version; None unless exactly one followed."""
         commits = self._commits
         if commits.latest != int(before) + 1 or not commits.first_line(commits.latest):
             return None
-        return self._told(commits.added(), columns)
+        return self._stats_of(commits.added(), columns)
 
     def last_commits(self) -> Iterator[Mapping[str, Any]]:
-        """Return what the commits of the table say of themselves, as their files have it, from the last one back.
+        """Yield the commit information of the table from its commit files, newest first.
 
         Raises:
-            LookupError: one does not say so at once, its file is gone or has another name, or it lies so far back that
-                a job over all of them is faster.
+            LookupError: a commit file is missing, has another name, or does not begin with the information. Also raised
+                when a commit is so old that one job over all of them is faster.
         """
         commits = self._commits
         most = _MOST_COMMITS if commits.are_near else _MOST_COMMITS_AFAR
@@ -115,12 +115,12 @@ class DeltaState:
         return plain_columns(self.snapshot.schema().json(), str(self.table))
 
     def _files(self, token: str) -> Sequence[Mapping[str, Any]] | DataFrame:
-        """Return the version's files: as a commit's ``add`` actions have them, where no job is needed for it.
+        """Return the version's files, as the ``add`` actions of commits where no job is needed.
 
-        Of up to 50 Delta keeps them beside the log as well ("Version Checksum File"); to put them together from the log
-        takes half a second, once for each version.
+        Delta also stores up to 50 of them beside the log ("Version Checksum File"). To reconstruct them from the log
+        costs half a second once for each version.
         """
-        # the first line of a commit says who made it, and that may be somebody else by now
+        # the first line of a commit has its token; the latest commit may already be another run's
         if token and token in self._commits.first_line(self._commits.latest):
             return self._commits.added()
         try:
@@ -132,15 +132,15 @@ class DeltaState:
             _LOG.debug("the files of a version are not told by its checksum: %s", in_one_line(exc))
         return DataFrame(self.snapshot.allFiles().toDF(), self.spark)
 
-    def _told(
+    def _stats_of(
         self, files: Sequence[Mapping[str, Any]] | DataFrame, columns: Sequence[ResolvedColumn]
     ) -> DataFrame | LocalStats:
-        """Return what the log says of some files, from memory where they are there."""
+        """Return the statistics of files, from memory where they are already read."""
         if not isinstance(files, DataFrame):
             try:
                 read = delta_values(files, self.folder, self._stored(columns))
                 return local_stats(self.spark, read, columns, self.version)
-            except UnknownValueError as exc:
+            except UnreadableValueError as exc:
                 _LOG.debug("the statistics of %s are read by Spark: %s", self.table, exc)
         return self._query(files, columns)
 
@@ -148,15 +148,15 @@ class DeltaState:
         if not isinstance(files, DataFrame):
             types = pa.schema({"path": pa.string(), "size": pa.int64(), "stats": pa.string()})
             files = frame_of(self.spark, pa.Table.from_pylist(list(files), types), _ADDED)
-        return told_by_spark(files, self.folder, self.version, self._stored(columns), columns)
+        return delta_stats_query(files, self.folder, self.version, self._stored(columns), columns)
 
     def _stored(self, columns: Sequence[ResolvedColumn]) -> list[ResolvedColumn]:
-        """Return columns by the names that stand in files and statistics, where columns are mapped."""
+        """Return columns by their physical names in files and statistics, if the table maps columns."""
         return [ResolvedColumn(_stored(self._schema, column.path), column.data_type) for column in columns]
 
 
 def delta_state(spark: SparkSession, table: TableName) -> DeltaState:
-    """Return a table as its log has it now."""
+    """Return the current state of a table from its log."""
     jvm = jvm_of(spark)
     name = table_identifier(jvm, table.schema, table.identifier)
     found = class_named(jvm, "org.apache.spark.sql.delta.DeltaLog").forTableWithSnapshot(spark._jsparkSession, name)
@@ -164,7 +164,7 @@ def delta_state(spark: SparkSession, table: TableName) -> DeltaState:
 
 
 def _stored(schema: StructType, path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the path of a column by the names that stand in files and statistics, where columns are mapped."""
+    """Return the physical path of a column in files and statistics, if the table maps columns."""
     found: list[str] = []
     here: DataType = schema
     for name in path:
@@ -176,9 +176,9 @@ def _stored(schema: StructType, path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class _Commits:
-    """The files of a table's commits, where it keeps them by the names that Delta gave them from its beginning.
+    """The commit files of a table, if they have the names that Delta assigns.
 
-    One is read in a third of the time that Delta takes to put a version together from its log.
+    To read one lasts a third of the time that Delta needs to reconstruct a version from its log.
     """
 
     def __init__(self, spark: SparkSession, log: Any, snapshot: Any) -> None:
@@ -188,11 +188,11 @@ class _Commits:
 
     @cached_property
     def are_near(self) -> bool:
-        """Tell whether they lie on this machine's disk."""
+        """Whether they are on this machine's disk."""
         return self._folder is not None
 
     def first_line(self, version: int) -> str:
-        """Return the first line of a commit, an empty text if it cannot be read."""
+        """Return the first line of a commit file, an empty text if it cannot be read."""
         try:
             if self._folder is not None:
                 with open(self._place(version), encoding="utf-8") as lines:
@@ -202,12 +202,12 @@ class _Commits:
                 return str(lines.next())
             finally:
                 lines.close()
-        except Exception as exc:  # a log that is not kept in files of that name: it can be read as any other
+        except Exception as exc:  # the log's files have other names: the caller then reads it by a job
             _LOG.debug("the file of commit %s cannot be read: %s", version, exc)
             return ""
 
     def added(self) -> Sequence[Mapping[str, Any]] | DataFrame:
-        """Return the files that the latest commit added: as its actions have them, or by a query where it is afar."""
+        """Return the files that the latest commit added: its ``add`` actions, or a query if it is remote."""
         if self._folder is not None:
             with contextlib.suppress(OSError), open(self._place(self.latest), encoding="utf-8") as lines:
                 found = [json.loads(line) for line in lines]

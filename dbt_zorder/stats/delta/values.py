@@ -1,4 +1,4 @@
-"""The statistics of a Delta table's files, JSON beside each in its log (Delta protocol, per-file statistics)."""
+"""Read the statistics of a Delta table's files: JSON in each ``add`` action (Delta protocol, per-file statistics)."""
 
 from __future__ import annotations
 
@@ -27,53 +27,53 @@ from pyspark.sql.types import (
 
 from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.spark.ddl import type_ddl
-from dbt_zorder.stats.bounds_json import FileValues, UnknownValueError, arrow_type
+from dbt_zorder.stats.bounds_json import FileValues, UnreadableValueError, arrow_type
 from dbt_zorder.stats.schema import columns_struct
 
 _CUT = timedelta(milliseconds=1)
-"""Delta cuts microseconds off, so that the greatest moment of a file is up to so much later than it says."""
+"""Delta truncates microseconds, so the true maximum may be later than the stored one by up to this duration."""
 
 
 def has_statistics(data_type: DataType) -> bool:
-    """Tell whether Delta keeps the least and the greatest value of columns of a type."""
+    """Return whether Delta keeps bounds for columns of a type."""
     return isinstance(data_type, (NumericType, DateType, TimestampType, TimestampNTZType, StringType))
 
 
 def delta_values(
     actions: Sequence[Mapping[str, Any]], folder: str, columns: Sequence[ResolvedColumn]
 ) -> list[FileValues]:
-    """Return what ``add`` actions say of their files, read here.
+    """Return the statistics in ``add`` actions, parsed in this process.
 
-    Strings come as Delta shortens them, 32 characters that enclose the value; booleans have no bounds.
+    Delta truncates strings to 32 characters that still enclose the value; booleans have no bounds.
 
     Args:
-        actions: as JSON has them, with path, size and statistics.
-        folder: of the table.
-        columns: by the names that stand in statistics.
+        actions: the ``add`` actions as parsed JSON, with path, size and statistics.
+        folder: the folder of the table.
+        columns: the columns by their physical names in the statistics.
 
     Raises:
-        UnknownValueError: Spark is to read them.
+        UnreadableValueError: Spark must read the statistics.
     """
     if any(arrow_type(column.data_type) is None for column in columns):
         msg = "a type that is not known here"
-        raise UnknownValueError(msg)
+        raise UnreadableValueError(msg)
     try:
         return [_of_file(action, folder, columns) for action in actions]
     except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError) as exc:
-        raise UnknownValueError(str(exc)) from exc
+        raise UnreadableValueError(str(exc)) from exc
 
 
-def told_by_spark(
+def delta_stats_query(
     files: DataFrame, folder: str, version: str, stored: Sequence[ResolvedColumn], columns: Sequence[ResolvedColumn]
 ) -> DataFrame:
-    """Return the same as a query of Spark's, of the schema in :mod:`dbt_zorder.stats.schema`.
+    """Return the same as a Spark query with the schema of :mod:`dbt_zorder.stats.schema`.
 
     Args:
-        files: their paths, sizes and statistics.
-        folder: of the table.
-        version: of it.
-        stored: columns by the names that stand in statistics.
-        columns: the same by the names that the table gives them.
+        files: the paths, sizes and statistics of the files.
+        folder: the folder of the table.
+        version: the version of the table.
+        stored: the columns by their physical names in the statistics.
+        columns: the same columns by the table's own names.
     """
     below = f.concat(f.lit(f"{folder}/"), "path")
     rows = files.select(
@@ -91,13 +91,13 @@ def told_by_spark(
 
 
 def _of_file(action: Mapping[str, Any], folder: str, columns: Sequence[ResolvedColumn]) -> FileValues:
-    told = json.loads(action.get("stats") or "{}", parse_float=Decimal)
-    sides = [told.get(side, {}) for side in ("minValues", "maxValues", "nullCount")]
+    stats = json.loads(action.get("stats") or "{}", parse_float=Decimal)
+    sides = [stats.get(side, {}) for side in ("minValues", "maxValues", "nullCount")]
     path = action["path"]
     return FileValues(
         path if ":/" in path else f"{folder}/{path}",
         action["size"],
-        told.get("numRecords"),
+        stats.get("numRecords"),
         [_of_column(sides, column) for column in columns],
     )
 
@@ -116,19 +116,19 @@ def _at(side: Any, path: Sequence[str]) -> Any:
     return side
 
 
-def _value(told: Any, kind: DataType) -> Any:
+def _value(value: Any, kind: DataType) -> Any:
     if isinstance(kind, DecimalType):
-        return Decimal(told)
+        return Decimal(value)
     if isinstance(kind, (FloatType, DoubleType)):
-        return float(told)
+        return float(value)
     if isinstance(kind, DateType):
-        return date.fromisoformat(told)
+        return date.fromisoformat(value)
     if isinstance(kind, (TimestampType, TimestampNTZType)):
-        moment = datetime.fromisoformat(f"{told[:-1]}+00:00" if told.endswith("Z") else told)  # Python 3.10 has no Z
+        moment = datetime.fromisoformat(f"{value[:-1]}+00:00" if value.endswith("Z") else value)  # Python 3.10 has no Z
         if (moment.tzinfo is None) is isinstance(kind, TimestampType):
-            raise ValueError(told)
+            raise ValueError(value)
         return moment
-    return told
+    return value
 
 
 def _json_type(columns: Sequence[ResolvedColumn]) -> StructType:
@@ -141,7 +141,7 @@ def _json_type(columns: Sequence[ResolvedColumn]) -> StructType:
 
 
 def _nested(leaves: Sequence[tuple[tuple[str, ...], DataType]]) -> StructType:
-    """Return the struct that holds leaves of these paths."""
+    """Return a struct type with leaves at these paths."""
     fields = []
     for name in dict.fromkeys(path[0] for path, _ in leaves):
         below = [(path[1:], kind) for path, kind in leaves if path[0] == name]
@@ -156,5 +156,5 @@ def _bounds(column: ResolvedColumn) -> str:
         for side in ("minValues", "maxValues")
     )
     if isinstance(column.data_type, (TimestampType, TimestampNTZType)):
-        high = f"try_add({high}, INTERVAL '0.001' SECOND)"  # Delta cuts microseconds off
+        high = f"try_add({high}, INTERVAL '0.001' SECOND)"  # Delta truncates microseconds
     return f"named_struct('min_value', {low}, 'max_value', {high}, 'null_count', kept.nullCount.{column.sql})"

@@ -1,1 +1,1 @@
-"""Reads the statistics of Iceberg's manifests."""
+"""Read the statistics in Iceberg's manifests."""

@@ -1,4 +1,7 @@
-"""The statistics of an Iceberg table: metrics of each file in its manifests, through the metadata table ``files``."""
+"""Read the state and the statistics of an Iceberg table.
+
+The statistics are the metrics of each file in the manifests. The library or the metadata table ``files`` reads them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.spark.type_json import columns_from_json
 from dbt_zorder.stats.arrow_store import LocalStats
-from dbt_zorder.stats.bounds_json import UnknownValueError, local_stats
+from dbt_zorder.stats.bounds_json import UnreadableValueError, local_stats
 from dbt_zorder.stats.iceberg.values import iceberg_values
 from dbt_zorder.stats.schema import columns_struct
 
@@ -28,13 +31,13 @@ _LOG = logging.getLogger("dbt_zorder")
 
 @dataclass(frozen=True)
 class IcebergState:
-    """An Iceberg table as its metadata have it at one moment; see ``formats.FormatState``.
+    """An Iceberg table as its metadata have it at one moment; see ``table_state.FormatState``.
 
     Attributes:
         spark: the session.
-        table: its name.
-        kept: of Iceberg's own library, which the session's catalog holds, too: it may come to know later ones.
-        snapshot: the current one, likewise; None if the table has none.
+        table: the name of the table.
+        kept: the table of Iceberg's library. The session's catalog shares it, so it may move on to later snapshots.
+        snapshot: the snapshot of Iceberg's library; None if the table has none.
     """
 
     spark: SparkSession
@@ -48,7 +51,7 @@ class IcebergState:
         return "" if self.snapshot is None else str(self.snapshot.snapshotId())
 
     def info(self) -> TableInfo | None:
-        """Return what ``describe`` would say of its columns and partitions; None if these are no plain columns."""
+        """Return the columns and partitions as ``describe`` would; None if a partition field is no plain column."""
         fields, schema = [*items(self.kept.spec().fields())], self.kept.schema()
         if not all(field.transform().isIdentity() for field in fields):
             return None
@@ -58,9 +61,9 @@ class IcebergState:
         return TableInfo("", "iceberg", str(self.kept.location()), parts, facts, "")
 
     def stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame:
-        """Return the data files of the table as a query of Spark's, those of a later snapshot if there is one."""
+        """Return the data files of the table as a Spark query, which reads a later snapshot if there is one."""
         files = self.spark.table(f"{self.table.sql}.files").where("content = 0")
-        # the metadata table has metrics of columns that some file has metrics of; all their names are a long way
+        # columns without metrics in any file are not in this table; fetching all its names is slow
         kept: Any = files._jdf.schema().apply("readable_metrics").dataType()
         bounds = [
             f.expr(_bounds(column, kept.getFieldIndex(column.name).isDefined())).alias(column.name)
@@ -74,30 +77,30 @@ class IcebergState:
             *columns_struct(bounds),
         )
 
-    def known(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
-        """Return the same of this snapshot, from memory where it has few files."""
+    def load_stats(self, columns: Sequence[ResolvedColumn], token: str = "") -> DataFrame | LocalStats:
+        """Return the same of exactly this snapshot, from memory if it has few files."""
         try:
             jvm = jvm_of(self.spark)
             files = [] if self.snapshot is None else iceberg_values(jvm, self.kept, self.snapshot, columns)
             return local_stats(self.spark, files, columns, self.version)
-        except UnknownValueError as exc:
+        except UnreadableValueError as exc:
             _LOG.debug("the metrics of %s are read by Spark: %s", self.table, exc)
         except Exception as exc:  # another version of Iceberg
             _LOG.debug("the metrics of %s are not told by Iceberg's library: %s", self.table, in_one_line(exc))
-        self.kept.refresh()  # the query goes by it, and what this snapshot is made of may be gone by now
+        self.kept.refresh()  # the query uses this table object, and the files of this snapshot may be deleted by now
         return self.stats(columns, token)
 
 
 def iceberg_state(spark: SparkSession, table: TableName) -> IcebergState:
-    """Return a table as its newest metadata have it."""
+    """Return the state of a table from its newest metadata."""
     kept = iceberg_table(spark, table)
     return IcebergState(spark, table, kept, kept.currentSnapshot())
 
 
 def iceberg_table(spark: SparkSession, table: TableName) -> Any:
-    """Return a table as Iceberg's own library has it, by its newest metadata.
+    """Return the table of Iceberg's own library, with its newest metadata.
 
-    What it says costs a call, where a query of the metadata tables costs a job.
+    The library answers in one call, where a query of the metadata tables costs a job.
     """
     library = class_named(jvm_of(spark), "org.apache.iceberg.spark.Spark3Util")
     found = library.loadIcebergTable(spark._jsparkSession, table.sql)

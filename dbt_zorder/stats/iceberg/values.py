@@ -1,6 +1,6 @@
-"""The metrics of an Iceberg table's files, as its library reads them from the manifests of a snapshot.
+"""Read the metrics of an Iceberg snapshot's files with Iceberg's library.
 
-A bound is bytes there (Iceberg's specification, Appendix D: single-value serialization).
+A bound is a byte string (Iceberg's specification, Appendix D: single-value serialization).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pyspark.sql import types as t
 
 from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.spark.jvm import class_named, items
-from dbt_zorder.stats.bounds_json import FileValues, UnknownValueError, arrow_type
+from dbt_zorder.stats.bounds_json import FileValues, UnreadableValueError, arrow_type
 
 MOST_FILES = 100
-"""Each takes a millisecond here; a query takes a tenth of a second, and no longer for more of them."""
+"""The most files read here, a millisecond each; a query lasts a tenth of a second for any number."""
 _DAY, _MOMENT = date(1970, 1, 1), datetime(1970, 1, 1)
 
 
@@ -27,24 +27,24 @@ def iceberg_values(jvm: Any, table: Any, snapshot: Any, columns: Sequence[Resolv
     """Return the files of a snapshot with their metrics.
 
     Args:
-        jvm: of the session.
-        table: of Iceberg's library.
-        snapshot: one of its snapshots, likewise.
-        columns: to return bounds of.
+        jvm: the JVM of the session.
+        table: the table of Iceberg's library.
+        snapshot: a snapshot of the table, from the same library.
+        columns: the columns whose bounds are returned.
 
     Raises:
-        UnknownValueError: Spark is to read them.
+        UnreadableValueError: Spark must read the metrics.
     """
     if any(arrow_type(column.data_type) is None for column in columns):
         msg = "a type that is not known here"
-        raise UnknownValueError(msg)
+        raise UnreadableValueError(msg)
     if int(snapshot.summary().get("total-data-files") or MOST_FILES + 1) > MOST_FILES:
         msg = "there are many files"
-        raise UnknownValueError(msg)
+        raise UnreadableValueError(msg)
     schema = table.schema()
     numbers = [_number(schema, column) for column in columns]
     scan = table.newScan().useSnapshot(snapshot.snapshotId())
-    if columns:  # of a wide table the others are a long way to Python
+    if columns:  # sending every column of a wide table to Python is slow
         names = class_named(jvm, "java.util.ArrayList")()
         for column in columns:
             names.add(column.name)
@@ -57,17 +57,17 @@ def iceberg_values(jvm: Any, table: Any, snapshot: Any, columns: Sequence[Resolv
             for task in items(tasks)
         ]
     except (ValueError, ArithmeticError, struct.error) as exc:
-        raise UnknownValueError(str(exc)) from exc
+        raise UnreadableValueError(str(exc)) from exc
     finally:
         tasks.close()
 
 
 def _number(schema: Any, column: ResolvedColumn) -> int:
-    """Return by which number a column is known in the files."""
+    """Return the field id of a column in the files."""
     field = schema.findField(column.name)
-    # one of UUIDs, which Spark takes for text, has other bytes
+    # Spark reads a UUID as text, but its bytes differ
     if field is None or (isinstance(column.data_type, t.StringType) and str(field.type()) != "string"):
-        raise UnknownValueError(column.name)
+        raise UnreadableValueError(column.name)
     return int(field.fieldId())
 
 
@@ -81,8 +81,8 @@ def _of_file(file: Mapping[str, Any], numbers: Sequence[int], columns: Sequence[
 
 
 def _by_number(file: Mapping[str, Any], name: str) -> Mapping[int, Any]:
-    told = file.get(name) or {"keys": [], "values": []}
-    return dict(zip(told["keys"], told["values"], strict=True))
+    entries = file.get(name) or {"keys": [], "values": []}
+    return dict(zip(entries["keys"], entries["values"], strict=True))
 
 
 def _value(text: str | None, kind: t.DataType) -> Any:
@@ -94,7 +94,7 @@ def _value(text: str | None, kind: t.DataType) -> Any:
     if isinstance(kind, t.BooleanType):
         return raw != b"\0"
     if isinstance(kind, t.DecimalType):
-        # which no context rounds
+        # no decimal context rounds it
         return Decimal(f"{int.from_bytes(raw, 'big', signed=True)}E{-kind.scale}")
     if isinstance(kind, (t.FloatType, t.DoubleType)):
         return struct.unpack("<f" if len(raw) == 4 else "<d", raw)[0]

@@ -1,1 +1,1 @@
-"""Commits to Delta Lake."""
+"""Write and commit Delta Lake tables."""

@@ -1,4 +1,4 @@
-"""What the log of a Delta table says of its commits: the last whole layout, and which came in between."""
+"""Read the commits of a Delta table's log: the last whole layout, and concurrent commits."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LOG = logging.getLogger("dbt_zorder")
 
 
 def commit_of(spark: SparkSession, table: TableName, token: str) -> tuple[int, int, int]:
-    """Return of the Delta commit with a token its version, the version that it was based on, and the latest version.
+    """Return the version of the Delta commit with a token, its base version, and the latest version.
 
     Raises:
-        LookupError: the log does not have it.
+        LookupError: the log does not contain the token.
     """
     rows = spark.sql(f"DESCRIBE HISTORY {table.sql}").select("version", "readVersion", "userMetadata").collect()
     for version, base, note in rows:
@@ -30,16 +30,16 @@ def commit_of(spark: SparkSession, table: TableName, token: str) -> tuple[int, i
 
 
 def lost_commits(spark: SparkSession, table: TableName, before: str, token: str) -> str:
-    """Return the version whose rows a replacement left out, an empty string if there is none."""
+    """Return the version with the rows that a replacement left out; an empty string if there is none."""
     ours, base, _ = commit_of(spark, table, token)
     return "" if base == int(before) else f"VERSION AS OF {ours - 1}"
 
 
 def last_layout(state: DeltaState) -> tuple[int, int, int] | None:
-    """Return files, rows and bytes of the last whole layout, None where the log does not say."""
+    """Return files, rows and bytes of the last whole layout; None where the log has none."""
     for commit in _delta_commits(state):
         metrics = commit.get("operationMetrics")
-        # OPTIMIZE ZORDER BY writes every file anew
+        # OPTIMIZE ZORDER BY rewrites every file
         if metrics and (commit.get("operationParameters") or {}).get("zOrderBy", "[]") != "[]":
             return int(metrics["numAddedFiles"]), 0, int(metrics["numAddedBytes"])
         if metrics and _is_whole(commit.get("userMetadata")):
@@ -48,12 +48,12 @@ def last_layout(state: DeltaState) -> tuple[int, int, int] | None:
 
 
 def _is_whole(note: str | None) -> bool:
-    """Return whether the note of a commit is that of a whole layout."""
+    """Return whether a commit's note marks a whole layout."""
     return note is not None and f'"{NOTE}": "{WHOLE}"' in note
 
 
 def _delta_commits(state: DeltaState) -> Iterator[Mapping[str, Any]]:
-    """Return the commits of a table from the last one back: by their files, and by its history where they are many."""
+    """Yield the commits of a table, newest first: from their files, or from its history if there are many."""
     try:
         yield from state.last_commits()
         return

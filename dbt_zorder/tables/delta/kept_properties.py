@@ -1,4 +1,4 @@
-"""What a Delta table keeps when an incremental run replaces all of its rows: others may have altered it meanwhile."""
+"""Keep a Delta table's properties when an incremental run replaces all rows: others may have altered them."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from dbt_zorder.spark.conf import REDACTED
 from dbt_zorder.spark.sql import quote_string
 from dbt_zorder.tables.batch import same_partitions
 from dbt_zorder.tables.comments import set_comments
-from dbt_zorder.tables.lakehouse.format import NOTHING, Carried
+from dbt_zorder.tables.lakehouse.format import NOTHING_KEPT, KeptProperties
 from dbt_zorder.tables.schema_change import keeps
 
 _LOG = logging.getLogger("dbt_zorder")
 _CHECK = "delta.constraints."
 _ITS_OWN = ("delta.min", "delta.feature.", "delta.columnMapping.", "delta.rowTracking.", "delta.dataSkipping")
-"""Prefixes of what Delta or the writer says of a table itself."""
+"""Prefixes of properties that Delta or its writer sets itself."""
 
 
-def carried(spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest) -> Carried:
-    """Return what an incremental run that replaces all rows of a table by those of ``df`` keeps of it."""
+def properties_to_keep(spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest) -> KeptProperties:
+    """Return what survives when an incremental run replaces all rows of a table by those of ``df``."""
     if info.provider != "delta":
-        return NOTHING
+        return NOTHING_KEPT
     existing = spark.table(request.table.sql).schema
     same = len(existing) == len(df.schema) and keeps(existing, df.schema)
     if same and same_partitions(spark, info, request, df.schema):
-        return Carried(in_place=True)
-    return Carried(properties=_properties(spark, df, request.table))
+        return KeptProperties(in_place=True)
+    return KeptProperties(properties=_properties(spark, df, request.table))
 
 
 def set_properties(spark: SparkSession, table: TableName, wanted: Mapping[str, str]) -> None:
-    """Give a table the properties that its model has by now, where it has others."""
+    """Set the current properties of the model on a table, where they differ."""
     has = properties(spark, table)
     changed = {name: value for name, value in wanted.items() if has.get(name) != value}
     if "comment" in changed:
@@ -65,9 +65,9 @@ def _properties(spark: SparkSession, df: DataFrame, table: TableName) -> dict[st
 
 
 def _revealed(spark: SparkSession, table: TableName) -> dict[str, str]:
-    """Return the properties of a table, with those that Spark hides in a list as Delta itself tells them."""
+    """Return a table's properties; Delta itself supplies those that Spark hides in its list."""
     has = dict(properties(spark, table))
     if any(REDACTED in value for value in has.values()):
-        told = spark.sql(f"DESCRIBE DETAIL {table.sql}").select("properties").first()
-        has.update((told[0] if told is not None else None) or {})
+        detail = spark.sql(f"DESCRIBE DETAIL {table.sql}").select("properties").first()
+        has.update((detail[0] if detail is not None else None) or {})
     return has

@@ -1,4 +1,4 @@
-"""What a Delta table is, as its log has it."""
+"""Read and compare the metadata of a Delta table."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pyspark.sql import types as t
 
 
 def metadata_of(snapshot: Any) -> dict[str, Any]:
-    """Return what a table is, as its log has it; the schema as ``columns_kept`` gives it."""
+    """Return the metadata action of a table, with the schema in the form of ``stored_schema``."""
     found: dict[str, Any] = json.loads(str(snapshot.metadata().json()))["metaData"]
     found["schemaString"] = json.loads(found["schemaString"])
     return found
 
 
 def protocol_of(snapshot: Any) -> dict[str, Any]:
-    """Return what a table asks of readers and writers."""
+    """Return the protocol action of a table: its requirements for readers and writers."""
     found: dict[str, Any] = json.loads(str(snapshot.protocol().json()))["protocol"]
     return found
 
 
-def columns_kept(schema: t.StructType) -> Any:
-    """Return a schema as Delta keeps it, all of which may be NULL."""
+def stored_schema(schema: t.StructType) -> Any:
+    """Return a schema as Delta stores it, with every field nullable."""
     return json.loads(t.StructType([_kept(one) for one in schema.fields]).json())
 
 
@@ -40,10 +40,10 @@ def _nullable(kind: t.DataType) -> t.DataType:
     return kind
 
 
-def says_more(schema: Any) -> bool:
-    """Tell whether columns have more than comments: defaults, rules, what they are stored as, or lengths of text."""
+def has_extra_metadata(schema: Any) -> bool:
+    """Return whether columns have metadata besides comments: defaults, rules, physical names, or text lengths."""
     if isinstance(schema, list):
-        return any(map(says_more, schema))
+        return any(map(has_extra_metadata, schema))
     if not isinstance(schema, dict):
         return False
-    return bool({*schema.get("metadata", ())} - {"comment"}) or any(map(says_more, schema.values()))
+    return bool({*schema.get("metadata", ())} - {"comment"}) or any(map(has_extra_metadata, schema.values()))

@@ -1,6 +1,6 @@
-"""A Delta table that is not there yet: what it is likely to be, and how it is made without rows, to be filled then.
+"""Create a new Delta table without rows, and predict its metadata before it exists.
 
-What creates a table in Delta's catalog takes a query, or nothing, but no files (decision 015).
+Delta's catalog creates a table from a query or from nothing, but not from files (decision 015).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dbt_zorder.spark.catalog import TableName, managed_location
 from dbt_zorder.spark.files import delete_path, exists
 from dbt_zorder.spark.jvm import class_named, jvm_of, nullable_type
 from dbt_zorder.stats.delta.log import delta_state
-from dbt_zorder.tables.delta.metadata import columns_kept, metadata_of
-from dbt_zorder.tables.delta.target import COMMENT, LOCATION, NOT_KEPT, NOTE, PLAIN_WRITER, DeltaFiles
+from dbt_zorder.tables.delta.metadata import metadata_of, stored_schema
+from dbt_zorder.tables.delta.target import COMMENT, LOCATION, NOT_KEPT, NOTE, PLAIN_WRITER, DeltaTarget
 from dbt_zorder.tables.delta.transaction import Replaces
 from dbt_zorder.tables.reserved import is_marked
 
@@ -28,33 +28,35 @@ def new_delta(
     schema: t.StructType,
     parts: Sequence[str],
     properties: Mapping[str, str],
-    told: Mapping[str, str],
-) -> DeltaFiles | str:
-    """Return what a table is likely to be that is not there yet; its files are not put there, but into what is made.
+    options: Mapping[str, str],
+) -> DeltaTarget | str:
+    """Return the expected target of a table that does not exist yet.
+
+    Its files are not written to this target, but to the table that ``make_delta`` creates.
 
     Args:
         spark: the session.
-        table: its name.
-        schema: of its rows.
-        parts: names of the columns that it is to be parted by.
-        properties: of the table, its comment and place among them.
-        told: options of the writer.
+        table: the name of the table.
+        schema: the schema of its rows.
+        parts: the names of its partition columns.
+        properties: the properties of the table, comment and location among them.
+        options: the writer options.
     """
-    if {*told} - {NOTE}:
+    if {*options} - {NOTE}:
         return "there are options for Delta's own writer"
     place = properties.get(LOCATION) or managed_location(spark, table)
     if exists(spark, place):
         return f"there is something in {place} already"
     wanted = {name: value for name, value in properties.items() if name not in NOT_KEPT}
-    metadata = {"schemaString": columns_kept(schema), "partitionColumns": [*parts], "configuration": wanted}
-    return DeltaFiles(
+    metadata = {"schemaString": stored_schema(schema), "partitionColumns": [*parts], "configuration": wanted}
+    return DeltaTarget(
         spark,
         table,
         place.rpartition("/")[0],
         metadata,
         {"minWriterVersion": PLAIN_WRITER},
         parts,
-        told.get(NOTE, ""),
+        options.get(NOTE, ""),
         Replaces.NOTHING,
     )
 
@@ -67,25 +69,25 @@ def make_delta(
     parts: Sequence[str],
     properties: Mapping[str, str],
 ) -> str:
-    """Make a table without rows or files, by Delta's own API for that, and return its id.
+    """Create a table without rows or files with Delta's own API, and return its id.
 
     Args:
         spark: the session.
-        table: its name, which is only ours, and which nothing has.
-        of: the table that it is to become.
-        schema: of its rows; all of it may be NULL.
-        parts: names of the columns that it is to be parted by.
-        properties: of the table, its comment and place among them.
+        table: the temporary name of the table, which is free and reserved for us.
+        of: the final name of the table.
+        schema: the schema of its rows; every column may be NULL.
+        parts: the names of its partition columns.
+        properties: the properties of the table, comment and location among them.
 
     Raises:
-        BuildError: something else lies where it would.
+        BuildError: other files are in the folder of the table.
     """
     place = managed_location(spark, table)
     if LOCATION not in properties and exists(spark, place):
         if not is_marked(spark, of, place):
             msg = f"The folder {place} is in the way of a new Delta table; nothing was changed. Move it elsewhere."
             raise BuildError(msg)
-        delete_path(spark, place)  # of a run that was killed while it dropped the table
+        delete_path(spark, place)  # left by a run that was killed while it dropped the table
     jvm: Any = jvm_of(spark)
     made = class_named(jvm, "io.delta.tables.DeltaTable").createOrReplace(spark._jsparkSession).tableName(table.sql)
     made = made.addColumns(nullable_type(jvm, schema))
@@ -103,5 +105,5 @@ def make_delta(
 
 
 def delta_id(spark: SparkSession, table: TableName) -> str:
-    """Return by what a table is told from another one that had or will have its name."""
+    """Return the id that distinguishes a table from earlier or later tables of the same name."""
     return str(metadata_of(delta_state(spark, table).snapshot)["id"])

@@ -1,4 +1,4 @@
-"""The columns of a Delta table that keep statistics."""
+"""Choose the columns of a Delta table that keep statistics."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from dbt_zorder.tables.lakehouse.properties import check_kept
 DELTA_STATS = "delta.dataSkippingStatsColumns"
 DELTA_INDEXED = "delta.dataSkippingNumIndexedCols"
 DELTA_DEFAULT = 32
-"""Which columns a Delta table keeps statistics of: by name, or the first so many, and how many those are by default."""
-"""Which columns a table keeps statistics of: by name, or the first so many, and how many those are by default."""
 
 
 def statistics_columns(df: DataFrame, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
-    """Name the columns that Delta keeps statistics of, where its first 32 do not hold all that are z-ordered by."""
+    """Return the property that names the statistics columns, if Delta's first 32 lack a z-order column."""
     partitions = {column.name for column in partition_columns(df.sparkSession, df.schema, request)}
     counted = [leaf for leaf in leaves(df.schema) if leaf.path[0] not in partitions]
     chosen = request.properties.get(DELTA_STATS)
@@ -58,16 +56,16 @@ def _first_leaf(column: ResolvedColumn) -> ResolvedColumn:
 
 
 def has_whole_bounds(keys: Sequence[ResolvedColumn]) -> bool:
-    """Return whether Delta keeps bounds of columns uncut; it shortens text."""
+    """Return whether Delta stores untruncated bounds of columns; it truncates text."""
     return not any(isinstance(key.data_type, StringType) for key in keys)
 
 
 def is_named(key: ResolvedColumn, named: set[str]) -> bool:
-    """Tell whether a column is among some names, by itself or by a struct that it is in."""
+    """Return whether names contain a column, or a struct around it."""
     path = [part.lower() for part in key.path]
     return any(".".join(path[:end]) in named for end in range(1, len(path) + 1))
 
 
 def leaves(schema: StructType, path: tuple[str, ...] = ()) -> list[ResolvedColumn]:
-    """Return all columns in the order in which Delta counts them: struct leaves one by one."""
+    """Return all columns in Delta's order of counting, with struct leaves one by one."""
     return [column for column in all_columns(schema, path) if not isinstance(column.data_type, StructType)]

@@ -1,4 +1,4 @@
-"""A Delta table overwritten by its own rows, clustered by Spark."""
+"""Overwrite a Delta table by its own rows, clustered by Spark."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ from dbt_zorder.tables.lakehouse.spark_writer import options
 
 
 def overwrite(form: Format, clustered: DataFrame, request: BuildRequest, info: TableInfo, before: str) -> None:
-    """Overwrite a Delta table by its own rows, and take that back if rows came in since they were read.
+    """Overwrite a Delta table by its own rows, and restore it if rows were added since they were read.
 
-    Delta's overwrite removes what the table holds when the write begins; a commit between the reading of ``before`` and
-    that moment would be lost. The log tells upon which version the overwrite is based. If it is another one, the
-    version before the overwrite is restored, unless somebody has written upon it meanwhile: then a person must decide.
+    Delta's overwrite removes the table's content at the start of the write. A commit after the read of ``before`` and
+    before that moment would be lost. The log names the version on which the overwrite is based. If it is another one,
+    restore the version before the overwrite. If another run has committed on top of it, raise: a person must decide.
+
+    Raises:
+        BuildError: another commit came in between; the table has all rows.
+        LostRowsError: rows were lost, and a later commit prevents the restore.
     """
     spark = clustered.sparkSession
     if delta_state(spark, request.table).version != before:

@@ -1,4 +1,4 @@
-"""The commits to Delta tables that this process makes by Delta's own library."""
+"""Commit to Delta tables from this process, with Delta's own library."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dbt_zorder.spark.catalog_entry import PASSED_ON
 from dbt_zorder.stats.delta.log import DeltaState
 from dbt_zorder.stats.table_state import FormatState
 from dbt_zorder.tables.delta.new_table import delta_id, make_delta, new_delta
-from dbt_zorder.tables.delta.target import DeltaFiles, replaced_delta, standing_delta
+from dbt_zorder.tables.delta.target import DeltaTarget, existing_delta, replaced_delta
 from dbt_zorder.tables.delta.transaction import Replaces
 
 
 class EmptyDelta:
-    """A Delta table is made without rows, by Delta's own API: what creates one takes no files."""
+    """The creation of an empty Delta table with Delta's own API, which accepts no files."""
 
     def make(
         self,
@@ -28,18 +28,18 @@ class EmptyDelta:
         parts: Sequence[str],
         properties: Mapping[str, str],
     ) -> str:
-        """Make a table whose name nothing has, which is to become ``of``, and return its id."""
+        """Create an empty table under a free name, to be renamed to ``of``, and return its id."""
         return make_delta(spark, table, of, schema, parts, properties)
 
     def id_of(self, spark: SparkSession, table: TableName) -> str:
-        """Return what distinguishes a table from another one that had or will have its name."""
+        """Return the id that distinguishes a table from earlier or later tables of the same name."""
         return delta_id(spark, table)
 
-    def filled(
+    def filled_target(
         self, spark: SparkSession, table: TableName, parts: Sequence[str], options: Mapping[str, str]
-    ) -> DeltaFiles | str:
-        """Return the empty table that is to get files; or in a few words why only Spark can write them."""
-        return standing_delta(spark, table, parts, options)
+    ) -> DeltaTarget | str:
+        """Return the empty table as a target of files, or a short reason why only Spark can write them."""
+        return existing_delta(spark, table, parts, options)
 
 
 class DeltaSink:
@@ -47,10 +47,10 @@ class DeltaSink:
 
     catalog = PASSED_ON
     empty_table = EmptyDelta()
-    heeds_before = True
+    detects_conflicts = True
     rewrites = False
 
-    def made(
+    def build_target(
         self,
         spark: SparkSession,
         table: TableName,
@@ -61,13 +61,13 @@ class DeltaSink:
         *,
         is_new: bool,
         before: str | None,
-    ) -> DeltaFiles | str:
-        """Return a table that is to be created or replaced, as it will be; or in a few words why only Spark can."""
+    ) -> DeltaTarget | str:
+        """Return the table to create or replace as a target of files, or a short reason why only Spark can."""
         if is_new:
             return new_delta(spark, table, schema, parts, properties, options)
         return replaced_delta(spark, table, parts, properties, options, before)
 
-    def standing(
+    def existing_target(
         self,
         spark: SparkSession,
         table: TableName,
@@ -77,10 +77,10 @@ class DeltaSink:
         *,
         state: FormatState | None = None,
         replaces_parts: bool = False,
-    ) -> DeltaFiles | str:
-        """Return a table that is there and is to get files; or in a few words why only Spark can do that."""
+    ) -> DeltaTarget | str:
+        """Return an existing table as a target of files, or a short reason why only Spark can write them."""
         if before is not None:
             return "only Delta itself replaces files by others of the same rows"
         replaces = Replaces.PARTITIONS if replaces_parts else Replaces.NOTHING
         snapshot = state.snapshot if isinstance(state, DeltaState) else None
-        return standing_delta(spark, table, parts, options, replaces, snapshot)
+        return existing_delta(spark, table, parts, options, replaces, snapshot)

@@ -1,4 +1,4 @@
-"""A table of Delta Lake."""
+"""Provide the Delta Lake table."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from dbt_zorder.tables.lakehouse.table import LakehouseTable
 
 
 class DeltaTable(LakehouseTable):
-    """A table of Delta Lake; see ``tables.base.Table``."""
+    """A Delta Lake table; see ``tables.base.Table``."""
 
     form: ClassVar[Format] = DELTA

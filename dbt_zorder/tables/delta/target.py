@@ -1,8 +1,8 @@
-"""Files that this process writes for a Delta table, and the commit by which the table gets them.
+"""Write files of a Delta table in this process, and commit them.
 
-Delta's own transaction is what its Spark writer commits by, too: it looks for conflicts, writes the log and its
-checkpoints. What that writer does before, to fit rows to a table, is not done here: a table that asks for it is left
-to it.
+The commit is Delta's own transaction, as in its Spark writer: it detects conflicts and writes the log and its
+checkpoints. Delta's writer also adapts rows to a table before the write. This process does not, and leaves a table
+that needs it to Delta's writer.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from dbt_zorder.spark.conf import first_below
 from dbt_zorder.spark.jvm import class_named, is_error_of, jvm_of
 from dbt_zorder.spark.type_json import columns_from_json
 from dbt_zorder.stats.delta.log import delta_state
-from dbt_zorder.tables.delta.metadata import columns_kept, metadata_of, protocol_of, says_more
+from dbt_zorder.tables.delta.metadata import has_extra_metadata, metadata_of, protocol_of, stored_schema
 from dbt_zorder.tables.delta.properties import DELTA_DEFAULT, DELTA_INDEXED, DELTA_STATS, is_named, leaves
 from dbt_zorder.tables.delta.statistics import add_action
 from dbt_zorder.tables.delta.transaction import DELTA, Replaces, begin, commit
-from dbt_zorder.tables.lakehouse.written_file import WrittenFile, why_not_parted
+from dbt_zorder.tables.lakehouse.written_file import WrittenFile, why_not_partitioned
 
 _FEATURES = {"appendOnly", "invariants", "timestampNtz", "deletionVectors", "v2Checkpoint", "vacuumProtocolCheck"}
-"""Features that ask nothing of who adds files to a table."""
+"""Table features that require nothing of a writer that only adds files."""
 PLAIN_WRITER = 2
-"""The version of writers up to which a table has none but those."""
+"""The highest writer version without other features."""
 _HEEDED = (
     DELTA_STATS,
     DELTA_INDEXED,
@@ -48,9 +48,9 @@ _HEEDED = (
     "delta.minWriterVersion",
     "delta.feature.",
 )
-"""Properties, or what they begin with, that ask nothing of who adds files, or that are heeded here."""
+"""Prefixes of properties that need nothing from a writer that adds files, or that this module implements."""
 _PASSED_ON = ("delta.", "parquet.", "fs.", "dfs.", "io.", "hadoop.", "mapreduce.")
-"""What properties begin with that Delta, or the writer of Parquet to which it gives them, may heed."""
+"""Prefixes of properties that Delta, or its Parquet writer, may apply."""
 _SESSION = (
     "spark.databricks.delta.properties.defaults.",
     "spark.databricks.delta.write.",
@@ -59,29 +59,29 @@ _SESSION = (
     "spark.databricks.delta.history.",
     "spark.databricks.io.skipping.",
 )
-"""What settings of a session begin with by which Delta's writer does otherwise than is done here."""
+"""Prefixes of session settings that change the behaviour of Delta's writer."""
 _MOST_REPLACED = 2000
-"""Files that are removed one by one, a millisecond each."""
+"""The most files removed one by one; each lasts a millisecond."""
 NOTE, COMMENT, LOCATION = "userMetadata", "comment", "location"
 NOT_KEPT = (COMMENT, LOCATION)
-"""What is given among a table's properties, and is none."""
+"""Entries of the given properties that are not table properties."""
 
 
 @dataclass(frozen=True)
-class DeltaFiles:
-    """A Delta table that is to get files.
+class DeltaTarget:
+    """A Delta table that receives files.
 
     Attributes:
         spark: the session.
-        name: of the table.
-        folder: where its files go.
-        metadata: what it is, as its log has it.
-        protocol: what it asks of readers and writers.
-        parts: names of the columns that it is to be parted by.
-        note: what the commit is to say.
-        replaces: what of the table they take the place of.
-        before: the version that they are to replace; None if that is whatever there is.
-        begun: the transaction that they are committed by, where it heeds what others commit while they are written.
+        name: the name of the table.
+        folder: the folder of its files.
+        metadata: its metadata action.
+        protocol: its protocol action.
+        parts: the names of its partition columns.
+        note: the note of the commit.
+        replaces: the part of the table that the files replace.
+        before: the version to replace; None to replace any version.
+        begun: the open transaction, if it must detect commits during the write of the files.
     """
 
     spark: SparkSession
@@ -96,40 +96,40 @@ class DeltaFiles:
     begun: Any = None
 
     def writer(self, columns: t.StructType, blooms: Collection[str]) -> ArrowWriter | str:
-        """Return what writes its files as Delta would write them; or in a few words why only Delta can.
+        """Return a writer that produces Delta's own files, or a short reason why only Delta can.
 
         Args:
-            columns: of the files.
-            blooms: names of columns with a bloom filter, of which Delta writes none.
+            columns: the columns of the files.
+            blooms: the names of columns with a bloom filter; Delta writes none.
         """
         why = self._why_not()
         if why:
             return why
-        if columns_kept(columns) != self.metadata["schemaString"]:
+        if stored_schema(columns) != self.metadata["schemaString"]:
             return "its columns are not the query's, or have more to say than a comment"
-        why = why_not_parted(columns, self.parts, self.metadata["partitionColumns"])
+        why = why_not_partitioned(columns, self.parts, self.metadata["partitionColumns"])
         return why or arrow_writer(self.spark, without(columns, self.parts), {}, self.folder)
 
     def path_of(self, below: str) -> str:
         """Return the path of a file in ``folder`` as the log has it ("Add File": encoded as a URI).
 
-        Java's own spelling, as Delta's writer has it: VACUUM compares names as they are spelled, and by any other it
-        deletes a file of the table.
+        It is Java's own spelling, as in Delta's writer. VACUUM compares names by spelling, and would delete a file of
+        the table that is spelled otherwise.
         """
         path = class_named(jvm_of(self.spark), "org.apache.hadoop.fs.Path")(below)
         return f"{self.folder}/{path.toUri().toString()}"
 
-    def described(self, files: Sequence[WrittenFile]) -> list[str]:
-        """Return files as the table takes them."""
+    def describe_files(self, files: Sequence[WrittenFile]) -> list[str]:
+        """Return files in the form that ``commit`` expects."""
         indexed = self._indexed
         return [add_action(one, one.path[len(self.folder) + 1 :], self.parts, indexed) for one in files]
 
     def commit(self, files: Sequence[str]) -> None:
-        """Let the table have files, as ``described`` gives them.
+        """Commit files, in the form of ``describe_files``, to the table.
 
         Raises:
-            BuildError: the table is another one by now.
-            Exception: Delta refused.
+            BuildError: another run changed the table.
+            Exception: Delta rejected the commit.
         """
         transaction = self.begun or begin(self.spark, self.name)
         snapshot = transaction.snapshot()
@@ -142,12 +142,12 @@ class DeltaFiles:
         commit(self.spark, transaction, files, self.replaces, self.note)
 
     def is_refused(self, exc: BaseException) -> bool:
-        """Tell whether an error of ``commit`` means for sure that the table has none of the files."""
+        """Return whether an error of ``commit`` proves that the table has none of the files."""
         error = f"{DELTA}.DeltaConcurrentModificationException"
         return isinstance(exc, BuildError) or is_error_of(jvm_of(self.spark), exc, error)
 
     def _why_not(self) -> str:
-        """Return in a few words what of the table or the session only Delta's own writer heeds."""
+        """Return a short reason if the table or the session needs Delta's own writer."""
         features = {*self.protocol.get("readerFeatures", ()), *self.protocol.get("writerFeatures", ())}
         if features - _FEATURES:
             return f"it has the feature {min(features - _FEATURES)}"
@@ -157,14 +157,14 @@ class DeltaFiles:
         unheeded = sorted(name for name in kept if name.lower().startswith(_PASSED_ON) and not name.startswith(_HEEDED))
         if unheeded:
             return f"{unheeded[0]} is for Delta's own writer"
-        if says_more(self.metadata["schemaString"]):
+        if has_extra_metadata(self.metadata["schemaString"]):
             return "its log says more of a column than a comment"
         heeded = first_below(self.spark, _SESSION)
         return f"{heeded}* is set" if heeded else ""
 
     @property
     def _indexed(self) -> list[Any]:
-        """Leaves that the table keeps statistics of."""
+        """The leaves for which the table keeps statistics."""
         schema = columns_from_json(self.metadata["schemaString"], str(self.name))
         found, kept = leaves(without(schema, self.parts)), self.metadata["configuration"]
         if DELTA_STATS in kept:
@@ -174,36 +174,36 @@ class DeltaFiles:
         return found if count < 0 else found[:count]
 
 
-def standing_delta(
+def existing_delta(
     spark: SparkSession,
     table: TableName,
     parts: Sequence[str],
-    told: Mapping[str, str],
+    options: Mapping[str, str],
     replaces: Replaces = Replaces.NOTHING,
     snapshot: Any = None,
-) -> DeltaFiles | str:
-    """Return a table that is there, which is to get files; or in a few words why only Spark can do that.
+) -> DeltaTarget | str:
+    """Return an existing table as a target of files, or a short reason why only Spark can write them.
 
     Args:
         spark: the session.
-        table: its name.
-        parts: names of the columns that it is to be parted by.
-        told: options of the writer.
-        replaces: what of it the files take the place of.
-        snapshot: of the version that is to be told of; None for that of now.
+        table: the name of the table.
+        parts: the names of its partition columns.
+        options: the writer options.
+        replaces: the part of the table that the files replace.
+        snapshot: the snapshot of the table; None to read the latest.
     """
-    if {*told} - {NOTE}:
+    if {*options} - {NOTE}:
         return "there are options for Delta's own writer"
     snapshot = snapshot or delta_state(spark, table).snapshot
     if replaces is not Replaces.NOTHING and (why := _too_many(snapshot)):
         return why
     begun = None
     if replaces is Replaces.PARTITIONS:
-        # from now on, as Spark's own overwrite: of rows that others add meanwhile, Delta decides
+        # the transaction starts now, as in Spark's own overwrite: Delta judges concurrent commits
         begun = begin(spark, table)
         snapshot = begun.snapshot()
     folder, what = str(snapshot.path().getParent().toString()), (metadata_of(snapshot), protocol_of(snapshot))
-    return DeltaFiles(spark, table, folder, *what, parts, told.get(NOTE, ""), replaces, begun=begun)
+    return DeltaTarget(spark, table, folder, *what, parts, options.get(NOTE, ""), replaces, begun=begun)
 
 
 def replaced_delta(
@@ -211,20 +211,20 @@ def replaced_delta(
     table: TableName,
     parts: Sequence[str],
     properties: Mapping[str, str],
-    told: Mapping[str, str],
+    options: Mapping[str, str],
     before: str | None = None,
-) -> DeltaFiles | str:
-    """Return the same of a table whose rows are replaced, and which is to be by these properties: no other one.
+) -> DeltaTarget | str:
+    """Return the target for a table whose rows are all replaced; the properties must already be these.
 
     Args:
         spark: the session.
-        table: its name.
-        parts: names of the columns that it is to be parted by.
-        properties: of the table, its comment and place among them.
-        told: options of the writer.
-        before: the version whose rows are in the query; None if they need not be.
+        table: the name of the table.
+        parts: the names of its partition columns.
+        properties: the properties of the table, comment and location among them.
+        options: the writer options.
+        before: the version whose rows are in the query; None if the query need not contain them.
     """
-    found = standing_delta(spark, table, parts, told, Replaces.ALL)
+    found = existing_delta(spark, table, parts, options, Replaces.ALL)
     if isinstance(found, str):
         return found
     wanted = {name: value for name, value in properties.items() if name not in NOT_KEPT}
@@ -235,7 +235,7 @@ def replaced_delta(
 
 
 def _too_many(snapshot: Any) -> str:
-    """Return in a few words why only Delta can replace files of a version, an empty text if this process can."""
-    # the log has to be put together for it, half a second, which an overwrite does anyway
+    """Return a short reason why only Delta can replace a version's files; an empty text if this process can."""
+    # the count reconstructs the snapshot, half a second, which an overwrite needs anyway
     files = int(snapshot.numOfFiles())
     return f"it has {files} files, which Delta itself removes sooner" if files > _MOST_REPLACED else ""

@@ -1,6 +1,6 @@
-"""Delta's own transaction, by which its Spark writer commits, too: files are removed and added, and the log says so.
+"""Commit with Delta's own transaction, as its Spark writer does: remove and add files, and write the log.
 
-``OptimisticTransaction`` is not public; what is called of it is alike in Delta 3.3, 4.0 and 4.4, but for one call.
+``OptimisticTransaction`` is not public. The calls used here are the same in Delta 3.3, 4.0 and 4.4, except one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _UTILS = "org.apache.spark.api.python.PythonUtils"
 
 
 class Replaces(Enum):
-    """What of a table is to be gone once it gets files."""
+    """The part of a table that new files replace."""
 
     NOTHING = "nothing"
     ALL = "all"
@@ -28,7 +28,7 @@ class Replaces(Enum):
 
 
 def begin(spark: SparkSession, table: TableName) -> Any:
-    """Return a transaction upon the latest version of a table; whatever is committed from now on, it heeds."""
+    """Return a transaction on the latest version of a table; it detects every later commit."""
     jvm: Any = jvm_of(spark)
     option = class_named(jvm, "scala.Option").apply
     session: Any = spark._jsparkSession
@@ -39,17 +39,17 @@ def begin(spark: SparkSession, table: TableName) -> Any:
 
 
 def commit(spark: SparkSession, transaction: Any, actions: Sequence[str], replaces: Replaces, note: str) -> None:
-    """Let a table have files.
+    """Commit files to a table.
 
     Args:
         spark: the session.
-        transaction: as ``begin`` gives it.
-        actions: an ``add`` action of each file as JSON.
-        replaces: what goes for them.
-        note: what the table's history is to say.
+        transaction: the transaction from ``begin``.
+        actions: the ``add`` action of each file as JSON.
+        replaces: the part of the table that the files replace.
+        note: the note in the table's history.
 
     Raises:
-        Exception: Delta refused.
+        Exception: Delta rejected the commit.
     """
     jvm: Any = jvm_of(spark)
     to_seq = class_named(jvm, _UTILS).toSeq
@@ -57,14 +57,14 @@ def commit(spark: SparkSession, transaction: Any, actions: Sequence[str], replac
     added, all_actions = class_named(jvm, "java.util.ArrayList")(), class_named(jvm, "java.util.ArrayList")()
     for action in actions:
         added.add(of_json(action))
-    told = [json.loads(action)["add"] for action in actions]
-    for file in _replaced(jvm, transaction, replaces, to_seq(added), [add["partitionValues"] for add in told]):
+    adds = [json.loads(action)["add"] for action in actions]
+    for file in _replaced(jvm, transaction, replaces, to_seq(added), [add["partitionValues"] for add in adds]):
         all_actions.add(file.remove())
     all_actions.addAll(added)
     metrics = {
-        "numFiles": len(told),
-        "numOutputRows": sum(json.loads(add["stats"])["numRecords"] for add in told),
-        "numOutputBytes": sum(add["size"] for add in told),
+        "numFiles": len(adds),
+        "numOutputRows": sum(json.loads(add["stats"])["numRecords"] for add in adds),
+        "numOutputBytes": sum(add["size"] for add in adds),
     }
     transaction.registerSQLMetrics(spark._jsparkSession, _metrics(spark, jvm, metrics))
     transaction.commit(to_seq(all_actions), _operation(jvm, to_seq, replaces, note))
@@ -73,7 +73,7 @@ def commit(spark: SparkSession, transaction: Any, actions: Sequence[str], replac
 def _replaced(
     jvm: Any, transaction: Any, replaces: Replaces, added: Any, partitions: Sequence[Mapping[str, str | None]]
 ) -> Sequence[Any]:
-    """Return the files that go."""
+    """Return the files to remove."""
     if replaces is Replaces.NOTHING:
         return []
     if replaces is Replaces.ALL:
@@ -81,7 +81,7 @@ def _replaced(
     try:
         return [*items(transaction.filterFiles(added))]
     except Exception as exc:
-        if "Method filterFiles" not in str(exc):  # before Delta 4.1, it takes a set of partitions
+        if "Method filterFiles" not in str(exc):  # before Delta 4.1, its argument is a set of partitions
             raise
         to_seq = class_named(jvm, _UTILS).toSeq
         distinct = class_named(jvm, "java.util.ArrayList")()
@@ -94,7 +94,7 @@ def _replaced(
 
 
 def _metrics(spark: SparkSession, jvm: Any, values: Mapping[str, int]) -> Any:
-    """Return metrics of the operation, which the table's history tells."""
+    """Return metrics of the operation for the table's history."""
     context: Any = spark.sparkContext
     made = class_named(jvm, "java.util.HashMap")()
     create = class_named(jvm, "org.apache.spark.sql.execution.metric.SQLMetrics").createMetric
@@ -106,13 +106,13 @@ def _metrics(spark: SparkSession, jvm: Any, values: Mapping[str, int]) -> Any:
 
 
 def _operation(jvm: Any, to_seq: Any, replaces: Replaces, note: str) -> Any:
-    """Return what the table's history is to say: a WRITE, as of Spark's own writer."""
+    """Return the operation for the table's history: a WRITE, as from Spark's own writer."""
     name, option = f"{DELTA}.DeltaOperations$Write", class_named(jvm, "scala.Option").apply
     loader = class_named(jvm, "java.lang.Thread").currentThread().getContextClassLoader()
     count = class_named(jvm, "java.lang.Class").forName(name, True, loader).getConstructors()[0].getParameterCount()
     modes = class_named(jvm, "org.apache.spark.sql.SaveMode")
     mode = modes.Append if replaces is Replaces.NOTHING else modes.Overwrite
     no_columns = option(to_seq(class_named(jvm, "java.util.ArrayList")()))
-    # by their number in this version of Delta, what follows is optional
+    # Delta's versions differ in the number of optional parameters
     more = [option(None) for _ in range(count - 4)]
     return class_named(jvm, name)(mode, no_columns, option(None), option(note or None), *more)

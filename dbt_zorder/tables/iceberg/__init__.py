@@ -1,1 +1,1 @@
-"""Commits to Apache Iceberg."""
+"""Write and commit Apache Iceberg tables."""

@@ -1,4 +1,4 @@
-"""What Iceberg does in its own way; see ``lakehouse.format.Format``."""
+"""Implement ``lakehouse.format.Format`` for Iceberg."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from dbt_zorder.tables.iceberg.lost_commits import TOKEN, lost_commits
 from dbt_zorder.tables.iceberg.properties import forget_columns, has_whole_bounds, metrics_modes
 from dbt_zorder.tables.iceberg.sink import IcebergSink
 from dbt_zorder.tables.iceberg.types import in_iceberg_types
-from dbt_zorder.tables.lakehouse.format import NOTE, NOTHING, WHOLE, Carried
+from dbt_zorder.tables.lakehouse.format import NOTE, NOTHING_KEPT, WHOLE, KeptProperties
 from dbt_zorder.tables.lakehouse.spark_writer import writer
 
 _NEVER_ROLLED = 1 << 50
 
 
 class IcebergFormat:
-    """Iceberg."""
+    """Iceberg as a lakehouse format."""
 
     name = "iceberg"
     sink = IcebergSink()
     options: Mapping[str, str] = {
-        # neither shuffled nor sorted by the table's own order, one file a partition and task however large
+        # no shuffle, no sort by the table's own order, one file a partition and task of any size
         "use-table-distribution-and-ordering": "false",
         "distribution-mode": "none",
         "fanout-enabled": "true",
@@ -44,35 +44,37 @@ class IcebergFormat:
     defaults: Mapping[str, str] = {}
     moves_folders = False
 
-    def whole_note(self, token: str) -> dict[str, str]:
-        """Return the writer options by which a commit says that it lays out all of a table, and its token."""
+    def whole_layout_note(self, token: str) -> dict[str, str]:
+        """Return the writer options that note a whole layout and its token in the commit."""
         return {f"snapshot-property.{NOTE}": WHOLE, f"snapshot-property.{TOKEN}": token}
 
-    def in_its_types(self, df: DataFrame, request: BuildRequest) -> DataFrame:
-        """Return a query in the types and values that the format keeps."""
+    def convert_types(self, df: DataFrame, request: BuildRequest) -> DataFrame:
+        """Convert a query to the types and values that the format stores."""
         return in_iceberg_types(df)
 
     def statistics(self, df: DataFrame, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
-        """Return the table properties by which the z-order columns keep statistics."""
+        """Return the table properties that keep statistics of the z-order columns."""
         return metrics_modes(df, request, keys)
 
     def has_whole_bounds(self, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> bool:
-        """Return whether a table keeps bounds of the z-order columns uncut."""
+        """Return whether a table stores untruncated bounds of the z-order columns."""
         return has_whole_bounds(request, keys)
 
     def forget_columns(self, spark: SparkSession, table: TableName, schema: StructType) -> None:
-        """Remove the properties of columns that a table lacks by now, which keep it from being altered."""
+        """Remove the properties of dropped columns, which block changes of the table."""
         forget_columns(spark, table, schema)
 
-    def carried(self, spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest) -> Carried:
-        """Return nothing: Iceberg keeps the properties of a table that is replaced, and has no constraints."""
-        return NOTHING
+    def properties_to_keep(
+        self, spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest
+    ) -> KeptProperties:
+        """Return nothing: Iceberg keeps the properties of a replaced table, and has no constraints."""
+        return NOTHING_KEPT
 
     def set_properties(self, spark: SparkSession, table: TableName, wanted: Mapping[str, str]) -> None:
-        """Do nothing: no table of Iceberg is replaced in place."""
+        """Do nothing: no Iceberg table is replaced in place."""
 
-    def last_whole(self, state: FormatState) -> Summary:
-        """Return files, rows and bytes after the last whole layout; zeros where no snapshot says so."""
+    def last_whole_layout(self, state: FormatState) -> Summary:
+        """Return files, rows and bytes after the last whole layout; zeros where no snapshot notes one."""
         found = last_layout(state) if isinstance(state, IcebergState) else None
         return Summary(*found, {}) if found else NOT_BUILT
 
@@ -84,18 +86,18 @@ class IcebergFormat:
         columns: Sequence[ResolvedColumn],
         own: Mapping[str, int] | None,
     ) -> DataFrame | LocalStats | None:
-        """Return the stats of the files of one commit, by their footers; None where this process did not write them."""
+        """Return the stats of the files of one commit, from their footers; None if Spark wrote them."""
         if own is None or not isinstance(state, IcebergState) or not has_whole_bounds(request, columns):
             return None
         is_next = state.snapshot is not None and str(state.snapshot.parentId()) == before
         return stats_of_files(state.spark, own, columns, "") if is_next else None
 
     def lost(self, spark: SparkSession, table: TableName, before: str, token: str) -> str:
-        """Return where the rows of commits are that a replacement left out, an empty string if there are none."""
+        """Return where to find the rows of commits that a replacement left out; an empty string if there are none."""
         return lost_commits(spark, table, before, token)
 
     def rewrite_natively(self, spark: SparkSession, request: BuildRequest, columns: Sequence[str]) -> None:
-        """Z-order a table by the format's own procedure, and note the snapshot that it made."""
+        """Z-order a table with the format's own procedure, and note the resulting snapshot."""
         arguments = {
             "table": str(request.table),
             "strategy": "sort",
@@ -108,9 +110,9 @@ class IcebergFormat:
         spark.sql(f"ALTER TABLE {request.table.sql} SET TBLPROPERTIES ('{LAST_NATIVE}' = '{made}')")
 
     def rewrite_by_spark(self, clustered: DataFrame, request: BuildRequest, info: TableInfo, before: str) -> None:
-        """Let Spark replace all rows of a table by themselves, clustered."""
+        """Replace all rows of a table by the same rows, clustered, with Spark's writer."""
         made = writer(self, clustered, request.table, request, whole=True)
-        # Iceberg itself refuses the commit if anything was added since that snapshot
+        # Iceberg itself rejects the commit if rows were added after that snapshot
         made = made.option("isolation-level", "serializable").option("validate-from-snapshot-id", before)
         made.overwrite(f.lit(True))
 

@@ -1,4 +1,4 @@
-"""What the snapshots of an Iceberg table say of its commits: which laid it out whole last."""
+"""Find the last whole layout among the snapshots of an Iceberg table."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dbt_zorder.stats.iceberg.manifests import IcebergState
 from dbt_zorder.tables.lakehouse.format import NOTE, WHOLE
 
 LAST_NATIVE = "dbt_zorder.last-native-layout"
-"""Property of a table: the snapshot that its own command last laid out, which takes no note of ours."""
+"""Names the table property with the snapshot of the last native layout, to which we cannot attach a note."""
 
 
 _MOST_COMMITS = 20
-"""So many are looked at one by one, as its library holds them; those behind them are asked by one job."""
+"""The most snapshots read one by one from Iceberg's library; one job reads all older ones."""
 
 
 def last_layout(state: IcebergState) -> tuple[int, int, int] | None:
-    """Return files, rows and bytes of the last whole layout, None where no snapshot says so."""
+    """Return files, rows and bytes of the last whole layout; None where no snapshot notes one."""
     native = state.kept.properties().get(LAST_NATIVE)
     for snapshot, summary in _iceberg_commits(state):
         if str(snapshot) == native or summary.get(NOTE) == WHOLE:
@@ -31,9 +31,9 @@ def last_layout(state: IcebergState) -> tuple[int, int, int] | None:
 
 
 def _iceberg_commits(state: IcebergState) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Return the snapshots that a table came from and their summaries, from the last one back.
+    """Yield the ancestor snapshots of a table and their summaries, newest first.
 
-    Behind some, and where one of them has expired, these are all that are kept, on whatever branch.
+    After 20, or after an expired one, yield all retained older snapshots of any branch.
     """
     snapshot, oldest = state.snapshot, None
     if snapshot is None:

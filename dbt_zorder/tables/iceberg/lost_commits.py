@@ -1,4 +1,4 @@
-"""Whether the replacement of an Iceberg table left out a commit of another run."""
+"""Detect a replacement of an Iceberg table that dropped another run's commit."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dbt_zorder.spark.files import list_files
 from dbt_zorder.stats.iceberg.manifests import iceberg_table
 
 TOKEN = "dbt_zorder.token"
-"""In the summary of a snapshot: by which the commit is found again."""
+"""The key of the token in a snapshot's summary."""
 
 
 _NUMBER = re.compile(r"^v?(\d+)")
 
 
 def lost_commits(spark: SparkSession, table: TableName, before: str, token: str) -> str:
-    """Return where the rows are of commits that a replacement left out, an empty string if there are none."""
+    """Return where to find the rows of commits that a replacement left out; an empty string if there are none."""
     jvm: Any = spark._jvm
     operations = iceberg_table(spark, table).operations()
     now = operations.current()
@@ -28,7 +28,7 @@ def lost_commits(spark: SparkSession, table: TableName, before: str, token: str)
     def read(file: str) -> Any:
         return jvm.org.apache.iceberg.TableMetadataParser.read(operations.io().newInputFile(file))
 
-    # the last metadata that do not know our snapshot are those upon which the replacement was based
+    # the newest metadata without our snapshot are the base of the replacement
     ours = str(now.metadataFileLocation())
     for base in reversed([str(entry.file()) for entry in now.previousFiles()]):
         metadata = read(base)
@@ -46,7 +46,7 @@ def lost_commits(spark: SparkSession, table: TableName, before: str, token: str)
     between = [(number, name) for number, name in _numbered(spark, folder) if first < number < last]
     lost = [(name, _snapshot(read(f"{folder}/{name}"))) for _, name in sorted(between)]
     changed = [(name, snapshot) for name, snapshot in lost if snapshot != before]
-    if not changed:  # a commit of properties alone
+    if not changed:  # a commit that changed only properties
         return ""
     name, snapshot = changed[-1]
     return (
@@ -68,6 +68,6 @@ def _numbered(spark: SparkSession, folder: str) -> Iterator[tuple[int, str]]:
 
 
 def _number(file: str) -> int | None:
-    """Return the number that Iceberg's catalogs count metadata files by, None where one does not."""
+    """Return the metadata file number that Iceberg's catalogs assign; None if the name has none."""
     match = _NUMBER.match(file.rpartition("/")[2])
     return int(match[1]) if match else None

@@ -1,7 +1,8 @@
-"""What an Iceberg table is told of the files that it gets: size, rows, and the metrics of each column.
+"""Describe each new file of an Iceberg table: its size, its rows, and the metrics of each column.
 
-Iceberg's own library reads those from the footers. What only its writer knows of floats is added: how many are NaN,
-and bounds without them, which a footer does not tell where there are any ("Manifests", ``nan_value_counts``).
+Iceberg's own library reads those from the footers. Two facts about floats that only Iceberg's writer has are added:
+the count of NaN, and bounds without NaN. A footer of a column with NaN has neither ("Manifests",
+``nan_value_counts``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.jvm import class_named, jvm_of
-from dbt_zorder.tables.lakehouse.footer_bounds import float_values, is_bounded, leaf_places, statistics_of
+from dbt_zorder.tables.lakehouse.footer_bounds import float_values, is_bounded, leaf_numbers, statistics_of
 from dbt_zorder.tables.lakehouse.written_file import WrittenFile
 
 _NOT_KEPT, _COUNTS = "none", "counts"
@@ -26,21 +27,21 @@ _NOT_KEPT, _COUNTS = "none", "counts"
 
 @dataclass(frozen=True)
 class FileMetrics:
-    """What tells a table of files.
+    """A description of files for a table.
 
     Attributes:
         spark: the session.
-        table: of Iceberg's library.
+        table: the table of Iceberg's library.
     """
 
     spark: SparkSession
     table: Any
 
     def data_file(self, written: WrittenFile) -> Any:
-        """Return a file as the table takes it."""
+        """Return a file as Iceberg's ``DataFile``."""
         library, footer = self._library, written.footer
         file = library.io.newInputFile(written.path)
-        metrics = self._completed(library.metrics.fileMetrics(file, library.config), written.place, footer)
+        metrics = self._with_float_facts(library.metrics.fileMetrics(file, library.config), written.place, footer)
         made = library.files.builder(library.spec).withInputFile(file).withMetrics(metrics)
         if footer.num_row_groups > 1:
             made = made.withSplitOffsets(library.longs(_offsets(footer)))
@@ -48,16 +49,16 @@ class FileMetrics:
             made = made.withPartitionValues(library.texts(written.partition))
         return made.build()
 
-    def _completed(self, told: Any, here: str, footer: pq.FileMetaData) -> Any:
-        """Return metrics with what there is to say of floats, and without bounds that are not those of all rows.
+    def _with_float_facts(self, metrics: Any, here: str, footer: pq.FileMetaData) -> Any:
+        """Add the facts about floats to metrics, and remove bounds that do not cover all rows.
 
-        Arrow leaves a bound of more than 4,096 bytes out of a row group; Iceberg then takes those of the other groups
-        for the file's.
+        Arrow omits a bound of more than 4,096 bytes from a row group. Iceberg then uses the other groups' bounds for
+        the whole file.
         """
         nans: dict[int, int] = {}
         nulls: dict[int, int] = {}
         bounds: dict[int, tuple[bytes, bytes] | None] = {}
-        places = leaf_places(footer)
+        places = leaf_numbers(footer)
         for name, (number, mode, is_float) in self._leaves.items():
             here_in = places.get(name, [])
             if is_bounded(statistics_of(footer, here_in)):
@@ -71,11 +72,11 @@ class FileMetrics:
             nans[number], nulls[number] = found.nans, found.nulls
             if mode != _COUNTS and found.least is not None:
                 bounds[number] = _packed(found.least, -0.0), _packed(found.most, 0.0)
-        library, (lower, upper) = self._library, (told.lowerBounds(), told.upperBounds())
-        counts, null_counts = told.valueCounts(), told.nullValueCounts()
+        library, (lower, upper) = self._library, (metrics.lowerBounds(), metrics.upperBounds())
+        counts, null_counts = metrics.valueCounts(), metrics.nullValueCounts()
         if not nans and not bounds:
-            return told
-        if nulls:  # of columns of which the footer tells nothing
+            return metrics
+        if nulls:  # columns without statistics in the footer
             counts, null_counts = library.copy(counts), library.copy(null_counts)
             counts.putAll(library.longs(dict.fromkeys(nulls, footer.num_rows)))
             null_counts.putAll(library.longs(nulls))
@@ -84,15 +85,15 @@ class FileMetrics:
         for number, both in bounds.items():
             for side, bound in zip((lower, upper), both or (None, None), strict=True):
                 side.remove(number) if bound is None else side.put(number, library.wrap(bound))
-        sizes, found_nans = told.columnSizes(), library.longs(nans)
-        return library.make(told.recordCount(), sizes, counts, null_counts, found_nans, lower, upper)
+        sizes, found_nans = metrics.columnSizes(), library.longs(nans)
+        return library.make(metrics.recordCount(), sizes, counts, null_counts, found_nans, lower, upper)
 
     @cached_property
     def _leaves(self) -> Mapping[str, tuple[int, str, bool]]:
-        """Number and mode of each leaf by its name, and whether it is a float; of arrays there are no metrics."""
+        """Id and mode of each leaf by name, and whether it is a float; arrays have no metrics."""
         kept, config = json.loads(str(self._library.to_json(self.table.schema()))), self._library.config
         found = {name: (number, str(config.columnMode(name)), kind) for name, number, kind in _leaves(kept, "")}
-        return {name: told for name, told in found.items() if told[1] != _NOT_KEPT}
+        return {name: leaf for name, leaf in found.items() if leaf[1] != _NOT_KEPT}
 
     @cached_property
     def _library(self) -> _Library:
@@ -100,7 +101,7 @@ class FileMetrics:
 
 
 class _Library:
-    """What of Iceberg's library, and of Java's own, is called for each file: to look for it takes a call each time."""
+    """Classes and methods of Iceberg's library and of Java's, looked up once: each lookup costs a call."""
 
     def __init__(self, jvm: Any, table: Any) -> None:
         self.io, self.spec = table.io(), table.spec()
@@ -119,19 +120,19 @@ class _Library:
         self._list = types.constructCollectionType(named("java.util.ArrayList"), long)
 
     def texts(self, values: Sequence[str | None]) -> Any:
-        """Return texts as a list of Java's."""
+        """Return texts as a Java list."""
         found = self._list_of()
         for value in values:
             found.add(value)
         return found
 
     def longs(self, values: Sequence[int] | Mapping[int, int]) -> Any:
-        """Return whole numbers as Java's longs, which Py4J gives to a collection as shorter ones if they are small."""
+        """Return integers as Java longs; Py4J passes small ones as Java integers."""
         return self._mapper.readValue(json.dumps(values), self._map if isinstance(values, Mapping) else self._list)
 
 
 def _offsets(footer: pq.FileMetaData) -> list[int]:
-    """Return where each row group begins."""
+    """Return the offset of each row group."""
     firsts = (footer.row_group(number).column(0) for number in range(footer.num_row_groups))
     return [one.dictionary_page_offset or one.data_page_offset for one in firsts]
 
@@ -146,5 +147,8 @@ def _leaves(kept: Mapping[str, Any], above: str) -> Iterator[tuple[str, int, boo
 
 
 def _packed(bound: pa.Scalar, zero: float) -> bytes:
-    """Return a bound as Iceberg keeps it ("Appendix D"); of the two zeros, which are one to SQL, the outer one."""
+    """Return a bound as Iceberg stores it ("Appendix D").
+
+    The two zeros are equal in SQL, so use the outer one.
+    """
     return struct.pack("<f" if pa.types.is_float32(bound.type) else "<d", bound.as_py() or zero)

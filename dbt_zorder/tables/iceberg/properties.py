@@ -1,4 +1,4 @@
-"""The properties by which columns of an Iceberg table keep whole bounds, and have bloom filters."""
+"""Set the properties that keep untruncated bounds of Iceberg columns, and their bloom filters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _BY_COLUMN = ("write.metadata.metrics.column.", "write.parquet.bloom-filter-enab
 
 
 def metrics_modes(df: DataFrame, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
-    """Keep whole bounds of the z-order columns, where Iceberg would cut strings, or leave out the 101st column."""
+    """Return the properties that keep untruncated bounds of the z-order columns, and their bloom filters.
+
+    By default, Iceberg truncates strings and keeps no bounds from the 101st column on.
+    """
     found = {}
     for key in keys:
         name = f"{_BY_COLUMN[0]}{key.name}"
@@ -32,12 +35,12 @@ def metrics_modes(df: DataFrame, request: BuildRequest, keys: Sequence[ResolvedC
 
 
 def has_whole_bounds(request: BuildRequest, keys: Sequence[ResolvedColumn]) -> bool:
-    """Return whether a table keeps bounds of columns uncut."""
+    """Return whether a table stores untruncated bounds of columns."""
     return all(request.properties.get(f"{_BY_COLUMN[0]}{key.name}") in (None, "full") for key in keys)
 
 
 def forget_columns(spark: SparkSession, table: TableName, schema: StructType) -> None:
-    """Remove what Iceberg's properties say of columns that a table has no longer, which keep it from being altered."""
+    """Remove Iceberg's properties of columns that a table no longer has, which block changes of the table."""
     names = leaf_names(schema)
     stale = [
         name

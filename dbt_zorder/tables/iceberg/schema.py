@@ -1,4 +1,4 @@
-"""The numbers by which an Iceberg table knows its columns, if it keeps them as the types that they are of."""
+"""Return the field ids of an Iceberg table's columns, after comparing their types with those of a query."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _TYPES = {
     "timestamp": "timestamptz",
     "timestamp_ntz": "timestamp",
 }
-"""By Spark's name of a type, what Iceberg keeps it as."""
+"""Iceberg's name of each type, by Spark's name."""
 
 
 def field_numbers(kept: Mapping[str, Any], columns: t.StructType) -> dict[tuple[str, ...], int] | None:
-    """Return the number of each column, and of what is in it, by its path; None if the table keeps another type.
+    """Return the field id of each column and nested field by path; None if the table stores another type.
 
     Args:
-        kept: a struct as Iceberg's specification has it in JSON ("Appendix C").
-        columns: of the files.
+        kept: a struct in the JSON of Iceberg's specification ("Appendix C").
+        columns: the columns of the files.
     """
     found: dict[tuple[str, ...], int] = {}
-    return found if _take_struct(kept, columns, (), found) else None
+    return found if _record_struct(kept, columns, (), found) else None
 
 
-def _take_struct(
+def _record_struct(
     kept: Mapping[str, Any], columns: t.StructType, above: tuple[str, ...], found: dict[tuple[str, ...], int]
 ) -> bool:
     fields = {one["name"]: one for one in kept["fields"]}
@@ -44,25 +44,25 @@ def _take_struct(
         if field["required"]:
             return False
         found[(*above, column.name)] = field["id"]
-        if not _take(field["type"], column.dataType, (*above, column.name), found):
+        if not _record(field["type"], column.dataType, (*above, column.name), found):
             return False
     return True
 
 
-def _take(kept: Any, given: t.DataType, path: tuple[str, ...], found: dict[tuple[str, ...], int]) -> bool:
-    """Note the numbers of what is in a column; tell whether the table keeps it as the type that it is of."""
+def _record(kept: Any, given: t.DataType, path: tuple[str, ...], found: dict[tuple[str, ...], int]) -> bool:
+    """Record the field ids below a column, and return whether the table stores it in the same type."""
     if isinstance(kept, str):
         if isinstance(given, t.DecimalType):
             return kept == f"decimal({given.precision}, {given.scale})"
         return kept == _TYPES.get(given.simpleString())
     if kept["type"] == "struct" and isinstance(given, t.StructType):
-        return _take_struct(kept, given, path, found)
+        return _record_struct(kept, given, path, found)
     if kept["type"] == "list" and isinstance(given, t.ArrayType) and not kept["element-required"]:
         inner = (*path, "element")
         found[inner] = kept["element-id"]
-        return _take(kept["element"], given.elementType, inner, found)
+        return _record(kept["element"], given.elementType, inner, found)
     if kept["type"] == "map" and isinstance(given, t.MapType) and not kept["value-required"]:
         found[(*path, "key")], found[(*path, "value")] = kept["key-id"], kept["value-id"]
-        key = _take(kept["key"], given.keyType, (*path, "key"), found)
-        return key and _take(kept["value"], given.valueType, (*path, "value"), found)
+        key = _record(kept["key"], given.keyType, (*path, "key"), found)
+        return key and _record(kept["value"], given.valueType, (*path, "value"), found)
     return False

@@ -1,4 +1,4 @@
-"""The commits to Iceberg tables that this process makes by Iceberg's own library."""
+"""Commit to Iceberg tables from this process, with Iceberg's own library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.catalog_entry import STANDS_BEFORE
 from dbt_zorder.stats.iceberg.manifests import IcebergState
 from dbt_zorder.stats.table_state import FormatState
-from dbt_zorder.tables.iceberg.target import IcebergFiles, staged_files, standing_files
+from dbt_zorder.tables.iceberg.target import IcebergTarget, existing_iceberg, staged_iceberg
 
 
 class IcebergSink:
@@ -19,10 +19,10 @@ class IcebergSink:
 
     catalog = STANDS_BEFORE
     empty_table = None
-    heeds_before = False
+    detects_conflicts = False
     rewrites = True
 
-    def made(
+    def build_target(
         self,
         spark: SparkSession,
         table: TableName,
@@ -33,11 +33,11 @@ class IcebergSink:
         *,
         is_new: bool,
         before: str | None,
-    ) -> IcebergFiles | str:
-        """Return a table that is to be created or replaced, as it will be; or in a few words why only Spark can."""
-        return staged_files(spark, table, schema, parts, properties, options)
+    ) -> IcebergTarget | str:
+        """Return the table to create or replace as a target of files, or a short reason why only Spark can."""
+        return staged_iceberg(spark, table, schema, parts, properties, options)
 
-    def standing(
+    def existing_target(
         self,
         spark: SparkSession,
         table: TableName,
@@ -47,7 +47,7 @@ class IcebergSink:
         *,
         state: FormatState | None = None,
         replaces_parts: bool = False,
-    ) -> IcebergFiles | str:
-        """Return a table that is there and is to get files; or in a few words why only Spark can do that."""
+    ) -> IcebergTarget | str:
+        """Return an existing table as a target of files, or a short reason why only Spark can write them."""
         kept = state.kept if isinstance(state, IcebergState) else None
-        return standing_files(spark, table, parts, options, before, kept, replaces_parts=replaces_parts)
+        return existing_iceberg(spark, table, parts, options, before, kept, replaces_parts=replaces_parts)

@@ -1,4 +1,4 @@
-"""A table of Iceberg."""
+"""Provide the Iceberg table."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from dbt_zorder.tables.lakehouse.table import LakehouseTable
 
 
 class IcebergTable(LakehouseTable):
-    """A table of Iceberg; see ``tables.base.Table``."""
+    """An Iceberg table; see ``tables.base.Table``."""
 
     form: ClassVar[Format] = ICEBERG

@@ -1,7 +1,7 @@
-"""Files that this process writes for an Iceberg table, and the commit by which the table gets them.
+"""Write files of an Iceberg table in this process, and commit them.
 
-Iceberg's Java library is what its own Spark writer calls, too: a table is staged by the catalog, as for CREATE OR
-REPLACE TABLE AS SELECT, its files are appended, and one commit makes both known.
+It calls the same Java library as Iceberg's own Spark writer. The catalog stages a table as for CREATE OR REPLACE
+TABLE AS SELECT. The files are appended, and one commit publishes both.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from dbt_zorder.spark.conf import first_below
 from dbt_zorder.spark.jvm import catalog_identifier, class_named, is_error_of, items, jvm_of, nullable_type
 from dbt_zorder.spark.local_disk import on_disk
 from dbt_zorder.spark.sql import quote_name
-from dbt_zorder.stats.arrow_store import VERSION_KEY, told_by_spark
+from dbt_zorder.stats.arrow_store import VERSION_KEY, footer_entries
 from dbt_zorder.stats.iceberg.manifests import iceberg_table
 from dbt_zorder.tables.iceberg.metrics import FileMetrics
 from dbt_zorder.tables.iceberg.schema import field_numbers
-from dbt_zorder.tables.lakehouse.written_file import WrittenFile, why_not_parted
+from dbt_zorder.tables.lakehouse.written_file import WrittenFile, why_not_partitioned
 
 _CATALOG = "spark_catalog"
 _PAGE, _OLDEST_CODEC = "20000", "gzip"
-"""Rows of a page at most, and the codec, of a table whose properties say nothing of them."""
+"""Iceberg's defaults: rows of a page at most, and the codec, if a table's properties set neither."""
 _SUMMARY = "snapshot-property."
-"""Prefix of writer options that are entries of the snapshot's summary."""
+"""The prefix of writer options that become entries of the snapshot's summary."""
 _SESSION = (
     "spark.wap.id",
     "spark.wap.branch",
@@ -42,9 +42,9 @@ _SESSION = (
     "spark.sql.iceberg.compression-level",
     "spark.sql.iceberg.compression-strategy",
 )
-"""Settings of a session that change what Iceberg's writer does, or where its commits go."""
+"""Session settings that change Iceberg's writer, or the target of its commits."""
 _SNAPSHOTS = "spark.sql.iceberg.snapshot-property."
-"""What settings begin with that are entries of each snapshot's summary."""
+"""The prefix of session settings that become entries of each snapshot's summary."""
 _CODEC, _PAGE_ROWS = "write.parquet.compression-codec", "write.parquet.page-row-limit"
 _BLOOM = "write.parquet.bloom-filter-enabled.column."
 _HEEDED = (
@@ -52,34 +52,34 @@ _HEEDED = (
     _CODEC,
     _PAGE_ROWS,
     _BLOOM,
-    # of the metadata, which Iceberg's library itself makes
+    # these apply to metadata, which Iceberg's library itself writes
     "write.metadata.",
     "write.manifest",
     "write.summary.",
-    # of statements that delete, update and merge
+    # these apply to DELETE, UPDATE and MERGE
     "write.delete.",
     "write.update.",
     "write.merge.",
-    # which our writes switch off
+    # our writes switch these off
     "write.distribution-mode",
     "write.target-file-size-bytes",
 )
-"""Properties, or what they begin with, under which files are as Iceberg's own writer would make them."""
+"""Prefixes of properties under which this process writes the same files as Iceberg's own writer."""
 
 
 @dataclass(frozen=True)
-class IcebergFiles:
-    """An Iceberg table that is to get files.
+class IcebergTarget:
+    """An Iceberg table that receives files.
 
     Attributes:
         spark: the session.
-        name: of the table.
-        table: of Iceberg's library, as it will be.
-        summary: what its snapshot is to say.
-        finish: makes the table itself known, where it is created or replaced; None where it stands.
-        before: the snapshot whose rows the files are, where they replace all files of a table that stands.
-        parts: names of the columns that it is to be parted by.
-        replaces_parts: the files take the place of all others of the partitions that they are of.
+        name: the name of the table.
+        table: the table of Iceberg's library after the commit.
+        summary: the entries for the snapshot's summary.
+        finish: a function that publishes a created or replaced table; None for an existing table.
+        before: the snapshot whose files are all replaced, with the same rows; None if the files are added.
+        parts: the names of its partition columns.
+        replaces_parts: whether the files replace all other files of their partitions.
     """
 
     spark: SparkSession
@@ -93,15 +93,15 @@ class IcebergFiles:
 
     @cached_property
     def folder(self) -> str:
-        """Where its files go."""
+        """The folder of its files."""
         return str(self.table.locationProvider().newDataLocation("any")).rpartition("/")[0]
 
     def writer(self, columns: t.StructType, blooms: Collection[str]) -> ArrowWriter | str:
-        """Return what writes its files as Iceberg would write them; or in a few words why only Iceberg can.
+        """Return a writer that produces Iceberg's own files, or a short reason why only Iceberg can.
 
         Args:
-            columns: of the files.
-            blooms: names of columns with a bloom filter.
+            columns: the columns of the files.
+            blooms: the names of columns with a bloom filter.
         """
         missing = missing_feature(blooms)
         if missing:
@@ -111,7 +111,7 @@ class IcebergFiles:
                 return f"{name} is set"
         if first_below(self.spark, [_SNAPSHOTS]):
             return f"{_SNAPSHOTS}* is set"
-        why = why_not_parted(columns, self.parts, self._kept_parts())
+        why = why_not_partitioned(columns, self.parts, self._kept_parts())
         if why:
             return why
         if on_disk(self.spark, self.folder) is None:
@@ -134,24 +134,24 @@ class IcebergFiles:
         numbers = field_numbers(json.loads(schema), columns)
         if numbers is None or page_rows is None:
             return "its columns are not the query's"
-        told = {"iceberg.schema": schema, VERSION_KEY: told_by_spark(self.spark, columns)[VERSION_KEY]}
-        return ArrowWriter(codec, page_rows, told, threads_of(self.spark), tuple(blooms), numbers, bool(self.parts))
+        entries = {"iceberg.schema": schema, VERSION_KEY: footer_entries(self.spark, columns)[VERSION_KEY]}
+        return ArrowWriter(codec, page_rows, entries, threads_of(self.spark), tuple(blooms), numbers, bool(self.parts))
 
     def path_of(self, below: str) -> str:
         """Return the path of a file in ``folder`` as the table spells it."""
         return f"{self.folder}/{below}"
 
-    def described(self, files: Sequence[WrittenFile]) -> list[Any]:
-        """Return files as the table takes them."""
+    def describe_files(self, files: Sequence[WrittenFile]) -> list[Any]:
+        """Return files in the form that ``commit`` expects."""
         metrics = FileMetrics(self.spark, self.table)
-        with ThreadPoolExecutor(threads_of(self.spark)) as pool:  # the JVM opens each
+        with ThreadPoolExecutor(threads_of(self.spark)) as pool:  # the JVM opens each file, so threads overlap
             return [*pool.map(metrics.data_file, files)]
 
     def commit(self, files: Sequence[Any]) -> None:
-        """Let the table have files, as ``described`` gives them.
+        """Commit files, in the form of ``describe_files``, to the table.
 
         Raises:
-            Exception: Iceberg refused.
+            Exception: Iceberg rejected the commit.
         """
         if self.replaces_parts:
             update = self.table.newReplacePartitions()
@@ -163,7 +163,7 @@ class IcebergFiles:
             everything = class_named(jvm_of(self.spark), "org.apache.iceberg.expressions.Expressions").alwaysTrue()
             update = self.table.newOverwrite().overwriteByRowFilter(everything)
             add = update.addFile
-        if self.before is not None:  # Iceberg refuses the commit if anything was added or deleted since
+        if self.before is not None:  # Iceberg rejects the commit after a concurrent insert or delete
             update.validateFromSnapshot(int(self.before)).validateNoConflictingData().validateNoConflictingDeletes()
         for file in files:
             add(file)
@@ -174,7 +174,7 @@ class IcebergFiles:
             self.finish()
 
     def _kept_parts(self) -> list[str]:
-        """Return what the table is parted by: names of columns, or whatever else is made of them."""
+        """Return the partition fields of the table: column names, or texts of other transforms."""
         schema = self.table.schema()
         return [
             str(schema.findColumnName(field.sourceId())) if field.transform().isIdentity() else str(field)
@@ -182,38 +182,38 @@ class IcebergFiles:
         ]
 
     def is_refused(self, exc: BaseException) -> bool:
-        """Tell whether an error of ``commit`` means for sure that the table has none of the files.
+        """Return whether an error of ``commit`` proves that the table has none of the files.
 
-        Iceberg's own writer goes by the same mark: any other error may have come once the commit was there.
+        Iceberg's own writer uses the same mark. Any other error may have come after the commit.
         """
         return is_error_of(jvm_of(self.spark), exc, "org.apache.iceberg.exceptions.CleanableFailure")
 
 
-def staged_files(
+def staged_iceberg(
     spark: SparkSession,
     table: TableName,
     schema: t.StructType,
     parts: Sequence[str],
     properties: Mapping[str, str],
-    told: Mapping[str, str],
-) -> IcebergFiles | str:
-    """Return a table that is to be created, or replaced, as it will be; or in a few words why only Spark can do that.
+    options: Mapping[str, str],
+) -> IcebergTarget | str:
+    """Return the table to create or replace as a target of files, or a short reason why only Spark can.
 
     Args:
         spark: the session.
-        table: its name.
-        schema: of its rows; all of it may be NULL.
-        parts: names of the columns that it is to be parted by.
-        properties: of the table, its ``location`` among them where it is given one.
-        told: options of the writer.
+        table: the name of the table.
+        schema: the schema of its rows; every column may be NULL.
+        parts: the names of its partition columns.
+        properties: the properties of the table, ``location`` among them if one is given.
+        options: the writer options.
     """
-    summary = _summary(told)
+    summary = _summary(options)
     if summary is None:
         return "there are options for Iceberg's own writer"
     jvm: Any = jvm_of(spark)
     session: Any = spark._jsparkSession
     catalog = session.sessionState().catalogManager().catalog(_CATALOG)
-    if str(catalog.getClass().getName()) != STANDS_BEFORE:  # one made of it may drop a table that it is to stage
+    if str(catalog.getClass().getName()) != STANDS_BEFORE:  # a subclass may drop a table instead of staging it
         return f"its catalog is a {catalog.getClass().getName()}"
     if not catalog.useNullableQuerySchema():
         return "its catalog keeps NOT NULL"
@@ -230,39 +230,39 @@ def staged_files(
     for place, name in enumerate(parts):
         transforms[place] = of_column(quote_name(name))
     found = catalog.stageCreateOrReplace(identifier, columns, transforms, given)
-    return IcebergFiles(spark, table, found.table(), summary, found.commitStagedChanges, parts=parts)
+    return IcebergTarget(spark, table, found.table(), summary, found.commitStagedChanges, parts=parts)
 
 
-def standing_files(
+def existing_iceberg(
     spark: SparkSession,
     table: TableName,
     parts: Sequence[str],
-    told: Mapping[str, str],
+    options: Mapping[str, str],
     before: str | None = None,
     kept: Any = None,
     *,
     replaces_parts: bool = False,
-) -> IcebergFiles | str:
-    """Return a table that is there, which is to get files; or in a few words why only Spark can do that.
+) -> IcebergTarget | str:
+    """Return an existing table as a target of files, or a short reason why only Spark can write them.
 
     Args:
         spark: the session.
-        table: its name.
-        parts: names of the columns that it is to be parted by.
-        told: options of the writer.
-        before: the snapshot whose rows these files have, which take the place of all; None if they are added.
-        kept: the table of Iceberg's library as it was last looked at; None for that of now.
-        replaces_parts: they take the place of all others of the partitions that they are of.
+        table: the name of the table.
+        parts: the names of its partition columns.
+        options: the writer options.
+        before: the snapshot whose files are all replaced, with the same rows; None if the files are added.
+        kept: the table of Iceberg's library, if it was just loaded; None to load it now.
+        replaces_parts: whether the files replace all other files of their partitions.
     """
-    summary = _summary(told)
+    summary = _summary(options)
     if summary is None:
         return "there are options for Iceberg's own writer"
     kept = kept or iceberg_table(spark, table)
-    return IcebergFiles(spark, table, kept, summary, None, before, parts, replaces_parts)
+    return IcebergTarget(spark, table, kept, summary, None, before, parts, replaces_parts)
 
 
-def _summary(told: Mapping[str, str]) -> dict[str, str] | None:
-    """Return what options say that a snapshot is to tell, None if they say anything else."""
-    if any(not name.startswith(_SUMMARY) for name in told):
+def _summary(options: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the snapshot summary in the writer options; None if they contain anything else."""
+    if any(not name.startswith(_SUMMARY) for name in options):
         return None
-    return {name.removeprefix(_SUMMARY): value for name, value in told.items()}
+    return {name.removeprefix(_SUMMARY): value for name, value in options.items()}

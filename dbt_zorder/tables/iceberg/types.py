@@ -1,4 +1,4 @@
-"""The types in which Iceberg keeps the columns of a query."""
+"""Convert the columns of a query to the types that Iceberg stores."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from dbt_zorder.request import check_names
 from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.sql import quote_name
-from dbt_zorder.tables.lakehouse.values import with_columns_as
+from dbt_zorder.tables.lakehouse.values import replace_columns
 
 
 def in_iceberg_types(df: DataFrame) -> DataFrame:
-    """Return a query in the types that Iceberg keeps: no whole numbers below 32 bits, no CHAR or VARCHAR.
+    """Return a query in the types that Iceberg stores: no integers below 32 bits, no CHAR or VARCHAR.
 
     Raises:
         ColumnError: two columns have one name.
     """
     check_names(df)
     df = as_text(df)
-    return with_columns_as(df, _casts(df))
+    return replace_columns(df, _casts(df))
 
 
 def _casts(df: DataFrame) -> dict[str, str]:
-    """Return SQL text of the columns that are of wider types, by their names."""
+    """Return SQL casts of the columns to widen, by name."""
     wider = {column.name: _widened(column.dataType) for column in df.schema.fields}
     return {
         column.name: f"CAST({quote_name(column.name)} AS {type_ddl(wider[column.name])})"

@@ -1,1 +1,1 @@
-"""Writes clustered rows into tables whose format has a log of its own. Keeps nothing of ours beside them."""
+"""Write clustered rows into tables of formats with a log of their own, without files of ours beside them."""

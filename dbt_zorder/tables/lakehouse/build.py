@@ -1,4 +1,4 @@
-"""One build of a table in Delta Lake or Iceberg: clustered, and committed as a whole by the format."""
+"""Build a clustered Delta Lake or Iceberg table in one commit of its format."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from dbt_zorder.stats.store import sizes_of
 from dbt_zorder.stats.summary import Summary, summarize_format
 from dbt_zorder.stats.table_state import state_of
 from dbt_zorder.tables.build import warn_of_many, write
-from dbt_zorder.tables.lakehouse.format import NOTHING, Carried, Format
+from dbt_zorder.tables.lakehouse.format import NOTHING_KEPT, Format, KeptProperties
 from dbt_zorder.tables.lakehouse.lost_commits import check_lost
 from dbt_zorder.tables.lakehouse.properties import table_properties
-from dbt_zorder.tables.lakehouse.sink import FormatFiles, writer_for
+from dbt_zorder.tables.lakehouse.sink import FileTarget, writer_for
 from dbt_zorder.tables.lakehouse.spark_writer import check_session
 from dbt_zorder.tables.lakehouse.state import version_of
-from dbt_zorder.tables.lakehouse.targets import made_files
+from dbt_zorder.tables.lakehouse.targets import build_target
 from dbt_zorder.tables.lakehouse.write_table import DropTable, TableWrite, name_of, put_table
 from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.reserved import check_free
@@ -46,40 +46,40 @@ def build(
     *,
     info: TableInfo | None = None,
     before: str | None = None,
-    kept: Carried = NOTHING,
+    kept: KeptProperties = NOTHING_KEPT,
     guard: Callable[[], None] | None = None,
 ) -> BuildReport:
-    """Run a query into a table of a format, which is created or replaced in one commit.
+    """Run a query into a table of a format, and create or replace the table in one commit.
 
-    A table of another format, or a view, is dropped only when the new table stands beside it, and the new one renamed
-    at once after that.
+    A table of another format, or a view, is dropped only after the new table is complete under another name. The new
+    table is renamed immediately afterwards.
 
     Args:
         spark: the session.
-        form: of the table.
+        form: the format of the table.
         df: the query.
-        request: what to build of it.
-        drop: drops a table of ours in Parquet, which the new one replaces.
-        info: what the catalog says of what has the name, where that was just asked.
-        before: version of the table whose rows are in the query; None if they need not be.
-        kept: of the table that is replaced.
-        guard: called before a table gets the rows, just before its commit where this process makes that, and before
-            one of another format goes; what it raises abandons the build.
+        request: the settings of the model.
+        drop: a function that drops a Parquet table of ours, which the new table replaces.
+        info: the catalog's entry under the table's name, where it was just read.
+        before: the version of the table whose rows are in the query; None if the query need not contain them.
+        kept: the properties that survive the replacement.
+        guard: a function called before the table gets the rows. It runs just before a commit by this process, and
+            before a table of another format is dropped. An exception from it abandons the build.
 
     Raises:
         ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
-        BuildError: the table is no longer of the version ``before``; nothing was written.
-        LostRowsError: it was not when the commit replaced it.
+        BuildError: the table is no longer at version ``before``; nothing was written.
+        LostRowsError: the table was no longer at that version when the commit replaced it.
     """
     check_session(spark, request)
-    df = form.in_its_types(df, request)
+    df = form.convert_types(df, request)
     check(df, request)
     check_free(spark, request.table, FORMAT_SUFFIX)
     keys = keys_for(df, request.spec)
     clock = Clock()
     info = info or describe(spark, request.table)
     commit = TableCommit(form, df, request, keys, drop, info, before, kept, guard)
-    commit.wanted(request.table)  # what is wrong with them is told before anything is read
+    commit.wanted(request.table)  # raises before anything is read
     write(df, request, commit, clock)
     with clock.phase("stats"):
         summary = commit.summary or summary_of(spark, request, keys, commit.token)
@@ -88,12 +88,13 @@ def build(
 
 @dataclass
 class TableCommit:
-    """A whole table, made or replaced by one commit of its format.
+    """A commit that creates or replaces a whole table.
 
     Attributes:
-        form, df, request, keys, drop, info, before, kept, guard: as of ``build``; ``info`` is of what has the name.
-        token: by which the commit is found again.
-        summary: figures of the table, where this process wrote its files.
+        form, df, request, keys, drop, before, kept, guard: the arguments of ``build``, and the clustering keys.
+        info: the catalog's entry under the table's name; None if the name is free.
+        token: the text that identifies the commit in the table's log.
+        summary: the figures of the table, if this process wrote its files.
     """
 
     form: Format
@@ -103,7 +104,7 @@ class TableCommit:
     drop: DropTable
     info: TableInfo | None
     before: str | None = None
-    kept: Carried = NOTHING
+    kept: KeptProperties = NOTHING_KEPT
     guard: Callable[[], None] | None = None
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
     summary: Summary | None = None
@@ -117,10 +118,10 @@ class TableCommit:
         return self.info is None or self.info.provider != self.form.name
 
     def wanted(self, to: TableName) -> Mapping[str, str]:
-        """Return the properties of the table under a name, asked for once.
+        """Return the properties of the table under a name, computed once.
 
         Raises:
-            ConfigError: the user's leave a z-order column without statistics.
+            ConfigError: the user's properties leave a z-order column without statistics.
         """
         if to not in self._wanted:
             columns = [key.column for key in self.keys]
@@ -128,14 +129,14 @@ class TableCommit:
         return self._wanted[to]
 
     def open(self) -> tuple[Sequence[Key], WriterFor]:
-        """Return the clustering columns, and what writes files of the table as it will be."""
+        """Return the clustering keys, and a factory of the writer for the future table."""
         return self.keys, writer_for(partial(self._target, name_of(self.request, self.info)))
 
     def lay_out(self, holding: RowSource) -> Layout | None:
-        """Return which row goes into which file."""
+        """Assign rows to files."""
         spec = measured(self.request.spec, self.df, self.info, self.request)
-        told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
-        layout = sized_here(holding, make_plan(holding.source, told, holding.known), spec)
+        sized = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
+        layout = sized_here(holding, make_plan(holding.source, sized, holding.known), spec)
         if holding.rows is None:
             warn_of_many(layout, self.request.table)
         return layout
@@ -144,7 +145,7 @@ class TableCommit:
         """Write and commit the table.
 
         Raises:
-            BuildError: it is no longer of the version ``before``; nothing was written.
+            BuildError: the table is no longer at version ``before``; nothing was written.
         """
         spark, form = self.df.sparkSession, self.form
         if self.before is not None:
@@ -154,32 +155,32 @@ class TableCommit:
             self.guard,
         )  # fmt: skip
         if holding.rows is not None and self.is_new:
-            # a new table is made without rows, gets its files, and then its name: no reader sees it without them
-            to_write.beside = form.sink.empty_table
+            # a new table is created empty, filled, and then renamed: no reader sees it empty
+            to_write.with_row_group = form.sink.empty_table
         put_table(spark, self.request, self.info, to_write, self.drop)
         self.summary = to_write.summary
 
     def settle(self) -> None:
-        """Find out whether a commit of somebody else was lost, and forget columns that the table lacks by now.
+        """Check for a lost commit of another run, and remove the properties of dropped columns.
 
         Raises:
-            LostRowsError: one was.
+            LostRowsError: this commit replaced the commit of another run.
         """
         spark = self.df.sparkSession
-        heeded = self.summary is not None and self.form.sink.heeds_before
-        if self.before is not None and not heeded:
+        detected = self.summary is not None and self.form.sink.detects_conflicts
+        if self.before is not None and not detected:
             check_lost(spark, self.form, self.request.table, self.before, self.token)
         self.form.forget_columns(spark, self.request.table, self.df.schema)
 
-    def _target(self, to: TableName) -> FormatFiles | str:
-        return made_files(
+    def _target(self, to: TableName) -> FileTarget | str:
+        return build_target(
             self.form, self.df, to, self.request, self.wanted(to), is_new=self.is_new, token=self.token,
             kept=self.kept, before=self.before,
         )  # fmt: skip
 
 
 def _check_version(spark: SparkSession, request: BuildRequest, before: str) -> None:
-    """Find out whether somebody else changed a table since it was read.
+    """Check that no other run changed a table since it was read.
 
     Raises:
         BuildError: its version is not ``before``.
@@ -190,16 +191,16 @@ def _check_version(spark: SparkSession, request: BuildRequest, before: str) -> N
 
 
 def summary_of(spark: SparkSession, request: BuildRequest, keys: list[Key], token: str = "") -> Summary:
-    """Return the figures of a table by the format's own statistics; of columns without bounds there are none.
+    """Return the figures of a table from its format's own statistics; columns without bounds have none.
 
     Args:
         spark: the session.
-        request: of the model.
-        keys: the z-order columns.
-        token: of the commit, where it replaced all of the table.
+        request: the settings of the model.
+        keys: the clustering keys.
+        token: the token of the last commit, if that replaced the whole table.
     """
     columns = [key.column for key in keys]
-    return summarize_format(state_of(spark, request.file_format, request.table).known(columns, token), keys)
+    return summarize_format(state_of(spark, request.file_format, request.table).load_stats(columns, token), keys)
 
 
 def measured(
@@ -209,14 +210,14 @@ def measured(
     request: BuildRequest,
     files: pa.Table | None = None,
 ) -> LayoutSpec:
-    """Take the size of a row from the table as it is, where its format and columns are the same.
+    """Set the size of a row from the existing table, if format and columns are the same.
 
     Args:
-        spec: of the rows to lay out.
-        df: the rows.
-        info: of the table.
-        request: of the model.
-        files: bytes and rows of each of its files, where they were just read.
+        spec: the layout settings of the new rows.
+        df: the new rows.
+        info: the catalog's entry of the table.
+        request: the settings of the model.
+        files: the bytes and rows of each file of the table, if they were just read.
     """
     if info is None or info.provider != request.file_format:
         return spec
@@ -224,6 +225,6 @@ def measured(
     def sizes() -> pa.Table:
         if files is not None:
             return files
-        return sizes_of(state_of(df.sparkSession, request.file_format, request.table).known([]))
+        return sizes_of(state_of(df.sparkSession, request.file_format, request.table).load_stats([]))
 
     return with_previous_row_bytes(spec, df, info, sizes)

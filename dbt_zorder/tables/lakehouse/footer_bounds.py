@@ -1,4 +1,4 @@
-"""What footers tell of the bounds of a column, and what is read of floats where they tell none, as there is NaN."""
+"""Read column bounds from footers, or from the values of float columns whose footers lack bounds due to NaN."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dbt_zorder.engine.parquet.schema import leaves_of
 
 @dataclass(frozen=True)
 class FloatValues:
-    """Floats of a file.
+    """A summary of the floats of one column in one file.
 
     Attributes:
-        nulls, nans: how many are NULL, and how many NaN.
-        least, most: of all others; None if there are none.
+        nulls, nans: the number of NULL and of NaN values.
+        least, most: the bounds of all other values; None if there are none.
     """
 
     nulls: int
@@ -27,8 +27,8 @@ class FloatValues:
     most: pa.Scalar | None
 
 
-def leaf_places(footer: pq.FileMetaData) -> dict[str, list[int]]:
-    """Return which leaves of a file have a path; two may have one, a column ``a.b`` and a field ``b`` of ``a``."""
+def leaf_numbers(footer: pq.FileMetaData) -> dict[str, list[int]]:
+    """Return the leaf numbers for each path; a column ``a.b`` and a field ``b`` of ``a`` share one."""
     found: dict[str, list[int]] = {}
     for number in range(len(footer.schema)):
         found.setdefault(footer.schema.column(number).path, []).append(number)
@@ -36,22 +36,22 @@ def leaf_places(footer: pq.FileMetaData) -> dict[str, list[int]]:
 
 
 def statistics_of(footer: pq.FileMetaData, places: Sequence[int]) -> list[pq.Statistics | None]:
-    """Return what each row group tells of some leaves."""
+    """Return the statistics of each row group for the given leaves."""
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     return [group.column(place).statistics for group in groups for place in places]
 
 
-def is_bounded(told: Sequence[pq.Statistics | None]) -> bool:
-    """Tell whether bounds are those of all values: each row group that has any tells both of its own."""
-    return bool(told) and all(one is not None and (one.has_min_max or not one.num_values) for one in told)
+def is_bounded(chunks: Sequence[pq.Statistics | None]) -> bool:
+    """Return whether the bounds cover all values: each row group with values must have both bounds."""
+    return bool(chunks) and all(one is not None and (one.has_min_max or not one.num_values) for one in chunks)
 
 
 def float_values(file: str, path: str) -> FloatValues:
-    """Read a leaf of floats.
+    """Read the values of a leaf of floats.
 
     Args:
-        file: of Parquet, on this machine.
-        path: of the leaf, which no other has.
+        file: the path of a Parquet file on this machine.
+        path: the path of the leaf, unique in the file.
     """
     with pq.ParquetFile(file) as opened:
         leaf = dict(leaves_of(opened.read([path])))[path]

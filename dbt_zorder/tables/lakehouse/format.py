@@ -1,4 +1,4 @@
-"""What one lakehouse format does otherwise than the other; all that they share stands in this folder."""
+"""Define what each lakehouse format implements in its own way; shared code is in this folder."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from dbt_zorder.stats.table_state import FormatState
 from dbt_zorder.tables.lakehouse.sink import Sink
 
 NOTE, WHOLE = "dbt_zorder", "whole"
-"""Under what, and by what, a commit says that it laid out all of a table."""
+"""The key and the value by which a commit states that it laid out the whole table."""
 
 
 @dataclass(frozen=True)
-class Carried:
-    """What the rows' replacement leaves.
+class KeptProperties:
+    """The properties of a table that survive the replacement of its rows.
 
     Attributes:
-        in_place: the table stays as it is, and only its rows are replaced.
-        properties: CHECK constraints among them, that the table is made with again where it does not.
+        in_place: whether the table stays, and only its rows are replaced.
+        properties: the properties of the re-created table, CHECK constraints among them, if it does not stay.
     """
 
     in_place: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-NOTHING = Carried()
+NOTHING_KEPT = KeptProperties()
 
 
 class Format(Protocol):
-    """One format of lakehouse tables."""
+    """A format of lakehouse tables."""
 
     @property
     def name(self) -> str:
@@ -46,51 +46,53 @@ class Format(Protocol):
 
     @property
     def sink(self) -> Sink:
-        """The commits that this process makes itself."""
+        """The commits that this process makes without Spark's writer."""
 
     @property
     def options(self) -> Mapping[str, str]:
-        """Writer options by which Spark leaves rows and files as they come."""
+        """Writer options that stop Spark from moving rows or splitting files."""
 
     @property
     def defaults(self) -> Mapping[str, str]:
-        """Writer options that a model may set otherwise."""
+        """Writer options that a model may override."""
 
     @property
     def moves_folders(self) -> bool:
         """Whether Spark renames the folder of a managed table with the table."""
 
-    def whole_note(self, token: str) -> dict[str, str]:
-        """Return the writer options by which a commit says that it lays out all of a table, and its token."""
+    def whole_layout_note(self, token: str) -> dict[str, str]:
+        """Return the writer options that note a whole layout and its token in the commit."""
 
-    def in_its_types(self, df: DataFrame, request: BuildRequest) -> DataFrame:
-        """Return a query in the types and values that the format keeps.
+    def convert_types(self, df: DataFrame, request: BuildRequest) -> DataFrame:
+        """Convert a query to the types and values that the format stores.
 
         Raises:
             ColumnError: two columns have one name, or ``partition_by`` names none.
         """
 
     def statistics(self, df: DataFrame, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> dict[str, str]:
-        """Return the table properties by which the z-order columns keep statistics.
+        """Return the table properties that keep statistics of the z-order columns.
 
         Raises:
             ConfigError: the user's properties leave a z-order column without statistics.
         """
 
     def has_whole_bounds(self, request: BuildRequest, keys: Sequence[ResolvedColumn]) -> bool:
-        """Return whether a table keeps bounds of the z-order columns uncut."""
+        """Return whether a table stores untruncated bounds of the z-order columns."""
 
     def forget_columns(self, spark: SparkSession, table: TableName, schema: StructType) -> None:
-        """Remove the properties of columns that a table lacks by now, where they keep it from being altered."""
+        """Remove the properties of dropped columns that block changes of the table."""
 
-    def carried(self, spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest) -> Carried:
-        """Return what an incremental run that replaces all rows of a table by those of ``df`` keeps of it."""
+    def properties_to_keep(
+        self, spark: SparkSession, info: TableInfo, df: DataFrame, request: BuildRequest
+    ) -> KeptProperties:
+        """Return what survives when an incremental run replaces all rows of a table by those of ``df``."""
 
     def set_properties(self, spark: SparkSession, table: TableName, wanted: Mapping[str, str]) -> None:
-        """Give a table that is replaced in place the properties that its model has by now."""
+        """Set the current properties of the model on a table that is replaced in place."""
 
-    def last_whole(self, state: FormatState) -> Summary:
-        """Return files, rows and bytes after the last whole layout; zeros where the log does not say."""
+    def last_whole_layout(self, state: FormatState) -> Summary:
+        """Return files, rows and bytes after the last whole layout; zeros where the log has none."""
 
     def added(
         self,
@@ -100,26 +102,28 @@ class Format(Protocol):
         columns: Sequence[ResolvedColumn],
         own: Mapping[str, int] | None,
     ) -> DataFrame | LocalStats | None:
-        """Return the stats of the files of one commit; None if there were more, or its files are not apart.
+        """Return the stats of the files of one commit.
+
+        Return None if there were more commits, or if its files cannot be separated.
 
         Args:
-            state: the table with the commit.
-            before: the version that it came upon.
-            request: of the model.
-            columns: to return bounds of.
-            own: bytes by path of the files that this process wrote; None if Spark did.
+            state: the table after the commit.
+            before: the version before the commit.
+            request: the settings of the model.
+            columns: the columns whose bounds are returned.
+            own: the bytes of the files that this process wrote, by path; None if Spark wrote them.
         """
 
     def lost(self, spark: SparkSession, table: TableName, before: str, token: str) -> str:
-        """Return where the rows of commits are that a replacement left out, an empty string if there are none."""
+        """Return where to find the rows of commits that a replacement left out; an empty string if there are none."""
 
     def rewrite_natively(self, spark: SparkSession, request: BuildRequest, columns: Sequence[str]) -> None:
-        """Z-order a table by the format's own command, by columns that are quoted already."""
+        """Z-order a table with the format's own command, by columns that are already quoted."""
 
     def rewrite_by_spark(self, clustered: DataFrame, request: BuildRequest, info: TableInfo, before: str) -> None:
-        """Let Spark replace all rows of a table by themselves, clustered.
+        """Replace all rows of a table by the same rows, clustered, with Spark's writer.
 
         Raises:
-            BuildError: another commit came upon the version ``before``; the table has all rows of both.
-            LostRowsError: it did, and cannot be taken back.
+            BuildError: another commit followed the version ``before``; the table has the rows of both.
+            LostRowsError: another commit followed, and the replacement cannot be undone.
         """

@@ -1,4 +1,4 @@
-"""One run of an incremental model over a table of Delta Lake or Iceberg: each batch clustered, each in one commit."""
+"""Run an incremental model on a Delta Lake or Iceberg table: cluster each batch, and commit it once."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from dbt_zorder.tables.build import write
 from dbt_zorder.tables.lakehouse.build import build, measured
 from dbt_zorder.tables.lakehouse.format import Format
 from dbt_zorder.tables.lakehouse.rewrite import check_own, own_table, rewrite
-from dbt_zorder.tables.lakehouse.sink import FormatFiles, put_files, writer_for
+from dbt_zorder.tables.lakehouse.sink import FileTarget, write_files, writer_for
 from dbt_zorder.tables.lakehouse.spark_writer import writer
-from dbt_zorder.tables.lakehouse.state import Standing, behind_append, known_standing, read_standing
-from dbt_zorder.tables.lakehouse.targets import added_files
+from dbt_zorder.tables.lakehouse.state import LakehouseState, read_state, read_state_or_sizes, state_after_append
+from dbt_zorder.tables.lakehouse.targets import batch_target
 from dbt_zorder.tables.lakehouse.write_table import DropTable
 from dbt_zorder.tables.report import AppendReport, IncrementReport
 from dbt_zorder.tables.schema_change import add_columns_sql, conform, keeps
@@ -61,38 +61,39 @@ def increment(
     how: str,
     drop: DropTable,
 ) -> IncrementReport:
-    """Add a query's rows to a table, or let them replace the partitions that they fall in.
+    """Add a query's rows to a table, or replace the partitions of these rows.
 
     Args:
         spark: the session.
-        form: of the table.
-        query: analyses the query; called again where the table, which it may read, got new columns in between.
-        request: the model's settings.
-        batch: how its rows go in.
-        how: ``zorder_optimize`` of the model.
-        drop: drops a table of ours in Parquet, which a new one replaces.
+        form: the format of the table.
+        query: a function that analyses the query. It is called again after new columns were added to the table, which
+            the query may read.
+        request: the settings of the model.
+        batch: the way the rows enter the table.
+        how: the model's ``zorder_optimize``.
+        drop: a function that drops a Parquet table of ours, which a new table replaces.
 
     Raises:
         ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
-        SchemaChangeError: ``on_schema_change`` does not allow the columns that the query has.
-        ZorderError: the table is of another format.
-        BuildError: it is not there any more.
+        SchemaChangeError: ``on_schema_change`` does not allow the query's columns.
+        ZorderError: the table has another format.
+        BuildError: the table no longer exists.
     """
     if batch.overwrite and not request.spec.partition_by:
         info = table_of(spark, request.table)
-        df = form.in_its_types(query(), request)
+        df = form.convert_types(query(), request)
         rows = conform(df, schemas(spark, df, request, batch)[1])
-        kept = form.carried(spark, info, rows, request)
+        kept = form.properties_to_keep(spark, info, rows, request)
         return IncrementReport.of_build(build(spark, form, rows, request, drop, info=info, kept=kept))
-    state, info = _standing(spark, form, request)
-    df = form.in_its_types(query(), request)
+    state, info = _batch_table(spark, form, request)
+    df = form.convert_types(query(), request)
     existing, schema = schemas(spark, df, request, batch)
     with naming_left_out(df, schema, request, batch):
         check_parts(spark, info, request, schema, batch)
         if not keeps(existing, schema) or not same_partitions(spark, info, request, schema):
-            # columns go, change their types, or part the table in another way: it is replaced by one of all rows
+            # columns are dropped, change type, or partition differently: a table of all rows replaces it
             with rows_after(spark, conform(df, schema), schema, request, batch) as rows:
-                kept = form.carried(spark, info, rows, request)
+                kept = form.properties_to_keep(spark, info, rows, request)
                 built = build(spark, form, rows, request, drop, before=state.version, kept=kept)
                 return IncrementReport.of_build(built)
         check(conform(df, schema), request)
@@ -102,7 +103,7 @@ def increment(
         comments = {column.name: request.comment_of(column.name, sensitive=sensitive) for column in added}
         spark.sql(add_columns_sql(request.table.sql, added, comments))
         state = state_of(spark, form.name, request.table)
-        df = form.in_its_types(query(), request)
+        df = form.convert_types(query(), request)
     rows = conform(df, schema)
     clock = Clock()
     commit = BatchCommit(form, rows, request, info, batch, state)
@@ -114,18 +115,18 @@ def increment(
 
 @dataclass
 class BatchCommit:
-    """A batch that is added to a table, or replaces the partitions that it falls in, in one commit.
+    """A commit that adds a batch, or replaces the partitions of its rows.
 
     Attributes:
-        form: of the table.
+        form: the format of the table.
         rows: the batch, in the table's columns.
-        request: of the model.
-        info: of the table.
-        batch: how the rows go in.
-        state: of the table, as it was last looked at.
-        rows_written: of the batch.
-        counted: new files, their bytes, and files that are gone.
-        after: the table with the batch, None if its files could not be counted.
+        request: the settings of the model.
+        info: the catalog's entry of the table.
+        batch: the way the rows enter the table.
+        state: the last state read of the table.
+        rows_written: the number of rows of the batch.
+        counted: the number of new files, their bytes, and the number of removed files.
+        after: the table after the commit; None if its files could not be counted.
     """
 
     form: Format
@@ -136,87 +137,87 @@ class BatchCommit:
     state: FormatState
     rows_written: int = 0
     counted: tuple[int, int, int] = (0, 0, 0)
-    after: Standing | None = None
+    after: LakehouseState | None = None
     by_spark: bool = False
 
     def __post_init__(self) -> None:
-        # found once, before the query runs, where partitions are replaced: what others commit to them since is heeded
-        self._replaced = cache(partial(added_files, self.form, self.rows, self.request, replaces=True))
+        # replaced partitions are looked up once, before the query runs: the commit then detects later commits to them
+        self._replaced = cache(partial(batch_target, self.form, self.rows, self.request, replaces=True))
 
     @property
     def counts_first(self) -> bool:
-        """Whether a batch without rows is to be found before it is laid out."""
+        """Whether to count the rows before they are laid out, and skip a batch without rows."""
         return not self.batch.overwrite
 
     def open(self) -> tuple[Sequence[Key], WriterFor]:
-        """Return the clustering columns, and what writes files of the table."""
+        """Return the clustering keys, and a factory of the writer for the table."""
         self._keys = keys_for(self.rows, self.request.spec)
         return self._keys, writer_for(self._target)
 
     def lay_out(self, holding: RowSource) -> Layout | None:
-        """Return how the batch is laid out: by itself, in files of the size that the table's have.
+        """Lay out the batch by itself, in files of the same size as the table's.
 
-        A batch that replaces partitions makes them as a build would; None if one that is added has no rows.
+        A batch that replaces partitions is laid out as in a full build. Return None for an appended batch without rows.
         """
         overwrite, spark = self.batch.overwrite, self.rows.sparkSession
         if count_of(holding.known) == 0 and not overwrite:
             return None
-        # the query may have taken long: what others have committed meanwhile is theirs
+        # a long query leaves time for commits of other runs, which must not count as ours
         self.state = state_of(spark, self.form.name, self.request.table)
-        self._standing = known_standing(spark, self.form, self.request, state=self.state, keys=self._keys)
-        spec, built = self.request.spec, self._standing.built
+        self._state_before = read_state_or_sizes(spark, self.form, self.request, state=self.state, keys=self._keys)
+        spec, built = self.request.spec, self._state_before.built
         if not overwrite:
             files = None
             if spec.files is not None:
                 counted = count_of(holding.known)
                 counted = holding.source.count() if counted is None else counted
-                table_rows = self._standing.size[1]
+                table_rows = self._state_before.size[1]
                 files = files_of_batch(spec, built, table_rows, counted, partitioned=bool(spec.partition_by))
             size = target_bytes(spec, built, built.bytes)
             spec = replace(spec, files=files, file_size=spec.file_size if files is not None else size)
-        spec = measured(spec, self.rows, self.info, self.request, self._standing.files)
-        told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
-        layout = plan_layout(holding.source, told, holding.known)
+        spec = measured(spec, self.rows, self.info, self.request, self._state_before.files)
+        sized = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
+        layout = plan_layout(holding.source, sized, holding.known)
         return layout if layout.rows or overwrite else None
 
     def write(self, holding: RowSource, layout: Layout) -> None:
         """Write and commit the batch."""
-        self._own = put_files(self.rows.sparkSession, holding, layout, self._target, self.rows.schema)
+        self._own = write_files(self.rows.sparkSession, holding, layout, self._target, self.rows.schema)
         if self._own is None:
             made = writer(self.form, apply_layout(holding.for_spark, layout), self.request.table, self.request)
             made.overwritePartitions() if self.batch.overwrite else made.append()
         self.rows_written = layout.rows
 
     def settle(self) -> None:
-        """Count the files that came and went."""
-        self.counted, self.after = _counted(self.request, self._standing, self._read_again)
+        """Count the new and the removed files."""
+        self.counted, self.after = _counted(self.request, self._state_before, self._read_again)
 
-    def _target(self) -> FormatFiles | str:
-        """Return the table that gets the files, by what it was when it was last looked at."""
+    def _target(self) -> FileTarget | str:
+        """Return the target table in the state last read, or the reason why only Spark can write to it."""
         if self.batch.overwrite:
             return self._replaced()
-        return added_files(self.form, self.rows, self.request, replaces=False, state=self.state)
+        return batch_target(self.form, self.rows, self.request, replaces=False, state=self.state)
 
-    def _read_again(self) -> Standing:
-        """Read what the format says of the table once the batch is in."""
+    def _read_again(self) -> LakehouseState:
+        """Read the table's metadata after the commit."""
         spark, form, request = self.rows.sparkSession, self.form, self.request
         if self.batch.overwrite:
-            return known_standing(spark, form, request, self._standing.built)
-        return behind_append(spark, form, request, self._standing, self._own)
+            return read_state_or_sizes(spark, form, request, self._state_before.built)
+        return state_after_append(spark, form, request, self._state_before, self._own)
 
 
-def _standing(spark: SparkSession, form: Format, request: BuildRequest) -> tuple[FormatState, TableInfo]:
-    """Return the table that a batch is for, and what there is to say of its columns and partitions.
+def _batch_table(spark: SparkSession, form: Format, request: BuildRequest) -> tuple[FormatState, TableInfo]:
+    """Return the state of a batch's table, and its columns and partitions.
 
     Raises:
-        BuildError: it is not there, or is a view.
-        ZorderError: it is of another format.
+        BuildError: it does not exist, or is a view.
+        ZorderError: it has another format.
     """
-    with contextlib.suppress(AnalysisException):  # it is not there, which is to be told, or aside for a moment
+    with contextlib.suppress(AnalysisException):  # a missing table raises below
         look_anew(spark, request.table.schema, request.table.identifier)
     state = own_state(spark, form.name, request.table)
     info = None if state is None else state.info()
-    if info is None:  # to describe it takes as long as all of this
+    if info is None:  # a describe lasts as long as all of the above
         info = check_own(table_of(spark, request.table), request)
     return state or state_of(spark, form.name, request.table), info
 
@@ -230,36 +231,41 @@ def merge(
     how: str,
     unique_key: Sequence[str] = (),
 ) -> IncrementReport:
-    """Run a MERGE, which the format carries out by a plan of its own, and lay the table out anew if that is due.
+    """Run a MERGE with the format's own plan, and rewrite the table's layout if that is due.
 
     Args:
         spark: the session.
-        form: of the table.
+        form: the format of the table.
         sql: the statement.
-        request: the model's settings.
-        batch: whether a rewrite may follow.
-        how: ``zorder_optimize`` of the model.
-        unique_key: columns that the statement joins by; what formats say of one that is not there names nothing.
+        request: the settings of the model.
+        batch: the batch settings, which say whether a rewrite may follow.
+        how: the model's ``zorder_optimize``.
+        unique_key: the join columns of the statement, to name a missing one: the formats' own errors do not.
 
     Raises:
-        ColumnError: the statement failed, and the table has no column that ``unique_key`` names.
-        ZorderError: the table is of another format.
+        ColumnError: the statement failed, and the table missing_feature a column of ``unique_key``.
+        ZorderError: the table has another format.
     """
     own_table(spark, request)
     clock = Clock()
     with clock.phase("write"):
-        standing = known_standing(spark, form, request)
+        state_before = read_state_or_sizes(spark, form, request)
         try:
             spark.sql(sql).collect()
         except Exception as exc:
             _explain_key(spark.table(request.table.sql), unique_key, exc)
             raise
-        counted, after = _counted(request, standing, lambda: known_standing(spark, form, request, standing.built))
+        counted, after = _counted(
+            request, state_before, lambda: read_state_or_sizes(spark, form, request, state_before.built)
+        )
     return _after(spark, form, request, AppendReport(None, *counted, clock.seconds), batch, how, after)
 
 
 def _explain_key(table: DataFrame, unique_key: Sequence[str], cause: Exception) -> None:
-    """Name the part of a key that is no column; it may be an expression, so that a MERGE that worked is not asked."""
+    """Raise an error that names the first key part that is no column.
+
+    A key part may be an expression, so only a failed MERGE is checked.
+    """
     for name in unique_key:
         try:
             resolve(name, table.schema, sensitive=case_sensitive(table.sparkSession))
@@ -269,18 +275,18 @@ def _explain_key(table: DataFrame, unique_key: Sequence[str], cause: Exception) 
 
 
 def _counted(
-    request: BuildRequest, standing: Standing, then: Callable[[], Standing]
-) -> tuple[tuple[int, int, int], Standing | None]:
-    """Return the number of new files, their bytes, the number of files that are gone, and the table as it is now.
+    request: BuildRequest, state_before: LakehouseState, then: Callable[[], LakehouseState]
+) -> tuple[tuple[int, int, int], LakehouseState | None]:
+    """Return the number of new files, their bytes, the number of removed files, and the table as it is now.
 
-    The rows are in, so that nothing fails the run any more: it would be run again, and add them twice.
+    The rows are committed, so no error may fail the run: a retry would add them twice.
     """
     try:
         found = then()
     except Exception as exc:
         _LOG.warning("the batch is in %s, but its files could not be counted: %s", request.table, in_one_line(exc))
         return (0, 0, 0), None
-    before, after = standing.bytes_of, found.bytes_of
+    before, after = state_before.bytes_of, found.bytes_of
     new = after.keys() - before.keys()
     return (len(new), sum(after[path] for path in new), len(before.keys() - after.keys())), found
 
@@ -292,13 +298,15 @@ def _after(
     report: AppendReport,
     batch: Batch,
     how: str,
-    standing: Standing | None,
+    state_after: LakehouseState | None,
 ) -> IncrementReport:
-    version = standing.version if standing else ""
+    version = state_after.version if state_after else ""
     return after_batch(
         report,
         request.table,
         version,
-        lambda: (standing if standing and standing.keys else read_standing(spark, form, request)).overlap(request.spec),
+        lambda: (state_after if state_after and state_after.keys else read_state(spark, form, request)).overlap(
+            request.spec
+        ),
         (lambda: rewrite(spark, form, request, how)) if batch.may_rewrite else None,
     )

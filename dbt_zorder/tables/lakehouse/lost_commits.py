@@ -1,4 +1,4 @@
-"""Whether a table was replaced by a commit that knows nothing of another run's, whose rows are then no longer in it."""
+"""Detect a replacement that dropped the rows of another run's commit."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _LOG = logging.getLogger("dbt_zorder")
 
 
 def check_lost(spark: SparkSession, form: Format, table: TableName, before: str, token: str) -> None:
-    """Find out whether somebody else committed between the reading of a table and the commit that replaced it.
+    """Check for a commit of another run between the read of a table and its replacement.
 
-    Delta refuses such a commit from when its own began. Iceberg's replacement never does, and takes the other's
-    snapshot out of the table: it is in metadata files that the table does not name any more.
+    Delta rejects a replacement if another commit followed the start of its transaction. Iceberg never rejects one, and
+    removes the other's snapshot from the table. That snapshot remains in metadata files that the table no longer lists.
 
     Args:
         spark: the session.
-        form: of the table.
-        table: that was replaced.
+        form: the format of the table.
+        table: the replaced table.
         before: its version when it was read.
-        token: of the commit that replaced it.
+        token: the token of the commit that replaced it.
 
     Raises:
-        LostRowsError: somebody did.
+        LostRowsError: another run committed in between.
     """
     try:
         found = form.lost(spark, table, before, token)
-    except Exception as exc:  # the rows are in: a run that fails now would be run again, and add them twice
+    except Exception as exc:  # the rows are committed: a retry after a failure would add them twice
         _LOG.warning(
             "it could not be told whether another run committed to %s just before this one: %s", table, in_one_line(exc)
         )
@@ -47,7 +47,7 @@ def check_lost(spark: SparkSession, form: Format, table: TableName, before: str,
 
 
 def interrupted(table: TableName) -> BuildError:
-    """Return the error of a rewrite beside which another run committed."""
+    """Return the error of a rewrite that met a concurrent commit."""
     msg = (
         f"Another run changed {table} while it was laid out anew; its rows are kept, and the layout is left to "
         "the next run."

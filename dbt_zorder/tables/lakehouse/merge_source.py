@@ -1,4 +1,4 @@
-"""The rows of a MERGE in the structs of their table, which is given the new fields first."""
+"""Fit the nested columns of a MERGE to its table, after the table was given the new fields."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from dbt_zorder.tables.schema_change import conform, keeps, target_schema
 def merge_source(
     spark: SparkSession, form: Format, df: DataFrame, request: BuildRequest, batch: Batch, drop: DropTable
 ) -> DataFrame:
-    """Return the rows of a MERGE, and change the structs, arrays and maps of its table first where they have others.
+    """Return the rows of a MERGE, and first change the table's structs, arrays and maps where the query's differ.
 
-    Whole columns are left to dbt-spark, which adds and drops them by statements; it knows none for the fields of
-    structs. Where those change, the table is replaced by one of its own rows, in one commit.
+    dbt-spark adds and drops whole columns with statements, but has no statement for the fields of structs. Where those
+    change, a table of its own rows replaces the table in one commit.
 
     Args:
         spark: the session.
-        form: of the table.
+        form: the format of the table.
         df: the query.
-        request: the model's settings.
-        batch: ``on_schema_change``.
-        drop: drops a table of ours in Parquet, which a new one replaces.
+        request: the settings of the model.
+        batch: the batch settings with ``on_schema_change``.
+        drop: a function that drops a Parquet table of ours, which a new table replaces.
 
     Raises:
-        SchemaChangeError: ``on_schema_change`` does not allow the fields that the query has.
-        ZorderError: the table is of another format.
-        BuildError: another run changed the table meanwhile.
+        SchemaChangeError: ``on_schema_change`` does not allow the query's fields.
+        ZorderError: the table has another format.
+        BuildError: another run changed the table at the same time.
     """
-    kept = form.in_its_types(df, request)
+    kept = form.convert_types(df, request)
     table = spark.table(request.table.sql)
     sensitive = case_sensitive(spark)
     theirs, ours = fields_by_name(kept.schema, sensitive), fields_by_name(table.schema, sensitive)
@@ -58,8 +58,8 @@ def merge_source(
         rows = conform(table, whole)
         parts = [quote_name(name) for name in info.partition_columns]
         by_table = replace(request, spec=replace(request.spec, partition_by=parts))
-        carried = form.carried(spark, info, rows, by_table)
-        build(spark, form, rows, by_table, drop, before=version, kept=carried)
+        kept_properties = form.properties_to_keep(spark, info, rows, by_table)
+        build(spark, form, rows, by_table, drop, before=version, kept=kept_properties)
     columns = (
         StructField(one.name, types[key].dataType if key in types else one.dataType) for key, one in theirs.items()
     )

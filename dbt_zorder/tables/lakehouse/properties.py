@@ -1,4 +1,7 @@
-"""Properties of a table in Delta Lake or Iceberg: the user's, and those by which z-order columns keep statistics."""
+"""Compute the properties of a Delta Lake or Iceberg table.
+
+These are the user's properties, and those that keep statistics of the z-order columns.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,13 @@ def table_properties(
     *,
     is_new: bool,
 ) -> dict[str, str]:
-    """Return the properties of a table: the user's, comment, statistics of the z-order columns, and a new one's place.
+    """Return a table's properties: the user's, the comment, z-order statistics, and a new table's location.
 
     Raises:
-        ConfigError: the user's leave a z-order column without statistics.
+        ConfigError: the user's properties leave a z-order column without statistics.
     """
     found = dict(request.properties)
-    if request.location_root and is_new:  # a table that is there stays where it is
+    if request.location_root and is_new:  # an existing table stays where it is
         found["location"] = _place(df.sparkSession, table, request, request.location_root.rstrip("/"))
     if request.comment:
         found["comment"] = request.comment
@@ -40,7 +43,7 @@ def table_properties(
 
 
 def _place(spark: SparkSession, table: TableName, request: BuildRequest, root: str) -> str:
-    """Return the folder of a new table: its name's own, also where it is written under another name to be renamed."""
+    """Return the folder of a new table: that of its final name, even while it has a temporary one."""
     place = f"{root}/{request.table.identifier}"
     if table == request.table or not exists(spark, place):
         return place
@@ -53,12 +56,12 @@ def check_kept(missing: Sequence[ResolvedColumn], request: BuildRequest, given: 
     """Check that a user's properties leave no z-order column without statistics.
 
     Args:
-        missing: z-order columns without statistics.
-        request: of the model.
-        given: the property that leaves them out.
+        missing: the z-order columns without statistics.
+        request: the settings of the model.
+        given: the property that excludes them.
 
     Raises:
-        ConfigError: it leaves one out.
+        ConfigError: at least one column is missing.
     """
     if missing:
         msg = (

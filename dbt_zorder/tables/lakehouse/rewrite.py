@@ -1,4 +1,4 @@
-"""A table of Delta Lake or Iceberg laid out anew: by our kernel, or by the format's own command."""
+"""Rewrite the layout of a Delta Lake or Iceberg table with our kernel, or with the format's own command."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from dbt_zorder.tables.build import write
 from dbt_zorder.tables.lakehouse.build import measured, summary_of
 from dbt_zorder.tables.lakehouse.format import Format
 from dbt_zorder.tables.lakehouse.lost_commits import interrupted
-from dbt_zorder.tables.lakehouse.sink import FormatFiles, put_files, writer_for
-from dbt_zorder.tables.lakehouse.state import read_standing, version_of
-from dbt_zorder.tables.lakehouse.targets import same_rows_files
+from dbt_zorder.tables.lakehouse.sink import FileTarget, write_files, writer_for
+from dbt_zorder.tables.lakehouse.state import read_state, version_of
+from dbt_zorder.tables.lakehouse.targets import rewrite_target
 from dbt_zorder.tables.report import BuildReport, OptimizeReport
 
 NATIVE = "native"
@@ -33,17 +33,17 @@ NATIVE = "native"
 def rewrite(
     spark: SparkSession, form: Format, request: BuildRequest, how: str = "auto", info: TableInfo | None = None
 ) -> BuildReport:
-    """Lay a table out anew from its own rows, in one commit that changes none of them.
+    """Rewrite a table's layout from its own rows, in one commit that changes no row.
 
     Args:
         spark: the session.
-        form: of the table.
-        request: of the model.
+        form: the format of the table.
+        request: the settings of the model.
         how: ``native`` for the format's own command, anything else for our kernel.
-        info: what the catalog says of the table, where that was just asked.
+        info: the catalog's entry of the table, where it was just read.
 
     Raises:
-        BuildError: another commit came in between; the table has all rows of both.
+        BuildError: another commit came in between; the table has the rows of both.
     """
     info = info or own_table(spark, request)
     clock = Clock()
@@ -59,31 +59,31 @@ def rewrite(
 
 
 def optimize(spark: SparkSession, form: Format, request: BuildRequest, how: str, *, dry_run: bool) -> OptimizeReport:
-    """Lay a table out anew, or tell what that would do; see ``parquet.rewrite.optimize``.
+    """Rewrite a table's layout, or report the effect of a rewrite; see ``parquet.rewrite.optimize``.
 
     Raises:
-        ZorderError: there is no such table, or it is of another format than the model.
-        BuildError: as ``rewrite``.
+        ZorderError: there is no such table, or its format is not the model's.
+        BuildError: another commit came in between; the table has the rows of both.
     """
     info = own_table(spark, request)
-    report = OptimizeReport.of(request.table, read_standing(spark, form, request).overlap(request.spec))
+    report = OptimizeReport.of(request.table, read_state(spark, form, request).overlap(request.spec))
     return report if dry_run else report.done(rewrite(spark, form, request, how, info))
 
 
 def own_table(spark: SparkSession, request: BuildRequest) -> TableInfo:
-    """Return what the catalog says of a table that is of the model's format.
+    """Return the catalog's entry of a table in the model's format.
 
     Raises:
-        ZorderError: there is none, or it is of another.
+        ZorderError: the table does not exist, or has another format.
     """
     return check_own(describe(spark, request.table), request)
 
 
 def check_own(info: TableInfo | None, request: BuildRequest) -> TableInfo:
-    """Find out whether a table is of the model's format, and return what the catalog says of it.
+    """Check that a table has the model's format, and return its catalog entry.
 
     Raises:
-        ZorderError: there is none, or it is of another.
+        ZorderError: the table does not exist, or has another format.
     """
     if info is None or info.provider != request.file_format:
         state = "does not exist" if info is None else f"is {info.provider or 'a view'}"
@@ -97,12 +97,13 @@ def check_own(info: TableInfo | None, request: BuildRequest) -> TableInfo:
 
 @dataclass
 class RewriteCommit:
-    """A table whose files are replaced by others of the same rows, in one commit.
+    """A commit that replaces a table's files by others with the same rows.
 
     Attributes:
-        form, request, info: of the table; the request is parted as the table is.
-        rows: of the table.
-        before: the version that they are of.
+        form, info: the format of the table, and its catalog entry.
+        request: the settings of the model, partitioned as the table is.
+        rows: the rows of the table.
+        before: the version of these rows.
     """
 
     form: Format
@@ -114,15 +115,18 @@ class RewriteCommit:
 
     @property
     def by_spark(self) -> bool:
-        """Whether only the format itself replaces files; to ask what a scan of Delta is takes a quarter of a second."""
+        """Whether only the format itself can replace files.
+
+        It is checked first, because analysing a Delta scan lasts a quarter of a second.
+        """
         return not self.form.sink.rewrites
 
     def open(self) -> tuple[Sequence[Key], WriterFor]:
-        """Return the clustering columns, and what writes files of the table."""
+        """Return the clustering keys, and a factory of the writer for the table."""
         return keys_for(self.rows, self.request.spec), writer_for(self._target)
 
     def lay_out(self, holding: RowSource) -> Layout | None:
-        """Return which row goes into which file."""
+        """Assign rows to files."""
         spec = measured(self.request.spec, self.rows, self.info, self.request)
         return plan_layout(holding.source, spec, holding.known)
 
@@ -134,7 +138,7 @@ class RewriteCommit:
         """
         spark, form, request = self.rows.sparkSession, self.form, self.request
         try:
-            if put_files(spark, holding, layout, self._target, self.rows.schema) is None:
+            if write_files(spark, holding, layout, self._target, self.rows.schema) is None:
                 form.rewrite_by_spark(apply_layout(holding.for_spark, layout), request, self.info, self.before)
         except Exception as exc:
             if form.sink.rewrites and version_of(spark, form.name, request.table) != self.before:
@@ -142,10 +146,10 @@ class RewriteCommit:
             raise
 
     def settle(self) -> None:
-        """Do nothing: the commit found out by itself whether another one came in between."""
+        """Do nothing: the commit itself detects concurrent commits."""
 
-    def _target(self) -> FormatFiles | str:
-        return same_rows_files(self.form, self.rows, self.request, self.before)
+    def _target(self) -> FileTarget | str:
+        return rewrite_target(self.form, self.rows, self.request, self.before)
 
 
 def _rewrite(spark: SparkSession, form: Format, request: BuildRequest, info: TableInfo, clock: Clock) -> None:

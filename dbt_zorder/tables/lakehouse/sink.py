@@ -1,4 +1,4 @@
-"""Files that this process writes for a table of a format, and how the table gets them: whole, or not at all."""
+"""Write files of a lakehouse table in this process, and commit all of them or none."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ from dbt_zorder.tables.lakehouse.written_file import WrittenFile, written_files
 _LOG = logging.getLogger("dbt_zorder")
 
 
-class FormatFiles(Protocol):
-    """A table that is to get files."""
+class FileTarget(Protocol):
+    """A table that receives files."""
 
     @property
     def name(self) -> TableName:
-        """Its name."""
+        """The name of the table."""
 
     @property
     def folder(self) -> str:
-        """Where its files go."""
+        """The folder of its new files."""
 
     def writer(self, columns: StructType, blooms: Collection[str]) -> ArrowWriter | str:
-        """Return what writes its files as the format would write them; or in a few words why only the format can."""
+        """Return a writer that produces the format's own files, or a short reason why only the format can."""
 
     def path_of(self, below: str) -> str:
         """Return the path of a file in ``folder`` as the table spells it."""
 
-    def described(self, files: Sequence[WrittenFile]) -> Sequence[Any]:
-        """Return files as the table takes them."""
+    def describe_files(self, files: Sequence[WrittenFile]) -> Sequence[Any]:
+        """Return the files in the form that the table's commit expects."""
 
     def commit(self, files: Sequence[Any]) -> None:
-        """Let the table have files."""
+        """Commit files to the table."""
 
     def is_refused(self, exc: BaseException) -> bool:
-        """Tell whether an error of ``commit`` means for sure that the table has none of the files."""
+        """Return whether an error of ``commit`` proves that the table has none of the files."""
 
 
 class EmptyTable(Protocol):
-    """How a format makes a table without rows, which gets its files after that."""
+    """The two steps in which a format creates a table: empty first, files afterwards."""
 
     def make(
         self,
@@ -67,40 +67,40 @@ class EmptyTable(Protocol):
         parts: Sequence[str],
         properties: Mapping[str, str],
     ) -> str:
-        """Make a table whose name nothing has, which is to become ``of``, and return its id."""
+        """Create an empty table under a free name, to be renamed to ``of``, and return its id."""
 
     def id_of(self, spark: SparkSession, table: TableName) -> str:
-        """Return what distinguishes a table from another one that had or will have its name."""
+        """Return the id that distinguishes a table from earlier or later tables of the same name."""
 
-    def filled(
+    def filled_target(
         self, spark: SparkSession, table: TableName, parts: Sequence[str], options: Mapping[str, str]
-    ) -> FormatFiles | str:
-        """Return the empty table that is to get files; or in a few words why only Spark can write them."""
+    ) -> FileTarget | str:
+        """Return the empty table as a target of files, or a short reason why only Spark can write them."""
 
 
 class Sink(Protocol):
-    """The commits to tables of one format that this process makes by the format's own library.
+    """The commits to tables of one format that this process makes with the format's own library.
 
-    Whatever it does not do, and all of it without it, Spark's own writer does.
+    Spark's own writer does whatever a sink cannot, and could replace it entirely.
     """
 
     @property
     def catalog(self) -> str:
-        """The class of the format's catalog that stands before Spark's own."""
+        """The class of the format's catalog that wraps Spark's own."""
 
     @property
     def empty_table(self) -> EmptyTable | None:
-        """How a new table is made first, and filled then; None where one commit does both."""
+        """The steps that create a new table empty and fill it later; None where one commit does both."""
 
     @property
-    def heeds_before(self) -> bool:
-        """Whether its commit finds out that others committed since the version ``before``."""
+    def detects_conflicts(self) -> bool:
+        """Whether its commit detects commits after the version ``before``."""
 
     @property
     def rewrites(self) -> bool:
-        """Whether it replaces the files of a table by others of the same rows."""
+        """Whether it can replace a table's files by others with the same rows."""
 
-    def made(
+    def build_target(
         self,
         spark: SparkSession,
         table: TableName,
@@ -111,21 +111,21 @@ class Sink(Protocol):
         *,
         is_new: bool,
         before: str | None,
-    ) -> FormatFiles | str:
-        """Return a table that is to be created or replaced, as it will be; or in a few words why only Spark can.
+    ) -> FileTarget | str:
+        """Return the table to create or replace as a target of files, or a short reason why only Spark can.
 
         Args:
             spark: the session.
-            table: its name.
-            schema: of its rows.
-            parts: names of its partition columns.
-            properties: of the table, its comment and place among them.
-            options: of the writer.
-            is_new: there is no table of this format by that name.
-            before: the version whose rows are in the query; None if they need not be.
+            table: the name of the table.
+            schema: the schema of its rows.
+            parts: the names of its partition columns.
+            properties: the properties of the table, comment and location among them.
+            options: the writer options.
+            is_new: whether no table of this format has the name.
+            before: the version whose rows are in the query; None if the query need not contain them.
         """
 
-    def standing(
+    def existing_target(
         self,
         spark: SparkSession,
         table: TableName,
@@ -135,54 +135,54 @@ class Sink(Protocol):
         *,
         state: FormatState | None = None,
         replaces_parts: bool = False,
-    ) -> FormatFiles | str:
-        """Return a table that is there and is to get files; or in a few words why only Spark can do that.
+    ) -> FileTarget | str:
+        """Return an existing table as a target of files, or a short reason why only Spark can write them.
 
         Args:
             spark: the session.
-            table: its name.
-            parts: names of its partition columns.
-            options: of the writer.
-            before: the version whose rows these files have, in place of all its files; None if they are added.
-            state: of the table, if it was just looked at; None for that of now.
-            replaces_parts: they replace all other files of their partitions.
+            table: the name of the table.
+            parts: the names of its partition columns.
+            options: the writer options.
+            before: the version whose files are all replaced, with the same rows; None if the files are added.
+            state: the state of the table, if it was just read; None to read it now.
+            replaces_parts: whether the files replace all other files of their partitions.
         """
 
 
-Find: TypeAlias = Callable[[], "FormatFiles | str"]
-"""Looks for a table; or tells in a few words why only Spark can write its files."""
+FindTarget: TypeAlias = Callable[[], "FileTarget | str"]
+"""Finds the target table; returns a short reason if only Spark can write its files."""
 
 
-def writer_for(find: Find) -> WriterFor:
-    """Return what writes the files of a table of a format, which is looked for once it is needed."""
+def writer_for(find: FindTarget) -> WriterFor:
+    """Return a factory of a table's writer, which looks the table up when it is called."""
     return lambda columns, blooms: _found(find, columns, blooms)[1]
 
 
-def put_files(
+def write_files(
     spark: SparkSession,
     holding: RowSource,
     layout: Layout,
-    find: Find,
+    find: FindTarget,
     columns: StructType,
     guard: Callable[[], None] = lambda: None,
 ) -> Mapping[str, int] | None:
-    """Write rows that are held here into files of a table, and let the table have them.
+    """Write rows from this process into files of a table, and commit them.
 
     Args:
         spark: the session.
         holding: the rows.
-        layout: of them.
-        find: tells what the table is as of now; what was found when the rows were fetched may have changed.
-        columns: of the query.
-        guard: called just before the commit; what it raises leaves the table as it is.
+        layout: the layout of the rows.
+        find: a function that looks up the table in its current state, which may differ from the one at the fetch.
+        columns: the columns of the query.
+        guard: a function called just before the commit; an exception from it leaves the table unchanged.
 
     Returns:
-        The bytes of each file, by its path; None if there are none, the table is as it was, and Spark is to write the
-        rows.
+        The bytes of each file by path. None if this process wrote nothing and the table is unchanged; Spark must then
+        write the rows.
 
     Raises:
-        BuildError: the disk refused, or rows went missing on the way.
-        Exception: the format refused the commit.
+        BuildError: the disk failed, or the files lack rows of the layout.
+        Exception: the format rejected the commit.
     """
     if holding.rows is None:
         return None
@@ -202,28 +202,30 @@ def put_files(
                     f"{layout.rows} rows were laid out for {files.name}, and {rows} are in its files; it is as it was."
                 )
                 raise BuildError(msg)
-            described = files.described(written)
+            entries = files.describe_files(written)
             guard()
         except BaseException:
             _delete(writer.files())
             raise
         try:
-            files.commit(described)
+            files.commit(entries)
         except BaseException as exc:
             if files.is_refused(exc):
                 _delete([one.place for one in written])
             raise
     try:
         look_anew(spark, files.name.schema, files.name.identifier)
-    except Exception as exc:  # the rows are in: a run that fails now would be run again, and add them twice
+    except Exception as exc:  # the rows are committed: a retry after a failure would add them twice
         _LOG.warning("the session could not be told that %s has other files: %s", files.name, in_one_line(exc))
     return {one.path: one.size for one in written}
 
 
-def _found(find: Find, columns: StructType, blooms: Collection[str]) -> tuple[FormatFiles | None, ArrowWriter | str]:
-    """Return a table and what writes its files; or in a few words why Spark is to.
+def _found(
+    find: FindTarget, columns: StructType, blooms: Collection[str]
+) -> tuple[FileTarget | None, ArrowWriter | str]:
+    """Return a table and the writer of its files, or a short reason why Spark must write them.
 
-    Where the format's own library says something else than we know of, it is to, as well.
+    Spark also writes them if the format's own library has another API than expected.
     """
     try:
         files = find()
@@ -236,7 +238,7 @@ def _found(find: Find, columns: StructType, blooms: Collection[str]) -> tuple[Fo
 
 @contextlib.contextmanager
 def _folder(spark: SparkSession, path: str) -> Iterator[None]:
-    """Let a folder be there for a block; of what was made for it, nothing stays that is empty when the block ends."""
+    """Create a folder for a block, and remove the created folders that are empty at its end."""
     place = on_disk(spark, path)
     missing = [] if place is None else [one for one in _with_parents(place.path) if not one.exists()]
     system, folder = open_path(spark, path)
@@ -244,8 +246,10 @@ def _folder(spark: SparkSession, path: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # there is something in it
-            for inner, _, _ in os.walk(missing[0], topdown=False) if missing else ():  # of partitions
+        with contextlib.suppress(OSError):  # a folder with files stays
+            for inner, _, _ in (
+                os.walk(missing[0], topdown=False) if missing else ()
+            ):  # partition folders, deepest first
                 os.rmdir(inner)
             for made in missing[1:]:
                 made.rmdir()

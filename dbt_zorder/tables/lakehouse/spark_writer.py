@@ -1,4 +1,4 @@
-"""How a clustered query is written into a format so that nothing moves its rows again, and its statistics are kept."""
+"""Write a clustered query with Spark's writer, without another shuffle and with statistics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.jvm import has_jvm
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.stats.table_state import FORMATS
-from dbt_zorder.tables.lakehouse.format import NOTHING, Carried, Format
+from dbt_zorder.tables.lakehouse.format import NOTHING_KEPT, Format, KeptProperties
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -23,22 +23,22 @@ _CATALOG = "spark.sql.catalog.spark_catalog"
 
 
 def options(form: Format, request: BuildRequest, *, whole: bool, token: str = "") -> dict[str, str]:
-    """Return the writer options of a format, and with ``whole`` the note by which its log knows a whole layout.
+    """Return the writer options of a format; ``whole`` adds the note of a whole layout to its log.
 
     Args:
-        form: of the table.
-        request: of the model.
-        whole: the write lays out all of the table.
-        token: by which the commit is found again.
+        form: the format of the table.
+        request: the settings of the model.
+        whole: whether the write lays out the whole table.
+        token: the text that identifies the commit in the log.
     """
-    note = form.whole_note(token) if whole else {}
+    note = form.whole_layout_note(token) if whole else {}
     return {**form.defaults, **request.options, **form.options, **note}
 
 
 def writer(
     form: Format, df: DataFrame, table: TableName, request: BuildRequest, *, whole: bool = False, token: str = ""
 ) -> DataFrameWriterV2:
-    """Return a writer that leaves the rows of ``df`` where they are."""
+    """Return a writer that does not move the rows of ``df``."""
     made = df.writeTo(table.sql).using(form.name)
     for name, value in options(form, request, whole=whole, token=token).items():
         made = made.option(name, value)
@@ -53,18 +53,18 @@ def create(
     wanted: Mapping[str, str],
     *,
     token: str = "",
-    kept: Carried = NOTHING,
+    kept: KeptProperties = NOTHING_KEPT,
 ) -> None:
-    """Create a table of the rows of ``df``, or replace one of the same format, in one commit.
+    """Create a table from the rows of ``df``, or replace one of the same format, in one commit.
 
     Args:
-        form: of the table.
+        form: the format of the table.
         df: the rows.
-        table: where.
-        request: of the model.
-        wanted: properties that it is to have, as of ``table_properties``.
-        token: by which the commit is found again.
-        kept: of the table that is there.
+        table: the name of the table.
+        request: the settings of the model.
+        wanted: the table's properties, from ``table_properties``.
+        token: the text that identifies the commit in the log.
+        kept: the properties that survive from the existing table.
     """
     made = writer(form, df, table, request, whole=True, token=token)
     if kept.in_place:
@@ -80,18 +80,18 @@ def create(
 
 
 def _parsed_again(name: str) -> str:
-    """Return a column's name for ``partitionedBy``, which parses the name of what it was given as SQL once more.
+    """Quote a column's name for ``partitionedBy``, which parses its argument as SQL a second time.
 
-    Spark itself puts one with a dot into backticks by then.
+    Spark itself has quoted a name with a dot by then.
     """
     return quote_name(name) if "." in name else quote_name(quote_name(name))
 
 
 def check_session(spark: SparkSession, request: BuildRequest) -> None:
-    """Find out whether a session can write a format at all: Spark's own catalog replaces no table.
+    """Check that a session can write a format: Spark's own catalog cannot replace a table.
 
     Raises:
-        ConfigError: it was not set up for that.
+        ConfigError: the session is not configured for the format.
     """
     if not has_jvm(spark):
         msg = (

@@ -1,4 +1,4 @@
-"""What the metadata of a format say of a table, read once for all that a batch asks of them."""
+"""Read the state of a table from its format's metadata, once for each batch."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _LOG = logging.getLogger("dbt_zorder")
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A table of Delta Lake or Iceberg between two batches.
+class LakehouseState:
+    """The state of a Delta Lake or Iceberg table between two batches.
 
     Attributes:
-        version: of the table, as of ``FormatState``.
-        built: its figures when it was last laid out whole; zeros where its log does not tell.
-        keys: the clustering columns; none if their bounds could not be read.
-        files: as ``summary.gather`` gives them for ``keys``.
+        version: the table's version, in the form of ``FormatState.version``.
+        built: the figures of its last whole layout; zeros where the log has none.
+        keys: the clustering keys; empty if their bounds could not be read.
+        files: one row a file, as ``summary.gather`` returns it for ``keys``.
     """
 
     version: str
@@ -45,97 +45,99 @@ class Standing:
 
     @property
     def bytes_of(self) -> Mapping[str, int]:
-        """The bytes of each file, by its path."""
+        """The bytes of each file by path."""
         return dict(
             zip(self.files.column("file_path").to_pylist(), self.files.column("file_size").to_pylist(), strict=True)
         )
 
     def overlap(self, spec: LayoutSpec) -> Overlap:
-        """Measure the table by the bounds of its clustering columns."""
+        """Measure the overlap of the files by the bounds of the clustering keys."""
         now, rows = add_up_format(self.files, self.keys), rows_by_folder(self.files)
         return overlap_of(rows, now, self.built, max(1, len(rows)), target_bytes(spec, self.built, now.bytes), spec)
 
 
-def read_standing(
+def read_state(
     spark: SparkSession,
     form: Format,
     request: BuildRequest,
     built: Summary | None = None,
     state: FormatState | None = None,
     keys: Sequence[Key] | None = None,
-) -> Standing:
-    """Read what a format says of a table.
+) -> LakehouseState:
+    """Read the state of a table from its format's metadata.
 
     Args:
         spark: the session.
-        form: of the table.
-        request: of the model.
-        built: what is known of its last whole layout.
-        state: of the table; None for that of now.
-        keys: the clustering columns; None if they are to be looked for among the table's.
+        form: the format of the table.
+        request: the settings of the model.
+        built: the figures of the last whole layout, if they were already read.
+        state: the metadata of the table; None to read it now.
+        keys: the clustering keys; None to resolve them among the table's columns.
 
     Raises:
-        ColumnError: it has no such columns as ``zorder_by`` names.
-        Exception: whatever keeps the format's metadata from being read.
+        ColumnError: the table lacks a column of ``zorder_by``.
+        Exception: the format's metadata cannot be read.
     """
     keys = keys or keys_for(spark.table(request.table.sql), request.spec)
     state = state or state_of(spark, form.name, request.table)
-    stats = state.known([key.column for key in keys])
-    return Standing(state.version, built or form.last_whole(state), keys, gather(stats, keys))
+    stats = state.load_stats([key.column for key in keys])
+    return LakehouseState(state.version, built or form.last_whole_layout(state), keys, gather(stats, keys))
 
 
-def known_standing(
+def read_state_or_sizes(
     spark: SparkSession,
     form: Format,
     request: BuildRequest,
     built: Summary | None = None,
     state: FormatState | None = None,
     keys: Sequence[Key] | None = None,
-) -> Standing:
-    """Read the same of a table whose clustering columns may have no bounds that can be read.
+) -> LakehouseState:
+    """Read the same state; return it without clustering keys if their bounds cannot be read.
 
     Raises:
-        Exception: whatever keeps the format's metadata from being read at all.
+        Exception: the format's metadata cannot be read at all.
     """
     try:
-        return read_standing(spark, form, request, built, state, keys)
-    except Exception:  # such figures are not worth failing for
-        state = state_of(spark, form.name, request.table)  # of an older one files may be gone by now
-        return Standing(state.version, built or form.last_whole(state), [], gather(state.known([]), []))
+        return read_state(spark, form, request, built, state, keys)
+    except Exception:  # a run must not fail for missing bounds
+        state = state_of(spark, form.name, request.table)  # files of an older state may be deleted by now
+        return LakehouseState(
+            state.version, built or form.last_whole_layout(state), [], gather(state.load_stats([]), [])
+        )
 
 
-def behind_append(
+def state_after_append(
     spark: SparkSession,
     form: Format,
     request: BuildRequest,
-    standing: Standing,
+    earlier: LakehouseState,
     own: Mapping[str, int] | None = None,
-) -> Standing:
-    """Read what a format says of a table to which files were added.
+) -> LakehouseState:
+    """Read the state of a table after files were added.
 
-    If but one commit came upon the version that it was of, that one alone is read where a log has its files apart.
+    If exactly one commit followed the earlier version, read only that commit where the log separates its files.
 
     Args:
         spark: the session.
-        form: of the table.
-        request: of the model.
-        standing: of the table as it was.
-        own: bytes of each file by its path, where this process wrote them: then their footers are read.
+        form: the format of the table.
+        request: the settings of the model.
+        earlier: the state before the files were added.
+        own: the bytes of each file by path, if this process wrote them; their footers are then read.
 
     Raises:
-        Exception: whatever keeps the format's metadata from being read.
+        Exception: the format's metadata cannot be read.
     """
     state = state_of(spark, form.name, request.table)
-    if standing.keys:
+    if earlier.keys:
         try:
-            added = form.added(state, standing.version, request, [key.column for key in standing.keys], own)
+            added = form.added(state, earlier.version, request, [key.column for key in earlier.keys], own)
             if added is not None:
-                rows = gather(added, standing.keys).cast(standing.files.schema)
-                files = pa.concat_tables([standing.files, rows])
-                return replace(standing, version=state.version, files=files)
+                rows = gather(added, earlier.keys).cast(earlier.files.schema)
+                files = pa.concat_tables([earlier.files, rows])
+                return replace(earlier, version=state.version, files=files)
         except Exception as exc:
             _LOG.debug("all files of %s are asked for, not those of the last commit: %s", request.table, exc)
-    return known_standing(spark, form, request, standing.built, state, standing.keys)
+    return read_state_or_sizes(spark, form, request, earlier.built, state, earlier.keys)
 
 
 def version_of(spark: SparkSession, provider: str, table: TableName) -> str:

@@ -1,4 +1,4 @@
-"""A table of a lakehouse format, as its callers see it; what is done stands in the other modules of this folder."""
+"""Implement ``tables.base.Table`` for lakehouse formats, on top of the other modules of this folder."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _LOG = logging.getLogger("dbt_zorder")
 
 @dataclass(frozen=True)
 class LakehouseTable:
-    """A table of Delta Lake or Iceberg; see ``tables.base.Table``.
+    """A Delta Lake or Iceberg table; see ``tables.base.Table``.
 
     Attributes:
         spark, name: the session, and the table's name.
-        info: what the catalog said of what has the name; None where there was nothing, or nobody asked.
-        drop: drops a table of ours in Parquet, which this one replaces.
+        info: the catalog's entry under the name; None if there is none, or it was not read.
+        drop: a function that drops a Parquet table of ours, which this table replaces.
     """
 
     form: ClassVar[Format]
@@ -46,27 +46,27 @@ class LakehouseTable:
 
     @cached_property
     def version(self) -> str | None:
-        """Its version when it was first asked for; None if it is none of this format, or cannot be read."""
+        """The version at the first access; None if the table has another format, or its version cannot be read."""
         if self.info is None or self.info.provider != self.form.name:
             return None
         return self._version_now()
 
     def check(self, df: DataFrame, request: BuildRequest) -> None:
-        """Find all that is wrong with a request before anything is read or written."""
-        check(self.form.in_its_types(df, request), request)
+        """Raise every error of a request before anything is read or written."""
+        check(self.form.convert_types(df, request), request)
 
     def guard(self, df: DataFrame) -> Callable[[], None] | None:
-        """Return what finds out whether the table is still of the version that it had; None if that is unreadable."""
+        """Return a function that checks that the table still has its version; None if that is unreadable."""
         return None if self.version is None else self._check_version
 
     def build(self, df: DataFrame, request: BuildRequest, guard: Callable[[], None] | None = None) -> BuildReport:
-        """Make or replace the table in one commit; one that was opened is replaced in the version that it had."""
+        """Create the table, or replace it at the version at which it was opened, in one commit."""
         return build.build(
             self.spark, self.form, df, request, self.drop, info=self.info, before=self.version, guard=guard
         )
 
     def begin(self) -> Mapping[str, int] | None:
-        """Do nothing: no batch is ever left half-done, and the format itself finds out that others commit."""
+        """Do nothing: a batch is never left half-done, and the format itself detects concurrent commits."""
         return None
 
     def increment(
@@ -77,38 +77,38 @@ class LakehouseTable:
         how: str = "auto",
         before: Mapping[str, int] | None = None,
     ) -> IncrementReport:
-        """Add the rows of a query, or let them replace the partitions that they fall in, in one commit."""
+        """Add a query's rows, or replace the partitions of these rows, in one commit."""
         return incremental.increment(self.spark, self.form, query, request, batch, how, self.drop)
 
     def merge(
         self, sql: str, request: BuildRequest, batch: Batch, how: str, unique_key: Sequence[str] = ()
     ) -> IncrementReport:
-        """Run a MERGE, and lay the table out anew if that is due."""
+        """Run a MERGE, and rewrite the table's layout if that is due."""
         return incremental.merge(self.spark, self.form, sql, request, batch, how, unique_key)
 
     def merge_source(self, df: DataFrame, request: BuildRequest, batch: Batch) -> DataFrame:
-        """Return the rows of a MERGE in the structs of the table, which gets new fields first."""
+        """Add new fields to the table's structs, and return the rows of a MERGE in its structs."""
         return merge_source.merge_source(self.spark, self.form, df, request, batch, self.drop)
 
     def rewrite(self, request: BuildRequest, how: str = "auto") -> BuildReport:
-        """Lay the table out anew from its own rows, in one commit that changes none of them."""
+        """Rewrite the table's layout from its own rows, in one commit that changes no row."""
         return rewrite.rewrite(self.spark, self.form, request, how)
 
     def optimize(self, request: BuildRequest, how: str = "auto", *, dry_run: bool) -> OptimizeReport:
-        """Lay the table out anew, or return what that would do."""
+        """Rewrite the table's layout, or report the effect of a rewrite."""
         return rewrite.optimize(self.spark, self.form, request, how, dry_run=dry_run)
 
     def summary(self) -> Summary:
-        """Return the figures by the format's own statistics, over every top-level column that has an order."""
+        """Return the figures over every sortable top-level column, from the format's own statistics."""
         try:
             columns = [key.column for key in self._ordered()]
-            stats = state_of(self.spark, self.form.name, self.name).known(columns)
+            stats = state_of(self.spark, self.form.name, self.name).load_stats(columns)
         except Exception as exc:
             raise ZorderError(no_stats(self.name)) from exc
         return with_bounds(over_all_columns(stats))
 
     def verify(self) -> Verified:
-        """Raise: there is nothing to compare.
+        """Raise: a lakehouse table has no stats of ours to compare.
 
         Raises:
             ZorderError: always.
@@ -120,7 +120,7 @@ class LakehouseTable:
         raise ZorderError(msg)
 
     def _ordered(self) -> list[Key]:
-        """Return the keys of the top-level columns that have an order."""
+        """Return the keys of the sortable top-level columns."""
         keys = []
         for column in self.spark.table(self.name.sql).schema.fields:
             with contextlib.suppress(ZorderError):
@@ -130,7 +130,7 @@ class LakehouseTable:
     def _version_now(self) -> str | None:
         try:
             return state_of(self.spark, self.form.name, self.name).version
-        except Exception as exc:  # whatever is built is better
+        except Exception as exc:  # an unreadable table does not block the build that replaces it
             _LOG.debug("the version of %s could not be read: %s", self.name, in_one_line(exc))
             return None
 

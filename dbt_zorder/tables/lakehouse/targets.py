@@ -1,4 +1,4 @@
-"""The table of a format that is to get the files of this process; or why Spark is to write them."""
+"""Find the target table for files of this process, or the reason why Spark must write them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dbt_zorder.request import BuildRequest, partition_columns
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.catalog_entry import answers_for
 from dbt_zorder.stats.table_state import FormatState
-from dbt_zorder.tables.lakehouse.format import NOTHING, Carried, Format
-from dbt_zorder.tables.lakehouse.sink import EmptyTable, FormatFiles
+from dbt_zorder.tables.lakehouse.format import NOTHING_KEPT, Format, KeptProperties
+from dbt_zorder.tables.lakehouse.sink import EmptyTable, FileTarget
 
 _ANOTHER = "another catalog answers to its name"
 
 
-def made_files(
+def build_target(
     form: Format,
     df: DataFrame,
     table: TableName,
@@ -27,118 +27,122 @@ def made_files(
     *,
     is_new: bool,
     token: str = "",
-    kept: Carried = NOTHING,
+    kept: KeptProperties = NOTHING_KEPT,
     before: str | None = None,
-) -> FormatFiles | str:
-    """Return what takes files that this process writes in place of ``create``; or in a few words why only Spark can.
+) -> FileTarget | str:
+    """Return the target of files that replace ``create``, or a short reason why only Spark can write them.
 
     Args:
-        form: of the table.
+        form: the format of the table.
         df: the rows.
-        table: where.
-        request: of the model.
-        wanted: properties that the table is to have.
-        is_new: there is no table of this format by that name.
-        token: by which the commit is found again.
-        kept: of the table that is there.
-        before: version of the table whose rows are in the query; None if they need not be.
+        table: the name of the table.
+        request: the settings of the model.
+        wanted: the properties of the new table.
+        is_new: whether no table of this format has the name.
+        token: the text that identifies the commit in the log.
+        kept: the properties that survive from the existing table.
+        before: the version whose rows are in the query; None if the query need not contain them.
     """
-    if kept != NOTHING:
+    if kept != NOTHING_KEPT:
         return "it keeps what others have made of it"
     spark = df.sparkSession
     if not answers_for(spark, table.schema, form.sink.catalog):
         return _ANOTHER
-    told, parts = _told(form, request, whole=True, token=token), _parts(spark, df.schema, request)
-    return form.sink.made(spark, table, df.schema, parts, wanted, told, is_new=is_new, before=before)
+    options, parts = _writer_options(form, request, whole=True, token=token), _parts(spark, df.schema, request)
+    return form.sink.build_target(spark, table, df.schema, parts, wanted, options, is_new=is_new, before=before)
 
 
 def make_empty(
     empty: EmptyTable, df: DataFrame, table: TableName, request: BuildRequest, wanted: Mapping[str, str]
 ) -> str:
-    """Make a table without rows, and return by what it is told from one that another run makes.
+    """Create a table without rows, and return the id that distinguishes it from one of another run.
 
     Args:
-        df: rows like those that it is to have.
-        table: where.
-        request: of the model.
-        wanted: properties that it is to have.
+        empty: the format's steps for an empty table.
+        df: rows with the table's schema.
+        table: the name of the table.
+        request: the settings of the model.
+        wanted: the properties of the new table.
     """
     spark = df.sparkSession
     return empty.make(spark, table, request.table, df.schema, _parts(spark, df.schema, request), wanted)
 
 
-def filled_files(
+def filled_target(
     form: Format, empty: EmptyTable, df: DataFrame, table: TableName, request: BuildRequest, token: str, made: str
-) -> FormatFiles | str:
-    """Return what takes the files of a table that was made without rows; or why only Spark can write them.
+) -> FileTarget | str:
+    """Return the target of files for a table that was created empty, or why only Spark can write them.
 
     Args:
-        form: of the table.
+        form: the format of the table.
+        empty: the format's steps for an empty table.
         df: the rows.
-        table: its name until it is done.
-        request: of the model.
-        token: by which the commit is found again.
-        made: by what it is told from one that another run made.
+        table: the temporary name of the table.
+        request: the settings of the model.
+        token: the text that identifies the commit in the log.
+        made: the id of the table that this run created.
 
     Raises:
-        BuildError: it is another one.
+        BuildError: another run's table has the name.
     """
     spark = df.sparkSession
     check_made(empty, spark, table, request.table, made)
-    return empty.filled(spark, table, _parts(spark, df.schema, request), _told(form, request, whole=True, token=token))
+    return empty.filled_target(
+        spark, table, _parts(spark, df.schema, request), _writer_options(form, request, whole=True, token=token)
+    )
 
 
 def check_made(empty: EmptyTable, spark: SparkSession, table: TableName, wanted: TableName, made: str) -> None:
-    """Find out whether a new table is still the one that this run made.
+    """Check that a new table is still the one that this run created.
 
     Raises:
-        BuildError: another run has made one in its place.
+        BuildError: another run created a table in its place.
     """
     if empty.id_of(spark, table) != made:
         msg = f"Another run builds {wanted} at the same time; this build is abandoned. Run it again."
         raise BuildError(msg)
 
 
-def added_files(
+def batch_target(
     form: Format, df: DataFrame, request: BuildRequest, *, replaces: bool, state: FormatState | None = None
-) -> FormatFiles | str:
-    """Return what takes files of a batch that this process writes; or in a few words why only Spark can write it.
+) -> FileTarget | str:
+    """Return the target of a batch's files, or a short reason why only Spark can write them.
 
     Args:
-        form: of the table.
+        form: the format of the table.
         df: the rows.
-        request: of the model.
-        replaces: the batch replaces partitions.
-        state: of the table, if it was just looked at; None for that of now.
+        request: the settings of the model.
+        replaces: whether the batch replaces partitions.
+        state: the state of the table, if it was just read; None to read it now.
     """
-    spark, told = df.sparkSession, _told(form, request, whole=False)
+    spark, options = df.sparkSession, _writer_options(form, request, whole=False)
     if not answers_for(spark, request.table.schema, form.sink.catalog):
         return _ANOTHER
     parts = _parts(spark, df.schema, request)
-    return form.sink.standing(spark, request.table, parts, told, state=state, replaces_parts=replaces)
+    return form.sink.existing_target(spark, request.table, parts, options, state=state, replaces_parts=replaces)
 
 
-def same_rows_files(form: Format, df: DataFrame, request: BuildRequest, before: str) -> FormatFiles | str:
-    """Return what takes files in place of those of a version, whose rows they have; or why only Spark can write them.
+def rewrite_target(form: Format, df: DataFrame, request: BuildRequest, before: str) -> FileTarget | str:
+    """Return the target of files that replace a version's files with the same rows, or why only Spark can.
 
     Args:
-        form: of the table.
+        form: the format of the table.
         df: the rows.
-        request: of the model, parted as its table is.
+        request: the settings of the model, partitioned as its table is.
         before: the version.
     """
-    spark, told = df.sparkSession, _told(form, request, whole=True)
+    spark, options = df.sparkSession, _writer_options(form, request, whole=True)
     if not answers_for(spark, request.table.schema, form.sink.catalog):
         return _ANOTHER
-    return form.sink.standing(spark, request.table, _parts(spark, df.schema, request), told, before)
+    return form.sink.existing_target(spark, request.table, _parts(spark, df.schema, request), options, before)
 
 
 def _parts(spark: SparkSession, schema: StructType, request: BuildRequest) -> list[str]:
-    """Return the names of the columns that a table is to be parted by."""
+    """Return the names of the table's partition columns."""
     return [column.name for column in partition_columns(spark, schema, request)]
 
 
-def _told(form: Format, request: BuildRequest, *, whole: bool, token: str = "") -> dict[str, str]:
-    """Return what the model's options, and a commit that lays out all of a table, say besides how to write."""
+def _writer_options(form: Format, request: BuildRequest, *, whole: bool, token: str = "") -> dict[str, str]:
+    """Return the model's writer options that the format does not set itself, and the note of a whole layout."""
     given = {name: value for name, value in request.options.items() if name not in form.options}
-    return {**given, **(form.whole_note(token) if whole else {})}
+    return {**given, **(form.whole_layout_note(token) if whole else {})}

@@ -1,4 +1,4 @@
-"""A query whose columns get the types and values that a format keeps."""
+"""Convert the columns of a query to the types and values that a format stores."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pyspark.sql import functions as f
 from dbt_zorder.spark.sql import quote_name
 
 
-def with_columns_as(df: DataFrame, kept: Mapping[str, str]) -> DataFrame:
-    """Return a query with other values in some columns, all of them in their places.
+def replace_columns(df: DataFrame, kept: Mapping[str, str]) -> DataFrame:
+    """Replace the values of columns in a query, and keep the order of the columns.
 
     Args:
         df: the query.
-        kept: SQL text of the values, by the column's name.
+        kept: the SQL expressions of the new values, by column name.
     """
     if not kept:
         return df

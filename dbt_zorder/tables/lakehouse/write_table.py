@@ -1,4 +1,4 @@
-"""The write of a table of Delta Lake or Iceberg: under its own name, or beside what has that and cannot be replaced."""
+"""Write a Delta Lake or Iceberg table under its own name, or beside a table that it cannot replace."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableInfo, TableName, manage
 from dbt_zorder.spark.files import exists
 from dbt_zorder.stats.footers import stats_of_files
 from dbt_zorder.stats.summary import Summary, summarize_format
-from dbt_zorder.tables.lakehouse.format import Carried, Format
-from dbt_zorder.tables.lakehouse.sink import EmptyTable, Find, FormatFiles, put_files
+from dbt_zorder.tables.lakehouse.format import Format, KeptProperties
+from dbt_zorder.tables.lakehouse.sink import EmptyTable, FileTarget, FindTarget, write_files
 from dbt_zorder.tables.lakehouse.spark_writer import create
-from dbt_zorder.tables.lakehouse.targets import check_made, filled_files, make_empty
+from dbt_zorder.tables.lakehouse.targets import check_made, filled_target, make_empty
 from dbt_zorder.tables.opened import check_readable
 from dbt_zorder.tables.reserved import check_free, drop_helper, mark_folder, unmark_folder
 
 DropTable: TypeAlias = Callable[[SparkSession, TableName], bool]
-"""Drops a table of ours in Parquet with its versions; False if it is none."""
+"""Drops a Parquet table of ours with its versions; returns False if the table is not ours."""
 
 
 @dataclass
 class TableWrite:
-    """Writes a table under a name, from this process if it can, else by Spark.
+    """A write of a table under a name, by this process if possible, otherwise by Spark.
 
     Attributes:
-        df, request, keys, holding, layout: what is written, and how.
-        target: finds what takes files of this process under a name.
-        wanted: tells the properties of a table of that name.
-        token: by which the commit is found again.
-        kept: of the table that is replaced.
-        guard: called before the table gets the rows.
-        form: of the table.
-        beside: makes the table without rows first, under another name; None if it is not made so.
-        summary: its figures, if this process wrote its files.
-        made: by what it is told from one that another run makes, if it is made without rows first.
+        form: the format of the table.
+        df, request, keys, holding, layout: the query, the settings, the clustering keys, the rows and their layout.
+        target: a function that returns the target of files under a name.
+        wanted: a function that returns the table's properties under a name.
+        token: the text that identifies the commit in the log.
+        kept: the properties that survive from the replaced table.
+        guard: a function called before the table gets the rows.
+        beside: the steps that create the table empty under another name; None to write it at once.
+        summary: the figures of the table, if this process wrote its files.
+        made: the id that distinguishes the table from one of another run, if it was created empty.
     """
 
     form: Format
@@ -53,10 +53,10 @@ class TableWrite:
     keys: list[Key]
     holding: RowSource
     layout: Layout
-    target: Callable[[TableName], FormatFiles | str]
+    target: Callable[[TableName], FileTarget | str]
     wanted: Callable[[TableName], Mapping[str, str]]
     token: str
-    kept: Carried
+    kept: KeptProperties
     guard: Callable[[], None] | None = None
     beside: EmptyTable | None = None
     summary: Summary | None = None
@@ -65,14 +65,14 @@ class TableWrite:
     def __call__(self, to: TableName) -> None:
         """Write the table."""
         spark, request = self.df.sparkSession, self.request
-        find: Find = partial(self.target, to)
+        find: FindTarget = partial(self.target, to)
         if self.beside is not None:
             self.made = make_empty(self.beside, self.df, to, request, self.wanted(to))
             mark_folder(spark, request.table, to)
-            find = partial(filled_files, self.form, self.beside, self.df, to, request, self.token, self.made)
-        sizes = put_files(spark, self.holding, self.layout, find, self.df.schema, self.check_free)
+            find = partial(filled_target, self.form, self.beside, self.df, to, request, self.token, self.made)
+        sizes = write_files(spark, self.holding, self.layout, find, self.df.schema, self.check_free)
         if sizes is not None:
-            self.summary = _told_by_footers(spark, self.form, request, self.keys, sizes)
+            self.summary = _footer_summary(spark, self.form, request, self.keys, sizes)
             return
         self.check_free()
         clustered = apply_layout(self.holding.for_spark, self.layout)
@@ -80,19 +80,19 @@ class TableWrite:
         self.made = self.beside.id_of(spark, to) if self.beside is not None else ""
 
     def check_free(self) -> None:
-        """Find out whether the build is to go on.
+        """Call the guard, which raises if the build must stop.
 
         Raises:
-            Exception: as ``guard`` does.
+            Exception: the guard abandons the build.
         """
         if self.guard is not None:
             self.guard()
 
     def check_ours(self, to: TableName) -> None:
-        """Find out whether what has the name is still what this run wrote.
+        """Check that the table of a name is still the one that this run wrote.
 
         Raises:
-            BuildError: another run has made a table in its place.
+            BuildError: another run created a table in its place.
         """
         if self.beside is not None:
             check_made(self.beside, self.df.sparkSession, to, self.request.table, self.made)
@@ -101,18 +101,18 @@ class TableWrite:
 def put_table(
     spark: SparkSession, request: BuildRequest, info: TableInfo | None, write: TableWrite, drop: DropTable
 ) -> None:
-    """Let a table be written: beside what has its name if that cannot be replaced by it, or if it is to be so.
+    """Write a table, under another name first if it cannot replace the existing one or is created empty.
 
     Args:
         spark: the session.
-        request: of the model.
-        info: of what has the name; None if nothing has.
-        write: writes the table.
-        drop: drops a table of ours in Parquet.
+        request: the settings of the model.
+        info: the catalog's entry under the table's name; None if the name is free.
+        write: the write of the table.
+        drop: a function that drops a Parquet table of ours.
     """
     table, following = request.table, _following(request.table)
     if write.beside is None and name_of(request, info) == table:
-        # of a run that was killed between drop and rename
+        # left by a run that was killed between drop and rename
         if info is None or write.form.sink.empty_table is not None:
             drop_helper(spark, table, following)
         write(table)
@@ -143,7 +143,7 @@ def put_table(
 
 
 def name_of(request: BuildRequest, info: TableInfo | None) -> TableName:
-    """Return under which name a table is written: its own, unless what has that cannot be replaced by it."""
+    """Return the name under which a table is written: its own, unless it cannot replace the existing table."""
     is_free = info is None or info.provider == request.file_format
     return request.table if is_free else _following(request.table)
 
@@ -153,10 +153,10 @@ def _following(table: TableName) -> TableName:
 
 
 def _check_place(spark: SparkSession, form: Format, request: BuildRequest, info: TableInfo) -> None:
-    """Find out whether Spark will rename the new table: a managed one of Delta not to where a folder is already.
+    """Check that Spark can rename the new table: it renames no managed Delta table to an existing folder.
 
     Raises:
-        BuildError: it will not, which it would say once the old table is gone.
+        BuildError: the folder exists. Spark would raise only after the old table is gone.
     """
     table = request.table
     if not form.moves_folders or request.location_root:
@@ -171,10 +171,10 @@ def _check_place(spark: SparkSession, form: Format, request: BuildRequest, info:
         raise BuildError(msg)
 
 
-def _told_by_footers(
+def _footer_summary(
     spark: SparkSession, form: Format, request: BuildRequest, keys: list[Key], sizes: Mapping[str, int]
 ) -> Summary | None:
-    """Return the same figures of files that this process has just written; None where the format is to tell them."""
+    """Summarize the footers of files that this process just wrote; None where the format's own bounds differ."""
     columns = [key.column for key in keys]
     if not form.has_whole_bounds(request, columns):
         return None

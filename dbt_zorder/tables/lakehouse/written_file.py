@@ -1,4 +1,4 @@
-"""A file that this process wrote for a table of a format, and what its path tells of the partition that it is of."""
+"""Describe a file that this process wrote for a lakehouse table, and its partition."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pyspark.sql import types as t
 
 from dbt_zorder.layout.partitions import values_of
 
-_TOLD = (t.StringType, t.DateType, t.BooleanType, t.ByteType, t.ShortType, t.IntegerType, t.LongType)
-"""Types whose values formats read from the text that Spark makes of them; of others each has a text of its own."""
+_SHARED_TEXT = (t.StringType, t.DateType, t.BooleanType, t.ByteType, t.ShortType, t.IntegerType, t.LongType)
+"""Formats read values of these types from Spark's text; each format has its own text for other types."""
 
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A file.
+    """A data file.
 
     Attributes:
-        path: as the table spells it.
-        below: its path below the table's folder, on this machine's disk.
-        place: all of that.
-        size: bytes.
-        footer: of it.
+        path: its path as the table spells it.
+        below: its path relative to the table's folder on this machine's disk.
+        place: its full path on this machine's disk.
+        size: its size in bytes.
+        footer: its footer.
     """
 
     path: str
@@ -35,17 +35,17 @@ class WrittenFile:
 
     @property
     def partition(self) -> list[str | None]:
-        """The values of the columns that part the table, as text."""
+        """The values of the partition columns, as text."""
         return values_of(self.below.rpartition("/")[0])
 
 
 def written_files(places: Sequence[str], root: str, path_of: Callable[[str], str]) -> list[WrittenFile]:
-    """Return files by their places on this machine's disk.
+    """Return files by their paths on this machine's disk.
 
     Args:
-        places: of them.
+        places: their paths.
         root: the table's folder on this disk.
-        path_of: tells how the table spells a path below its folder.
+        path_of: a function that converts a relative path to the table's spelling.
     """
     found = []
     for place in places:
@@ -54,17 +54,17 @@ def written_files(places: Sequence[str], root: str, path_of: Callable[[str], str
     return found
 
 
-def why_not_parted(columns: t.StructType, wanted: Sequence[str], kept: Sequence[str]) -> str:
-    """Return in a few words why only a format can part a table; an empty text if this process can.
+def why_not_partitioned(columns: t.StructType, wanted: Sequence[str], kept: Sequence[str]) -> str:
+    """Return a short reason why only a format can partition a table; an empty text if this process can.
 
     Args:
-        columns: of the query.
-        wanted: names of the columns that it is to be parted by.
-        kept: of those that the table is.
+        columns: the columns of the query.
+        wanted: the names of the partition columns in the model.
+        kept: the names of the partition columns in the table.
     """
     if [*wanted] != [*kept]:
         return "it is parted in another way"
     if {*wanted} - {*columns.names}:
         return "it is parted by a part of a struct"
-    others = [name for name in wanted if not isinstance(columns[name].dataType, _TOLD)]
+    others = [name for name in wanted if not isinstance(columns[name].dataType, _SHARED_TEXT)]
     return f"it is parted by {others[0]}, of which formats have texts of their own" if others else ""

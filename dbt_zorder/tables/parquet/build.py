@@ -40,7 +40,7 @@ from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.plain_names import check_folder
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_SUFFIX
-from dbt_zorder.stats.store import known_sizes, write_stats
+from dbt_zorder.stats.store import load_sizes, write_stats
 from dbt_zorder.stats.summary import add_up, gather
 from dbt_zorder.tables.build import warn_of_many, written
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
@@ -188,7 +188,7 @@ class VersionCommit:
         spark, request, spec, base = self.df.sparkSession, self.request, self.request.spec, self.base
         if base is not None and version_of(base.location):
             location = base.location
-            spec = with_previous_row_bytes(spec, self.df, base, lambda: known_sizes(spark, location))
+            spec = with_previous_row_bytes(spec, self.df, base, lambda: load_sizes(spark, location))
         told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
         plan = make_plan(holding.source, told, holding.known)
         layout = sized_layout(holding, plan, spec, self.path, partial(write_rows, request))

@@ -16,7 +16,7 @@ from dbt_zorder.spark.columns import as_written
 from dbt_zorder.spark.files import has_client
 from dbt_zorder.stats.listing import list_data
 from dbt_zorder.stats.schema import columns_type
-from dbt_zorder.stats.store import known_stats
+from dbt_zorder.stats.store import load_stats
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.listing import check_same_files
@@ -155,7 +155,7 @@ def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
         spec = replace(spec, curve=curve.curve, encoding=curve.encoding)
     known: list[str] = []
     with contextlib.suppress(Exception):  # no stats, no columns beside the clustering ones
-        known = [as_written(name, schema) for name in columns_type(known_stats(spark, info.location).schema).names]
+        known = [as_written(name, schema) for name in columns_type(load_stats(spark, info.location).schema).names]
     return BuildRequest(
         table,
         spec,

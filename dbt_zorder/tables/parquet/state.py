@@ -16,7 +16,7 @@ from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.columns import case_sensitive, resolve_all
 from dbt_zorder.stats.listing import below_uri
 from dbt_zorder.stats.schema import columns_type
-from dbt_zorder.stats.store import known_stats
+from dbt_zorder.stats.store import load_stats
 from dbt_zorder.stats.summary import add_up, gather, rows_by_folder, total_of
 from dbt_zorder.tables.batch_size import NOT_BUILT, target_bytes
 from dbt_zorder.tables.parquet.saved_layout import Tree, read_tree
@@ -116,7 +116,7 @@ def _shape(table: pa.Table) -> list[tuple[str, pa.DataType]]:
 
 
 def _with_stats(spark: SparkSession, standing: Standing, schema: StructType, spec: LayoutSpec) -> Standing:
-    stats = known_stats(spark, standing.location)
+    stats = load_stats(spark, standing.location)
     tree = standing.tree
     if tree is not None and tree.layout is not None:
         keys = list(tree.layout.keys)

@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType
 from dbt_zorder.spark.catalog import TableName, location_of
 from dbt_zorder.spark.catalog_entry import look_anew
 from dbt_zorder.stats.schema import STATS_SUFFIX
-from dbt_zorder.stats.store import known_stats, stats_path
+from dbt_zorder.stats.store import load_stats, stats_path
 from dbt_zorder.tables.parquet.swap import Definition, leads_to, publish
 from dbt_zorder.tables.reserved import check_free
 from dbt_zorder.tables.version import version_of
@@ -31,7 +31,7 @@ def publish_stats(spark: SparkSession, table: TableName, path: str, schema: Stru
     if version_of(location_of(spark, table)) != version_of(path):
         return
     check_free(spark, table, STATS_SUFFIX)
-    publish(spark, stats_table(table), Definition(schema or known_stats(spark, path).schema), stats_path(path))
+    publish(spark, stats_table(table), Definition(schema or load_stats(spark, path).schema), stats_path(path))
 
 
 def refresh_stats(spark: SparkSession, table: TableName, path: str) -> None:

@@ -12,7 +12,7 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.request import BuildRequest, check
 from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.files import has_client
-from dbt_zorder.stats.store import known_stats
+from dbt_zorder.stats.store import load_stats
 from dbt_zorder.stats.summary import Summary, no_stats, over_all_columns
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet import build, incremental, rewrite
@@ -76,7 +76,7 @@ class ParquetTable:
     def summary(self) -> Summary:
         """Return the figures of the table by its stats, over every column that has stats and an order."""
         try:
-            stats = known_stats(self.spark, self.info.location if self.info is not None else "")
+            stats = load_stats(self.spark, self.info.location if self.info is not None else "")
         except Exception as exc:
             raise ZorderError(no_stats(self.name)) from exc
         return over_all_columns(stats)

@@ -17,7 +17,7 @@ from dbt_zorder.stats.arrow_store import LocalStats, read_local, write_local
 from dbt_zorder.stats.footer_schema import SCHEMA_KEY
 from dbt_zorder.stats.footers import footer_stats
 from dbt_zorder.stats.schema import stats_schema
-from dbt_zorder.stats.store import known_stats, read_stats, stats_path, write_stats
+from dbt_zorder.stats.store import load_stats, read_stats, stats_path, write_stats
 from tests.support import settings
 from tests.unit.stats.test_footers import DATA, EXACT, wrote
 
@@ -142,7 +142,7 @@ def test_what_arrow_wrote_is_read_by_it(spark: SparkSession, tmp_path: Path) -> 
     assert found is not None
     assert found.schema == stats.schema
     assert sorted(found.frame().collect()) == sorted(stats.frame().collect())
-    assert known_stats(spark, str(tmp_path / "0")).schema == read_stats(spark, str(tmp_path / "0")).schema
+    assert load_stats(spark, str(tmp_path / "0")).schema == read_stats(spark, str(tmp_path / "0")).schema
 
 
 def _by_spark(spark: SparkSession, stats: LocalStats, folder: Path) -> None:
@@ -194,5 +194,5 @@ def test_large_stats_and_none_are_left_to_spark(
             patched.setattr(local, bound, 100)
             assert read_local(spark, stats_path(str(tmp_path / "t"))) is None
     monkeypatch.setattr(local, "MOST_BYTES", 100)
-    assert isinstance(known_stats(spark, str(tmp_path / "t")), DataFrame)
+    assert isinstance(load_stats(spark, str(tmp_path / "t")), DataFrame)
     assert read_local(spark, str(tmp_path / "never")) is None

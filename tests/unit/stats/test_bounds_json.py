@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import types as t
 
 from dbt_zorder.spark.columns import ResolvedColumn
-from dbt_zorder.stats.bounds_json import FileValues, UnknownValueError, arrow_type, local_stats
+from dbt_zorder.stats.bounds_json import FileValues, UnreadableValueError, arrow_type, local_stats
 
 SESSION: Any = None
 """Rows in memory need none."""
@@ -54,7 +54,7 @@ def test_without_columns_files_are_known_by_their_sizes(files: list[FileValues])
 
 def test_a_value_that_its_type_cannot_hold_is_an_error() -> None:
     column = ResolvedColumn(("c",), t.ByteType())
-    with pytest.raises(UnknownValueError):
+    with pytest.raises(UnreadableValueError):
         local_stats(SESSION, [FileValues("/a", 1, 1, [(1, 300, 0)])], [column], "")
 
 

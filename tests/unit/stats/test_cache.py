@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.stats import cache as held
-from dbt_zorder.stats.cache import held_stats
+from dbt_zorder.stats.cache import cached_stats
 from dbt_zorder.stats.store import read_stats, write_stats
 
 ROW = """
@@ -23,7 +23,7 @@ ROW = """
 
 def test_every_type_comes_back_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
     write_stats(spark.sql(ROW), str(tmp_path))
-    local, lying = held_stats(spark, str(tmp_path)), read_stats(spark, str(tmp_path))
+    local, lying = cached_stats(spark, str(tmp_path)), read_stats(spark, str(tmp_path))
     assert local is not None
     assert local.select("*").schema == lying.schema
     texts = [
@@ -36,13 +36,13 @@ def test_every_type_comes_back_as_it_was(spark: SparkSession, tmp_path: Path) ->
 
 def test_selecting_takes_no_job(spark: SparkSession, tmp_path: Path) -> None:
     write_stats(spark.sql(ROW), str(tmp_path))
-    held_stats(spark, str(tmp_path))
+    cached_stats(spark, str(tmp_path))
     group = "held stats"
     context: Any = spark.sparkContext
     context.setJobGroup(group, group)
     jobs = []
     try:
-        for stats in (held_stats, read_stats):
+        for stats in (cached_stats, read_stats):
             frame = stats(spark, str(tmp_path))
             assert frame is not None
             assert frame.selectExpr("row_count + 1").collect()[0][0] == 2
@@ -57,7 +57,7 @@ def test_selecting_takes_no_job(spark: SparkSession, tmp_path: Path) -> None:
 def test_new_stats_are_seen(spark: SparkSession, tmp_path: Path) -> None:
     for path in ("a", "b"):
         write_stats(spark.sql(f"SELECT '{path}' AS file_path"), str(tmp_path))
-        local = held_stats(spark, str(tmp_path))
+        local = cached_stats(spark, str(tmp_path))
         assert local is not None
         assert local.collect()[0][0] == path
 
@@ -65,23 +65,23 @@ def test_new_stats_are_seen(spark: SparkSession, tmp_path: Path) -> None:
 def test_what_cannot_be_held_is_read_as_it_lies(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert held_stats(spark, str(tmp_path / "nothing")) is None
+    assert cached_stats(spark, str(tmp_path / "nothing")) is None
     write_stats(spark.sql("SELECT 'a' AS file_path, interval 1 year AS y"), str(tmp_path / "y"))
-    assert held_stats(spark, str(tmp_path / "y")) is None
+    assert cached_stats(spark, str(tmp_path / "y")) is None
     write_stats(spark.sql("SELECT 'a' AS file_path"), str(tmp_path / "large"))
     for bound in ("TABLE_BYTES", "FILE_BYTES"):
         write_stats(spark.sql("SELECT 'a' AS file_path"), str(tmp_path / "large"))
         with monkeypatch.context() as patch:
             patch.setattr(held, bound, 4)
-            assert held_stats(spark, str(tmp_path / "large")) is None
-    assert held_stats(spark, str(tmp_path / "large")) is not None
+            assert cached_stats(spark, str(tmp_path / "large")) is None
+    assert cached_stats(spark, str(tmp_path / "large")) is not None
 
 
 def test_a_refusal_is_remembered(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_stats(spark.sql("SELECT 'a' AS file_path, interval 1 year AS y"), str(tmp_path))
-    assert held_stats(spark, str(tmp_path)) is None
-    monkeypatch.setattr(held, "known_stats", lambda *_: pytest.fail("read again"))
-    assert held_stats(spark, str(tmp_path)) is None
+    assert cached_stats(spark, str(tmp_path)) is None
+    monkeypatch.setattr(held, "load_stats", lambda *_: pytest.fail("read again"))
+    assert cached_stats(spark, str(tmp_path)) is None
 
 
 def test_what_was_not_asked_for_longest_goes(
@@ -90,10 +90,10 @@ def test_what_was_not_asked_for_longest_goes(
     folders = [str(tmp_path / str(number)) for number in range(4)]
     for folder in folders:
         write_stats(spark.sql("SELECT 'a' AS file_path"), folder)
-    monkeypatch.setattr(held, "_held", OrderedDict())
-    held_stats(spark, folders[0])
-    (_, _, size) = next(iter(held._held.values()))
+    monkeypatch.setattr(held, "_cache", OrderedDict())
+    cached_stats(spark, folders[0])
+    (_, _, size) = next(iter(held._cache.values()))
     monkeypatch.setattr(held, "ALL_BYTES", 2 * size)
     for number in (1, 0, 2, 3):
-        held_stats(spark, folders[number])
-    assert [location for _, location in held._held] == [folders[2], folders[3]]
+        cached_stats(spark, folders[number])
+    assert [location for _, location in held._cache] == [folders[2], folders[3]]

@@ -15,10 +15,10 @@ from pyspark.sql.types import LongType, StructType, UserDefinedType
 
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.stats import footer_schema as module
-from dbt_zorder.stats.cache import held_stats
+from dbt_zorder.stats.cache import cached_stats
 from dbt_zorder.stats.footer_schema import SCHEMA_KEY, footer_schema
 from dbt_zorder.stats.schema import stats_schema
-from dbt_zorder.stats.store import known_stats, read_stats, stats_path
+from dbt_zorder.stats.store import load_stats, read_stats, stats_path
 
 SCHEMA = stats_schema({"id": LongType()})
 
@@ -76,7 +76,7 @@ def test_no_type_of_a_user_is_made_of_a_footer(
 ) -> None:
     monkeypatch.setattr(UserDefinedType, "fromJson", lambda *_: pytest.fail("a class was looked up"))
     plant(spark, tmp_path, with_udt(tmp_path / "made"))
-    for read in (read_stats, known_stats, held_stats):
+    for read in (read_stats, load_stats, cached_stats):
         with pytest.raises(ZorderError, match=rf"columns in {tmp_path}/_zorder_stats cannot be read: 'udt' is no type"):
             read(spark, str(tmp_path))
     assert not (tmp_path / "made").exists()

@@ -14,7 +14,7 @@ from dbt_zorder.stats.collect import collect
 from dbt_zorder.stats.column_case import without_misspelled
 from dbt_zorder.stats.portability import widened
 from dbt_zorder.stats.schema import STATS_SUFFIX, columns_type
-from dbt_zorder.stats.store import known_stats, write_stats
+from dbt_zorder.stats.store import load_stats, write_stats
 from dbt_zorder.tables.parquet.journal import ready_entries
 from dbt_zorder.tables.parquet.ownership import served_owner
 from dbt_zorder.tables.parquet.rewrite import recover
@@ -85,7 +85,7 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
 
 def _known_columns(spark: SparkSession, table: TableName, location: str) -> list[str]:
     try:
-        names = columns_type(known_stats(spark, location).schema).names
+        names = columns_type(load_stats(spark, location).schema).names
     except Exception as exc:
         msg = f"{table} has no stats yet: name the columns to keep them of."
         raise ZorderError(msg) from exc

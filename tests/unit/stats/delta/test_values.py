@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import types as t
 
 from dbt_zorder.spark.columns import ResolvedColumn
-from dbt_zorder.stats.bounds_json import UnknownValueError
+from dbt_zorder.stats.bounds_json import UnreadableValueError
 from dbt_zorder.stats.delta.values import delta_values
 
 
@@ -68,10 +68,10 @@ def test_the_greatest_moment_is_that_of_its_millisecond() -> None:
     ],
 )
 def test_what_is_of_no_known_type_is_for_spark(kind: t.DataType, value: Any) -> None:
-    with pytest.raises(UnknownValueError):
+    with pytest.raises(UnreadableValueError):
         one(kind, value, value)
 
 
 def test_a_struct_that_is_none_is_for_spark() -> None:
-    with pytest.raises(UnknownValueError):
+    with pytest.raises(UnreadableValueError):
         one(t.LongType(), 1, 2, path=("c", "x"))

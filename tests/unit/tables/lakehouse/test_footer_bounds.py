@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dbt_zorder.tables.lakehouse.footer_bounds import float_values, is_bounded, leaf_places, statistics_of
+from dbt_zorder.tables.lakehouse.footer_bounds import float_values, is_bounded, leaf_numbers, statistics_of
 
 NAN = float("nan")
 
@@ -19,7 +19,7 @@ def written(path: Path, rows: pa.Table, **how: object) -> pq.FileMetaData:
 
 
 def bounded(footer: pq.FileMetaData, path: str) -> bool:
-    return is_bounded(statistics_of(footer, leaf_places(footer).get(path, [])))
+    return is_bounded(statistics_of(footer, leaf_numbers(footer).get(path, [])))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_leaf_without_statistics_or_of_no_such_name_has_no_bounds(tmp_path: Pa
 def test_two_leaves_may_have_one_path(tmp_path: Path) -> None:
     rows = pa.table({"a": [{"b": "x"}, {"b": "y"}], "a.b": ["z" * 5000, "q"]})
     footer = written(tmp_path, rows)
-    assert len(leaf_places(footer)["a.b"]) == 2
+    assert len(leaf_numbers(footer)["a.b"]) == 2
     assert not bounded(footer, "a.b")
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import types as t
 
 from dbt_zorder.spark.columns import without
-from dbt_zorder.tables.lakehouse.written_file import why_not_parted, written_files
+from dbt_zorder.tables.lakehouse.written_file import why_not_partitioned, written_files
 
 COLUMNS = t.StructType(
     [
@@ -35,9 +35,9 @@ def test_files_are_told_by_their_places(tmp_path: Path) -> None:
 
 
 def test_who_parts_a_table() -> None:
-    assert why_not_parted(COLUMNS, [], []) == ""
-    assert why_not_parted(COLUMNS, ["day", "text"], ["day", "text"]) == ""
-    assert why_not_parted(COLUMNS, ["day", "text"], ["text", "day"]) == "it is parted in another way"
-    assert "parted by at" in why_not_parted(COLUMNS, ["day", "at"], ["day", "at"])
-    assert why_not_parted(COLUMNS, ["text.x"], ["text.x"]) == "it is parted by a part of a struct"
+    assert why_not_partitioned(COLUMNS, [], []) == ""
+    assert why_not_partitioned(COLUMNS, ["day", "text"], ["day", "text"]) == ""
+    assert why_not_partitioned(COLUMNS, ["day", "text"], ["text", "day"]) == "it is parted in another way"
+    assert "parted by at" in why_not_partitioned(COLUMNS, ["day", "at"], ["day", "at"])
+    assert why_not_partitioned(COLUMNS, ["text.x"], ["text.x"]) == "it is parted by a part of a struct"
     assert without(COLUMNS, ["day"]).names == ["id", "at", "text"]
