@@ -1,9 +1,9 @@
-"""Dates and times in a predicate: what depends on the clock without a call of it, and what on the time zone.
+"""Find the parts of a predicate that depend on the clock without calling it, or on the time zone.
 
-Spark reads ``'today'``, ``'Now'``, ``' tomorrow UTC'`` as dates and times (``SpecialDatetimeValues``), and a time
-alone, ``'09:00'`` or ``'T9:30'``, as one of the day on which the query runs. So beside dates and times a text is a
-constant only if it begins with a year. Each of these tests may be too careful, which costs time, and must never be too
-lax.
+Spark reads ``'today'``, ``'Now'`` and ``' tomorrow UTC'`` as dates and times (``SpecialDatetimeValues``). It reads a
+time without a date, ``'09:00'`` or ``'T9:30'``, as one on the day when the query runs. So beside dates and times a text
+is a constant only if it begins with a year. Each of these tests may be too careful, which costs time. It must never be
+too lax.
 """
 
 from __future__ import annotations
@@ -27,27 +27,30 @@ _OF_TIMES = {
     "date_trunc", "dateadd", "hour", "minute", "months_between", "second", "timestamp", "timestamp_micros",
     "timestamp_millis", "timestamp_seconds", "to_date", "to_timestamp", "to_timestamp_ntz",
 }  # fmt: skip
-"""Repeatable functions that take or give dates, and those that take or give times; ``to_date`` may have a format."""
+"""Repeatable functions that accept or return times; those above do so with dates. ``to_date`` may have a format."""
 
 _OF_TEXT = {
     "concat", "concat_ws", "hex", "initcap", "lcase", "left", "lower", "lpad", "ltrim", "replace", "reverse", "right",
     "rpad", "rtrim", "split_part", "string", "substr", "substring", "translate", "trim", "ucase", "upper",
 }  # fmt: skip
-"""Repeatable functions that make a text."""
+"""Repeatable functions that return a text."""
 
 
 def of_moments(node: Node) -> bool:
-    """Tell whether a date, a time or an interval is anywhere in ``node``: only beside one is a text read as one."""
+    """Return whether ``node`` contains a date, a time or an interval.
+
+    Spark reads a text as a date or a time only beside one of these.
+    """
     return any(_is_date(inner) or _is_time(inner) for inner in node.walk())
 
 
 def of_zone(node: Node) -> bool:
-    """Tell whether ``node`` may mean something else in another time zone: a time is in it, and not dates alone."""
+    """Return whether ``node`` may have another meaning in another time zone: it contains a time, not only dates."""
     return any(_is_time(inner) for inner in node.walk())
 
 
 def changing_text(node: Node) -> Node | None:
-    """Return a text in ``node`` that may be another date or time tomorrow; None if each is fixed, or is none at all."""
+    """Return a text in ``node`` that may be another date or time tomorrow, or None if there is none."""
     return next((inner for inner in node.walk() if not _is_fixed(inner)), None)
 
 
@@ -69,7 +72,7 @@ def _is_time(node: Node) -> bool:
         case Column(data_type=kind):
             return isinstance(kind, t.TimestampType)
         case Literal(sql=sql):
-            # what an interval is added to may be a text
+            # an interval may be added to a text
             return sql.startswith(("TIMESTAMP ", "TIMESTAMP_LTZ ", "(INTERVAL"))
         case Cast(type_sql=kind):
             return "TIME" in kind.upper() or "INTERVAL" in kind.upper()
@@ -81,7 +84,7 @@ def _is_time(node: Node) -> bool:
 def _is_fixed(node: Node) -> bool:
     match node:
         case Text(value=value):
-            # a word is a unit of time, or no date in any case
+            # a word is a unit of time, or never a date
             is_word = _WORD.fullmatch(value) is not None and value.lower() not in _SPECIAL
             return is_word or _DATED.fullmatch(value) is not None
         case Literal(sql=sql):

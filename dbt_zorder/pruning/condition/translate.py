@@ -1,4 +1,4 @@
-"""From the tree of a predicate to the condition on a file's statistics."""
+"""Translate the tree of a predicate to a condition on a file's statistics."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ NO_LEGACY = Rules()
 
 @dataclass(frozen=True)
 class Translator:
-    """Turns trees into conditions.
+    """Translator of predicate trees to conditions.
 
     Attributes:
         stats: names of the columns in the stats query.
-        types: Spark's type of every constant by its SQL, and of every cast's target by its text.
-        rules: settings of the session on which coercion depends.
-        single_values: ask Spark about anything else for files that hold one value.
-        set_aside: columns of which there are statistics that prove nothing, and why.
+        types: Spark's types, keyed by a constant's SQL or by the text of a cast's target.
+        rules: settings of the session that affect type coercion.
+        single_values: whether Spark evaluates any other repeatable part for files with one value in each column.
+        set_aside: columns whose statistics prove nothing, with the reason for each.
     """
 
     stats: StatsNames
@@ -54,7 +54,7 @@ class Translator:
     set_aside: Mapping[Column, str] = field(default_factory=dict)
 
     def translate(self, node: Node, *, negated: bool = False) -> Atom | Unknown | All | Any:
-        """Return the condition under which a file may hold a row for which ``node`` (or ``NOT node``) is TRUE."""
+        """Return the condition under which a file may contain a row that makes ``node`` (or ``NOT node``) TRUE."""
         match node:
             case Not(child=child):
                 return self.translate(child, negated=not negated)
@@ -67,7 +67,7 @@ class Translator:
             case Between(child=child, low=low, high=high):
                 pair = And((Compare(">=", child, low), Compare("<=", child, high)))
                 return self.translate(pair, negated=negated)
-        # rows are compared column by column, and each pair is looked at by itself
+        # rows are compared column by column, and each pair is translated on its own
         by_pairs = isinstance(node, In) and isinstance(node.child, Row)
         found = self._atom(node, negated) if by_pairs or is_repeatable(node) else None
         if found is None:
@@ -125,7 +125,7 @@ class Translator:
     def _is_null(self, child: Node, not_null: bool, negated: bool, shown: Node) -> Atom | None:
         operand = self._operand(child)
         if operand is None and isinstance(child, Column) and child in self.stats.aliases:
-            # NULL is NULL in every type and collation; the bounds are not looked at.
+            # NULL is NULL in every type and collation, so no bounds are needed.
             operand = Operand(child, "", "", child.data_type)
         if operand is None:
             return None
@@ -151,7 +151,7 @@ class Translator:
         return self._make(node, negated, sql, operand)
 
     def _in_rows(self, node: In) -> Any | None:
-        """``(a, b) IN ((1, 2), ...)``: Spark compares rows as structs, in which NULL equals NULL."""
+        """Translate ``(a, b) IN ((1, 2), ...)``: Spark compares rows as structs, in which NULL equals NULL."""
         assert isinstance(node.child, Row)
         width = len(node.child.items)
         rows = [value.items for value in node.values if isinstance(value, Row) and len(value.items) == width]
@@ -184,15 +184,15 @@ class Translator:
         return None if sql is None else self._make(node, negated, sql, operand)
 
     def _constant(self, node: Node, negated: bool) -> Atom | None:
-        """``1 = 0`` and the like: Spark works it out."""
+        """Return an atom for a constant such as ``1 = 0``, which Spark evaluates."""
         if not is_constant(node):
             return None
         return Atom(_text(node, negated), to_sql(Not(node) if negated else node), ())
 
     def _single_value(self, node: Node, negated: bool) -> Atom | None:
-        """Anything repeatable, in files where its columns hold one value each: Spark works it out for that value.
+        """Return an atom for any repeatable part, which Spark evaluates in files that contain one value in each column.
 
-        Bounds that are equal hold one value, except that 0.0 equals -0.0, which functions tell apart.
+        Equal bounds mean one value. The exception is 0.0, which equals -0.0, while functions distinguish the two.
         """
         columns = tuple(node.columns())
         if not columns or not is_repeatable(node) or isinstance(node, Row):
