@@ -1,4 +1,4 @@
-"""All steps from a table and a predicate to the files that are left out."""
+"""Plan a pruned read: all steps from a table and a predicate to the excluded files."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ _HIDES = "this session has a function {}() of its own, which hides Spark's"
 
 @dataclass(frozen=True)
 class Plan:
-    """How a predicate is answered.
+    """Plan of the answer to a predicate.
 
     Attributes:
         table: the table itself, unfiltered.
         accepted: the table filtered by the user's predicate, without pruning.
-        facts: where the table lies.
-        condition: the condition on statistics, if it came to that.
-        decision: what the statistics say, if they were asked.
-        exclusion: SQL that leaves files out, or None for a full read.
+        facts: facts of the table.
+        condition: condition on statistics; None if an earlier step gave up.
+        decision: result of the statistics; None if they were not evaluated.
+        exclusion: SQL that excludes files, or None for a full read.
         pruned: ``accepted`` without those files, or None for a full read.
-        reason: why every file is read; empty if some are left out.
-        skipped_by: the file format, if it leaves files out itself, by its own statistics and for every reader. Then
-            ``exclusion`` is None, and ``decision``, where it is asked for, tells what the format is expected to do.
-        warnings: what a user is to know besides.
-        level: of the log: whoever asks for pruning hears at once why all files are read, where it is done unasked by
-            ``--debug``.
+        reason: why every file is read; empty if files are excluded.
+        skipped_by: the file format, if it skips files by its own statistics and for every reader. ``exclusion`` is then
+            None, and ``decision``, if requested, is an estimate of the format's effect.
+        warnings: further facts that the user needs.
+        level: log level of the reason for a full read. Users who request pruning see it at once. For automatic pruning,
+            only ``--debug`` shows it.
     """
 
     table: DataFrame
@@ -74,7 +74,7 @@ class Plan:
 
     @property
     def rows(self) -> DataFrame:
-        """The answer: pruned where that is possible."""
+        """Return the answer: pruned if possible."""
         return self.accepted if self.pruned is None else self.pruned
 
 
@@ -88,22 +88,22 @@ def make_plan(
     zoned: bool = False,
     frame: DataFrame | None = None,
 ) -> Plan:
-    """Return how to answer ``predicate`` on ``table``.
+    """Return the plan to answer ``predicate`` on ``table``.
 
     Args:
-        spark: the reader's session.
-        table: as ``scan`` takes it.
-        predicate: as ``scan`` takes it.
-        alias: by which columns may be qualified.
-        each: tell of every file what is known.
-        zoned: a constant in it may depend on the time zone, though its text no longer says so.
-        frame: the table, if Spark was asked for it just now.
+        spark: reader's session.
+        table: table name, as for ``scan``.
+        predicate: boolean SQL expression, as for ``scan``.
+        alias: name that may qualify columns.
+        each: whether to report every file in the statistics.
+        zoned: whether a constant may depend on the time zone although its text no longer shows it.
+        frame: the table, if Spark has just resolved it.
 
     Raises:
-        PredicateError, ColumnError: the predicate is wrong. Nothing else is ever raised by pruning itself; an unknown
-            table is Spark's own error.
+        PredicateError, ColumnError: the predicate is wrong. Pruning itself raises nothing else; an unknown table raises
+            Spark's own error.
     """
-    with active(spark), unlogged():  # what Spark refuses is raised
+    with active(spark), unlogged():  # an error that is raised needs no log entry
         return _plan(spark, table, predicate, alias, each, zoned, frame)
 
 
@@ -189,7 +189,7 @@ def _pruned(
         return _full(plan, _HIDES.format(min(not_sparks)))
     try:
         decision = decide(stats, condition, names, each=each)
-    except Exception:  # most likely a cast that fails under ANSI for one file's value: ask without those
+    except Exception:  # Most likely a cast that fails under ANSI for one file's value.
         condition = replace(translator, single_values=False).translate(tree)
         decision = decide(stats, condition, names, each=each)
     if plan.skipped_by:
@@ -203,7 +203,7 @@ def _pruned(
         not_sparks = hidden(spark, own_calls([sql]) - ours)
         if not_sparks:
             return _full(_with(plan, decision=_all_kept(decision), exclusion=None), _HIDES.format(min(not_sparks)))
-        # Where the table is no bare relation, as with CHAR columns, `_metadata` does not resolve: find that out here.
+        # If the table is not a bare relation, as with CHAR columns, `_metadata` does not resolve. Find that out here.
         pruned = analysed(plan.accepted.where(sql))
         plan = _with(plan, pruned=pruned)
     left = len(decision.excluded) - len(exclusion.files)
@@ -220,7 +220,7 @@ def _all_kept(decision: Decision) -> Decision:
 
 
 def _set_aside(spark: SparkSession, columns: list[Column], facts: TableFacts, schema: StructType) -> dict[Column, str]:
-    """Return the columns of which statistics prove nothing to this session, and why."""
+    """Return the columns whose statistics prove nothing to this session, and why."""
     found: dict[Column, str] = {}
     by_ids = goes_by_ids(spark, schema)
     for column in columns:
@@ -245,7 +245,7 @@ def _say_once(plan: Plan, message: str) -> None:
     _say(plan.level, plan.facts.sql, message)
 
 
-@lru_cache(maxsize=1_000)  # of so many a process remembers that they were said
+@lru_cache(maxsize=1_000)  # messages that a process remembers, to log each once
 def _say(level: int, table: str, message: str) -> None:
     log.log(level, "%s: %s", table, message)
 
