@@ -189,7 +189,7 @@ def _pruned(
         return _full(plan, _HIDES.format(min(not_sparks)))
     try:
         decision = decide(stats, condition, names, each=each)
-    except Exception:  # Most likely a cast that fails under ANSI for one file's value.
+    except Exception:  # most likely a cast that fails under ANSI for one file's value: retry without single-value atoms
         condition = replace(translator, single_values=False).translate(tree)
         decision = decide(stats, condition, names, each=each)
     if plan.skipped_by:
