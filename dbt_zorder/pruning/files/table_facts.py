@@ -59,8 +59,8 @@ def quoted(table: str) -> str:
 def facts_of(spark: SparkSession, table: str, frame: DataFrame) -> TableFacts:
     """Return the facts of the table or view that ``frame`` reads by its name.
 
-    They come from the relation that Spark will read, so they stay true if the catalog changes. The catalog is asked if
-    this process cannot inspect the relation (over Spark Connect), or if it is not a plain relation (a view).
+    They come from the relation that Spark will read, so they stay true if the catalog changes. Over Spark Connect, this
+    process cannot inspect the relation; a view is not a plain relation. In both cases the catalog is asked.
     """
     sql = quoted(table)
     try:

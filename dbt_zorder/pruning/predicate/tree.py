@@ -44,8 +44,8 @@ class Node:
 class Column(Node):
     """A resolved column or leaf of a struct: ``path`` is spelled as in the schema.
 
-    ``plain`` is false if the column's order is not that of its bytes, or if the declared type differs from the type
-    that is read (CHAR, collations). The bounds of such a column are never used.
+    ``plain`` is false if the column's order is not that of its bytes. It is also false if the declared type differs
+    from the type that is read (CHAR, collations). The bounds of such a column are never used.
     """
 
     path: tuple[str, ...]
