@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.hadoop import open_path
 from dbt_zorder.spark.jvm import class_named, has_jvm
-from dbt_zorder.spark.local_disk import Place, on_disk
+from dbt_zorder.spark.local_disk import LocalPath, on_disk
 from dbt_zorder.spark.sql import glob_escape
 
 _WHOLE_WHEN_CLOSED = {"s3a", "s3", "gs"}
@@ -235,7 +235,7 @@ def _write(system: Any, file: Any, text: str) -> None:
         stream.close()
 
 
-def _has_folder(place: Place, system: Any, folder: Any) -> bool:
+def _has_folder(place: LocalPath, system: Any, folder: Any) -> bool:
     """Create the folder of a file, and those above it; return whether this process sees it as well.
 
     The JVM may have another disk, or encode a name in other bytes, so it is asked. For each folder that the JVM
@@ -252,7 +252,7 @@ def _has_folder(place: Place, system: Any, folder: Any) -> bool:
     return path.is_dir()
 
 
-def _write_here(place: Place, text: str) -> None:
+def _write_here(place: LocalPath, text: str) -> None:
     """Write the text on this machine's own disk, where Hadoop would start a program to set each file's permissions."""
     file = Path(place.path)
     beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}._writing")

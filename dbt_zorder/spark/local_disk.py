@@ -25,7 +25,7 @@ _umasks: WeakKeyDictionary[SparkSession, dict[str, int | None]] = WeakKeyDiction
 
 
 @dataclass(frozen=True)
-class Place:
+class LocalPath:
     """A path on this machine's disk.
 
     Attributes:
@@ -79,7 +79,7 @@ class Place:
         os.chmod(file, self.mode)
 
 
-def on_disk(spark: SparkSession, path: str) -> Place | None:
+def on_disk(spark: SparkSession, path: str) -> LocalPath | None:
     """Return a path's location on this machine; None if it is elsewhere, or if this process has no JVM to ask."""
     jvm: Any = getattr(spark, "_jvm", None)
     context: Any = getattr(spark, "_jsc", None)
@@ -89,7 +89,7 @@ def on_disk(spark: SparkSession, path: str) -> Place | None:
     try:
         if plain is not None:
             umask = _known_umask(spark, "file:/" if path.startswith("file:") else "/")
-            return None if umask is None else Place(plain["path"], f"file:{plain['path']}", umask)
+            return None if umask is None else LocalPath(plain["path"], f"file:{plain['path']}", umask)
         place = class_named(jvm, "org.apache.hadoop.fs.Path")(path)
         system = _own_system(jvm, place, context.hadoopConfiguration())
         if system is None:
@@ -98,7 +98,7 @@ def on_disk(spark: SparkSession, path: str) -> Place | None:
         umask = _umask(jvm, system)
     except Exception:  # no file system for it, or another host in its name: the caller's next access reports it
         return None
-    return Place(os.path.normpath(uri.getPath()), f"file:{uri.getRawPath().rstrip('/')}", umask)
+    return LocalPath(os.path.normpath(uri.getPath()), f"file:{uri.getRawPath().rstrip('/')}", umask)
 
 
 def is_known_here(spark: SparkSession, path: str) -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote, urlsplit
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.spark.local_disk import Place, on_disk
+from dbt_zorder.spark.local_disk import LocalPath, on_disk
 from dbt_zorder.spark.sql import glob_escape
 
 _PLAIN = "/;:@&=+$,!*'()"
@@ -47,7 +47,7 @@ def data_files(spark: SparkSession, location: str) -> dict[str, int]:
     return found if found is not None else {row[0]: row[1] for row in listed_files(spark, location).collect()}
 
 
-def _walked(place: Place) -> dict[str, int] | None:
+def _walked(place: LocalPath) -> dict[str, int] | None:
     """Return what Spark would list; None where it is to be asked, because it may spell a name otherwise, or fail."""
     found = {}
     try:

@@ -16,7 +16,7 @@ from dbt_zorder.engine.local.place import Placing
 from dbt_zorder.engine.local.shuffle import Shares
 from dbt_zorder.engine.parquet.column_options import Traits, telling
 from dbt_zorder.engine.parquet.writer import ArrowWriter, by_folder
-from dbt_zorder.spark.local_disk import Place
+from dbt_zorder.spark.local_disk import LocalPath
 
 _AHEAD = 2
 """Row groups of one file in memory at a time, where another thread puts the next in order while one is written."""
@@ -41,7 +41,7 @@ class ShareWriter:
     moved: MovedRows
     placing: Placing
     shares: Shares
-    place: Place
+    place: LocalPath
     folders: Sequence[str]
     most_bytes: int
     threads: int = 1
