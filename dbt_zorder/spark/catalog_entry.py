@@ -180,10 +180,10 @@ def change_entry(spark: SparkSession, schema: str, identifier: str, statement: s
     session = entry_session(spark)
     session.sql(statement)
     if session is not spark:
-        look_anew(spark, schema, identifier)
+        invalidate_entry(spark, schema, identifier)
 
 
-def look_anew(spark: SparkSession, schema: str, identifier: str) -> None:
+def invalidate_entry(spark: SparkSession, schema: str, identifier: str) -> None:
     """Drop the session's cached entry of a table that was just created or moved.
 
     The next read then asks the catalog and lists the folder. ``REFRESH TABLE`` does more, and is many times slower. It

@@ -22,7 +22,7 @@ from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.progress import Clock
 from dbt_zorder.request import BuildRequest, check
 from dbt_zorder.spark.catalog import TableInfo
-from dbt_zorder.spark.catalog_entry import look_anew
+from dbt_zorder.spark.catalog_entry import invalidate_entry
 from dbt_zorder.spark.columns import case_sensitive, resolve
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.table_state import FormatState, own_state, state_of
@@ -213,7 +213,7 @@ def _standing(spark: SparkSession, form: Format, request: BuildRequest) -> tuple
         ZorderError: it is of another format.
     """
     with contextlib.suppress(AnalysisException):  # it is not there, which is to be told, or aside for a moment
-        look_anew(spark, request.table.schema, request.table.identifier)
+        invalidate_entry(spark, request.table.schema, request.table.identifier)
     state = own_state(spark, form.name, request.table)
     info = None if state is None else state.info()
     if info is None:  # to describe it takes as long as all of this

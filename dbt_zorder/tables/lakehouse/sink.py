@@ -18,7 +18,7 @@ from dbt_zorder.engine.parquet.writer import ArrowWriter
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.spark.catalog_entry import look_anew
+from dbt_zorder.spark.catalog_entry import invalidate_entry
 from dbt_zorder.spark.hadoop import open_path
 from dbt_zorder.spark.local_disk import on_disk
 from dbt_zorder.spark.messages import in_one_line
@@ -214,7 +214,7 @@ def put_files(
                 _delete([one.place for one in written])
             raise
     try:
-        look_anew(spark, files.name.schema, files.name.identifier)
+        invalidate_entry(spark, files.name.schema, files.name.identifier)
     except Exception as exc:  # the rows are in: a run that fails now would be run again, and add them twice
         _LOG.warning("the session could not be told that %s has other files: %s", files.name, in_one_line(exc))
     return {one.path: one.size for one in written}
