@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.spark.conf import is_on, session_aside
+from dbt_zorder.spark.conf import is_on, sibling_session
 from dbt_zorder.spark.jvm import catalog_identifier, class_named, jvm_of, table_identifier
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.sql import quote_name
@@ -172,7 +172,7 @@ def entry_session(spark: SparkSession) -> SparkSession:
     """
     if str(spark.conf.get(_TIMESTAMPS, None) or "").upper() != "TIMESTAMP_NTZ":
         return spark
-    return session_aside(spark, {_TIMESTAMPS: "TIMESTAMP_LTZ"}) or spark
+    return sibling_session(spark, {_TIMESTAMPS: "TIMESTAMP_LTZ"}) or spark
 
 
 def change_entry(spark: SparkSession, schema: str, identifier: str, statement: str) -> None:

@@ -84,7 +84,7 @@ def set_settings(spark: SparkSession) -> dict[str, str]:
     return {key: str(spark.conf.get(key, value)) if REDACTED in value else value for key, value in rows}
 
 
-def session_aside(spark: SparkSession, values: Mapping[str, str]) -> SparkSession | None:
+def sibling_session(spark: SparkSession, values: Mapping[str, str]) -> SparkSession | None:
     """Return another session with this one's settings, except for ``values``; None if it cannot be created.
 
     The two share catalog, cached data and global temporary views, but not temporary views. Over Spark Connect there is

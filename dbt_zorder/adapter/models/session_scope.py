@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.spark.catalog_entry import GLOBAL_VIEWS
-from dbt_zorder.spark.conf import SESSION_ZONE, session_aside, set_settings
+from dbt_zorder.spark.conf import SESSION_ZONE, set_settings, sibling_session
 from dbt_zorder.spark.sql import BLANK, quote_name
 
 _SET = re.compile(
@@ -155,7 +155,7 @@ SCOPES = Scopes()
 
 def run_aside(spark: SparkSession, sql: str, values: dict[str, str]) -> bool:
     """Run a statement under other settings than a session's; False if there cannot be such a session beside it."""
-    aside = session_aside(spark, values)
+    aside = sibling_session(spark, values)
     if aside is not None:
         aside.sql(sql)
     return aside is not None
