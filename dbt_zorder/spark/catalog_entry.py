@@ -31,10 +31,10 @@ _MEASURES = "spark.sql.statistics.size.autoUpdate.enabled"
 _CATALOG = "spark_catalog"
 """Name of the catalog that every session has; a format that replaces it sets ``spark.sql.catalog.spark_catalog``."""
 
-PASSED_ON = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 """Delta's catalog. It keeps an entry of each table in Spark's own catalog, with fewer facts than Delta has."""
 
-STANDS_BEFORE = "org.apache.iceberg.spark.SparkSessionCatalog"
+ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkSessionCatalog"
 """Iceberg's catalog. It keeps its own tables, and delegates requests for others to Spark's."""
 
 _TIMESTAMPS = "spark.sql.timestampType"
@@ -93,7 +93,7 @@ def location_by_entry(spark: SparkSession, schema: str, identifier: str) -> str 
 
 def provider_by_entry(spark: SparkSession, schema: str, identifier: str) -> str | None:
     """Return the format of a table, also if Delta's catalog delegates the request; None if SQL must be asked."""
-    found = _known(spark, schema, identifier, PASSED_ON)
+    found = _known(spark, schema, identifier, DELTA_CATALOG)
     provider = None if found is None else found.provider()
     return str(provider.get()).lower() if provider is not None and provider.isDefined() else None
 
@@ -126,7 +126,7 @@ def is_absent(spark: SparkSession, schema: str, identifier: str) -> bool:
     """
     try:
         jvm = jvm_of(spark)
-        if jvm is None or not answers_for(spark, schema, PASSED_ON):
+        if jvm is None or not answers_for(spark, schema, DELTA_CATALOG):
             return False
         if schema.lower() == str(spark.conf.get("spark.sql.globalTempDatabase", GLOBAL_VIEWS)).lower():
             return False
@@ -197,7 +197,7 @@ def invalidate_entry(spark: SparkSession, schema: str, identifier: str) -> None:
             if answers_for(spark, schema):
                 _catalog(spark).invalidateCachedTable(table_identifier(jvm, schema, identifier))
                 return
-            if answers_for(spark, schema, PASSED_ON, STANDS_BEFORE):
+            if answers_for(spark, schema, DELTA_CATALOG, ICEBERG_CATALOG):
                 session.sessionState().catalogManager().catalog(_CATALOG).invalidateTable(
                     catalog_identifier(spark, schema, identifier)
                 )

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.spark.catalog_entry import PASSED_ON, STANDS_BEFORE
+from dbt_zorder.spark.catalog_entry import DELTA_CATALOG, ICEBERG_CATALOG
 from dbt_zorder.spark.jvm import class_named, has_jvm, jvm_of
 from dbt_zorder.spark.location import is_same_place
 from dbt_zorder.spark.sql import quote_name
@@ -73,7 +73,7 @@ def _here(spark: SparkSession) -> str:
     """Return the identity of the catalog of a session in this process."""
     jvm, session = jvm_of(spark), spark._jsparkSession
     another = str(spark.conf.get("spark.sql.catalog.spark_catalog", None) or "builtin")
-    if another not in ("builtin", PASSED_ON, STANDS_BEFORE):
+    if another not in ("builtin", DELTA_CATALOG, ICEBERG_CATALOG):
         uri = str(spark.conf.get("spark.sql.catalog.spark_catalog.uri", None) or "")
         return f"{another.rpartition('.')[2]}:{','.join(_hosts(uri, 0))}"
     external = session.sharedState().externalCatalog().unwrapped()

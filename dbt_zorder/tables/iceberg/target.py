@@ -19,7 +19,7 @@ from pyspark.sql import types as t
 from dbt_zorder.engine.parquet.writer import CODECS, ArrowWriter, lacks, threads_of
 from dbt_zorder.layout.page_order import parse_page_rows
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.spark.catalog_entry import STANDS_BEFORE
+from dbt_zorder.spark.catalog_entry import ICEBERG_CATALOG
 from dbt_zorder.spark.conf import first_below
 from dbt_zorder.spark.jvm import catalog_identifier, class_named, is_error_of, items, jvm_of, nullable_type
 from dbt_zorder.spark.local_disk import on_disk
@@ -213,7 +213,7 @@ def staged_files(
     jvm: Any = jvm_of(spark)
     session: Any = spark._jsparkSession
     catalog = session.sessionState().catalogManager().catalog(_CATALOG)
-    if str(catalog.getClass().getName()) != STANDS_BEFORE:  # one made of it may drop a table that it is to stage
+    if str(catalog.getClass().getName()) != ICEBERG_CATALOG:  # one made of it may drop a table that it is to stage
         return f"its catalog is a {catalog.getClass().getName()}"
     if not catalog.useNullableQuerySchema():
         return "its catalog keeps NOT NULL"
