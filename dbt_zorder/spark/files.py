@@ -258,7 +258,7 @@ def _write_here(place: LocalPath, text: str) -> None:
     beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}._writing")
     try:
         beside.write_bytes(text.encode())
-        place.give_rights(beside)
+        place.set_permissions(beside)
         # the checksum that Hadoop wrote for an older file would contradict the new one
         file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
         beside.replace(file)

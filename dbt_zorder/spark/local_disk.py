@@ -74,7 +74,7 @@ class LocalPath:
                     made.append(str(one))
         return made
 
-    def give_rights(self, file: str | Path) -> None:
+    def set_permissions(self, file: str | Path) -> None:
         """Give a file that this process has written the permissions of one that Spark would create."""
         os.chmod(file, self.mode)
 

@@ -146,7 +146,7 @@ class ArrowWriter:
         self.begun.append(file)
         with self._writer_to(file, schema, traits) as writer:
             yield writer
-        place.give_rights(file)
+        place.set_permissions(file)
 
     def place_of(self, spark: SparkSession, path: str) -> LocalPath:
         """Return where a folder lies that is written to now.

@@ -48,7 +48,7 @@ def test_rights_are_hadoops_whatever_the_umask_of_the_process(tmp_path: Path, um
         with pytest.raises(FileExistsError):
             place.make_folder(str(inner))
         (inner / "file").touch()
-        place.give_rights(inner / "file")
+        place.set_permissions(inner / "file")
     finally:
         os.umask(before)
     wanted = (0o777 & ~umask) | (0o2000 if passes_on else 0)
