@@ -22,7 +22,7 @@ def compact_type(data_type: pa.DataType) -> pa.DataType:
     return pa.int32() if data_type.precision <= _INT32_DIGITS else pa.int64()
 
 
-def compacted(values: pa.Array) -> pa.Array:
+def pack_decimals(values: pa.Array) -> pa.Array:
     """Return decimals as integers, without their point."""
     if values.offset:
         values = pa.concat_arrays([values])
@@ -34,8 +34,8 @@ def compacted(values: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(short, len(values), [validity, kept])
 
 
-def decimals(values: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Return integers from ``compacted`` as the original decimals."""
+def unpack_decimals(values: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """Return integers from ``pack_decimals`` as the original decimals."""
     if not len(values):
         return pa.array([], data_type)
     if values.offset:
@@ -49,14 +49,14 @@ def decimals(values: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def compact_columns(rows: pa.Table, names: Collection[str]) -> pa.Table:
-    """Return a table with the named decimal columns as ``compacted`` integers."""
-    return _with_columns(rows, {name: compacted(one_chunk(rows[name])) for name in names})
+    """Return a table with the named decimal columns packed as integers."""
+    return _with_columns(rows, {name: pack_decimals(one_chunk(rows[name])) for name in names})
 
 
 def decimal_columns(rows: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
     """Return a table with integer columns converted back to these decimal types, chunk by chunk."""
     found = {
-        name: pa.chunked_array([decimals(chunk, kind) for chunk in rows[name].chunks], kind)
+        name: pa.chunked_array([unpack_decimals(chunk, kind) for chunk in rows[name].chunks], kind)
         for name, kind in kinds.items()
     }
     return _with_columns(rows, found)

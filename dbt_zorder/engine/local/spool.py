@@ -84,7 +84,7 @@ class Copied:
         return self.files.read(piece, columns)
 
     def read_compact(self, piece: Piece, names: Collection[str]) -> pa.Table:
-        """Return the rows of a piece; some decimals, of those that are ``shortened``, as ``compacted`` has them."""
+        """Return the rows of a piece; some decimals, of those that are ``shortened``, as ``pack_decimals`` has them."""
         return self.files.read_compact(piece, names)
 
     @cached_property

@@ -134,7 +134,7 @@ class BatchFiles:
         return self._in_decimals(_apart(self._batches(piece.path, piece.group), columns))
 
     def read_compact(self, piece: Piece, names: Collection[str] = ()) -> pa.Table:
-        """Return the rows of a piece, some decimals of them as ``compacted`` makes them."""
+        """Return the rows of a piece, some decimals of them as ``pack_decimals`` makes them."""
         rows = self._batches(piece.path, piece.group).select(self._columns.names)
         for name in names:
             short = rows[name].cast(compact_type(self.numbers[name]))

@@ -91,7 +91,7 @@ class RowFiles:
             return file.read_row_group(piece.group, columns=columns, use_threads=False)
 
     def read_compact(self, piece: Piece, names: Collection[str]) -> pa.Table:
-        """Return the rows of a piece, some decimals of them as ``compacted`` makes them."""
+        """Return the rows of a piece, some decimals of them as ``pack_decimals`` makes them."""
         return compact_columns(self.read(piece), names)
 
     def discard(self) -> None:
