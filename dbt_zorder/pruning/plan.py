@@ -26,7 +26,7 @@ from dbt_zorder.pruning.predicate.names import Names, has_default
 from dbt_zorder.pruning.predicate.parse import comment_continues, holds_query, parse
 from dbt_zorder.pruning.predicate.read import read
 from dbt_zorder.pruning.predicate.tree import Column, Node
-from dbt_zorder.spark.columns import case_sensitive, folded
+from dbt_zorder.spark.columns import case_sensitive, fold_case
 from dbt_zorder.spark.conf import DATETIME_TO_STRING, ESCAPED_LITERALS, is_on
 from dbt_zorder.spark.jvm import active
 from dbt_zorder.spark.messages import first_line, unlogged
@@ -158,7 +158,7 @@ def _pruned(
     if was_on(meant, ESCAPED_LITERALS):
         return _full(plan, f"{ESCAPED_LITERALS} is on, so strings are not what they look like")
     sensitive = case_sensitive(spark)
-    if any(folded(name, sensitive=sensitive) == _METADATA for name in plan.table.columns):
+    if any(fold_case(name, sensitive=sensitive) == _METADATA for name in plan.table.columns):
         return _full(plan, "the table has a column named _metadata, which hides Spark's own")
     if plan.facts.provider in FORMATS:
         plan = _with(plan, skipped_by=plan.facts.provider)

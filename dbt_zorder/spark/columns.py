@@ -51,7 +51,7 @@ def case_sensitive(spark: SparkSession) -> bool:
     return is_on(spark, CASE_SENSITIVE)
 
 
-def folded(name: str, *, sensitive: bool) -> str:
+def fold_case(name: str, *, sensitive: bool) -> str:
     """Return the form that all spellings of one column share: the name itself, or its lower case."""
     return name if sensitive else name.lower()
 
@@ -176,8 +176,8 @@ def split_name(name: str) -> list[str]:
 def _match(struct: DataType, name: str, sensitive: bool) -> StructField | None:
     if not isinstance(struct, StructType):
         return None
-    wanted = folded(name, sensitive=sensitive)
-    found = [field for field in struct.fields if folded(field.name, sensitive=sensitive) == wanted]
+    wanted = fold_case(name, sensitive=sensitive)
+    found = [field for field in struct.fields if fold_case(field.name, sensitive=sensitive) == wanted]
     if len(found) > 1:
         msg = f"The column '{name}' is ambiguous: {', '.join(repr(field.name) for field in found)} differ only by case."
         raise ColumnError(msg)

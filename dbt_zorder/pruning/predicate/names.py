@@ -9,7 +9,7 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from dbt_zorder.pruning.predicate.tree import Column
 from dbt_zorder.spark.char_types import is_char
-from dbt_zorder.spark.columns import folded, leaf_names
+from dbt_zorder.spark.columns import fold_case, leaf_names
 
 _EXISTS_DEFAULT = "EXISTS_DEFAULT"
 """Key of the field metadata where Spark keeps the value of rows that are older than the column."""
@@ -65,8 +65,8 @@ class Names:
         return (*path, struct_field.name), struct_field.dataType
 
     def _same(self, left: Sequence[str], right: Sequence[str]) -> bool:
-        return [folded(part, sensitive=self.sensitive) for part in left] == [
-            folded(part, sensitive=self.sensitive) for part in right
+        return [fold_case(part, sensitive=self.sensitive) for part in left] == [
+            fold_case(part, sensitive=self.sensitive) for part in right
         ]
 
 
