@@ -12,7 +12,7 @@ from dbt_zorder.pruning.condition.types import Family, family
 from dbt_zorder.pruning.files.stats_source import Stats, read_stats
 from dbt_zorder.pruning.files.table_facts import describe
 from dbt_zorder.pruning.plan import make_plan
-from dbt_zorder.spark.columns import ResolvedColumn, spelled
+from dbt_zorder.spark.columns import ResolvedColumn, find_column
 from dbt_zorder.spark.sql import quote_name
 
 _TEXT_FORMS = {
@@ -78,7 +78,7 @@ def make_predicates(spark: SparkSession, table: str, most: int = 40) -> list[str
     if stats.frame is None:
         return []
     schema = spark.table(facts.sql).schema
-    named = {name: spelled(name, schema) for name, kind in stats.types.items() if family(kind) in _TEXT_FORMS}
+    named = {name: find_column(name, schema) for name, kind in stats.types.items() if family(kind) in _TEXT_FORMS}
     columns = [(name, column) for name, column in named.items() if column is not None]
     share = -(-most // max(1, len(columns)))
     # each column begins with another kind of predicate, so that few predicates on each of many columns cover all kinds

@@ -61,15 +61,15 @@ def leaf_names(schema: StructType) -> list[str]:
     return [column.name for column in all_columns(schema)]
 
 
-def spelled(name: str, schema: StructType) -> ResolvedColumn | None:
+def find_column(name: str, schema: StructType) -> ResolvedColumn | None:
     """Return the column with this dotted name, as stats tables write it; None if there is none, or more than one."""
     found = [column for column in all_columns(schema) if column.name == name]
     return found[0] if len(found) == 1 else None
 
 
-def as_written(name: str, schema: StructType) -> str:
+def quote_column(name: str, schema: StructType) -> str:
     """Return the dotted name of a column as a user would write it, in backticks; return any other name unchanged."""
-    column = spelled(name, schema)
+    column = find_column(name, schema)
     return name if column is None else column.sql
 
 
