@@ -82,12 +82,12 @@ def make_predicates(spark: SparkSession, table: str, most: int = 40) -> list[str
     columns = [(name, column) for name, column in named.items() if column is not None]
     share = -(-most // max(1, len(columns)))
     # each column begins with another kind of predicate, so that few predicates on each of many columns cover all kinds
-    per_column = [_of_column(stats, *column, share, number) for number, column in enumerate(columns)]
+    per_column = [_column_predicates(stats, *column, share, number) for number, column in enumerate(columns)]
     by_turns = [one for turn in zip_longest(*per_column) for one in turn if one is not None]
     return by_turns[:most]
 
 
-def _of_column(stats: Stats, name: str, named: ResolvedColumn, share: int, first: int) -> list[str]:
+def _column_predicates(stats: Stats, name: str, named: ResolvedColumn, share: int, first: int) -> list[str]:
     """Return up to ``share`` predicates on a column, rotated to start with predicate number ``first``."""
     assert stats.frame is not None
     kind = stats.types[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dbt_zorder.pruning.condition.times import changing_text, of_moments
+from dbt_zorder.pruning.condition.times import clock_dependent_text, contains_datetime
 from dbt_zorder.pruning.predicate.tree import (
     Arithmetic,
     Between,
@@ -24,13 +24,21 @@ from dbt_zorder.pruning.predicate.tree import (
     to_sql,
 )
 
-CLOCK = {"now", "current_timestamp", "current_date", "curdate", "localtimestamp", "unix_timestamp", "current_time"}
+CLOCK_FUNCTIONS = {
+    "now",
+    "current_timestamp",
+    "current_date",
+    "curdate",
+    "localtimestamp",
+    "unix_timestamp",
+    "current_time",
+}
 """Functions that read the clock. The query runs later than files are excluded, so their value may differ."""
 
-CHANCE = {"rand", "random", "randn", "uuid", "shuffle", "randstr", "uniform"}
+RANDOM_FUNCTIONS = {"rand", "random", "randn", "uuid", "shuffle", "randstr", "uniform"}
 """Functions that return another value at each call or, with a seed, at each row of a task."""
 
-PLACES = {
+POSITION_FUNCTIONS = {
     "monotonically_increasing_id", "spark_partition_id", "input_file_name", "input_file_block_start",
     "input_file_block_length",
 }  # fmt: skip
@@ -67,12 +75,12 @@ def is_repeatable(node: Node) -> bool:
         not isinstance(inner, Opaque) and (not isinstance(inner, Call) or inner.name.lower() in REPEATABLE)
         for inner in node.walk()
     )
-    return known and not _may_follow_the_clock(node)
+    return known and not _may_depend_on_clock(node)
 
 
-def _may_follow_the_clock(node: Node) -> bool:
+def _may_depend_on_clock(node: Node) -> bool:
     """Return whether Spark may read a text in ``node``, such as ``'today'``, as a date or a time."""
-    return of_moments(node) and changing_text(node) is not None
+    return contains_datetime(node) and clock_dependent_text(node) is not None
 
 
 def is_null(node: Node) -> bool:
@@ -103,20 +111,20 @@ def cast_types(node: Node) -> set[str]:
     return {inner.type_sql for inner in node.walk() if isinstance(inner, Cast)}
 
 
-def why_unknown(node: Node) -> str:
+def unknown_reason(node: Node) -> str:
     """Return why ``node`` keeps every file: the reason for its first part that is not understood."""
     for inner in node.walk():
         if isinstance(inner, Opaque):
             name = inner.sql.lower().removesuffix("()").strip()
-            if name in CLOCK:
+            if name in CLOCK_FUNCTIONS:
                 return "it depends on the moment at which the query runs"
             return inner.reason
         if isinstance(inner, Call):
-            if inner.name.lower() in CLOCK:
+            if inner.name.lower() in CLOCK_FUNCTIONS:
                 return "it depends on the moment at which the query runs"
             if inner.name.lower() not in REPEATABLE:
                 return f"nothing is known of the function {inner.name}()"
-    text = changing_text(node) if of_moments(node) else None
+    text = clock_dependent_text(node) if contains_datetime(node) else None
     if text is not None:
         return f"as a date or a time, {to_sql(text)} may depend on the moment at which the query runs, as 'today' does"
     for inner in node.walk():

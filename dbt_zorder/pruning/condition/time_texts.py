@@ -21,8 +21,8 @@ PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
 _MOMENT = r"\s*(?:(?:now|today|tomorrow|yesterday)\b|T?\d{1,2}:)"
 _VALUE = re.compile(_MOMENT, re.IGNORECASE)
 _QUOTED = re.compile(rf"""['"]{_MOMENT}""", re.IGNORECASE)
-_OF_TIME = frozenset({"date", "timestamp", "timestamp_ntz"})
-_OF_TEXT = ("string", "char", "varchar")
+_TIME_TYPES = frozenset({"date", "timestamp", "timestamp_ntz"})
+_TEXT_TYPES = ("string", "char", "varchar")
 
 
 def has_moment(spark: SparkSession, analyzed: Any, sql: str) -> bool:
@@ -69,10 +69,10 @@ def _is_computed(cast: Any) -> bool:
     Nobody can say which date or time such a text gives.
     """
     child = cast.child()
-    if not _is_text(child) or str(cast.dataType().typeName()) not in _OF_TIME:
+    if not _is_text(child) or str(cast.dataType().typeName()) not in _TIME_TYPES:
         return False
     return child.getClass().getSimpleName() != "Literal" and bool(child.references().isEmpty())
 
 
 def _is_text(part: Any) -> bool:
-    return str(part.dataType().typeName()).startswith(_OF_TEXT)
+    return str(part.dataType().typeName()).startswith(_TEXT_TYPES)

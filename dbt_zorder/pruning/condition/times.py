@@ -19,24 +19,24 @@ _WORD = re.compile(r"[A-Za-z]+")
 _SPECIAL = {"epoch", "now", "today", "tomorrow", "yesterday"}
 _TYPED = re.compile(r"(DATE|TIMESTAMP|TIMESTAMP_LTZ|TIMESTAMP_NTZ) ['\"](.*)['\"]", re.DOTALL)
 
-_OF_DATES = {
+_DATE_FUNCTIONS = {
     "add_months", "date", "date_add", "date_from_unix_date", "date_sub", "day", "dayofmonth", "dayofweek", "dayofyear",
     "last_day", "make_date", "month", "quarter", "trunc", "unix_date", "weekday", "weekofyear", "year",
 }  # fmt: skip
-_OF_TIMES = {
+_TIME_FUNCTIONS = {
     "date_trunc", "dateadd", "hour", "minute", "months_between", "second", "timestamp", "timestamp_micros",
     "timestamp_millis", "timestamp_seconds", "to_date", "to_timestamp", "to_timestamp_ntz",
 }  # fmt: skip
 """Repeatable functions that accept or return times; those above do so with dates. ``to_date`` may have a format."""
 
-_OF_TEXT = {
+_TEXT_FUNCTIONS = {
     "concat", "concat_ws", "hex", "initcap", "lcase", "left", "lower", "lpad", "ltrim", "replace", "reverse", "right",
     "rpad", "rtrim", "split_part", "string", "substr", "substring", "translate", "trim", "ucase", "upper",
 }  # fmt: skip
 """Repeatable functions that return a text."""
 
 
-def of_moments(node: Node) -> bool:
+def contains_datetime(node: Node) -> bool:
     """Return whether ``node`` contains a date, a time or an interval.
 
     Spark reads a text as a date or a time only beside one of these.
@@ -44,12 +44,12 @@ def of_moments(node: Node) -> bool:
     return any(_is_date(inner) or _is_time(inner) for inner in node.walk())
 
 
-def of_zone(node: Node) -> bool:
+def depends_on_zone(node: Node) -> bool:
     """Return whether ``node`` may have another meaning in another time zone: it contains a time, not only dates."""
     return any(_is_time(inner) for inner in node.walk())
 
 
-def changing_text(node: Node) -> Node | None:
+def clock_dependent_text(node: Node) -> Node | None:
     """Return a text in ``node`` that may be another date or time tomorrow, or None if there is none."""
     return next((inner for inner in node.walk() if not _is_fixed(inner)), None)
 
@@ -63,7 +63,7 @@ def _is_date(node: Node) -> bool:
         case Cast(type_sql=kind):
             return "DATE" in kind.upper()
         case Call(name=name):
-            return name.lower() in _OF_DATES
+            return name.lower() in _DATE_FUNCTIONS
     return False
 
 
@@ -77,7 +77,7 @@ def _is_time(node: Node) -> bool:
         case Cast(type_sql=kind):
             return "TIME" in kind.upper() or "INTERVAL" in kind.upper()
         case Call(name=name):
-            return name.lower() in _OF_TIMES
+            return name.lower() in _TIME_FUNCTIONS
     return False
 
 
@@ -96,7 +96,7 @@ def _is_fixed(node: Node) -> bool:
             made_text = any(name in kind.upper() for name in ("STRING", "CHAR", "TEXT"))
             return not made_text or (isinstance(child, Column) and _is_fixed(child))
         case Call(name=name):
-            return name.lower() not in _OF_TEXT
+            return name.lower() not in _TEXT_FUNCTIONS
         case Arithmetic(op=op):
             return op != "||"
     return True

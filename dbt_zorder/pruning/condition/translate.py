@@ -9,7 +9,7 @@ from pyspark.sql.types import BooleanType, DataType
 
 from dbt_zorder.pruning.condition import atoms
 from dbt_zorder.pruning.condition.condition import All, Any, Atom, Unknown
-from dbt_zorder.pruning.condition.constants import is_constant, is_null, is_repeatable, why_unknown
+from dbt_zorder.pruning.condition.constants import is_constant, is_null, is_repeatable, unknown_reason
 from dbt_zorder.pruning.condition.like import split_pattern
 from dbt_zorder.pruning.condition.operand import Operand, StatsNames, read_operand
 from dbt_zorder.pruning.condition.types import Family, Rules, comparable, comparable_in_list, family, sorts_alike
@@ -44,14 +44,14 @@ class Translator:
         types: Spark's types, keyed by a constant's SQL or by the text of a cast's target.
         rules: settings of the session that affect type coercion.
         single_values: whether Spark evaluates any other repeatable part for files with one value in each column.
-        set_aside: columns whose statistics prove nothing, with the reason for each.
+        unusable: columns whose statistics prove nothing, with the reason for each.
     """
 
     stats: StatsNames
     types: Mapping[str, DataType]
     rules: Rules = NO_LEGACY
     single_values: bool = True
-    set_aside: Mapping[Column, str] = field(default_factory=dict)
+    unusable: Mapping[Column, str] = field(default_factory=dict)
 
     def translate(self, node: Node, *, negated: bool = False) -> Atom | Unknown | All | Any:
         """Return the condition under which a file may contain a row that makes ``node`` (or ``NOT node``) TRUE."""
@@ -72,7 +72,7 @@ class Translator:
         found = self._atom(node, negated) if by_pairs or is_repeatable(node) else None
         if found is None:
             found = self._constant(node, negated) or (self._single_value(node, negated) if self.single_values else None)
-        return found or Unknown(_text(node, negated), self._why(node))
+        return found or Unknown(_text(node, negated), self._reason(node))
 
     def _atom(self, node: Node, negated: bool) -> Atom | All | Any | None:
         match node:
@@ -217,11 +217,11 @@ class Translator:
         kind = self.types.get(to_sql(value)) if is_constant(value) else None
         return kind is not None and comparable(operand.data_type, kind, self.rules)
 
-    def _why(self, node: Node) -> str:
+    def _reason(self, node: Node) -> str:
         missing = [column for column in node.columns() if column not in self.stats.aliases]
         if not missing:
-            return why_unknown(node)
-        return self.set_aside.get(missing[0]) or f"there are no statistics of column '{missing[0].name}'"
+            return unknown_reason(node)
+        return self.unusable.get(missing[0]) or f"there are no statistics of column '{missing[0].name}'"
 
     @staticmethod
     def _make(node: Node, negated: bool, sql: str, *operands: Operand) -> Atom:

@@ -24,7 +24,7 @@ _OUT = "(copies = 1 AND NOT f.keep AND file_path IS NOT NULL AND coalesce(f.file
 _NAMED_AT_MOST = 32
 """Maximum number of column sets, for each cached stats frame, whose renamed frames are cached."""
 
-_named: WeakKeyDictionary[DataFrame, dict[tuple[Column, ...], DataFrame]] = WeakKeyDictionary()
+_named_frames: WeakKeyDictionary[DataFrame, dict[tuple[Column, ...], DataFrame]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ def with_names(frame: DataFrame, names: StatsNames) -> DataFrame:
     return frame.selectExpr("file_path", "file_size", "row_count", *of_columns)
 
 
-def _asked(stats: Stats, names: StatsNames) -> DataFrame:
+def _named_frame(stats: Stats, names: StatsNames) -> DataFrame:
     """Return the stats table with these columns; for stats in memory, cache it for the next predicate."""
     assert stats.frame is not None
     if not stats.is_local:
         return with_names(stats.frame, names)
-    kept = _named.setdefault(stats.frame, {})
+    kept = _named_frames.setdefault(stats.frame, {})
     columns = tuple(names.aliases)
     found = kept.get(columns)
     if found is None:
@@ -81,7 +81,7 @@ def _asked(stats: Stats, names: StatsNames) -> DataFrame:
     return found
 
 
-def sql_of(stats: Stats, condition: Atom | Unknown | All | Any, names: StatsNames) -> list[str]:
+def evaluated_sql(stats: Stats, condition: Atom | Unknown | All | Any, names: StatsNames) -> list[str]:
     """Return the SQL expressions that :func:`decide` evaluates."""
     of_files = [keep_sql(condition, names), *map(names.soundness, names.aliases)]
     return of_files if stats.is_local else [*of_files, *_by_path_sql(0), *_totals_sql(0, True)]
@@ -99,9 +99,9 @@ def decide(stats: Stats, condition: Atom | Unknown | All | Any, names: StatsName
     atoms = list(leaves(condition)) if each else []
     counts = [f"NOT {keep_sql(atom, names)} AS atom{number}" for number, atom in enumerate(atoms)]
     keep = f"{keep_sql(condition, names)} AS keep"
-    judged = _asked(stats, names).selectExpr("file_path", "file_size", "row_count", keep, *counts)
+    judged = _named_frame(stats, names).selectExpr("file_path", "file_size", "row_count", keep, *counts)
     if stats.is_local:
-        return _add_up(judged.collect(), len(atoms), each)
+        return _summarize(judged.collect(), len(atoms), each)
     # One partition: a stats table is small, and grouping it then needs no exchange.
     by_path = judged.coalesce(1).groupBy("file_path").agg(*map(expr, _by_path_sql(len(atoms))))
     totals = by_path.selectExpr(*_totals_sql(len(atoms), each))
@@ -139,7 +139,7 @@ def _totals_sql(atoms: int, each: bool) -> list[str]:
     ]
 
 
-def _add_up(judged: Sequence[Row], atoms: int, each: bool) -> Decision:
+def _summarize(judged: Sequence[Row], atoms: int, each: bool) -> Decision:
     """Compute in Python what ``decide`` lets Spark compute for many rows.
 
     Args:

@@ -53,23 +53,23 @@ Answers = tuple[Sequence[bool | None], str | None]
 _answers: dict[tuple[Settings, bool], Answers] = {}
 
 
-def settings_of(spark: SparkSession) -> Settings:
+def read_settings(spark: SparkSession) -> Settings:
     """Return a session's values of the settings that the meaning of a predicate depends on."""
     return tuple(spark.conf.get(key, None) for key in _KEYS)
 
 
-def was_on(settings: Settings, key: str) -> bool:
+def setting_is_on(settings: Settings, key: str) -> bool:
     """Return whether one of the settings was on."""
     return str(settings[_KEYS.index(key)]).lower() == "true"
 
 
-def pinned(spark: SparkSession, exclusion: str, settings: Settings, *, zoned: bool) -> str:
+def bind_to_settings(spark: SparkSession, exclusion: str, settings: Settings, *, zoned: bool) -> str:
     """Return the filter for files that were chosen under these settings; under any others it excludes none.
 
     Args:
         spark: session that has these settings.
         exclusion: filter that excludes the files.
-        settings: result of ``settings_of``.
+        settings: result of ``read_settings``.
         zoned: whether the predicate depends on the time zone.
     """
     answers, zone = _answers_of(spark, settings, zoned)
@@ -84,14 +84,14 @@ def _answers_of(spark: SparkSession, settings: Settings, zoned: bool) -> Answers
     key = (settings, zoned)
     found = _answers.get(key)
     if found is None:
-        found = _asked(spark, zoned)
+        found = _run_probes(spark, zoned)
         # Spark Connect servers may differ in version, and another thread may have changed a setting meanwhile
-        if has_jvm(spark) and settings_of(spark) == settings:
+        if has_jvm(spark) and read_settings(spark) == settings:
             _answers[key] = found
     return found
 
 
-def _asked(spark: SparkSession, zoned: bool) -> Answers:
+def _run_probes(spark: SparkSession, zoned: bool) -> Answers:
     # a local relation needs no Spark job
     text = ", ".join([*PROBES, ZONE_SQL if zoned else "NULL"])
     *answers, zone = spark.sql(f"SELECT {text} FROM VALUES (1)").collect()[0]

@@ -74,7 +74,7 @@ def read_stats(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]
         kind = "a view" if "VIEW" in facts.kind or not facts.kind else f"of type {facts.kind}"
         return Stats(None, f"{facts.sql} is {kind}, and only tables have files of their own")
     if facts.provider in FORMATS:
-        return _of_format(spark, facts, columns)
+        return _read_format_stats(spark, facts, columns)
     if facts.provider != "parquet":
         return Stats(
             None,
@@ -89,7 +89,7 @@ def read_stats(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]
         return Stats(None, f"no statistics could be read: {first_line(exc)}")
 
 
-def _of_format(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]) -> Stats:
+def _read_format_stats(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]) -> Stats:
     try:
         wanted = [ResolvedColumn(column.path, column.data_type) for column in dict.fromkeys(columns)]
         table = TableName(*split_name(facts.sql)[-2:])

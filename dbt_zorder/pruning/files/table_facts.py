@@ -56,7 +56,7 @@ def quoted(table: str) -> str:
     return quote_name(*split_name(table.strip()))
 
 
-def facts_of(spark: SparkSession, table: str, frame: DataFrame) -> TableFacts:
+def read_facts(spark: SparkSession, table: str, frame: DataFrame) -> TableFacts:
     """Return the facts of the table or view that ``frame`` reads by its name.
 
     They come from the relation that Spark will read, so they stay true if the catalog changes. Over Spark Connect, this
@@ -64,8 +64,8 @@ def facts_of(spark: SparkSession, table: str, frame: DataFrame) -> TableFacts:
     """
     sql = quoted(table)
     try:
-        facts = _known(sql, spark._jvm, frame._jdf) or _of_relation(sql, spark._jvm, frame._jdf)
-        if facts is None and _is_of_files(frame._jdf):
+        facts = _cached_facts(sql, spark._jvm, frame._jdf) or _relation_facts(sql, spark._jvm, frame._jdf)
+        if facts is None and _reads_path(frame._jdf):
             return TableFacts(sql, kind=NOT_DESCRIBED)
     except Exception:  # another version of Spark, or no JVM in this process
         facts = None
@@ -78,7 +78,7 @@ def facts_of(spark: SparkSession, table: str, frame: DataFrame) -> TableFacts:
         return TableFacts(sql, kind=NOT_DESCRIBED)
 
 
-def _known(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
+def _cached_facts(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
     """Return the cached facts of the same catalog entry: one call in place of twenty."""
     held = _entries.get((jvm, sql))
     if held is None:
@@ -90,21 +90,21 @@ def _known(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
     return held[1] if same else None
 
 
-def _relation_of(jdf: Any) -> Any | None:
+def _find_relation(jdf: Any) -> Any | None:
     """Return the relation that a name stands for; None if it is anything else than a relation of files."""
     alias = jdf.queryExecution().analyzed()
     relation = alias.child() if alias.nodeName() == "SubqueryAlias" else alias
     return relation if relation.getClass().getSimpleName() == "LogicalRelation" else None
 
 
-def _is_of_files(jdf: Any) -> bool:
+def _reads_path(jdf: Any) -> bool:
     """Return whether Spark reads a path in place of a table, as ``parquet.`/path```: no catalog has such a name."""
-    relation = _relation_of(jdf)
+    relation = _find_relation(jdf)
     return relation is not None and bool(relation.catalogTable().isEmpty())
 
 
-def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
-    relation = _relation_of(jdf)
+def _relation_facts(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
+    relation = _find_relation(jdf)
     if relation is None or relation.catalogTable().isEmpty():
         return None
     found = relation.catalogTable().get()
@@ -116,7 +116,7 @@ def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
     parts = found.partitionColumnNames()
     partitions = tuple(str(parts.apply(number)) for number in range(parts.size()))
     facts = TableFacts(
-        sql, location, found.provider().get().lower(), found.tableType().name(), _ends(names), partitions
+        sql, location, found.provider().get().lower(), found.tableType().name(), _qualifiers(names), partitions
     )
     if len(_entries) >= _ENTRIES_AT_MOST:
         _entries.clear()
@@ -124,7 +124,7 @@ def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
     return facts
 
 
-def _ends(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+def _qualifiers(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return tuple(names[start:] for start in range(len(names)))
 
 
@@ -144,6 +144,6 @@ def describe(spark: SparkSession, table: str) -> TableFacts:
         details.get("Location", ""),
         details.get("Provider", "").lower(),
         details.get("Type", "").upper(),
-        _ends(names),
+        _qualifiers(names),
         tuple(partition_columns([row[0] for row in head])),
     )

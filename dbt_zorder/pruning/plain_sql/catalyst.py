@@ -21,7 +21,7 @@ from dbt_zorder.spark.jvm import class_named, items, jvm_of
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.spark.type_json import plain_columns
 
-_QUERY_OF = frozenset({"CreateTableAsSelect", "ReplaceTableAsSelect", "InsertIntoStatement"})
+_KEEP_ROWS = frozenset({"CreateTableAsSelect", "ReplaceTableAsSelect", "InsertIntoStatement"})
 """Statements that run a query once and keep its rows. A view, in contrast, would keep the chosen files."""
 
 _NOT_QUERIES = (
@@ -82,7 +82,7 @@ class Scan:
         return [
             text
             for test in self.tests
-            if not _is_of_null(test) and _SUBQUERY not in (text := _without_qualifiers(test)).lower()
+            if not _is_null_check(test) and _SUBQUERY not in (text := _without_qualifiers(test)).lower()
         ]
 
 
@@ -90,9 +90,9 @@ class UnfitError(Exception):
     """A query whose plan does not show what it reads; the message says why."""
 
 
-def query_of(spark: SparkSession, parsed: Any) -> Any | None:
+def find_query(spark: SparkSession, parsed: Any) -> Any | None:
     """Return the query that a parsed statement is, or whose rows it keeps; None if there is none."""
-    if parsed.getClass().getSimpleName() in _QUERY_OF:
+    if parsed.getClass().getSimpleName() in _KEEP_ROWS:
         return parsed.query()
     if parsed.getClass().getSimpleName() == "InsertIntoDir":
         return parsed.child()
@@ -100,13 +100,13 @@ def query_of(spark: SparkSession, parsed: Any) -> Any | None:
     return None if any(loader.isInstanceOf(kind, parsed) for kind in _NOT_QUERIES) else parsed
 
 
-def executed(spark: SparkSession, query: Any) -> Any:
+def plan_query(spark: SparkSession, query: Any) -> Any:
     """Return Spark's execution of a parsed query; nothing runs before its rows are requested."""
     session: Any = spark._jsparkSession
     return session.sessionState().executePlan(query, class_named(jvm_of(spark), _MODE).SKIP())
 
 
-def mentions(query: Any) -> list[Mention]:
+def find_mentions(query: Any) -> list[Mention]:
     """Return where a parsed query names relations other than its own CTEs, in the order of the text.
 
     Raises:
@@ -149,7 +149,7 @@ def mark(number: int) -> str:
     return f"{_METADATA}.file_size <> -{_MARKS + number}L"
 
 
-def scans(optimized: Any) -> dict[int, list[Scan]]:
+def find_scans(optimized: Any) -> dict[int, list[Scan]]:
     """Return the reads of each marked mention in an optimized query.
 
     A mention has no read if none of its rows is used, and several if it is in a CTE.
@@ -165,7 +165,7 @@ def scans(optimized: Any) -> dict[int, list[Scan]]:
         tests: list[Any] = []
         alone, inside = set[int](), set[int]()
         for test in _conjuncts(parent.condition()):
-            if not _asks_of_file(test):
+            if not _reads_metadata(test):
                 tests += [test] if test.deterministic() else []
                 continue
             numbers = {int(number) - _MARKS for number in _MARK.findall(str(test.sql()))}
@@ -196,7 +196,7 @@ def is_weaker(spark: SparkSession, accepted: DataFrame, scan: Scan) -> bool:
     return all(
         any(ours.equals(theirs) for theirs in known)
         for test in _conjuncts(plan.condition())
-        if not _is_of_null(test)  # Spark adds this test to any comparison
+        if not _is_null_check(test)  # Spark adds this test to any comparison
         for ours in [_normalized(spark, test, plan.child())]
     )
 
@@ -243,11 +243,11 @@ def _conjuncts(condition: Any) -> Iterator[Any]:
             yield part
 
 
-def _asks_of_file(test: Any) -> bool:
+def _reads_metadata(test: Any) -> bool:
     return any(reference.name() == _METADATA for reference in _references(test))
 
 
-def _is_of_null(test: Any) -> bool:
+def _is_null_check(test: Any) -> bool:
     """Return whether a test only checks that a column, or a field in one, is not NULL."""
     if test.getClass().getSimpleName() != "IsNotNull":
         return False

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.pruning.plain_sql.catalyst import executed, query_of
+from dbt_zorder.pruning.plain_sql.catalyst import find_query, plan_query
 from dbt_zorder.spark.jvm import items, sql_parser
 
 Args = Mapping[str, Any] | Sequence[Any]
@@ -56,11 +56,11 @@ def is_same(spark: SparkSession, sql: str, args: Args, text: str) -> bool:
     Return False for a command, because ``spark.sql`` would execute it.
     """
     parsed = sql_parser(spark).parsePlan(text)
-    if query_of(spark, parsed) is not parsed:
+    if find_query(spark, parsed) is not parsed:
         return False
     given: Any = args
     with_args = spark.sql(sql, given)._jdf.queryExecution().analyzed()
-    plain = executed(spark, parsed).analyzed()
+    plain = plan_query(spark, parsed).analyzed()
     return bool(with_args.sameResult(plain)) and bool(with_args.schema().equals(plain.schema()))
 
 

@@ -39,7 +39,7 @@ def check_text(sql: str) -> None:
         raise UnfitError(msg)
 
 
-def names_whole(sql: str, table: str) -> bool:
+def is_qualified(sql: str, table: str) -> bool:
     """Return whether a column or a hint qualifies a table by its schema, as ``db.t.c``; a subquery can only be ``t``.
 
     Args:
@@ -89,7 +89,7 @@ def day_of(spark: SparkSession, analyzed: Any, sql: str) -> str | None:
         msg = "the session has variables, which may be set before it runs"
         raise UnfitError(msg)
     if not analyzed.deterministic():
-        for name in _of_chance(analyzed):
+        for name in _nondeterministic(analyzed):
             if name not in _BY_ORDER:
                 msg = f"what {name} gives depends on which rows are read"
                 raise UnfitError(msg)
@@ -105,7 +105,7 @@ def today(spark: SparkSession) -> str:
     return f"DATE '{spark.sql('SELECT CAST(current_date() AS STRING)').collect()[0][0]}'"
 
 
-def _of_chance(plan: Any) -> Iterator[str]:
+def _nondeterministic(plan: Any) -> Iterator[str]:
     """Yield the classes of the expressions that are nondeterministic by themselves."""
     return _origins(plan, lambda part: not part.deterministic())
 

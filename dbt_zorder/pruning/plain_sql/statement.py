@@ -11,24 +11,24 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.errors import ZorderError
-from dbt_zorder.pruning.files.session_settings import settings_of
+from dbt_zorder.pruning.files.session_settings import read_settings
 from dbt_zorder.pruning.files.stats_source import read_stats
-from dbt_zorder.pruning.files.table_facts import TableFacts, facts_of
+from dbt_zorder.pruning.files.table_facts import TableFacts, read_facts
 from dbt_zorder.pruning.plain_sql.catalyst import (
     MENTIONS_AT_MOST,
     Mention,
     Scan,
     UnfitError,
     cached_parts,
-    executed,
+    find_mentions,
+    find_query,
+    find_scans,
     is_weaker,
     mark,
-    mentions,
-    query_of,
-    scans,
+    plan_query,
 )
 from dbt_zorder.pruning.plain_sql.parameters import Args, is_same, with_literals
-from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, names_whole, today
+from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, is_qualified, today
 from dbt_zorder.pruning.plan import VARIABLE, Plan, make_plan
 from dbt_zorder.spark.columns import split_name
 from dbt_zorder.spark.jvm import active, has_jvm, sql_parser
@@ -147,18 +147,18 @@ def prune_statement(spark: SparkSession, sql: str) -> Pruned:
 
 
 def _pruned(spark: SparkSession, sql: str) -> Pruned:
-    meant = settings_of(spark)
-    asked = query_of(spark, sql_parser(spark).parsePlan(sql))
+    settings = read_settings(spark)
+    asked = find_query(spark, sql_parser(spark).parsePlan(sql))
     if asked is None:
         return Pruned(sql)
-    tables = _with_stats(spark, sql, mentions(asked))
+    tables = _with_stats(spark, sql, find_mentions(asked))
     if not tables:
         return Pruned(sql)
     check_text(sql)
     found, day = _scans(spark, sql, asked, tables)
     known: dict[tuple[str, str], Plan] = {}
     plans = {place: _plans(spark, table, found.get(n, []), known) for n, (place, table) in enumerate(tables.items())}
-    if settings_of(spark) != meant or (day is not None and today(spark) != day):
+    if read_settings(spark) != settings or (day is not None and today(spark) != day):
         msg = "another thread changed Spark's settings meanwhile, or the day has ended"
         raise UnfitError(msg)
     chosen = {place: plan for place, plan in plans.items() if not isinstance(plan, str)}
@@ -168,7 +168,7 @@ def _pruned(spark: SparkSession, sql: str) -> Pruned:
         place: " OR ".join(dict.fromkeys([*also, *(str(plan.exclusion) for plan in chosen[place])])) for place in chosen
     }
     reasons = [f"{tables[place].facts.sql}: {reason}" for place, reason in plans.items() if isinstance(reason, str)]
-    reads = tuple(_read_of(tables[place].facts.sql, chosen[place]) for place in chosen)
+    reads = tuple(_table_read(tables[place].facts.sql, chosen[place]) for place in chosen)
     return Pruned(_filtered(sql, tests, tables), reads, "" if reads else "; ".join(dict.fromkeys(reasons)))
 
 
@@ -182,7 +182,7 @@ def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dic
             continue
         table = quote_name(*place.parts)
         if table not in known:
-            known[table] = None if names_whole(sql, place.parts[-1]) else _table_with_stats(spark, table)
+            known[table] = None if is_qualified(sql, place.parts[-1]) else _table_with_stats(spark, table)
         asked = known[table]
         if asked is not None:
             found[place] = asked
@@ -192,7 +192,7 @@ def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dic
 def _table_with_stats(spark: SparkSession, table: str) -> _Table | None:
     try:
         frame = spark.table(table)
-        facts = facts_of(spark, table, frame)
+        facts = read_facts(spark, table, frame)
     except Exception:  # no such table, which Spark reports
         return None
     has_stats = facts.provider == "parquet" and read_stats(spark, facts).frame is not None
@@ -208,16 +208,16 @@ def _scans(
     use the current day.
     """
     text = _filtered(sql, {place: mark(number) for number, place in enumerate(tables)}, tables)
-    marked = executed(spark, query_of(spark, sql_parser(spark).parsePlan(text)))
+    marked = plan_query(spark, find_query(spark, sql_parser(spark).parsePlan(text)))
     day = day_of(spark, marked.analyzed(), sql)
-    plain = executed(spark, asked)
+    plain = plan_query(spark, asked)
     if not marked.analyzed().schema().equals(plain.analyzed().schema()):
         msg = "it does not give the same columns where its tables are filtered"
         raise UnfitError(msg)
     if cached_parts(spark, plain) > cached_parts(spark, marked):
         msg = "a part of it is in Spark's cache"
         raise UnfitError(msg)
-    found = scans(marked.optimizedPlan())
+    found = find_scans(marked.optimizedPlan())
     if sum(map(len, found.values())) > _SCANS_AT_MOST:
         msg = f"it reads z-ordered tables more than {_SCANS_AT_MOST} times, and each takes a tenth of a second to plan"
         raise UnfitError(msg)
@@ -279,7 +279,7 @@ def _is_valid(frame: DataFrame, text: str) -> bool:
     return True
 
 
-def _read_of(table: str, plans: Sequence[Plan]) -> TableRead:
+def _table_read(table: str, plans: Sequence[Plan]) -> TableRead:
     decisions = [plan.decision for plan in plans if plan.decision is not None]
     excluded = set.intersection(*({path for path, _ in decision.excluded} for decision in decisions))
     return TableRead(table, decisions[0].files, decisions[0].files - len(excluded))

@@ -25,7 +25,7 @@ _ABSENT = ("[TABLE_OR_VIEW_NOT_FOUND", "[UNRESOLVED_ROUTINE")
 """Spark's error classes for a missing table, view or function."""
 
 
-def filtered(frame: DataFrame, predicate: str, *, has_query: bool = False) -> DataFrame:
+def filter_rows(frame: DataFrame, predicate: str, *, has_query: bool = False) -> DataFrame:
     """Return ``frame`` filtered by the user's own text, which Spark analyses as one whole expression.
 
     Args:
@@ -40,19 +40,19 @@ def filtered(frame: DataFrame, predicate: str, *, has_query: bool = False) -> Da
         PredicateError: Spark refuses the predicate for any other reason.
     """
     try:
-        return analysed(frame.where(predicate))
+        return analyse(frame.where(predicate))
     except (AnalysisException, ParseException) as exc:
         raise _explained(frame, predicate, exc, has_query=has_query) from exc
 
 
-def analysed(frame: DataFrame) -> DataFrame:
+def analyse(frame: DataFrame) -> DataFrame:
     """Return a DataFrame that Spark has analysed. Over Spark Connect, force the analysis, which is lazy there."""
     if not has_jvm(frame.sparkSession):
         frame.schema  # noqa: B018
     return frame
 
 
-def agrees(frame: DataFrame, accepted: DataFrame, tree: Node, predicate: str = "") -> bool:
+def is_confirmed(frame: DataFrame, accepted: DataFrame, tree: Node, predicate: str = "") -> bool:
     """Return whether Spark confirms that the tree, written with all its parentheses, is the predicate in ``accepted``.
 
     This catches every difference between sqlglot's grammar and Spark's: precedence, escapes, comments, literals. If
@@ -84,7 +84,7 @@ def _parse_alike(frame: DataFrame, one: str, other: str) -> bool:
         return False
 
 
-def types_of(spark: SparkSession, tree: Node) -> dict[str, DataType]:
+def read_types(spark: SparkSession, tree: Node) -> dict[str, DataType]:
     """Return Spark's type of every compared constant, and of every cast's target.
 
     Spark is asked for all but literals whose type does not depend on the session's settings.

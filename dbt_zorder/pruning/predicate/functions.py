@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
-from dbt_zorder.pruning.condition.constants import CHANCE, PLACES
+from dbt_zorder.pruning.condition.constants import POSITION_FUNCTIONS, RANDOM_FUNCTIONS
 from dbt_zorder.pruning.predicate.parse import Expr
 
 OWN = frozenset(
@@ -24,25 +24,25 @@ OWN = frozenset(
 _CALL = re.compile(r"\b([a-z_]+)\(")
 _SPARKS_OWN = "org.apache.spark.sql.catalyst.expressions."
 
-_found: dict[tuple[Any, str], Any] = {}
+_builtins: dict[tuple[Any, str], Any] = {}
 """Cached catalog results for Spark's own functions, by JVM and name; all sessions share one object for each."""
 
 
-def called(tree: Expr) -> list[str]:
+def called_functions(tree: Expr) -> list[str]:
     """Return the names of all functions in a tree from ``parse``, in lower case."""
     names = [call.name.lower() for call in tree.find_all(exp.Anonymous)]
     return list(dict.fromkeys(names + (["if"] if tree.find(exp.If) else [])))
 
 
-def of_chance(accepted: DataFrame, names: Iterable[str]) -> str | None:
+def nondeterminism_reason(accepted: DataFrame, names: Iterable[str]) -> str | None:
     """Return why the result for a row of ``accepted`` depends on the other rows and files read, or None.
 
     ``rand(42)`` gives each row of a task the next number, so a skipped file changes the numbers of other rows.
     """
     for name in names:
-        if name in CHANCE:
+        if name in RANDOM_FUNCTIONS:
             return f"{name}() gives another value at each call, or to a row that is read elsewhere"
-        if name in PLACES:
+        if name in POSITION_FUNCTIONS:
             return f"{name}() depends on where a row is read"
     try:
         certain = accepted._jdf.queryExecution().analyzed().condition().deterministic()
@@ -51,12 +51,12 @@ def of_chance(accepted: DataFrame, names: Iterable[str]) -> str | None:
     return None if certain else "Spark says that it is not deterministic"
 
 
-def own_calls(sql: Iterable[str]) -> frozenset[str]:
+def own_functions_in(sql: Iterable[str]) -> frozenset[str]:
     """Return the functions of ``OWN`` that pruning's own SQL calls; a literal that looks like a call counts as one."""
     return OWN.intersection(name for text in sql for name in _CALL.findall(text))
 
 
-def hidden(spark: SparkSession, names: Iterable[str]) -> frozenset[str]:
+def hidden_functions(spark: SparkSession, names: Iterable[str]) -> frozenset[str]:
     """Return the names of Spark's functions that this session has replaced by ``spark.udf.register``."""
     try:
         catalog = spark._jsparkSession.sessionState().catalog()
@@ -68,12 +68,12 @@ def hidden(spark: SparkSession, names: Iterable[str]) -> frozenset[str]:
 def _is_sparks_own(spark: SparkSession, catalog: Any, name: str) -> bool:
     entry = catalog.lookupBuiltinOrTempFunction(name)
     key = (spark._jvm, name)
-    known = _found.get(key)
+    known = _builtins.get(key)
     if known is not None and known.equals(entry):
         return True
     own = not entry.isEmpty() and str(entry.get().getClassName()).startswith(_SPARKS_OWN)
     if own:
-        _found[key] = entry
+        _builtins[key] = entry
     return own
 
 

@@ -65,7 +65,7 @@ def _warn_of_sqlglot(reason: str) -> None:
     _LOG.warning("sqlglot %s cannot be used to read predicates, so no file is skipped: %s", version("sqlglot"), reason)
 
 
-def holds_query(tree: Expr) -> bool:
+def contains_query(tree: Expr) -> bool:
     """Return whether a tree from ``parse`` contains a subquery."""
     return tree.find(exp.Query) is not None
 
