@@ -10,7 +10,7 @@ from dbt_zorder.errors import ConfigError, did_you_mean
 from dbt_zorder.layout.file_count import parse_size
 from dbt_zorder.layout.page_order import PAGE_ROWS_OPTION, parse_page_rows
 from dbt_zorder.layout.spec import MOST_COLUMNS, are_weights, is_count
-from dbt_zorder.spark.columns import folded, split_name
+from dbt_zorder.spark.columns import fold_case, split_name
 from dbt_zorder.spark.plain_names import pattern_characters
 
 _MOST_IN_MEMORY = 512 << 20
@@ -268,7 +268,7 @@ def _positions(name: object, by: Sequence[str], *, sensitive: bool) -> list[int]
     """
 
     def parts(one: object) -> list[str]:
-        return [folded(part, sensitive=sensitive) for part in split_name(str(one))]
+        return [fold_case(part, sensitive=sensitive) for part in split_name(str(one))]
 
     positions = [position for position, one in enumerate(by) if parts(one) == parts(name)]
     if not positions:

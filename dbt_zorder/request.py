@@ -24,7 +24,15 @@ from dbt_zorder.layout.partitions import NULL_PARTITION
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.char_types import is_char
-from dbt_zorder.spark.columns import USER_DEFINED, ResolvedColumn, case_sensitive, folded, naming, resolve, resolve_all
+from dbt_zorder.spark.columns import (
+    USER_DEFINED,
+    ResolvedColumn,
+    case_sensitive,
+    fold_case,
+    naming,
+    resolve,
+    resolve_all,
+)
 from dbt_zorder.spark.conf import ESCAPED_LITERALS, is_on
 from dbt_zorder.spark.plain_names import check_identifier
 from dbt_zorder.spark.sql import quote_name, quote_string
@@ -197,7 +205,7 @@ def check_names(df: DataFrame) -> None:
         if "${" in name:
             msg = f"The column '{name}' cannot be kept: Spark replaces '${{...}}' in every statement, also in names."
             raise ColumnError(msg)
-        plain = folded(name, sensitive=sensitive)
+        plain = fold_case(name, sensitive=sensitive)
         if plain in seen:
             msg = f"The query produces the column '{name}' twice; every column of a table needs a name of its own."
             raise ColumnError(msg)

@@ -14,7 +14,7 @@ from dbt_zorder.adapter.config import ModelSettings
 from dbt_zorder.errors import ConfigError, ZorderError, did_you_mean
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
-from dbt_zorder.spark.columns import case_sensitive, folded
+from dbt_zorder.spark.columns import case_sensitive, fold_case
 from dbt_zorder.stats.summary import absent
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.operations.verify import verify_table
@@ -117,8 +117,8 @@ def count_point_query_files(spark: SparkSession, table: TableName, column: str) 
     summary = existing(found, table).summary()
     name, by = column.replace("`", ""), summary.point_query_files
     sensitive = case_sensitive(spark)
-    in_any_case = {folded(other, sensitive=sensitive): files for other, files in by.items()}
-    read = by.get(name, in_any_case.get(folded(name, sensitive=sensitive)))
+    in_any_case = {fold_case(other, sensitive=sensitive): files for other, files in by.items()}
+    read = by.get(name, in_any_case.get(fold_case(name, sensitive=sensitive)))
     if read is None:
         msg = (
             f"zorder_clustered: there are no stats of '{name}' in {table}, only of {', '.join(by)}."

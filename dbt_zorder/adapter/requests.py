@@ -15,7 +15,7 @@ from dbt_zorder.errors import ConfigError, ZorderError
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.spark.columns import case_sensitive, folded
+from dbt_zorder.spark.columns import case_sensitive, fold_case
 from dbt_zorder.spark.plain_names import check_identifier
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.tables.parquet.snapshot import default_columns
@@ -123,8 +123,10 @@ def snapshot_settings(model: Mapping[str, Any], df: DataFrame, columns: Mapping[
     """Return the settings of a snapshot without ``zorder_by``, which is built by versions as well."""
     config = model["config"]
     sensitive = case_sensitive(df.sparkSession)
-    partitions = {folded(name, sensitive=sensitive) for name in _as_list(config.get("partition_by"))}
-    key = [name for name in _as_list(config.get("unique_key")) if folded(name, sensitive=sensitive) not in partitions]
+    partitions = {fold_case(name, sensitive=sensitive) for name in _as_list(config.get("partition_by"))}
+    key = [
+        name for name in _as_list(config.get("unique_key")) if fold_case(name, sensitive=sensitive) not in partitions
+    ]
     by = default_columns(df, key, columns["dbt_valid_from"])
     settings = ModelSettings.from_config(model_name(model), {**config, **_SNAPSHOT_OVERRIDES, "zorder_by": by})
     assert settings is not None

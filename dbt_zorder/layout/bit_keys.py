@@ -11,7 +11,7 @@ from pyspark.sql import types as t
 from dbt_zorder.curve.bits import _WIDTHS, IEEE, decimal_digits, float_integers, high_part, ordered_bits, width_of_kind
 from dbt_zorder.layout.key_arrays import integers
 from dbt_zorder.spark.columns import ResolvedColumn
-from dbt_zorder.spark.decimals import can_compact, compacted
+from dbt_zorder.spark.decimals import can_compact, pack_decimals
 from dbt_zorder.spark.sql import quote_name
 
 
@@ -43,7 +43,7 @@ def _integers(values: pa.Array, kind: str) -> npt.NDArray[np.int64]:
     if pa.types.is_floating(values.type):
         return float_integers(np.asarray(pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False)), kind)
     if can_compact(values.type):
-        return integers(compacted(values))
+        return integers(pack_decimals(values))
     if pa.types.is_decimal(values.type):
         high = high_part(kind)
         assert high is not None

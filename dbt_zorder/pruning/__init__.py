@@ -1,4 +1,7 @@
-"""From any predicate to the files that may match: everything else is not even opened, and no row is ever lost."""
+"""Prune files by a predicate: skip every file that cannot contain a matching row.
+
+Every doubt leads to a full read, so no row is ever lost.
+"""
 
 from __future__ import annotations
 

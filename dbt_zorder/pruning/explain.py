@@ -1,4 +1,4 @@
-"""Why a scan reads the files that it reads."""
+"""Explain which files a scan reads and why."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Part:
 
     Attributes:
         text: the part, as Spark understands it.
-        excluded_files: files that it excludes by itself; None if it was not understood.
-        reason: why it was not understood.
+        excluded_files: number of files that the part excludes by itself; None if the part was not understood.
+        reason: why the part was not understood.
     """
 
     text: str
@@ -34,23 +34,23 @@ class Part:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a scan reads, of what there is.
+    """Share of a table that a scan reads.
 
     Attributes:
         table: quoted name.
-        predicate: as it was given.
-        files_total, rows_total, bytes_total: of the files that the statistics know; files without statistics count in
-            ``files_total`` only. None if there are no statistics.
-        files_read, rows_read, bytes_read: the same for what is left to read, without the folders of partitions that
-            Spark leaves out itself.
-        parts: what each part of the predicate does.
-        reason: why every file is read; empty if some are left out.
-        unknown_files: data files that the statistics do not know, which are always read; None if not counted.
-        gone_files: files that the statistics know and that are not there any more.
-        fresh: the statistics know exactly the files that are there; None if not known.
+        predicate: predicate as given.
+        files_total, rows_total, bytes_total: totals over the files in the statistics. Files without statistics count
+            only in ``files_total``. None if there are no statistics.
+        files_read, rows_read, bytes_read: the same over the files left to read, without the partition folders that
+            Spark skips itself.
+        parts: effect of each part of the predicate.
+        reason: why every file is read; empty if files are skipped.
+        unknown_files: number of data files without statistics, which are always read; None if not counted.
+        gone_files: number of files in the statistics that no longer exist; None if not counted.
+        fresh: whether the statistics cover exactly the existing files; None if not checked.
         warnings: settings that make results doubtful.
-        skipped_by: the file format, where it leaves files out itself, for every reader and without a helper. Then the
-            figures are what its own statistics say.
+        skipped_by: the file format, if it skips files itself, for every reader and without a helper. The figures then
+            come from the format's own statistics.
     """
 
     table: str
@@ -70,7 +70,7 @@ class Explanation:
     skipped_by: str = ""
 
     def to_dict(self) -> dict[str, AnyValue]:
-        """Return everything as plain values, fit for JSON."""
+        """Return all attributes as plain values, ready for JSON."""
         return asdict(self)
 
     def __rich__(self) -> Group:
@@ -92,7 +92,7 @@ class Explanation:
             lines.append(Text(f"A plain filter reads these: {self.skipped_by} skips files by its own statistics."))
         lines += [Text(self._freshness())] if self.fresh is not None else []
         lines += [Text(f"Warning: {warning}.") for warning in self.warnings]
-        # as long as it is: in the table's own title it would be broken to the table's width
+        # a separate line in full length: rich would wrap the table's own title to the table's width
         title = Text(f"{self.table}: {self.predicate}", no_wrap=True, overflow="ignore")
         return Group(title, totals, *([parts] if self.parts else []), *lines)
 
@@ -115,7 +115,7 @@ def explain(spark: SparkSession, table: str, predicate: str) -> Explanation:
     """Return what :func:`dbt_zorder.pruning.scan` would read, and why. Lists the table's files; opens none.
 
     Raises:
-        PredicateError, ColumnError: as ``scan``.
+        PredicateError, ColumnError: the predicate is wrong, as in ``scan``.
     """
     plan = make_plan(spark, table, predicate, each=True)
     listed = None if plan.skipped_by else _listed(plan.table)
@@ -176,7 +176,7 @@ def _listed(frame: DataFrame) -> set[str] | None:
 
 
 def _folders(plan: Plan) -> set[str] | None:
-    """Return the folders that Spark lists for the predicate; None where it leaves out none, or that is not known."""
+    """Return the folders that Spark lists for the predicate; None if it skips none or this process cannot see them."""
     if not plan.facts.partition_columns:
         return None
     try:
@@ -186,7 +186,7 @@ def _folders(plan: Plan) -> set[str] | None:
         parts = node.relation().location().listFiles(node.partitionFilters(), node.dataFilters())
         files = (parts.apply(number).files() for number in range(parts.size()))
         return {_plain(some.head().getPath().getParent().toUri().toString()) for some in files if not some.isEmpty()}
-    except Exception:  # another version of Spark, or none in this process
+    except Exception:  # another version of Spark, or no JVM in this process
         return None
 
 

@@ -1,4 +1,4 @@
-"""All steps from a table and a predicate to the files that are left out."""
+"""Plan a pruned read: all steps from a table and a predicate to the excluded files."""
 
 from __future__ import annotations
 
@@ -12,21 +12,33 @@ from pyspark.sql.types import StructType
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.pruning.condition.condition import All, Any, Atom, Unknown, can_exclude, leaves
 from dbt_zorder.pruning.condition.constants import REPEATABLE
-from dbt_zorder.pruning.condition.times import of_zone
+from dbt_zorder.pruning.condition.times import depends_on_zone
 from dbt_zorder.pruning.condition.translate import Translator
 from dbt_zorder.pruning.condition.types import Rules
-from dbt_zorder.pruning.files.evaluate import Decision, decide, sql_of, stats_names
+from dbt_zorder.pruning.files.evaluate import Decision, decide, evaluated_sql, stats_names
 from dbt_zorder.pruning.files.exclusion import exclude, worthwhile
-from dbt_zorder.pruning.files.session_settings import PROBES, ZONE_SQL, Settings, pinned, settings_of, was_on
+from dbt_zorder.pruning.files.session_settings import (
+    PROBES,
+    ZONE_SQL,
+    Settings,
+    bind_to_settings,
+    read_settings,
+    setting_is_on,
+)
 from dbt_zorder.pruning.files.stats_source import read_stats
-from dbt_zorder.pruning.files.table_facts import TableFacts, facts_of, quoted
-from dbt_zorder.pruning.predicate.confirm import agrees, analysed, filtered, types_of
-from dbt_zorder.pruning.predicate.functions import called, hidden, of_chance, own_calls
+from dbt_zorder.pruning.files.table_facts import TableFacts, quoted, read_facts
+from dbt_zorder.pruning.predicate.confirm import analyse, filter_rows, is_confirmed, read_types
+from dbt_zorder.pruning.predicate.functions import (
+    called_functions,
+    hidden_functions,
+    nondeterminism_reason,
+    own_functions_in,
+)
 from dbt_zorder.pruning.predicate.names import Names, has_default
-from dbt_zorder.pruning.predicate.parse import comment_continues, holds_query, parse
+from dbt_zorder.pruning.predicate.parse import comment_continues, contains_query, parse
 from dbt_zorder.pruning.predicate.read import read
 from dbt_zorder.pruning.predicate.tree import Column, Node
-from dbt_zorder.spark.columns import case_sensitive, folded
+from dbt_zorder.spark.columns import case_sensitive, fold_case
 from dbt_zorder.spark.conf import DATETIME_TO_STRING, ESCAPED_LITERALS, is_on
 from dbt_zorder.spark.jvm import active
 from dbt_zorder.spark.messages import first_line, unlogged
@@ -42,22 +54,22 @@ _HIDES = "this session has a function {}() of its own, which hides Spark's"
 
 @dataclass(frozen=True)
 class Plan:
-    """How a predicate is answered.
+    """Plan of the answer to a predicate.
 
     Attributes:
         table: the table itself, unfiltered.
         accepted: the table filtered by the user's predicate, without pruning.
-        facts: where the table lies.
-        condition: the condition on statistics, if it came to that.
-        decision: what the statistics say, if they were asked.
-        exclusion: SQL that leaves files out, or None for a full read.
+        facts: facts of the table.
+        condition: condition on statistics; None if an earlier step gave up.
+        decision: result of the statistics; None if they were not evaluated.
+        exclusion: SQL that excludes files, or None for a full read.
         pruned: ``accepted`` without those files, or None for a full read.
-        reason: why every file is read; empty if some are left out.
-        skipped_by: the file format, if it leaves files out itself, by its own statistics and for every reader. Then
-            ``exclusion`` is None, and ``decision``, where it is asked for, tells what the format is expected to do.
-        warnings: what a user is to know besides.
-        level: of the log: whoever asks for pruning hears at once why all files are read, where it is done unasked by
-            ``--debug``.
+        reason: why every file is read; empty if files are excluded.
+        skipped_by: the file format, if it skips files by its own statistics and for every reader. ``exclusion`` is then
+            None, and ``decision``, if requested, is an estimate of the format's effect.
+        warnings: further facts that the user needs.
+        level: log level of the reason for a full read. Users who request pruning see it at once. For automatic pruning,
+            only ``--debug`` shows it.
     """
 
     table: DataFrame
@@ -74,7 +86,7 @@ class Plan:
 
     @property
     def rows(self) -> DataFrame:
-        """The answer: pruned where that is possible."""
+        """Return the answer: pruned if possible."""
         return self.accepted if self.pruned is None else self.pruned
 
 
@@ -88,22 +100,22 @@ def make_plan(
     zoned: bool = False,
     frame: DataFrame | None = None,
 ) -> Plan:
-    """Return how to answer ``predicate`` on ``table``.
+    """Return the plan to answer ``predicate`` on ``table``.
 
     Args:
-        spark: the reader's session.
-        table: as ``scan`` takes it.
-        predicate: as ``scan`` takes it.
-        alias: by which columns may be qualified.
-        each: tell of every file what is known.
-        zoned: a constant in it may depend on the time zone, though its text no longer says so.
-        frame: the table, if Spark was asked for it just now.
+        spark: reader's session.
+        table: table name, as for ``scan``.
+        predicate: boolean SQL expression, as for ``scan``.
+        alias: name that may qualify columns.
+        each: whether to report every file in the statistics.
+        zoned: whether a constant may depend on the time zone although its text no longer shows it.
+        frame: the table, if Spark has just resolved it.
 
     Raises:
-        PredicateError, ColumnError: the predicate is wrong. Nothing else is ever raised by pruning itself; an unknown
-            table is Spark's own error.
+        PredicateError, ColumnError: the predicate is wrong. Pruning itself raises nothing else; an unknown table raises
+            Spark's own error.
     """
-    with active(spark), unlogged():  # what Spark refuses is raised
+    with active(spark), unlogged():  # an error that is raised needs no log entry
         return _plan(spark, table, predicate, alias, each, zoned, frame)
 
 
@@ -118,78 +130,83 @@ def _plan(
 ) -> Plan:
     parsed = parse(predicate)
     frame = spark.table(quoted(table)) if frame is None else frame
-    facts = facts_of(spark, table, frame)
+    facts = read_facts(spark, table, frame)
     if alias is not None:
         frame = frame.alias(alias)
         facts = replace(facts, qualifiers=((alias,),))
-    meant = settings_of(spark)
-    has_query = parsed is not None and holds_query(parsed)
-    accepted = filtered(frame, predicate, has_query=has_query)
+    settings = read_settings(spark)
+    has_query = parsed is not None and contains_query(parsed)
+    accepted = filter_rows(frame, predicate, has_query=has_query)
     plan = Plan(frame, accepted, facts, level=logging.DEBUG if zoned else logging.INFO)
     try:
         if VARIABLE in predicate:
-            return _full(plan, SUBSTITUTED)
+            return _full_read(plan, SUBSTITUTED)
         if parsed is None:
-            return _full(plan, "the parser does not have this form of predicate, though Spark does")
+            return _full_read(plan, "the parser does not have this form of predicate, though Spark does")
         if has_query:
-            return _full(plan, "there is a subquery in the predicate, and what it gives is not known yet")
+            return _full_read(plan, "there is a subquery in the predicate, and what it gives is not known yet")
         if comment_continues(predicate):
-            return _full(plan, "a comment in the predicate ends in a backslash, where Spark's comments go on")
-        calls = called(parsed)
-        chance = of_chance(accepted, calls)
+            return _full_read(plan, "a comment in the predicate ends in a backslash, where Spark's comments go on")
+        calls = called_functions(parsed)
+        chance = nondeterminism_reason(accepted, calls)
         if chance:
-            return _full(plan, chance)
+            return _full_read(plan, chance)
         names = Names(
-            frame.schema, case_sensitive(spark), facts.qualifiers, hidden(spark, REPEATABLE.intersection(calls))
+            frame.schema,
+            case_sensitive(spark),
+            facts.qualifiers,
+            hidden_functions(spark, REPEATABLE.intersection(calls)),
         )
-        plan = _pruned(spark, plan, read(parsed, names), predicate, meant, each, zoned)
-        if plan.exclusion is not None and settings_of(spark) != meant:
-            return _full(_with(plan, exclusion=None, pruned=None), "another thread changed Spark's settings meanwhile")
+        plan = _pruned(spark, plan, read(parsed, names), predicate, settings, each, zoned)
+        if plan.exclusion is not None and read_settings(spark) != settings:
+            return _full_read(
+                _with(plan, exclusion=None, pruned=None), "another thread changed Spark's settings meanwhile"
+            )
         return plan
     except ZorderError:
         raise
     except Exception as exc:  # any doubt is a full read
-        return _full(plan, f"pruning failed: {first_line(exc)}")
+        return _full_read(plan, f"pruning failed: {first_line(exc)}")
 
 
 def _pruned(
-    spark: SparkSession, plan: Plan, tree: Node, predicate: str, meant: Settings, each: bool, zoned: bool
+    spark: SparkSession, plan: Plan, tree: Node, predicate: str, settings: Settings, each: bool, zoned: bool
 ) -> Plan:
-    if was_on(meant, ESCAPED_LITERALS):
-        return _full(plan, f"{ESCAPED_LITERALS} is on, so strings are not what they look like")
+    if setting_is_on(settings, ESCAPED_LITERALS):
+        return _full_read(plan, f"{ESCAPED_LITERALS} is on, so strings are not what they look like")
     sensitive = case_sensitive(spark)
-    if any(folded(name, sensitive=sensitive) == _METADATA for name in plan.table.columns):
-        return _full(plan, "the table has a column named _metadata, which hides Spark's own")
+    if any(fold_case(name, sensitive=sensitive) == _METADATA for name in plan.table.columns):
+        return _full_read(plan, "the table has a column named _metadata, which hides Spark's own")
     if plan.facts.provider in FORMATS:
         plan = _with(plan, skipped_by=plan.facts.provider)
         if not each:
-            _say_once(plan, f"{plan.skipped_by} skips files by its own statistics, so a plain filter is all it takes")
+            _log_once(plan, f"{plan.skipped_by} skips files by its own statistics, so a plain filter is all it takes")
             return plan
     stats = read_stats(spark, plan.facts, tree.columns())
     if stats.frame is None:
-        return _full(plan, stats.reason)
-    if not agrees(plan.table, plan.accepted, tree, predicate):
-        return _full(plan, "Spark does not confirm that the predicate was understood")
+        return _full_read(plan, stats.reason)
+    if not is_confirmed(plan.table, plan.accepted, tree, predicate):
+        return _full_read(plan, "Spark does not confirm that the predicate was understood")
     covered = stats.covered(tree)
-    set_aside = {} if plan.skipped_by else _set_aside(spark, covered, plan.facts, plan.table.schema)
-    names = stats_names([column for column in covered if column not in set_aside])
-    rules = Rules(was_on(meant, DATETIME_TO_STRING))
-    types = types_of(spark, tree)
-    translator = Translator(names, types, rules, set_aside=set_aside)
+    unusable = {} if plan.skipped_by else _unusable_columns(spark, covered, plan.facts, plan.table.schema)
+    names = stats_names([column for column in covered if column not in unusable])
+    rules = Rules(setting_is_on(settings, DATETIME_TO_STRING))
+    types = read_types(spark, tree)
+    translator = Translator(names, types, rules, unusable=unusable)
     condition = translator.translate(tree)
     plan = _with(plan, condition=condition)
     if not can_exclude(condition):
         unknown = next((leaf for leaf in leaves(condition) if isinstance(leaf, Unknown)), None)
-        return _full(
+        return _full_read(
             plan, f"{unknown.text}: {unknown.reason}" if unknown else "nothing in the predicate excludes a file"
         )
-    ours = own_calls([*sql_of(stats, condition, names), *PROBES, ZONE_SQL])
-    not_sparks = hidden(spark, ours)
+    ours = own_functions_in([*evaluated_sql(stats, condition, names), *PROBES, ZONE_SQL])
+    not_sparks = hidden_functions(spark, ours)
     if not_sparks:
-        return _full(plan, _HIDES.format(min(not_sparks)))
+        return _full_read(plan, _HIDES.format(min(not_sparks)))
     try:
         decision = decide(stats, condition, names, each=each)
-    except Exception:  # most likely a cast that fails under ANSI for one file's value: ask without those
+    except Exception:  # most likely a cast that fails under ANSI for one file's value: retry without single-value atoms
         condition = replace(translator, single_values=False).translate(tree)
         decision = decide(stats, condition, names, each=each)
     if plan.skipped_by:
@@ -197,21 +214,25 @@ def _pruned(
     if decision.excluded and not worthwhile(decision.rows, decision.kept_rows):
         return _with(plan, condition=condition, decision=_all_kept(decision), reason="too few rows could be left out")
     exclusion = exclude(decision.excluded, decision.kept_paths)
-    sql = pinned(spark, exclusion.sql, meant, zoned=zoned or of_zone(tree)) if exclusion.sql else None
+    sql = (
+        bind_to_settings(spark, exclusion.sql, settings, zoned=zoned or depends_on_zone(tree))
+        if exclusion.sql
+        else None
+    )
     plan = _with(plan, condition=condition, decision=replace(decision, excluded=exclusion.files), exclusion=sql)
     if sql is not None:
-        not_sparks = hidden(spark, own_calls([sql]) - ours)
+        not_sparks = hidden_functions(spark, own_functions_in([sql]) - ours)
         if not_sparks:
-            return _full(_with(plan, decision=_all_kept(decision), exclusion=None), _HIDES.format(min(not_sparks)))
-        # Where the table is no bare relation, as with CHAR columns, `_metadata` does not resolve: find that out here.
-        pruned = analysed(plan.accepted.where(sql))
+            return _full_read(_with(plan, decision=_all_kept(decision), exclusion=None), _HIDES.format(min(not_sparks)))
+        # If the table is not a bare relation, as with CHAR columns, `_metadata` does not resolve. Find that out here.
+        pruned = analyse(plan.accepted.where(sql))
         plan = _with(plan, pruned=pruned)
     left = len(decision.excluded) - len(exclusion.files)
     if left:
         plan.warnings.append(f"{left} files that cannot match are read: their names have no numbers to exclude them by")
     if is_on(spark, "spark.sql.files.ignoreMissingFiles"):
         plan.warnings.append("spark.sql.files.ignoreMissingFiles is on: a data file that was lost is not reported")
-        _say_once(plan, plan.warnings[-1])
+        _log_once(plan, plan.warnings[-1])
     return plan if plan.exclusion else _with(plan, reason="every file may hold a matching row")
 
 
@@ -219,8 +240,10 @@ def _all_kept(decision: Decision) -> Decision:
     return replace(decision, excluded=(), kept_files=decision.files, kept_rows=decision.rows, kept_bytes=decision.bytes)
 
 
-def _set_aside(spark: SparkSession, columns: list[Column], facts: TableFacts, schema: StructType) -> dict[Column, str]:
-    """Return the columns of which statistics prove nothing to this session, and why."""
+def _unusable_columns(
+    spark: SparkSession, columns: list[Column], facts: TableFacts, schema: StructType
+) -> dict[Column, str]:
+    """Return the columns whose statistics prove nothing to this session, and why."""
     found: dict[Column, str] = {}
     by_ids = uses_field_ids(spark, schema)
     for column in columns:
@@ -235,18 +258,18 @@ def _set_aside(spark: SparkSession, columns: list[Column], facts: TableFacts, sc
     return found
 
 
-def _full(plan: Plan, reason: str) -> Plan:
+def _full_read(plan: Plan, reason: str) -> Plan:
     if not plan.skipped_by:
-        _say_once(plan, f"all files are read: {reason}")
+        _log_once(plan, f"all files are read: {reason}")
     return _with(plan, reason=reason)
 
 
-def _say_once(plan: Plan, message: str) -> None:
-    _say(plan.level, plan.facts.sql, message)
+def _log_once(plan: Plan, message: str) -> None:
+    _log(plan.level, plan.facts.sql, message)
 
 
-@lru_cache(maxsize=1_000)  # of so many a process remembers that they were said
-def _say(level: int, table: str, message: str) -> None:
+@lru_cache(maxsize=1_000)  # messages that a process remembers, to log each once
+def _log(level: int, table: str, message: str) -> None:
     log.log(level, "%s: %s", table, message)
 
 

@@ -1,4 +1,4 @@
-"""Reading a table without the files that cannot match."""
+"""Read a table without the files that cannot match."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ _LOG = logging.getLogger("dbt_zorder")
 
 
 def scan(spark: SparkSession, table: str, predicate: str) -> DataFrame:
-    """Return the rows of ``table`` for which ``predicate`` is TRUE, without opening files that cannot hold any.
+    """Return the rows of ``table`` for which ``predicate`` is TRUE, without opening files that cannot contain any.
 
     Args:
-        spark: the reader's session.
+        spark: reader's session.
         table: ``t``, ``db.t`` or ```db`.`t```; a view or a table without statistics is read in full.
         predicate: one boolean SQL expression over the table's columns.
 
     Raises:
         PredicateError: the predicate is not one boolean expression, or Spark refuses it.
-        ColumnError: it names a column that does not exist.
+        ColumnError: the predicate names a column that does not exist.
     """
     return make_plan(spark, table, predicate).rows
 
 
 def scan_sql(spark: SparkSession, relation_sql: str, predicate: str, alias: str | None = None) -> str:
-    """Return a subquery for a FROM clause that holds the rows of ``relation_sql`` for which ``predicate`` is TRUE.
+    """Return a subquery for a FROM clause with the rows of ``relation_sql`` for which ``predicate`` is TRUE.
 
-    The text of the predicate stays as it is, between parentheses that it cannot leave: it was parsed, by sqlglot and by
-    Spark, as one whole expression. But with ``${...}`` in it, it is what Spark makes of that when the query runs. That
-    is read in full, and so is a predicate with a table, a view or a function that is not there yet, as a CTE of the
-    query or what a hook makes, which is for the query to judge.
+    The text of the predicate stays unchanged, between parentheses that it cannot close: sqlglot and Spark have parsed
+    it as one whole expression. The exception is ``${...}``, which Spark replaces when the query runs. Such a predicate
+    leads to a full read. So does one with a table, a view or a function that does not exist yet. It may be a CTE of the
+    query, or a hook may create it, so only the query can judge it.
 
     Args:
-        spark: the reader's session, whose SQL text it will be.
-        relation_sql: the table, as :func:`scan` takes it.
-        predicate: as for :func:`scan`; columns may be qualified by ``alias``.
+        spark: reader's session, which will run the SQL text.
+        relation_sql: table name, as for :func:`scan`.
+        predicate: boolean SQL expression, as for :func:`scan`; ``alias`` may qualify its columns.
         alias: name of the subquery.
     """
     inside = f" AS {quote_name(alias)}" if alias else ""
     exclusion = _exclusion(spark, relation_sql, predicate, alias)
-    # no test in the query itself can tell whether "x" is a text there, as it was here, or a column
+    # no test in the query can check whether "x" is still a text, as it was here, or a column
     certain = not (is_on(spark, ANSI) and has_double_quotes(predicate))
     tests = [exclusion] if exclusion and certain else []
     tests.append(f"({without_trailing_comment(predicate)}\n)")
@@ -55,7 +55,7 @@ def scan_sql(spark: SparkSession, relation_sql: str, predicate: str, alias: str 
 
 
 def _exclusion(spark: SparkSession, relation_sql: str, predicate: str, alias: str | None) -> str | None:
-    """Return SQL that leaves files out, None if all are read."""
+    """Return SQL that excludes files; None if all are read."""
     if isinstance(predicate, str) and VARIABLE in predicate:
         _LOG.info("%s: all files are read: %s", relation_sql, SUBSTITUTED)
         return None

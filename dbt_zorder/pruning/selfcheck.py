@@ -1,4 +1,4 @@
-"""Whether pruned answers equal full answers, on the user's own table."""
+"""Check on the user's own table that pruned answers equal full answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dbt_zorder.pruning.condition.types import Family, family
 from dbt_zorder.pruning.files.stats_source import Stats, read_stats
 from dbt_zorder.pruning.files.table_facts import describe
 from dbt_zorder.pruning.plan import make_plan
-from dbt_zorder.spark.columns import ResolvedColumn, spelled
+from dbt_zorder.spark.columns import ResolvedColumn, find_column
 from dbt_zorder.spark.sql import quote_name
 
 _TEXT_FORMS = {
@@ -33,7 +33,7 @@ class Mismatch:
     """A predicate for which a pruned read and a full read differ.
 
     Attributes:
-        predicate: as it was asked.
+        predicate: predicate as given.
         pruned_rows, full_rows: number of rows of each read; if they are equal, the rows themselves differ.
     """
 
@@ -43,10 +43,10 @@ class Mismatch:
 
 
 def sound(spark: SparkSession, table: str, predicates: Sequence[str]) -> list[Mismatch]:
-    """Return every predicate whose pruned answer is not its full answer: none, if all is well.
+    """Return every predicate whose pruned answer differs from its full answer: none, if pruning is correct.
 
-    Compared are the number of rows and the sum of their hashes. Each predicate
-    reads the table twice, pruned and in full, and not at all where nothing is pruned.
+    The comparison uses the number of rows and the sum of their hashes. Each predicate reads the table twice, pruned and
+    in full. A predicate that prunes nothing reads nothing.
 
     Raises:
         PredicateError, ColumnError: a predicate is wrong.
@@ -56,7 +56,7 @@ def sound(spark: SparkSession, table: str, predicates: Sequence[str]) -> list[Mi
         plan = make_plan(spark, table, predicate)
         if plan.pruned is None:
             continue
-        # Through text, because maps have no hash.
+        # Hash the text form, because maps have no hash.
         measure = ("count(*)", "sum(cast(xxhash64(to_json(struct(*))) AS decimal(38,0)))")
         pruned_rows, pruned_sum = plan.pruned.selectExpr(*measure).collect()[0]
         full_rows, full_sum = plan.accepted.selectExpr(*measure).collect()[0]
@@ -66,29 +66,29 @@ def sound(spark: SparkSession, table: str, predicates: Sequence[str]) -> list[Mi
 
 
 def make_predicates(spark: SparkSession, table: str, most: int = 40) -> list[str]:
-    """Return predicates made from the table's own statistics: at, below, above and between the bounds of its files.
+    """Return predicates from the table's own statistics: at, below, above and between the bounds of its files.
 
     Args:
-        spark: the session.
-        table: as :func:`dbt_zorder.pruning.scan` takes it.
-        most: how many at most, spread over all columns that have statistics.
+        spark: reader's session.
+        table: table name, as for :func:`dbt_zorder.pruning.scan`.
+        most: maximum number of predicates, spread over all columns with statistics.
     """
     facts = describe(spark, table)
     stats = read_stats(spark, facts)
     if stats.frame is None:
         return []
     schema = spark.table(facts.sql).schema
-    named = {name: spelled(name, schema) for name, kind in stats.types.items() if family(kind) in _TEXT_FORMS}
+    named = {name: find_column(name, schema) for name, kind in stats.types.items() if family(kind) in _TEXT_FORMS}
     columns = [(name, column) for name, column in named.items() if column is not None]
     share = -(-most // max(1, len(columns)))
-    # each column begins with another kind of predicate, so that many columns with few predicates each ask all kinds
-    per_column = [_of_column(stats, *column, share, number) for number, column in enumerate(columns)]
+    # each column begins with another kind of predicate, so that few predicates on each of many columns cover all kinds
+    per_column = [_column_predicates(stats, *column, share, number) for number, column in enumerate(columns)]
     by_turns = [one for turn in zip_longest(*per_column) for one in turn if one is not None]
     return by_turns[:most]
 
 
-def _of_column(stats: Stats, name: str, named: ResolvedColumn, share: int, first: int) -> list[str]:
-    """Return some predicates on a column, ``share`` of them if its values give as many, from the ``first`` on."""
+def _column_predicates(stats: Stats, name: str, named: ResolvedColumn, share: int, first: int) -> list[str]:
+    """Return up to ``share`` predicates on a column, rotated to start with predicate number ``first``."""
     assert stats.frame is not None
     kind = stats.types[name]
     written = _TEXT_FORMS[family(kind) or Family.INTEGRAL]

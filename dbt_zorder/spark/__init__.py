@@ -1,1 +1,1 @@
-"""Wraps Spark's sessions, catalog, files and Arrow. Knows nothing of layouts."""
+"""Wrap Spark's sessions, catalog, files and Arrow. Independent of layouts."""

@@ -1,4 +1,4 @@
-"""Rows of a DataFrame as Arrow: their types, the rows of a small one, and the way back."""
+"""Convert between DataFrames and Arrow tables."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ ARROW_TYPES: Mapping[str, pa.DataType] = {
     "string": pa.string(),
     "binary": pa.binary(),
 }
-"""What Arrow calls a column of Spark's, by what Spark calls it; of decimals there are many."""
+"""Arrow type by the name of Spark's type. Decimals are missing, because each precision and scale has its own type."""
 
 
 def collect_arrow(df: DataFrame) -> pa.Table:
-    """Return all rows of a small DataFrame as one Arrow table, by the way that the installed PySpark has."""
+    """Return all rows of a small DataFrame as one Arrow table, by the method of the installed PySpark."""
     if hasattr(df, "toArrow"):
         return df.toArrow()
     batches = df._collect_as_arrow()  # type: ignore[operator]
@@ -41,15 +41,15 @@ def collect_arrow(df: DataFrame) -> pa.Table:
 
 
 def one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column in one piece: as it is where it is one, which ``combine_chunks`` would copy."""
+    """Return a column as one array, without the copy that ``combine_chunks`` makes of a single chunk."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def first_rows(df: DataFrame, count: int) -> DataFrame:
-    """Return some rows of ``df`` as a DataFrame of their own, read from as few of its splits as hold so many.
+    """Return ``count`` rows of ``df`` as a DataFrame of their own, read from as few of its splits as possible.
 
-    A limit that is sorted, or fetched as Arrow, takes that many rows of every split instead. The rows stay in the JVM,
-    where there is one: through Python it takes five times as long.
+    A limit that is sorted, or fetched as Arrow, reads that many rows of every split instead. The rows stay in the JVM
+    if this process has one: the way through Python is five times slower.
     """
     spark = df.sparkSession
     jvm: Any = getattr(spark, "_jvm", None)
@@ -62,18 +62,19 @@ def first_rows(df: DataFrame, count: int) -> DataFrame:
 
 
 def takes_arrow(spark: SparkSession) -> bool:
-    """Tell whether a session can make a DataFrame of an Arrow table: not PySpark 3.5 over Spark Connect."""
+    """Return whether a session can make a DataFrame of an Arrow table: not PySpark 3.5 over Spark Connect."""
     return hasattr(DataFrame, "toArrow") or has_jvm(spark)
 
 
 def frame_of(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
     """Return a small Arrow table as a DataFrame of these types, a local relation.
 
-    PySpark 3.5 has no call for it, but of pandas its ``createDataFrame`` makes Arrow batches, which it hands to the JVM
-    in a file: so does this. The JVM takes them for what Spark's types are in Arrow, so they are cast to that first.
+    PySpark 3.5 has no method for it. Its ``createDataFrame`` converts pandas to Arrow batches and passes them to the
+    JVM in a file; this function does the same. The JVM assumes the Arrow equivalents of Spark's types, so the table is
+    cast to those first.
 
     Raises:
-        ArrowException, TypeError: Arrow has no such type, or a value is not of it.
+        ArrowException, TypeError: Arrow has no such type, or a value does not fit it.
     """
     if hasattr(DataFrame, "toArrow"):
         return spark.createDataFrame(table, schema=schema)

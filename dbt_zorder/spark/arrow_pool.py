@@ -1,4 +1,4 @@
-"""From whom Arrow takes its memory."""
+"""Choose Arrow's memory pool."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from functools import cache
 import pyarrow as pa
 
 _POOL = "ARROW_DEFAULT_MEMORY_POOL"
-"""Variable of the environment by which users say it themselves."""
+"""Environment variable by which users choose the pool themselves."""
 
 _KEPT_MS = 10_000
-"""Arrow itself gives unused pages back after a second, and a build asks for them again: each is a fault then."""
+"""Milliseconds until Arrow returns unused pages. By default it is one second; a build that needs them again faults."""
 
 
 @cache
 def choose_arrow_pool() -> None:
-    """Let Arrow take memory from jemalloc in this process, if it has it and nobody has said otherwise.
+    """Make Arrow allocate from jemalloc in this process, if it is available and the user has not chosen a pool.
 
-    The first large table of a process is written in three quarters of the seconds that PyArrow's own choice takes
-    (docs/decisions/014), for as much memory.
+    The first large table of a process is then written in three quarters of the time with PyArrow's own choice
+    (docs/decisions/014). The memory use is the same.
     """
     if _POOL not in os.environ and "jemalloc" in pa.supported_memory_backends():
         pa.set_memory_pool(pa.jemalloc_memory_pool())

@@ -1,4 +1,4 @@
-"""What the session's catalog says of a table: by its own entry, or by SQL, so that it also works over Spark Connect."""
+"""Read a table's facts from the session's catalog, by its entry or by SQL, which also works over Spark Connect."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from dbt_zorder.spark.sql import quote_name
 _LOG = logging.getLogger("dbt_zorder")
 
 ROOT_SUFFIX = "__zorder"
-"""Behind a table's identifier: the folder of its versions."""
+"""Suffix of a table's identifier for the folder of its versions."""
 
 NEXT_SUFFIX = "__zorder_next"
-"""Behind a table's identifier: the entry that a swap makes and then puts in the table's place."""
+"""Suffix of a table's identifier for the entry that a swap creates and then moves to the table's name."""
 
 PREVIOUS_SUFFIX = "__zorder_prev"
-"""The same of the entry that was there before, while a swap takes two calls."""
+"""Suffix for the previous entry, while a swap needs two calls."""
 
 FORMAT_SUFFIX = "__zorder_format"
-"""The same of a table that is about to take the place of one of another format."""
+"""Suffix for a table that is about to replace one of another format."""
 
 _LOCATION = re.compile(r"^Location: (.*)$", re.MULTILINE)
 _DETAILS = "# Detailed Table Information"
@@ -38,17 +38,17 @@ _DETAILS = "# Detailed Table Information"
 
 @dataclass(frozen=True)
 class TableName:
-    """A table by schema and identifier, unquoted.
+    """Name of a table by schema and identifier, unquoted.
 
     Raises:
-        ZorderError: the identifier is none, since folders are named for it, and it would lead to another one.
+        ZorderError: the identifier is not a plain name. Folders are named after it, so it could lead to another folder.
     """
 
     schema: str
     identifier: str
 
     def __post_init__(self) -> None:
-        """Refuse what is no name before any path is made of it."""
+        """Refuse an identifier that is not a plain name before any path is made of it."""
         try:
             folder_name(self.identifier)
         except ValueError as exc:
@@ -60,7 +60,7 @@ class TableName:
 
     @property
     def sql(self) -> str:
-        """The name as SQL, both parts quoted."""
+        """Return the name as SQL, both parts quoted."""
         return quote_name(self.schema, self.identifier)
 
     def __str__(self) -> str:
@@ -87,12 +87,12 @@ class TableInfo:
         provider: ``parquet``, ``delta``, ...; empty for views.
         location: URI of its folder; empty for views.
         partition_columns: names, in order.
-        columns: DDL-relevant facts of each column: (name, type, comment).
-        comment: of the table; empty if it has none.
-        statistics: what ``ANALYZE TABLE`` found, ``1024 bytes, 10 rows``; empty if it was not run.
-        partition_provider: ``Catalog`` if the partitions are registered there; empty if they are what its folders say.
-        buckets: their number; empty if there are none.
-        has_properties: whether ``TBLPROPERTIES`` were set.
+        columns: name, type and comment of each column.
+        comment: the table's comment; empty if it has none.
+        statistics: result of ``ANALYZE TABLE``, such as ``1024 bytes, 10 rows``; empty if it was not run.
+        partition_provider: ``Catalog`` if the partitions are registered there; empty if they follow from the folders.
+        buckets: number of buckets; empty if there are none.
+        has_properties: whether ``TBLPROPERTIES`` are set.
     """
 
     kind: str
@@ -108,17 +108,17 @@ class TableInfo:
 
     @property
     def is_view(self) -> bool:
-        """Whether there are no rows of its own."""
+        """Return whether this is a view, which has no rows of its own."""
         return self.kind == "VIEW"
 
     @property
     def keyword(self) -> str:
-        """What SQL's ``DROP`` and ``ALTER`` call it."""
+        """Return the keyword for SQL's ``DROP`` and ``ALTER``."""
         return "VIEW" if self.is_view else "TABLE"
 
 
 def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
-    """Return what the catalog says of a table or view, None if there is none by that name."""
+    """Return the catalog's description of a table or view; None if there is none by that name."""
     found = entry_of(spark, table.schema, table.identifier)
     if found is None:
         if is_absent(spark, table.schema, table.identifier):
@@ -146,7 +146,7 @@ def describe(spark: SparkSession, table: TableName) -> TableInfo | None:
 
 
 def location_of(spark: SparkSession, table: TableName) -> str:
-    """Return where a table lies by the catalog of now, an empty string if there is none, or a view."""
+    """Return a table's current location in the catalog; an empty string for a view or a missing table."""
     found = location_by_entry(spark, table.schema, table.identifier)
     if found is not None:
         return found
@@ -165,9 +165,9 @@ def _entry_by_sql(spark: SparkSession, table: TableName) -> Entry:
 
 
 def described(spark: SparkSession, name: str) -> tuple[list[Row], dict[str, str]]:
-    """Return what ``DESCRIBE TABLE EXTENDED`` says of a table: the rows of its columns, and its details by name.
+    """Return the result of ``DESCRIBE TABLE EXTENDED``: the rows of the columns, and the details by name.
 
-    Columns come first and may have any name, so the details count from the last heading on.
+    Columns come first and may have any name, so the details start after the last heading.
 
     Raises:
         AnalysisException: there is no table or view by that name.
@@ -202,7 +202,7 @@ def schema_location(spark: SparkSession, schema: str) -> str:
 
 
 def managed_location(spark: SparkSession, table: TableName) -> str:
-    """Return the URI of the folder that a table gets which is given none.
+    """Return the URI of the folder of a table that has no location of its own.
 
     Raises:
         ZorderError: there is no such schema.
@@ -211,20 +211,20 @@ def managed_location(spark: SparkSession, table: TableName) -> str:
 
 
 def table_locations(spark: SparkSession) -> list[tuple[TableName, str]]:
-    """Return the location of every table of every schema that the session may list.
+    """Return the location of every table in every schema that the session may list.
 
-    A comment or a property that has a line like that of a location counts as one too: it cannot be told apart, and what
-    a table lies in must never be missing here.
+    A line in a comment or a property may look like a location. It counts as one, because it cannot be distinguished. A
+    table's real location must never be missing here.
 
-    One call a schema where the catalog has such a call; a table that cannot be described then hides all others, and
-    each is described by itself.
+    One call lists a schema where the catalog supports it. If one table cannot be described, that call fails, and each
+    table is described separately.
     """
     found = []
     for row in spark.sql("SHOW DATABASES").collect():
         schema = str(row[0])
         try:
             found += _locations_in(spark, schema)
-        except AnalysisException as exc:  # dropped meanwhile, or not for this user to see
+        except AnalysisException as exc:  # dropped meanwhile, or not visible to this user
             _LOG.debug("the tables of %s could not be listed: %s", schema, in_one_line(exc))
     return found
 
@@ -242,7 +242,7 @@ def _locations_in(spark: SparkSession, schema: str) -> list[tuple[TableName, str
 
 
 def served_locations(spark: SparkSession) -> Mapping[str, str]:
-    """Return, by the last folder of its location, the name of every table but those of an unfinished swap."""
+    """Return the name of every table, except those of an unfinished swap, by the last folder of its location."""
     return {
         place.rstrip("/").rsplit("/", 1)[-1]: str(table)
         for table, place in table_locations(spark)
@@ -251,7 +251,7 @@ def served_locations(spark: SparkSession) -> Mapping[str, str]:
 
 
 def _is_in_own_root(following: TableName, place: str) -> bool:
-    """Tell whether an entry that a swap has made leads to a version of its table, as one that a user made may not."""
+    """Return whether an entry with a swap's suffix points to a version of its table; a user's entry may not."""
     root = place.rstrip("/").rsplit("/", 2)[-2:-1]
     return [name.lower() for name in root] == [f"{following.identifier.removesuffix(NEXT_SUFFIX)}{ROOT_SUFFIX}".lower()]
 
@@ -259,7 +259,7 @@ def _is_in_own_root(following: TableName, place: str) -> bool:
 def _location_of(spark: SparkSession, table: TableName) -> list[str]:
     try:
         info = describe(spark, table)
-    except Exception:  # of a format that this session cannot read: it is none of ours
+    except Exception:  # a format that this session cannot read is never ours
         return []
     return [info.location] if info and info.location else []
 
@@ -270,9 +270,9 @@ def column_facts(schema: StructType) -> list[tuple[str, str, str]]:
 
 
 def partition_columns(names: Sequence[str]) -> list[str]:
-    """Return the partition columns of a table by the first words of ``described``'s rows.
+    """Return the partition columns of a table from the first values of ``described``'s rows.
 
-    Of a table of Delta Lake or Iceberg the name of one that is no plain word stands in backticks there.
+    For Delta Lake and Iceberg, a name that is not a plain word is in backticks there.
     """
     if "# Partition Information" not in names:
         return []

@@ -1,7 +1,7 @@
-"""A table's entry in the catalog that Spark itself comes with, in the JVM: a millisecond to ask it, by SQL twenty.
+"""Read and change a table's entry in Spark's built-in catalog through the JVM.
 
-Most of what SQL takes is the life of a query: its id, its events, its plan as text. The entry is what ``DESCRIBE TABLE
-EXTENDED`` prints, by the same names.
+A read needs a millisecond, by SQL twenty. Most of SQL's time is the overhead of a query: its id, its events, its plan
+as text. The entry has the same names as the output of ``DESCRIBE TABLE EXTENDED``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.spark.conf import is_on, session_aside
+from dbt_zorder.spark.conf import is_on, sibling_session
 from dbt_zorder.spark.jvm import catalog_identifier, class_named, jvm_of, table_identifier
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.sql import quote_name
@@ -23,35 +23,35 @@ from dbt_zorder.spark.type_json import columns_from_json
 _LOG = logging.getLogger("dbt_zorder")
 
 _STATISTICS = "spark.sql.statistics."
-"""What properties begin with in which Spark keeps what ``ANALYZE TABLE`` found."""
+"""Prefix of the properties in which Spark keeps the result of ``ANALYZE TABLE``."""
 
 _MEASURES = "spark.sql.statistics.size.autoUpdate.enabled"
-"""With it SET LOCATION measures a table's size anew."""
+"""Setting that makes SET LOCATION measure a table's size again."""
 
 _CATALOG = "spark_catalog"
-"""Name of the one that every session has; a format that takes it over has a setting of its own for it."""
+"""Name of the catalog that every session has; a format that replaces it sets ``spark.sql.catalog.spark_catalog``."""
 
-PASSED_ON = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-"""Delta's keeps an entry of each table in Spark's own catalog; it says less of a table there than it knows."""
+DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+"""Delta's catalog. It keeps an entry of each table in Spark's own catalog, with fewer facts than Delta has."""
 
-STANDS_BEFORE = "org.apache.iceberg.spark.SparkSessionCatalog"
-"""Iceberg's keeps its own tables, and passes on what is asked of others."""
+ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkSessionCatalog"
+"""Iceberg's catalog. It keeps its own tables, and delegates requests for others to Spark's."""
 
 _TIMESTAMPS = "spark.sql.timestampType"
-"""What TIMESTAMP means."""
+"""Setting that defines the meaning of TIMESTAMP."""
 
 GLOBAL_VIEWS = "global_temp"
-"""Schema of temporary views, which are in no catalog."""
+"""Schema of global temporary views, which are in no catalog."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a catalog says of a table or view.
+    """A catalog's entry of a table or view.
 
     Attributes:
-        columns: name, type and comment of each, partition columns last.
-        partition_columns: their names, in order.
-        details: what follows the columns, by name, but for their tree; what it does not say is not there.
+        columns: name, type and comment of each column, partition columns last.
+        partition_columns: names, in order.
+        details: facts after the columns, by name, without the schema tree; an absent fact has no key.
     """
 
     columns: Sequence[tuple[str, str, str]]
@@ -60,10 +60,10 @@ class Entry:
 
 
 def entry_of(spark: SparkSession, schema: str, identifier: str) -> Entry | None:
-    """Return the entry of a table, None where SQL is to be asked: also where there is none by that name.
+    """Return the entry of a table; None if SQL must be asked, also if there is no table by that name.
 
-    It is asked over Spark Connect, where a format or another catalog answers to the name, and of a table whose columns
-    the catalog does not know.
+    There are three such cases. The session uses Spark Connect, a format or another catalog resolves the name, or the
+    catalog does not record the table's columns.
     """
     try:
         found = _known(spark, schema, identifier)
@@ -73,16 +73,16 @@ def entry_of(spark: SparkSession, schema: str, identifier: str) -> Entry | None:
         between = _between()
         parts = found.partitionColumnNames().mkString(between)
         details = _details(found)
-    except Exception:  # no such table, or one of a kind that this way does not know
+    except Exception:  # no such table, or of a kind that this call does not support
         return None
     columns = [(field.name, field.dataType.simpleString(), field.metadata.get("comment", "")) for field in fields]
     return Entry(columns, parts.split(between) if parts else [], details) if columns else None
 
 
 def location_by_entry(spark: SparkSession, schema: str, identifier: str) -> str | None:
-    """Return where a table lies, None where SQL is to be asked, as of ``entry_of``.
+    """Return a table's location; None if SQL must be asked, as for ``entry_of``.
 
-    The columns of a wide table take 40 ms on their way (``settings.first_below``), and are not asked for.
+    The columns of a wide table need 40 ms to transfer (``conf.first_below``), so they are not read.
     """
     try:
         found = _known(spark, schema, identifier)
@@ -92,41 +92,41 @@ def location_by_entry(spark: SparkSession, schema: str, identifier: str) -> str 
 
 
 def provider_by_entry(spark: SparkSession, schema: str, identifier: str) -> str | None:
-    """Return the format of a table, also where Delta's catalog passes the question on; None if SQL is to be asked."""
-    found = _known(spark, schema, identifier, PASSED_ON)
+    """Return the format of a table, also if Delta's catalog delegates the request; None if SQL must be asked."""
+    found = _known(spark, schema, identifier, DELTA_CATALOG)
     provider = None if found is None else found.provider()
     return str(provider.get()).lower() if provider is not None and provider.isDefined() else None
 
 
 def _known(spark: SparkSession, schema: str, identifier: str, *passed_on: str) -> Any | None:
-    """Return what Spark's own catalog has of a table, None if SQL is to be asked."""
+    """Return the entry in Spark's own catalog; None if SQL must be asked."""
     jvm = jvm_of(spark)
     if jvm is None or not answers_for(spark, schema, *passed_on):
         return None
     name = table_identifier(jvm, schema, identifier)
-    # an error of the JVM takes twenty times as long as this question
+    # an error in the JVM costs twenty times as much as this test
     return _catalog(spark).getTableRawMetadata(name) if _catalog(spark).tableExists(name) else None
 
 
 def _details(found: Any) -> dict[str, str]:
     lines, between = found.toLinkedHashMap(), _between()
-    lines.remove("Schema")  # the columns once more, as a tree
+    lines.remove("Schema")  # repeats the columns, as a tree
     return dict(line.partition(" -> ")[::2] for line in lines.mkString(between).split(between))
 
 
 def _between() -> str:
-    """Return what stands in no comment."""
+    """Return a separator that no comment contains."""
     return f"\n{uuid.uuid4()}\n"
 
 
 def is_absent(spark: SparkSession, schema: str, identifier: str) -> bool:
-    """Tell whether there is no table or view by that name for sure; where there is doubt, SQL is to be asked.
+    """Return whether there is certainly no table or view by that name; in doubt, SQL must be asked.
 
-    SQL takes three times as long to say that there is none as to describe one: it is an error there.
+    SQL needs three times as long for a missing table as for a description: it raises an error.
     """
     try:
         jvm = jvm_of(spark)
-        if jvm is None or not answers_for(spark, schema, PASSED_ON):
+        if jvm is None or not answers_for(spark, schema, DELTA_CATALOG):
             return False
         if schema.lower() == str(spark.conf.get("spark.sql.globalTempDatabase", GLOBAL_VIEWS)).lower():
             return False
@@ -136,13 +136,13 @@ def is_absent(spark: SparkSession, schema: str, identifier: str) -> bool:
 
 
 def move_entry(spark: SparkSession, schema: str, identifier: str, location: str) -> bool:
-    """Do what ``ALTER TABLE ... SET LOCATION`` does, in one call of the metastore where that takes two.
+    """Change a table's location as ``ALTER TABLE ... SET LOCATION`` does, in one call of the metastore instead of two.
 
-    The other one deletes what was analyzed of a table, so it is left to SQL where anything was. Hive measures the bytes
-    of a table without partitions anew by itself, either way.
+    SQL's second call deletes the result of ``ANALYZE TABLE``. So SQL does the change if there is such a result. Hive
+    measures the bytes of a table without partitions again in either case.
 
     Returns:
-        False where SQL is to do it; it can in any case: to do this twice is to do it once.
+        False if SQL must do it. SQL can do it in any case, because a second run has no further effect.
     """
     try:
         jvm = jvm_of(spark)
@@ -157,36 +157,38 @@ def move_entry(spark: SparkSession, schema: str, identifier: str, location: str)
         fields = found.storage().productArity()
         others = (getattr(found, f"withNewStorage$default${number}")() for number in range(2, fields + 1))
         catalog.alterTable(found.withNewStorage(class_named(jvm, "scala.Some")(place), *others))
-    except Exception as exc:  # a catalog of another kind, or one that refused: SQL says why
+    except Exception as exc:  # a catalog of another kind, or a refusal, whose reason SQL reports
         _LOG.debug("the entry of %s.%s was not moved in one call: %s", schema, identifier, in_one_line(exc))
         return False
     return True
 
 
 def entry_session(spark: SparkSession) -> SparkSession:
-    """Return the session by which entries are changed: this one, or one that means by TIMESTAMP what Hive does.
+    """Return the session to change entries with: this one, or one whose TIMESTAMP means the same as Hive's.
 
-    Where ``spark.sql.timestampType`` is TIMESTAMP_NTZ, Spark reads the ``timestamp`` of Hive's entry as that, writes it
-    back by its name, and Hive knows no such type: so fails ``ALTER TABLE`` of any table with a TIMESTAMP.
+    If ``spark.sql.timestampType`` is TIMESTAMP_NTZ, Spark reads a ``timestamp`` in Hive's entry as that type. It then
+    writes the type back by its name, which Hive does not support. So ``ALTER TABLE`` would fail for any table with a
+    TIMESTAMP.
     """
     if str(spark.conf.get(_TIMESTAMPS, None) or "").upper() != "TIMESTAMP_NTZ":
         return spark
-    return session_aside(spark, {_TIMESTAMPS: "TIMESTAMP_LTZ"}) or spark
+    return sibling_session(spark, {_TIMESTAMPS: "TIMESTAMP_LTZ"}) or spark
 
 
 def change_entry(spark: SparkSession, schema: str, identifier: str, statement: str) -> None:
-    """Run a statement that changes a table's entry, by ``entry_session``."""
+    """Run a statement that changes a table's entry, in the session of ``entry_session``."""
     session = entry_session(spark)
     session.sql(statement)
     if session is not spark:
-        look_anew(spark, schema, identifier)
+        invalidate_entry(spark, schema, identifier)
 
 
-def look_anew(spark: SparkSession, schema: str, identifier: str) -> None:
-    """Let the session ask catalog and folder again where it next reads a table that has just been made or moved.
+def invalidate_entry(spark: SparkSession, schema: str, identifier: str) -> None:
+    """Drop the session's cached entry of a table that was just created or moved.
 
-    ``REFRESH TABLE`` does more, and takes many times as long: it reads the entry and lists the files at once, to bring
-    up to date what Spark's cache has of the table. Where that has nothing, the entry is forgotten, and no more.
+    The next read then asks the catalog and lists the folder. ``REFRESH TABLE`` does more, and is many times slower. It
+    reads the entry and lists the files at once, to update the table's data in Spark's cache. If that cache is empty,
+    dropping the entry is enough.
     """
     try:
         jvm = jvm_of(spark)
@@ -195,7 +197,7 @@ def look_anew(spark: SparkSession, schema: str, identifier: str) -> None:
             if answers_for(spark, schema):
                 _catalog(spark).invalidateCachedTable(table_identifier(jvm, schema, identifier))
                 return
-            if answers_for(spark, schema, PASSED_ON, STANDS_BEFORE):
+            if answers_for(spark, schema, DELTA_CATALOG, ICEBERG_CATALOG):
                 session.sessionState().catalogManager().catalog(_CATALOG).invalidateTable(
                     catalog_identifier(spark, schema, identifier)
                 )
@@ -210,14 +212,14 @@ def _catalog(spark: SparkSession) -> Any:
 
 
 def answers_for(spark: SparkSession, schema: str, *passed_on: str) -> bool:
-    """Tell whether the catalog that every session has answers to the names of a schema.
+    """Return whether the catalog that every session has resolves the names of a schema.
 
-    It does not where another one is the current one, or is named as the schema is.
+    It does not if another catalog is the current one, or has the schema's name.
 
     Args:
-        spark: the session.
-        schema: of a table.
-        passed_on: classes of catalogs that may stand before that one.
+        spark: session.
+        schema: schema of a table.
+        passed_on: classes of catalogs that may replace the built-in one.
     """
     if spark.conf.get(f"spark.sql.catalog.{_CATALOG}", "builtin") not in ("builtin", *passed_on):
         return False

@@ -1,4 +1,4 @@
-"""Which catalog a session has: an identity that a copy of it has not, and that another one does not share."""
+"""Identify a session's catalog: a copy of a catalog gets another identity, and no two catalogs share one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.spark.catalog_entry import PASSED_ON, STANDS_BEFORE
+from dbt_zorder.spark.catalog_entry import DELTA_CATALOG, ICEBERG_CATALOG
 from dbt_zorder.spark.jvm import class_named, has_jvm, jvm_of
 from dbt_zorder.spark.location import is_same_place
 from dbt_zorder.spark.sql import quote_name
 
 SETTING = "spark.zorder.catalogId"
-"""Setting of a session that names its catalog, for one that is reached in several ways."""
+"""Setting that names a session's catalog, for a catalog that is reached in several ways."""
 
 _URL = "javax.jdo.option.ConnectionURL"
 _URIS = "hive.metastore.uris"
@@ -30,16 +30,16 @@ _DATABASE = re.compile(
     r"(?:[a-z]+:)?(?:[^@/?;]*@)?(?://)?(?:[^@/?;]*@)?(?P<hosts>[\w.-]+(?::\d+)?(?:,[\w.-]+(?::\d+)?)*)"
     r"(?:[/:](?P<name>[\w.$-]*))?(?:[?;][^@]*)?"
 )
-"""What follows ``jdbc:postgresql:`` and the like; text that is spelled otherwise may hold a secret anywhere."""
+"""Rest of a URL after ``jdbc:postgresql:`` and the like; a text in any other form may contain a secret anywhere."""
 
 _derived: WeakKeyDictionary[SparkSession, str] = WeakKeyDictionary()
 
 
 def catalog_id(spark: SparkSession) -> str:
-    """Return the identity of a session's catalog, without secrets; empty over Spark Connect where it is not known.
+    """Return the identity of a session's catalog, without secrets; empty if a Spark Connect server does not show it.
 
-    ``spark.zorder.catalogId`` if that is set. Else it is by where the catalog is: the folder of an embedded metastore,
-    the hosts of one that is a server, host and name of a database.
+    The setting ``spark.zorder.catalogId`` comes first. Else the identity is the catalog's location: the folder of an
+    embedded metastore, the hosts of a metastore server, or host and name of a database.
     """
     return str(spark.conf.get(SETTING, None) or "").strip() or _by_place(spark)
 
@@ -51,7 +51,7 @@ def _by_place(spark: SparkSession) -> str:
 
 
 def is_same_catalog(one: str, other: str) -> bool:
-    """Tell whether two identities are those of one catalog: of a metastore's hosts one is enough."""
+    """Return whether two identities belong to one catalog; metastores need only one host in common."""
     if one.startswith(_METASTORE) and other.startswith(_METASTORE):
         hosts = [set(identity.removeprefix(_METASTORE).split(",")) for identity in (one, other)]
         return not hosts[0].isdisjoint(hosts[1])
@@ -59,9 +59,9 @@ def is_same_catalog(one: str, other: str) -> bool:
 
 
 def was_moved(spark: SparkSession) -> bool:
-    """Tell whether an embedded metastore was moved or copied, as its first schema lies elsewhere than the warehouse.
+    """Return whether an embedded metastore was moved or copied: its first schema is not in the warehouse folder.
 
-    Where the warehouse was changed by hand, it seems so as well.
+    A warehouse setting that was changed by hand gives the same result.
     """
     if not _by_place(spark).startswith(_DERBY):
         return False
@@ -73,7 +73,7 @@ def _here(spark: SparkSession) -> str:
     """Return the identity of the catalog of a session in this process."""
     jvm, session = jvm_of(spark), spark._jsparkSession
     another = str(spark.conf.get("spark.sql.catalog.spark_catalog", None) or "builtin")
-    if another not in ("builtin", PASSED_ON, STANDS_BEFORE):
+    if another not in ("builtin", DELTA_CATALOG, ICEBERG_CATALOG):
         uri = str(spark.conf.get("spark.sql.catalog.spark_catalog.uri", None) or "")
         return f"{another.rpartition('.')[2]}:{','.join(_hosts(uri, 0))}"
     external = session.sharedState().externalCatalog().unwrapped()
@@ -98,7 +98,7 @@ def _here(spark: SparkSession) -> str:
 
 
 def _afar(spark: SparkSession) -> str:
-    """Return that of a server of Spark Connect, as far as the settings say that it shows."""
+    """Return the identity of a Spark Connect server's catalog, as far as its settings show it."""
 
     def setting(key: str) -> str:
         names = (f"spark.hadoop.{key}", f"spark.{key}", key)
@@ -113,11 +113,11 @@ def _afar(spark: SparkSession) -> str:
 
 
 def identity_of(setting: Callable[[str], str], whole: Callable[[str], str]) -> str:
-    """Return the identity of a catalog of Hive's.
+    """Return the identity of a Hive catalog.
 
     Args:
-        setting: returns what Hive's client has for a key, an empty string for nothing.
-        whole: returns the real path of Derby's folder.
+        setting: function from a key to the value in Hive's client; an empty string if the key is not set.
+        whole: function from Derby's folder to its real path.
     """
     factory = setting(_FACTORY).rpartition(".")[2]
     if factory and factory != _USUAL_FACTORY:
@@ -131,7 +131,7 @@ def identity_of(setting: Callable[[str], str], whole: Callable[[str], str]) -> s
 
 
 def _hosts(uris: str, default: int) -> list[str]:
-    """Return host and port of each URI, the default one left out."""
+    """Return host and port of each URI, without the default port."""
     found = set()
     for uri in uris.split(","):
         text = uri.strip()

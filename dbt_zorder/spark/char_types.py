@@ -1,7 +1,7 @@
-"""CHAR and VARCHAR: how a query declares them, and STRING in their place, as which tables of ours keep them.
+"""Convert CHAR and VARCHAR to STRING, as our tables store them.
 
-Spark reads both as STRING, and notes in a column's metadata what was declared. With
-``spark.sql.preserveCharVarcharTypeInfo`` (PySpark 4) they are types of their own, which all of its readers refuse.
+Spark reads both as STRING, and keeps the declared type in the column's metadata. With
+``spark.sql.preserveCharVarcharTypeInfo`` (PySpark 4) they are types of their own, which all of Spark's readers refuse.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.sql import quote_name
 
 _DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
-"""Key of the field metadata under which Spark keeps the declared CHAR or VARCHAR type of what it reads as STRING."""
+"""Key of the field metadata with the declared CHAR or VARCHAR type of a column that Spark reads as STRING."""
 
 _BOTH = (CharType, VarcharType)
 
 
 def is_char(column: StructField) -> bool:
-    """Tell whether a column, or something in it, was declared CHAR: to Spark blanks behind its values do not count."""
+    """Return whether a column, or a part of it, is declared CHAR: Spark ignores trailing blanks of its values."""
     declared = str((column.metadata or {}).get(_DECLARED, ""))
     return "char(" in declared.replace("varchar(", "") or _as_text(column.dataType, CharType) != column.dataType
 
 
 def text_type(data_type: DataType) -> DataType:
-    """Return a type with STRING in the place of CHAR and VARCHAR, also in structs, arrays and maps."""
+    """Return a type with STRING in place of CHAR and VARCHAR, also in structs, arrays and maps."""
     return _as_text(data_type, *_BOTH)
 
 
 def reader_schema(schema: StructType) -> StructType:
-    """Return columns as a reader of Spark's accepts them: by name and ``text_type`` alone, all of which may be NULL.
+    """Return columns as Spark's readers accept them: only name and ``text_type``, all nullable.
 
-    What a query's columns are declared as, as the blanks of CHAR, is not true of what was written.
+    Declarations of a query's columns, such as the blanks of CHAR, need not be true for the written data.
     """
     return StructType([StructField(column.name, text_type(column.dataType)) for column in schema.fields])
 
 
 def as_text(df: DataFrame) -> DataFrame:
-    """Return a query whose columns are of ``text_type``, with the note that Spark itself makes of what they were."""
+    """Return a query whose columns have ``text_type``, with the metadata that Spark writes for the declared types."""
     fields = df.schema.fields
     if all(text_type(field.dataType) == field.dataType for field in fields):
         return df

@@ -1,4 +1,4 @@
-"""Columns by the names that users write: resolved against a schema by Spark's own rules."""
+"""Resolve the column names that users write against a schema, by Spark's own rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dbt_zorder.spark.conf import CASE_SENSITIVE, is_on
 from dbt_zorder.spark.sql import quote_name
 
 USER_DEFINED = '"type":"udt"'
-"""How a type that a user has defined stands in a schema's JSON."""
+"""Mark of a user-defined type in a schema's JSON."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class ResolvedColumn:
     """A top-level column or a struct leaf.
 
     Attributes:
-        path: the field names from the top level down, spelled as the schema spells them.
-        data_type: type of what the path leads to.
+        path: field names from the top level down, spelled as in the schema.
+        data_type: type of the field at the end of the path.
     """
 
     path: tuple[str, ...]
@@ -32,27 +32,27 @@ class ResolvedColumn:
 
     @property
     def name(self) -> str:
-        """The path with dots, as stats tables and messages show it."""
+        """Return the path with dots, as stats tables and messages show it."""
         return ".".join(self.path)
 
     @property
     def sql(self) -> str:
-        """The path as SQL, every part quoted."""
+        """Return the path as SQL, every part quoted."""
         return quote_name(*self.path)
 
 
 def without(columns: StructType, names: Collection[str]) -> StructType:
-    """Return top-level columns but for some."""
+    """Return the top-level columns except those in ``names``."""
     return StructType([column for column in columns.fields if column.name not in names])
 
 
 def case_sensitive(spark: SparkSession) -> bool:
-    """Tell whether this session distinguishes column names by case (``spark.sql.caseSensitive``)."""
+    """Return whether this session distinguishes column names by case (``spark.sql.caseSensitive``)."""
     return is_on(spark, CASE_SENSITIVE)
 
 
-def folded(name: str, *, sensitive: bool) -> str:
-    """Return what a name has in common with all that stand for the same column: itself, or its lower case."""
+def fold_case(name: str, *, sensitive: bool) -> str:
+    """Return the form that all spellings of one column share: the name itself, or its lower case."""
     return name if sensitive else name.lower()
 
 
@@ -61,15 +61,15 @@ def leaf_names(schema: StructType) -> list[str]:
     return [column.name for column in all_columns(schema)]
 
 
-def spelled(name: str, schema: StructType) -> ResolvedColumn | None:
-    """Return the column of which this is the dotted name, as stats tables have it; None if of none, or of several."""
+def find_column(name: str, schema: StructType) -> ResolvedColumn | None:
+    """Return the column with this dotted name, as stats tables write it; None if there is none, or more than one."""
     found = [column for column in all_columns(schema) if column.name == name]
     return found[0] if len(found) == 1 else None
 
 
-def as_written(name: str, schema: StructType) -> str:
-    """Return the dotted name of a column as a user would write it, in backticks; another name as it is."""
-    column = spelled(name, schema)
+def quote_column(name: str, schema: StructType) -> str:
+    """Return the dotted name of a column as a user would write it, in backticks; return any other name unchanged."""
+    column = find_column(name, schema)
     return name if column is None else column.sql
 
 
@@ -85,12 +85,12 @@ def all_columns(schema: StructType, path: tuple[str, ...] = ()) -> list[Resolved
 
 
 def resolve(name: str, schema: StructType, *, sensitive: bool = False) -> ResolvedColumn:
-    """Return the column that ``name`` stands for.
+    """Return the column that ``name`` refers to.
 
-    A column whose own name holds the dots wins over a path through structs; parts in backticks are taken whole.
+    A column whose own name contains the dots wins over a path through structs. Parts in backticks are not split.
 
     Raises:
-        ColumnError: there is no such column, or more than one that differ only by case.
+        ColumnError: there is no such column, or several that differ only by case.
     """
     top = _match(schema, name, sensitive)
     if top is not None:
@@ -112,7 +112,7 @@ def resolve(name: str, schema: StructType, *, sensitive: bool = False) -> Resolv
 
 
 def _hint(name: str) -> str:
-    """Return what is meant by a name that is the SQL of something else, an empty text if nothing is known."""
+    """Return advice for a name that is the SQL of something else; empty if there is none."""
     if "," in name:
         listed = ", ".join(repr(part.strip()) for part in name.strip("() ").split(","))
         return f" Several columns are a list: [{listed}]."
@@ -125,7 +125,7 @@ def _hint(name: str) -> str:
 
 @contextlib.contextmanager
 def naming(key: str) -> Iterator[None]:
-    """Let what is wrong with a column be said with the name of the config that names it."""
+    """Add the name of a config to a ColumnError that the block raises."""
     try:
         yield
     except ColumnError as exc:
@@ -134,7 +134,11 @@ def naming(key: str) -> Iterator[None]:
 
 
 def resolve_all(names: Sequence[str], schema: StructType, *, sensitive: bool = False) -> list[ResolvedColumn]:
-    """Resolve every name; a column that is named twice, in whatever spelling, is an error."""
+    """Return the column of every name.
+
+    Raises:
+        ColumnError: a name cannot be resolved, or a column is named twice, in whatever spelling.
+    """
     columns: list[ResolvedColumn] = []
     for name in names:
         column = resolve(name, schema, sensitive=sensitive)
@@ -172,8 +176,8 @@ def split_name(name: str) -> list[str]:
 def _match(struct: DataType, name: str, sensitive: bool) -> StructField | None:
     if not isinstance(struct, StructType):
         return None
-    wanted = folded(name, sensitive=sensitive)
-    found = [field for field in struct.fields if folded(field.name, sensitive=sensitive) == wanted]
+    wanted = fold_case(name, sensitive=sensitive)
+    found = [field for field in struct.fields if fold_case(field.name, sensitive=sensitive) == wanted]
     if len(found) > 1:
         msg = f"The column '{name}' is ambiguous: {', '.join(repr(field.name) for field in found)} differ only by case."
         raise ColumnError(msg)
@@ -181,7 +185,7 @@ def _match(struct: DataType, name: str, sensitive: bool) -> StructField | None:
 
 
 def inner_types(data_type: t.DataType) -> list[t.DataType]:
-    """Return the types of what a value holds, if it is nested."""
+    """Return the types of a nested type's elements; none for other types."""
     if isinstance(data_type, t.StructType):
         return [field.dataType for field in data_type.fields]
     if isinstance(data_type, t.ArrayType):

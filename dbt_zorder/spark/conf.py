@@ -1,4 +1,4 @@
-"""Settings of a Spark session: on or off, for a while, and what Spark shows of one that may be a secret."""
+"""Read and change the settings of a Spark session, and recognize values that Spark redacts."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ from dbt_zorder.spark.messages import in_one_line
 _LOG = logging.getLogger("dbt_zorder")
 
 ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
-"""With it backslashes in literals are themselves, so what ``sql.quote_string`` writes means something else."""
+"""Setting that makes backslashes in literals literal, so that ``sql.quote_string`` would give another text."""
 
 ANSI = "spark.sql.ansi.enabled"
-"""With it Spark compares and casts as standard SQL does."""
+"""Setting that makes Spark compare and cast as standard SQL does."""
 
 CASE_SENSITIVE = "spark.sql.caseSensitive"
-"""With it names that differ by case alone are those of different columns, also in files."""
+"""Setting that makes names that differ only by case distinct columns, also in files."""
 
 SESSION_ZONE = "spark.sql.session.timeZone"
-"""By default the zone of the machine."""
+"""Setting of the time zone; by default the machine's."""
 
 DATETIME_TO_STRING = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
-"""With it a date that is compared with a text is compared as a text."""
+"""Setting that makes Spark compare a date with a text as texts."""
 
 OPEN_FILES = "spark.sql.maxConcurrentOutputFileWriters"
-"""How many files a task keeps open that writes partitions as they come; at 0 Spark sorts by them first."""
+"""Number of files that a task keeps open to write unsorted partitions; at 0 Spark sorts by partition first."""
 
 REDACTED = "(redacted)"
-"""Stands in the value of a setting or a property that Spark hides, behind asterisks."""
+"""Part of the value, after asterisks, that Spark shows for a hidden setting or property."""
 
 _asides: WeakKeyDictionary[SparkSession, dict[tuple[str, ...], SparkSession]] = WeakKeyDictionary()
-"""Further sessions of Spark Connect servers, by the settings that they have of their own."""
+"""Further sessions of Spark Connect servers, by the keys of their own settings."""
 
 
 def is_on(spark: SparkSession, key: str) -> bool:
-    """Tell whether a setting is on; one that is not set is off."""
+    """Return whether a setting is on; a setting without a value is off."""
     return str(spark.conf.get(key, "false")).lower() == "true"
 
 
 def open_files(spark: SparkSession) -> int:
-    """Return how many files a task keeps open that writes partitions as they come, 0 if Spark sorts by them first."""
+    """Return the number of files that a task keeps open to write unsorted partitions; 0 if Spark sorts first."""
     return max(0, int(spark.conf.get(OPEN_FILES, "0") or 0))
 
 
 def first_below(spark: SparkSession, prefixes: Iterable[str]) -> str | None:
-    """Return the first of some prefixes below which a setting is set in a session in this process, None if none has.
+    """Return the first prefix below which a session in this process has a setting; None if there is none.
 
-    A list of all settings takes 40 ms on its way: of more than 8 KB, each part waits until the one before has come.
+    A list of all settings needs 40 ms to transfer: beyond 8 KB, each part waits for the previous one.
     """
     session: Any = spark._jsparkSession
-    kept = session.sessionState().newHadoopConf()  # which has all of them, by the names that they have
+    kept = session.sessionState().newHadoopConf()  # contains all settings under their own names
     return next((prefix for prefix in prefixes if not kept.getPropsWithPrefix(prefix).isEmpty()), None)
 
 
 @contextlib.contextmanager
 def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
-    """Set session settings while the block runs, and put back what was there."""
+    """Set session settings while the block runs, and restore the previous values."""
     before = {key: spark.conf.get(key, None) for key in values}
     for key, value in values.items():
         spark.conf.set(key, value)
@@ -80,15 +80,15 @@ def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
 def set_settings(spark: SparkSession) -> dict[str, str]:
     """Return the settings that are set in a session, by key."""
     rows = spark.sql("SET").collect()
-    # a list of settings hides what may be a secret, and a hidden one must not be put back as such
+    # a list of settings redacts possible secrets, and a redacted value must not be written back
     return {key: str(spark.conf.get(key, value)) if REDACTED in value else value for key, value in rows}
 
 
-def session_aside(spark: SparkSession, values: Mapping[str, str]) -> SparkSession | None:
-    """Return a session that has this one's settings but for those that are given; None where there cannot be one.
+def sibling_session(spark: SparkSession, values: Mapping[str, str]) -> SparkSession | None:
+    """Return another session with this one's settings, except for ``values``; None if it cannot be created.
 
-    The two share catalog, cached data and global temporary views, not temporary ones. Over Spark Connect there is one
-    for each session and kind of settings, as the server keeps all that it ever gave.
+    The two share catalog, cached data and global temporary views, but not temporary views. Over Spark Connect there is
+    one such session for each set of keys. The server keeps all sessions that it ever opened.
     """
     try:
         aside = spark.newSession() if has_jvm(spark) else _remote_aside(spark, tuple(values))
@@ -105,7 +105,7 @@ def session_aside(spark: SparkSession, values: Mapping[str, str]) -> SparkSessio
             else:
                 aside.conf.unset(key)
     aside.catalog.setCurrentCatalog(spark.catalog.currentCatalog())
-    # a new session makes itself the one that rdd.toDF() uses
+    # creating a session redirects rdd.toDF() to it
     patch = getattr(pyspark.sql.session, "_monkey_patch_RDD", None)
     if patch is not None and has_jvm(spark):
         patch(spark)
@@ -128,4 +128,4 @@ COMMITTERS: Mapping[str, str] = {
         "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
     ),
 }
-"""Settings of a session, and by which values files are where they are looked for: other committers are for stores."""
+"""Session settings with the values under which files appear at their final paths; other committers are for stores."""

@@ -1,4 +1,4 @@
-"""Types as the text of DDL."""
+"""Write types as DDL text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dbt_zorder.spark.sql import quote_name
 
 
 def type_ddl(data_type: DataType) -> str:
-    """Return a type as DDL text that means it in every session, unlike ``simpleString``.
+    """Return a type as DDL text with the same meaning in every session, unlike ``simpleString``.
 
-    Every struct field name is quoted; what ``timestamp`` means is a setting, ``spark.sql.timestampType``.
+    Every struct field name is quoted. A ``timestamp`` becomes ``timestamp_ltz``, because its meaning depends on the
+    setting ``spark.sql.timestampType``.
     """
     if isinstance(data_type, StructType):
         fields = ", ".join(f"{quote_name(field.name)}: {type_ddl(field.dataType)}" for field in data_type.fields)

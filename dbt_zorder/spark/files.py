@@ -1,6 +1,6 @@
-"""Folders on whatever file system the session reaches, through its own Hadoop client.
+"""Read, write, list and delete files on any file system that the session reaches, through its own Hadoop client.
 
-Over Spark Connect there is no such client in this process: nothing is listed and nothing deleted there.
+Over Spark Connect this process has no such client: nothing is listed or deleted there.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.hadoop import open_path
 from dbt_zorder.spark.jvm import class_named, has_jvm
-from dbt_zorder.spark.local_disk import Place, on_disk
+from dbt_zorder.spark.local_disk import LocalPath, on_disk
 from dbt_zorder.spark.sql import glob_escape
 
 _WHOLE_WHEN_CLOSED = {"s3a", "s3", "gs"}
-"""Object stores in which a file is there once it is closed, in place of what had its name; to rename one copies it."""
+"""Object stores where a closed file atomically replaces the one of its name, and where a rename copies the file."""
 
 _MOST_TEXT = 1 << 28
-"""Bytes of a text that is read: the largest are plans of batches and saved trees, of about 100 for each file."""
+"""Maximum bytes of a text to read. The largest texts are plans and saved trees, with about 100 bytes for each file."""
 
 
 def has_client(spark: SparkSession) -> bool:
-    """Tell whether this session can list and delete folders."""
+    """Return whether this session can list and delete folders."""
     return has_jvm(spark) and getattr(spark, "_jsc", None) is not None
 
 
 def list_folders(spark: SparkSession, path: str) -> list[str]:
-    """Return the names of the folders in ``path``; none if it does not exist."""
+    """Return the names of the folders in ``path``; empty if it does not exist."""
     here = _entries_here(spark, path)
     if here is not None:
         return sorted(entry.name for entry in here if entry.is_folder)
@@ -44,7 +44,7 @@ def list_folders(spark: SparkSession, path: str) -> list[str]:
 
 
 def folders_with(spark: SparkSession, path: str, name: str) -> dict[str, datetime]:
-    """Return the folders in ``path`` that hold a file of this name, and when it was written."""
+    """Return the folders in ``path`` that contain a file of this name, and the file's modification time."""
     here = _entries_here(spark, path)
     if here is not None:
         return {entry.name: written for entry in here if (written := _written_here(f"{entry.path}/{name}"))}
@@ -54,14 +54,16 @@ def folders_with(spark: SparkSession, path: str, name: str) -> dict[str, datetim
 
 
 def delete_path(spark: SparkSession, path: str, last: Sequence[str] = ()) -> None:
-    """Delete a file, or a folder and all that is in it; none there is fine.
+    """Delete a file, or a folder with its contents; a missing path is not an error.
 
     Args:
-        last: names of entries that go after all others, in this order, so that a deletion cut short can be told from a
-            lost marker.
+        spark: session whose Hadoop client deletes.
+        path: file or folder.
+        last: names of entries to delete after all others, in this order. An interrupted deletion can then be
+            distinguished from a lost marker.
 
     Raises:
-        OSError: something is still there.
+        OSError: an entry still exists.
     """
     system, folder = open_path(spark, path)
     if last and system.exists(folder):
@@ -72,17 +74,17 @@ def delete_path(spark: SparkSession, path: str, last: Sequence[str] = ()) -> Non
 
 
 def _delete(system: Any, path: Any) -> None:
-    # a file system may say by its answer alone that it could not
+    # some file systems report a failure only by the return value
     if not system.delete(path, True) and system.exists(path):
         msg = f"{path.toString()} could not be deleted."
         raise OSError(msg)
 
 
 def delete_empty(spark: SparkSession, path: str) -> None:
-    """Delete a folder that holds nothing.
+    """Delete an empty folder.
 
     Raises:
-        Py4JJavaError: it holds something.
+        Py4JJavaError: it is not empty.
     """
     system, folder = open_path(spark, path)
     if system.exists(folder):
@@ -90,19 +92,19 @@ def delete_empty(spark: SparkSession, path: str) -> None:
 
 
 def folder_bytes(spark: SparkSession, path: str) -> int:
-    """Return the bytes of all files below a folder."""
+    """Return the total bytes of all files below a folder."""
     system, folder = open_path(spark, path)
     return int(system.getContentSummary(folder).getLength())
 
 
 def is_empty(spark: SparkSession, path: str) -> bool:
-    """Tell whether a folder is missing or holds nothing."""
+    """Return whether a folder is missing or empty."""
     system, folder = open_path(spark, path)
     return not system.exists(folder) or len(system.listStatus(folder)) == 0
 
 
 def written_at(spark: SparkSession, path: str) -> datetime | None:
-    """Return the time that a file was written, by the clock of its file system; None if there is no such file."""
+    """Return a file's modification time, by the clock of its file system; None if there is no such file."""
     system, file = open_path(spark, path)
     if not system.exists(file):
         return None
@@ -114,7 +116,7 @@ def _written(status: Any) -> datetime:
 
 
 def _written_here(path: str) -> datetime | None:
-    """Return the same of a file on this machine's own disk, of as many digits."""
+    """Return the modification time of a file on this machine's own disk, with the same precision as Hadoop's."""
     try:
         return datetime.fromtimestamp(os.stat(path).st_mtime_ns // 1_000_000 / 1000, timezone.utc)
     except OSError:
@@ -129,34 +131,34 @@ class _Entry(NamedTuple):
 
 
 def _entries_here(spark: SparkSession, path: str) -> list[_Entry] | None:
-    """Return what is in a folder on this machine's own disk, where a call of Hadoop's takes five for each entry.
+    """Return the entries of a folder on this machine's own disk, where Hadoop needs five calls for each entry.
 
-    None if it is elsewhere, is not there, or has names that the JVM may spell in other bytes.
+    Return None if the folder is elsewhere or missing, or if the JVM may encode its names in other bytes.
     """
     place = on_disk(spark, path)
     if place is None or not place.path.isascii():
         return None
     try:
         with os.scandir(place.path) as found:
-            # Hadoop hides the checksums that it keeps beside files
+            # Hadoop hides the checksum files that it writes
             entries = [
                 _Entry(one.name, one.path, one.is_dir(), one.is_file())
                 for one in found
                 if not (one.name.startswith(".") and one.name.endswith(".crc"))
             ]
-    except OSError:  # Hadoop says why
+    except OSError:  # Hadoop's own call reports the error
         return None
     return entries if all(entry.name.isascii() for entry in entries) else None
 
 
 def exists(spark: SparkSession, path: str) -> bool:
-    """Tell whether there is a file or folder at ``path``."""
+    """Return whether there is a file or folder at ``path``."""
     system, file = open_path(spark, path)
     return bool(system.exists(file))
 
 
 def list_files(spark: SparkSession, path: str) -> list[str]:
-    """Return the names of the files in ``path``, not of its folders; none if it does not exist."""
+    """Return the names of the files in ``path``, without its folders; empty if it does not exist."""
     here = _entries_here(spark, path)
     if here is not None:
         return sorted(entry.name for entry in here if entry.is_file)
@@ -167,17 +169,18 @@ def list_files(spark: SparkSession, path: str) -> list[str]:
 
 
 def move(spark: SparkSession, source: str, target: str) -> bool:
-    """Rename a file, also into a folder that does not exist yet; moving it a second time does nothing.
+    """Rename a file, and create the target's folder if needed; a repeated move does nothing.
 
-    Object stores copy a file and then delete it. A process that ends between the two leaves it in both places, where
-    they refuse to rename it again: then what is left is to delete it. Nothing else has its name.
+    Object stores copy a file and then delete it. If a process ends between the two, the file is in both places, and
+    stores refuse to rename it again. The remaining step is then to delete the source, because no other file has its
+    name.
 
     Returns:
-        False if there is no file at ``source``: it was moved before, by this process or another.
+        False if there is no file at ``source``: this process or another moved it before.
 
     Raises:
-        OSError: the file is still where it was.
-        Py4JJavaError: the same, or the file is neither here nor there.
+        OSError: the file is still at ``source``.
+        Py4JJavaError: the file is still at ``source``, or in neither place.
     """
     system, file = open_path(spark, source)
     if not system.exists(file):
@@ -187,7 +190,7 @@ def move(spark: SparkSession, source: str, target: str) -> bool:
     try:
         renamed = system.rename(file, place)
     except Exception:
-        # some file systems raise where others return false: another process may have moved it since we looked
+        # some file systems raise where others return false: another process may have moved the file meanwhile
         if not system.exists(file) and system.exists(place):
             return False
         if not _are_both(system, file, place):
@@ -203,13 +206,13 @@ def move(spark: SparkSession, source: str, target: str) -> bool:
 
 
 def _are_both(system: Any, file: Any, place: Any) -> bool:
-    """Tell whether a file is in two places."""
+    """Return whether a file exists in both places with the same size."""
     there = system.exists(file) and system.exists(place)
     return bool(there and system.getFileStatus(file).getLen() == system.getFileStatus(place).getLen())
 
 
 def write_text(spark: SparkSession, path: str, text: str) -> None:
-    """Write a file of UTF-8 text that is either there as a whole or not there."""
+    """Write a file of UTF-8 text so that readers see the whole text or no file."""
     beside = f"{path}._writing"
     system, file = open_path(spark, beside)
     here = on_disk(spark, path)
@@ -232,14 +235,14 @@ def _write(system: Any, file: Any, text: str) -> None:
         stream.close()
 
 
-def _has_folder(place: Place, system: Any, folder: Any) -> bool:
-    """Make the folder of a file, and those above it; tell whether this process has it, too.
+def _has_folder(place: LocalPath, system: Any, folder: Any) -> bool:
+    """Create the folder of a file, and those above it; return whether this process sees it as well.
 
-    The JVM may have another disk, or spell a name in other bytes, so it is asked. It starts a program for the rights of
-    each folder that it makes: some 10 ms.
+    The JVM may have another disk, or encode a name in other bytes, so it is asked. For each folder that the JVM
+    creates, it starts a program that sets permissions, which needs about 10 ms.
     """
     path = Path(place.path).parent
-    with contextlib.suppress(OSError):  # Hadoop says why
+    with contextlib.suppress(OSError):  # Hadoop's own call reports the error
         made = place.make_folders(str(path)) if place.path.isascii() else []
         if system.exists(folder):
             return path.is_dir()
@@ -249,14 +252,14 @@ def _has_folder(place: Place, system: Any, folder: Any) -> bool:
     return path.is_dir()
 
 
-def _write_here(place: Place, text: str) -> None:
-    """Do the same on this machine's own disk, where Hadoop starts a program for the rights of each file it makes."""
+def _write_here(place: LocalPath, text: str) -> None:
+    """Write the text on this machine's own disk, where Hadoop would start a program to set each file's permissions."""
     file = Path(place.path)
     beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}._writing")
     try:
         beside.write_bytes(text.encode())
-        place.give_rights(beside)
-        # the checksum that Hadoop wrote beside an older file would contradict the new one
+        place.set_permissions(beside)
+        # the checksum that Hadoop wrote for an older file would contradict the new one
         file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
         beside.replace(file)
     except BaseException:
@@ -268,12 +271,12 @@ def read_text(spark: SparkSession, path: str) -> str:
     """Return the text of a file that ``write_text`` wrote.
 
     Raises:
-        Py4JJavaError: there is none.
-        ValueError: it is none that ``write_text`` wrote.
+        Py4JJavaError: there is no such file.
+        ValueError: the file is too large to come from ``write_text``.
     """
     here = on_disk(spark, path)
     if here is not None:
-        with contextlib.suppress(OSError):  # the JVM says what is wrong, or it spells a name in other bytes
+        with contextlib.suppress(OSError):  # the JVM reports the error, or encodes a name in other bytes
             _check_size(path, Path(here.path).stat().st_size)
             return Path(here.path).read_bytes().decode()
     system, file = open_path(spark, path)

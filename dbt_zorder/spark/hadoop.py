@@ -1,4 +1,4 @@
-"""Hadoop's client in the session's JVM: the file system of a path."""
+"""Open paths by Hadoop's client in the session's JVM."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dbt_zorder.spark.local_disk import is_known_here
 
 
 def open_path(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    """Return the file system of a path, and the path as that takes it.
+    """Return the file system of a path, and the path as Hadoop's object.
 
-    It is opened by the settings of the session, as Spark's own writers do: who has no more than those has keys there,
-    as by ``SET fs.s3a.access.key``. To put them together takes a millisecond, which a disk needs not.
+    The session's settings open it, as for Spark's own writers. They may contain the only keys, as after ``SET
+    fs.s3a.access.key``. Collecting them needs a millisecond, which a local disk can skip.
     """
     place = class_named(spark._jvm, "org.apache.hadoop.fs.Path")(path)
     if is_known_here(spark, path):

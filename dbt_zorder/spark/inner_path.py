@@ -1,6 +1,6 @@
-"""Paths that are read from files and names: each is parsed where it comes in, and leads nowhere but below a folder.
+"""Parse paths that come from files and names, and refuse every path that leads out of its folder.
 
-What lies in a warehouse others may have written. A path from there is a list of plain names, or it is an error.
+Others may have written the files in a warehouse. A path from there is a list of plain names, or an error.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def data_file(value: Any) -> str:
-    """Return the path of a data file from its version's folder.
+    """Return the path of a data file, relative to its version's folder.
 
-    Names of partition folders are spelled as Spark writes them: ``p=%2F`` is the value ``/``, and no way up.
+    Names of partition folders are encoded as Spark writes them: ``p=%2F`` is the value ``/``, not a parent folder.
 
     Raises:
-        ValueError: it leads elsewhere, or is no file that readers see.
+        ValueError: the path leads elsewhere, or to a file that readers ignore.
     """
     path = _text(value)
     for part in path.split("/"):
@@ -37,7 +37,7 @@ def stats_file(value: Any) -> str:
     """Return the name of a file in a folder of stats.
 
     Raises:
-        ValueError: it is no name, or one that readers pass over.
+        ValueError: it is not a plain name, or readers ignore it.
     """
     name = _text(value)
     if "/" in name:
@@ -47,10 +47,10 @@ def stats_file(value: Any) -> str:
 
 
 def folder_name(value: Any) -> str:
-    """Return a text that may be the name of a folder, whatever file system it is on.
+    """Return a text that is a valid name of a folder on every file system.
 
     Raises:
-        ValueError: it would be more than one name, or another folder.
+        ValueError: it contains more than one name, or leads to another folder.
     """
     name = _text(value)
     if "/" in name:
@@ -61,7 +61,7 @@ def folder_name(value: Any) -> str:
 
 
 def is_folder(location: Any, ending: str) -> bool:
-    """Tell whether a text is the absolute path or URI of a folder, without a way up, whose name ends so."""
+    """Return whether a text is the absolute path or URI of a folder whose name ends with ``ending``, without ``..``."""
     if not isinstance(location, str) or not location.endswith(ending):
         return False
     scheme = _SCHEME.match(location)
@@ -74,19 +74,19 @@ def is_folder(location: Any, ending: str) -> bool:
             _check_part(part, location)
     except ValueError:
         return False
-    # a host or bucket alone is no folder, and an ending alone no name
+    # a host or bucket alone is not a folder, and an ending alone is not a name
     return len(parts) > (1 if path.startswith("//") and not path.startswith("///") else 0) and parts[-1] != ending
 
 
 def check_links(root: str, folders: Iterable[str]) -> None:
-    """Find out whether folders below one on this machine's disk are there by links from elsewhere.
+    """Raise if one of the folders on this machine's disk is a link to a folder elsewhere.
 
     Args:
-        root: the folder, which may be reached by links itself.
-        folders: paths from there; those that do not exist are fine.
+        root: folder above them, whose own path may contain links.
+        folders: paths relative to ``root``; missing ones are ignored.
 
     Raises:
-        ValueError: one is.
+        ValueError: a folder is such a link.
     """
     real = os.path.realpath(root)
     for folder in folders:
@@ -107,9 +107,9 @@ def _text(value: Any) -> str:
 
 
 def _check_part(part: str, whole: str) -> None:
-    """Raise ValueError where a part of a path is no plain name."""
+    """Raise ValueError if a part of a path is not a plain name."""
     decoded = part
-    for _ in range(3):  # what was encoded twice may be decoded twice
+    for _ in range(3):  # a text that was encoded twice may be decoded twice
         decoded = unquote(decoded)
     if decoded in ("", ".", ".."):
         msg = f"{_shown(whole)} is not a plain path below a folder"

@@ -1,4 +1,4 @@
-"""Classes of the JVM behind a session that is in this process."""
+"""Access the JVM of a session in this process, and its classes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pyspark.sql.types import StructType
 
 
 def has_jvm(spark: SparkSession) -> bool:
-    """Tell whether a session's JVM is in this process: not over Spark Connect."""
+    """Return whether a session's JVM is in this process: not over Spark Connect."""
     return getattr(spark, "_jvm", None) is not None
 
 
 def jvm_of(spark: SparkSession) -> Any:
-    """Return the JVM behind a session, None where it is not in this process.
+    """Return the JVM of a session; None if it is not in this process.
 
-    Spark's own classes, and those of the formats, go by the settings of the session that is active in the thread that
-    calls them. One that has run nothing but SQL, as those of dbt, has none active, and they would go by defaults: so
-    this session is made the active one, as PySpark's ``createDataFrame`` does.
+    Classes of Spark and of the formats use the settings of the session that is active in the calling thread. A session
+    that has only run SQL, such as dbt's, is not active, and these classes would use defaults. So this function
+    activates the session, as PySpark's ``createDataFrame`` does.
     """
     jvm = getattr(spark, "_jvm", None)
     if jvm is not None:
@@ -31,7 +31,7 @@ def jvm_of(spark: SparkSession) -> Any:
 
 
 def sql_parser(spark: SparkSession) -> Any:
-    """Return the parser of a session's SQL, extensions and all; None where its JVM is not in this process."""
+    """Return the session's SQL parser with its extensions; None if its JVM is not in this process."""
     if jvm_of(spark) is None:
         return None
     session: Any = spark._jsparkSession
@@ -40,10 +40,10 @@ def sql_parser(spark: SparkSession) -> Any:
 
 @contextlib.contextmanager
 def active(spark: SparkSession) -> Iterator[None]:
-    """Let a session be the active one of this thread in the JVM for as long as the block runs; not over Spark Connect.
+    """Make a session the active one of this thread in the JVM while the block runs; does nothing over Spark Connect.
 
-    PySpark 3.5 reads an expression that is given as text by the settings of whichever session is active, or by defaults
-    where none is, and not by those of the DataFrame that it is for.
+    PySpark 3.5 parses an expression given as text by the settings of the active session, or by defaults if none is
+    active. It ignores the settings of the DataFrame that the expression is for.
     """
     if not has_jvm(spark):
         yield
@@ -62,9 +62,9 @@ def active(spark: SparkSession) -> Iterator[None]:
 
 @lru_cache(maxsize=256)
 def class_named(jvm: Any, name: str) -> Any:
-    """Return a class of Hadoop's or Spark's own; the JVM is asked once for each part of its name, not at each use.
+    """Return a Java class by its full name; the cache saves one JVM call for each part of the name.
 
-    A build opens dozens of files, and every pruned read looks at a folder.
+    A build opens dozens of files, and every pruned read inspects a folder.
     """
     found = jvm
     for part in name.split("."):
@@ -73,9 +73,9 @@ def class_named(jvm: Any, name: str) -> Any:
 
 
 def items(collection: Any) -> Iterator[Any]:
-    """Yield the items of a collection of Scala's or Java's, of a map its keys by ``keySet()``.
+    """Yield the items of a Scala or Java collection; pass ``keySet()`` for the keys of a map.
 
-    Py4J's own iterators end by an error of the JVM, which PySpark takes some 10 ms to explain.
+    Py4J's own iterators end with an error of the JVM, and PySpark needs about 10 ms to convert it.
     """
     iterator = collection.iterator()
     while iterator.hasNext():
@@ -83,13 +83,13 @@ def items(collection: Any) -> Iterator[Any]:
 
 
 def table_identifier(jvm: Any, schema: str, identifier: str) -> Any:
-    """Return a table's name as Spark's own catalog and Delta's log take it."""
+    """Return a table's name as the object that Spark's own catalog and Delta's log expect."""
     schema_of = class_named(jvm, "scala.Some")(schema)
     return class_named(jvm, "org.apache.spark.sql.catalyst.TableIdentifier")(identifier, schema_of)
 
 
 def catalog_identifier(spark: SparkSession, schema: str, identifier: str) -> Any:
-    """Return a table's name as a catalog that a format brings takes it."""
+    """Return a table's name as the object that a format's catalog expects."""
     jvm, context = jvm_of(spark), cast("Any", spark.sparkContext)
     namespace = context._gateway.new_array(class_named(jvm, "java.lang.String"), 1)
     namespace[0] = schema
@@ -97,12 +97,12 @@ def catalog_identifier(spark: SparkSession, schema: str, identifier: str) -> Any
 
 
 def nullable_type(jvm: Any, schema: StructType) -> Any:
-    """Return columns as the JVM has them, all of which may be NULL, and what is in them."""
+    """Return columns as a type of the JVM, with all of them and their nested fields nullable."""
     return class_named(jvm, "org.apache.spark.sql.types.DataType").fromJson(schema.json()).asNullable()
 
 
 def is_error_of(jvm: Any, exc: BaseException, name: str) -> bool:
-    """Tell whether an error came from the JVM, and is of a class or of one below it, which a package brought."""
+    """Return whether an error came from the JVM and is of a class, or a subclass of it, that a package provides."""
     error = getattr(exc, "java_exception", None)
     if error is None:
         return False

@@ -1,4 +1,4 @@
-"""Which paths lie on this machine's own disk, where this process does in microseconds what it would ask the JVM for."""
+"""Detect paths on this machine's own disk, where this process replaces JVM calls by its own of microseconds."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from pyspark.sql import SparkSession
 from dbt_zorder.spark.jvm import class_named
 
 _OWN = {"org.apache.hadoop.fs.LocalFileSystem", "org.apache.hadoop.hive.ql.io.ProxyLocalFileSystem"}
-"""Hadoop's file system of this machine, and Hive's, which passes all on to it."""
+"""Hadoop's local file system, and Hive's, which delegates to it."""
 
 _PLAIN = re.compile(r"(?:file:(?://)?)?(?P<path>(?:/(?!\.\.?(?:/|$))[\w.=-]+)+)/?", re.ASCII)
-"""A path that is spelled alike by everybody: no name in it is encoded, up or empty."""
+"""Path with only one spelling: no part of it is encoded, empty, ``.`` or ``..``."""
 
 _umasks: WeakKeyDictionary[SparkSession, dict[str, int | None]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
-class Place:
+class LocalPath:
     """A path on this machine's disk.
 
     Attributes:
-        path: absolute.
-        uri: the same as Spark lists it, special characters encoded.
-        umask: rights that Spark does not give to what it makes there. It is Hadoop's own setting,
-            ``fs.permissions.umask-mode``: Hadoop sets the rights of all that it makes, whatever the process's umask.
+        path: absolute path.
+        uri: the same path as Spark lists it, with special characters encoded.
+        umask: permission bits that Spark withholds from new files and folders there. It is Hadoop's own setting,
+            ``fs.permissions.umask-mode``: Hadoop sets the permissions of everything it creates, whatever the process's
+            umask.
     """
 
     path: str
@@ -41,29 +42,29 @@ class Place:
 
     @property
     def mode(self) -> int:
-        """Rights of a file that Spark would make there."""
+        """Return the permissions of a file that Spark would create there."""
         return 0o666 & ~self.umask
 
     @property
     def folder_mode(self) -> int:
-        """Rights of a folder that it would make there."""
+        """Return the permissions of a folder that Spark would create there."""
         return 0o777 & ~self.umask
 
     def make_folder(self, folder: str) -> None:
-        """Make a folder with the rights that Spark would give it.
+        """Create a folder with the permissions that Spark would give it.
 
         Raises:
-            OSError: it is there already, or the folder above it is not.
+            OSError: it exists already, or its parent does not.
         """
         os.mkdir(folder)
-        # below a folder that passes its group on, a folder does so, too: Hadoop's chmod of four digits keeps that
+        # a new folder inherits setgid from its parent, and Hadoop's chmod of four digits keeps it
         os.chmod(folder, self.folder_mode | os.stat(folder).st_mode & stat.S_ISGID)
 
     def make_folders(self, folder: str) -> list[str]:
-        """Make a folder and those above it, where they are not there; return those made, the outermost first.
+        """Create a folder and its missing parents; return the created ones, the outermost first.
 
         Raises:
-            OSError: one of them cannot be made.
+            OSError: one of them cannot be created.
         """
         made = []
         for one in reversed([Path(folder), *Path(folder).parents]):
@@ -73,13 +74,13 @@ class Place:
                     made.append(str(one))
         return made
 
-    def give_rights(self, file: str | Path) -> None:
-        """Give a file that this process has written the rights of one that Spark would make."""
+    def set_permissions(self, file: str | Path) -> None:
+        """Give a file that this process has written the permissions of one that Spark would create."""
         os.chmod(file, self.mode)
 
 
-def on_disk(spark: SparkSession, path: str) -> Place | None:
-    """Return where a path of Spark's lies on this machine; None if elsewhere, or if this process has no JVM to ask."""
+def on_disk(spark: SparkSession, path: str) -> LocalPath | None:
+    """Return a path's location on this machine; None if it is elsewhere, or if this process has no JVM to ask."""
     jvm: Any = getattr(spark, "_jvm", None)
     context: Any = getattr(spark, "_jsc", None)
     if jvm is None or context is None:
@@ -88,27 +89,27 @@ def on_disk(spark: SparkSession, path: str) -> Place | None:
     try:
         if plain is not None:
             umask = _known_umask(spark, "file:/" if path.startswith("file:") else "/")
-            return None if umask is None else Place(plain["path"], f"file:{plain['path']}", umask)
+            return None if umask is None else LocalPath(plain["path"], f"file:{plain['path']}", umask)
         place = class_named(jvm, "org.apache.hadoop.fs.Path")(path)
         system = _own_system(jvm, place, context.hadoopConfiguration())
         if system is None:
             return None
         uri = system.makeQualified(place).toUri()
         umask = _umask(jvm, system)
-    except Exception:  # no file system for it, or another machine in its name: whoever uses it will say so
+    except Exception:  # no file system for it, or another host in its name: the caller's next access reports it
         return None
-    return Place(os.path.normpath(uri.getPath()), f"file:{uri.getRawPath().rstrip('/')}", umask)
+    return LocalPath(os.path.normpath(uri.getPath()), f"file:{uri.getRawPath().rstrip('/')}", umask)
 
 
 def is_known_here(spark: SparkSession, path: str) -> bool:
-    """Tell whether a path lies on this machine for sure, without a question to the JVM for each."""
+    """Return whether a path is certainly on this machine, without a JVM call for each path."""
     return _PLAIN.fullmatch(path) is not None and on_disk(spark, path) is not None
 
 
 def _known_umask(spark: SparkSession, root: str) -> int | None:
-    """Return the rights that are taken from files below a root, None if it is on no disk of ours; asked once a session.
+    """Return the umask for files below a root, None if it is on no local disk; ask the JVM once for each session.
 
-    A build asks for a dozen paths, and each takes the JVM as many questions.
+    A build checks a dozen paths, and each would need as many JVM calls.
     """
     known = _umasks.setdefault(spark, {})
     if root not in known:
@@ -119,9 +120,9 @@ def _known_umask(spark: SparkSession, root: str) -> int | None:
 
 
 def _own_system(jvm: Any, place: Any, conf: Any) -> Any | None:
-    """Return the file system of a path, None if it is another than this machine's."""
+    """Return the file system of a path; None if it is not this machine's."""
     scheme = place.toUri().getScheme()
-    # to open another file system may take a login
+    # opening another file system may require a login
     if (scheme or class_named(jvm, "org.apache.hadoop.fs.FileSystem").getDefaultUri(conf).getScheme()) != "file":
         return None
     system = place.getFileSystem(conf)
@@ -129,5 +130,5 @@ def _own_system(jvm: Any, place: Any, conf: Any) -> Any | None:
 
 
 def _umask(jvm: Any, system: Any) -> int:
-    """Return what a file system takes from all rights by its own settings, which are those it was opened with."""
+    """Return the umask of a file system by the settings with which it was opened."""
     return int(class_named(jvm, "org.apache.hadoop.fs.permission.FsPermission").getUMask(system.getConf()).toShort())

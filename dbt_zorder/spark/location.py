@@ -1,4 +1,4 @@
-"""Folders by name, which the catalog may spell in one way and a user in another: ``hdfs://nn:8020/a``, ``/a``."""
+"""Compare folders that the catalog and a user may spell differently: ``hdfs://nn:8020/a``, ``/a``."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ _URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://(?P<authority>[^/]*))?(?P<
 
 
 def is_same_place(one: str, other: str) -> bool:
-    """Tell whether two locations may be one folder: a name that lacks its host or bucket may be on any."""
+    """Return whether two locations may be one folder: a location without host or bucket matches any."""
     return _may_share(one, other) and not _paths(one).isdisjoint(_paths(other))
 
 
 def is_within(folder: str, other: str) -> bool:
-    """Tell whether a folder may be another one, or lie in it."""
+    """Return whether a folder may be another one, or be inside it."""
     return _may_share(folder, other) and any(
         f"{path.rstrip('/')}/".startswith(f"{above.rstrip('/')}/") for path in _paths(folder) for above in _paths(other)
     )
 
 
 def path_of(location: str) -> str:
-    """Return a location without its file system and host, as it is spelled."""
+    """Return a location without its file system and host, in its own spelling."""
     return _part(location, "path")
 
 
@@ -36,7 +36,7 @@ def _host(location: str) -> str:
 
 
 def _paths(location: str) -> set[str]:
-    """Return a location's path as it stands, and as it is where special characters are encoded."""
+    """Return a location's path as written, and with encoded characters decoded."""
     path = posixpath.normpath("/" + _part(location, "path").strip("/"))
     return {path, unquote(path)}
 

@@ -1,4 +1,4 @@
-"""How much memory this machine, or the container around this process, has."""
+"""Measure the memory of this machine, or of the container around this process."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 _CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-"""Bytes that a container may take, by both versions of Linux's control groups."""
+"""Files with a container's memory limit in bytes, for both versions of Linux's control groups."""
 
 
 def memory_here() -> int | None:
-    """Return the bytes of memory that there are, None where the system does not tell."""
+    """Return the total bytes of memory; None if the system does not report it."""
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""What an error of Spark says, without its plans and Java's stack traces."""
+"""Shorten Spark's error messages: without query plans and Java stack traces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 
 _JAVA = ("\tat ", "\t... ", "\tSuppressed: ", "JVM stacktrace:", "Driver stacktrace:")
-# what an analysis error says of the plan, behind the position in the SQL or the SQLSTATE
+# the plan in an analysis error, after the position in the SQL or the SQLSTATE
 _PLAN = re.compile(r"(; line \d+ pos \d+|SQLSTATE: \w{5});\n.*", re.DOTALL)
 _GATEWAY = re.compile(r"\AAn error occurred while calling \S+\n: ")
 _STAGE = re.compile(
@@ -24,9 +24,9 @@ _ONLY_WHERE = re.compile(
     r"|(?:[a-z]\w*\.){2,}[A-Z][\w$]*)\Z",
     re.DOTALL,
 )
-"""What Spark says of an error in a thread or a task of its own, or a class alone: the causes say what it was."""
+"""Messages that only state where an error occurred, or only its class; their causes state the error."""
 _WITHOUT_REASON = re.compile(r"\[FAILED_READ_FILE\.NO_HINT\]|\[FAILED_EXECUTE_UDF\]|reading file [^\n]*Details:\s*\Z")
-"""Names the file or the function alone."""
+"""Messages that only name the file or the function."""
 _CAUSE = "Caused by: "
 _WORKER_FRAME = re.compile(r'  File "[^"]*pyspark(?:\.zip)?/[^"]*", line .*\n(?:    .*\n)*')
 
@@ -39,15 +39,15 @@ _asking = threading.local()
 def unlogged() -> Iterator[None]:
     """Keep PySpark from printing the errors that it raises in this thread while the block runs.
 
-    PySpark 4 logs each error of analysis as JSON with a Java stack trace when it is made, also one that is caught.
+    PySpark 4 logs each analysis error as JSON with a Java stack trace when it is created, even if it is caught.
     """
     try:
         from pyspark.logger import PySparkLogger
-    except ImportError:  # PySpark 3.5 logs none
+    except ImportError:  # PySpark 3.5 logs no errors
         yield
         return
     for name in _LOGGERS:
-        PySparkLogger.getLogger(name).addFilter(_is_wanted)  # once, however often it is added
+        PySparkLogger.getLogger(name).addFilter(_is_wanted)  # repeated calls add the filter once
     before = getattr(_asking, "quietly", False)
     _asking.quietly = True
     try:
@@ -61,15 +61,15 @@ def _is_wanted(_: logging.LogRecord) -> bool:
 
 
 def full_text(exc: BaseException) -> str:
-    """Return all that an error of Spark says, with its Java stack trace where there is one."""
+    """Return the whole text of a Spark error, with its Java stack trace if there is one."""
     java = getattr(exc, "_stackTrace", None) or getattr(exc, "_stacktrace", None)
     return str(exc) if not java else f"{exc}\n{java}"
 
 
 def message_of(exc: BaseException) -> str:
-    """Return what an error of Spark says, or the outermost of its causes that says why; never an empty text.
+    """Return the message of a Spark error, or of its outermost cause that gives a reason; never an empty text.
 
-    PySpark 3.5 begins with where a task has failed, ``TASK_WRITE_FAILED``; PySpark 4 says at once why.
+    PySpark 3.5 starts with the place where a task failed, ``TASK_WRITE_FAILED``. PySpark 4 starts with the reason.
     """
     first = _plain(_head(str(exc).splitlines()))
     causes = list(_causes(full_text(exc)))
@@ -81,7 +81,7 @@ def message_of(exc: BaseException) -> str:
 
 
 def _causes(text: str) -> Iterator[str]:
-    """Yield what each cause says in a Java stack trace, from the outermost."""
+    """Yield the message of each cause in a Java stack trace, from the outermost."""
     lines = text.splitlines()
     for number, line in enumerate(lines):
         if line.startswith(_CAUSE):
@@ -89,7 +89,7 @@ def _causes(text: str) -> Iterator[str]:
 
 
 def _head(lines: list[str]) -> str:
-    """Return the lines of a message that stand before its stack trace."""
+    """Return the lines of a message before its stack trace."""
     found: list[str] = []
     for line in lines:
         if line.startswith((*_JAVA, _CAUSE)):
@@ -99,7 +99,7 @@ def _head(lines: list[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a message without the classes, and the number of the task, that Java puts before it."""
+    """Return a message without the classes and the task number that Java puts before it."""
     before = None
     text = _GATEWAY.sub("", text)
     while text != before:
@@ -108,10 +108,10 @@ def _plain(text: str) -> str:
 
 
 def in_one_line(exc: BaseException) -> str:
-    """Return the same as one line, to stand in a sentence."""
+    """Return the message of a Spark error as one line, to use in a sentence."""
     return " ".join(message_of(exc).split())
 
 
 def first_line(exc: BaseException) -> str:
-    """Return the first line of an error's message, without Spark's codes for machines."""
+    """Return the first line of an error's message, without Spark's SQLSTATE."""
     return message_of(exc).splitlines()[0].split(" SQLSTATE")[0]

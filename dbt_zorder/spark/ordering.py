@@ -1,4 +1,4 @@
-"""Types whose values Spark can order: it sorts by them as a whole, and knows a least and a greatest one."""
+"""Decide which types Spark can order: it can sort by them, and compute their minimum and maximum."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _ORDERED = (
     t.BinaryType,
 )
 _TIME = "time("
-"""How the name of a type begins that PySpark 3.5 does not have."""
+"""Prefix of the name of a type that PySpark 3.5 does not have."""
 
 
 def is_ordered(data_type: t.DataType) -> bool:
-    """Tell whether Spark can order a type as a whole: not maps and variants, nor what holds one."""
+    """Return whether Spark can order a type as a whole: not maps and variants, nor types that contain them."""
     if isinstance(data_type, t.StructType):
         return all(is_ordered(field.dataType) for field in data_type.fields)
     if isinstance(data_type, t.ArrayType):

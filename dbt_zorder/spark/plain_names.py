@@ -1,4 +1,4 @@
-"""Names and folders that Spark and the metastore behind it take for a table: others are refused before a build."""
+"""Check that Spark and its metastore accept names and folders for a table, before a build starts."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from dbt_zorder.spark.hadoop import open_path
 from dbt_zorder.spark.messages import in_one_line
 
 MOST_CHARACTERS = 229
-"""Of a table's name: Hive's metastore keeps 256, and what belongs to a table has names of up to 27 more."""
+"""Maximum length of a table's name. Hive's metastore allows 256 characters, and our own suffixes need up to 27."""
 
 _PLAIN = re.compile(r"\w+", re.ASCII)
 _PATTERN = re.compile(r"[\[{*?\\]")
-"""Characters that make Spark read the location of a table as a pattern, which may not match the folder itself."""
+"""Characters that make Spark read a table's location as a glob pattern, which may not match the folder itself."""
 
 
 def check_identifier(identifier: str) -> None:
-    """Find out whether a table can have a name.
+    """Raise if a table cannot have this name.
 
     Raises:
-        ConfigError: it cannot; the message has the nearest name that it could have.
+        ConfigError: the name is not valid; the message suggests the nearest valid name.
     """
     if _PLAIN.fullmatch(identifier) and len(identifier) <= MOST_CHARACTERS:
         return
@@ -39,21 +39,21 @@ def check_identifier(identifier: str) -> None:
 
 
 def nearest_identifier(identifier: str) -> str:
-    """Return the name most like this one that a table can have; empty where nothing of it is left."""
+    """Return the valid table name most similar to this one; empty if no character of it is valid."""
     without_accents = unicodedata.normalize("NFKD", identifier).encode("ascii", "ignore").decode()
     return re.sub(r"\W+", "_", without_accents, flags=re.ASCII).strip("_")[:MOST_CHARACTERS]
 
 
 def pattern_characters(path: str) -> str:
-    """Return the characters that make Spark read a path as a pattern, as a message shows it; empty if nothing does."""
+    """Return the characters that make Spark read a path as a glob pattern, ready for a message; empty if none do."""
     return " ".join(dict.fromkeys(_PATTERN.findall(path)))
 
 
 def check_folder(spark: SparkSession, path: str) -> None:
-    """Find out whether a table can be served from a folder.
+    """Raise if a table cannot be read from a folder.
 
     Raises:
-        ConfigError: Spark would write it and then not find it, or has no file system for it.
+        ConfigError: Spark would write the table there and then not find it, or has no file system for the folder.
     """
     odd = pattern_characters(path)
     if odd:

@@ -1,7 +1,7 @@
-"""What Spark itself says that a query read, to measure pruning by something other than our own stats.
+"""Measure what a query read by Spark's own metrics, independently of our own stats.
 
-For demonstrations, tests and benchmarks: it looks into the executed plan through the JVM, so it needs a session in this
-process and not Spark Connect.
+It is for demonstrations, tests and benchmarks. It inspects the executed plan through the JVM, so it needs a session in
+this process. Spark Connect does not work.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _INNER_PLAN = {"AdaptiveSparkPlan": "executedPlan", "ResultQueryStage": "plan", 
 
 
 _FILES_AND_BYTES = {"Scan": ("numFiles", "filesSize"), "BatchScan": ("resultDataFiles", "totalDataFileSize")}
-"""Metrics by operator: of Spark's file scans, which are also those of Delta, and of Iceberg's."""
+"""Metrics by operator: Spark's file scans, which Delta uses as well, and Iceberg's scans."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class ScanMetrics:
 
 
 def scan_metrics(df: DataFrame) -> ScanMetrics:
-    """Return the scan metrics of a DataFrame that was collected; a scan whose stage was skipped counts as none.
+    """Return the scan metrics of a collected DataFrame; a scan whose stage was skipped counts as 0 files.
 
-    ``show()`` and ``count()`` run plans of their own, of which it tells nothing: 0 files.
+    ``show()`` and ``count()`` execute plans of their own, so the result after them is 0 files.
     """
     plan: Any = df._jdf
     return _sum(plan.queryExecution().executedPlan())

@@ -1,6 +1,6 @@
-"""Small queries: what is to be counted and sampled of them is fetched whole, by one job in place of two.
+"""Fetch small queries whole, by one job, instead of a job to count and another to sample.
 
-A job takes some 50 to 100 ms, however little it reads, and the keys of 300,000 rows come in the time of their sample.
+A job needs about 50 to 100 ms, however little it reads. The keys of 300,000 rows arrive as fast as their sample.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from dbt_zorder.spark.messages import in_one_line
 _LOG = logging.getLogger("dbt_zorder")
 
 SMALL_BYTES = 32 << 20
-"""By Spark's own estimate of a query: above it, a count and a sample take no longer."""
+"""Maximum size by Spark's own estimate of a query. Above it, a count and a sample are as fast."""
 
 _SLACK = 6
-"""So many times as large may files become by another order of their rows, or in another format."""
+"""Maximum factor by which files may grow in another order of their rows, or in another format."""
 
 _ROW_BY_ROW = {"Project", "Filter"}
-"""What gives a row at most for each that it gets."""
+"""Operators that return at most one row for each input row."""
 
 _ROW_IN_PARTITION = (1 << 33) - 1
-"""These bits of ``monotonically_increasing_id`` number the rows of a Spark partition."""
+"""Bits of ``monotonically_increasing_id`` that number the rows of a Spark partition."""
 
 _NUMBER = "_zorder_number"
 
 
 def estimated_bytes(df: DataFrame) -> int | None:
-    """Return how large Spark takes a query's result to be.
+    """Return Spark's estimate of the size of a query's result, in bytes.
 
-    A scan, filtered or not, is taken for the bytes of its files, and some of its columns for their share by width.
-    None where it cannot be asked: over Spark Connect, or of another version of Spark.
+    The estimate of a scan, filtered or not, is the size of its files. For a part of the columns, it is their share by
+    width. None if Spark cannot be asked: over Spark Connect, or in another version of Spark.
     """
     if jvm_of(df.sparkSession) is None:
         return None
     try:
         stats: Any = df._jdf.queryExecution().optimizedPlan().stats()
         return int(str(stats.sizeInBytes()))
-    except AnalysisException:  # the query is wrong, which is for the user
+    except AnalysisException:  # the query is wrong, and the user must see it
         raise
     except Exception as exc:  # another version of Spark
         _LOG.debug("Spark does not tell how large a query is: %s", in_one_line(exc))
@@ -54,9 +54,9 @@ def estimated_bytes(df: DataFrame) -> int | None:
 
 
 def greatest_bytes(df: DataFrame) -> int | None:
-    """Return bytes that the result of a query hardly reaches in Parquet; None where its files do not tell.
+    """Return a size in bytes that a query's result hardly exceeds in Parquet; None if its files do not show it.
 
-    They do where every column comes as it is in them. What the catalog says of their size may be of long ago.
+    They show it if every column is read from them unchanged. A size in the catalog may be outdated.
     """
     if jvm_of(df.sparkSession) is None:
         return None
@@ -68,20 +68,21 @@ def greatest_bytes(df: DataFrame) -> int | None:
         listed = str(files.relation().location().getClass().getName()).endswith(".InMemoryFileIndex")
         if listed and plan.outputSet().subsetOf(files.outputSet()):
             return _SLACK * int(files.relation().sizeInBytes())
-    except Exception as exc:  # no scan of files, or none of Spark's own
+    except Exception as exc:  # not a file scan, or not one of Spark's own
         _LOG.debug("what is read does not tell how large it is: %s", in_one_line(exc))
     return None
 
 
 def fetch_few(df: DataFrame, narrow: DataFrame, most_rows: int) -> pa.Table | None:
-    """Return what is needed of each row of a query that is taken to be small; None if they are too many after all.
+    """Return the needed columns of a query that is estimated to be small; None if it has too many rows after all.
 
-    Files may hold many more rows than their bytes tell, so no Spark partition sends more than its share of the most.
+    Files may contain many more rows than their bytes suggest. So no Spark partition sends more than its share of
+    ``most_rows``.
 
     Args:
-        df: the query.
-        narrow: what is needed of its rows, made of them by projections alone.
-        most_rows: that may come to the driver.
+        df: query to fetch.
+        narrow: the needed columns of its rows, derived from it only by projections.
+        most_rows: maximum number of rows that may reach the driver.
     """
     share = most_rows // max(1, partitions_of(df))
     if not share:
@@ -92,11 +93,11 @@ def fetch_few(df: DataFrame, narrow: DataFrame, most_rows: int) -> pa.Table | No
 
 
 def first_numbered(df: DataFrame, share: int, name: str) -> DataFrame:
-    """Return the first rows of each Spark partition, ``share`` of them at most, with their numbers as a column more."""
+    """Return the first rows of each Spark partition, at most ``share``, with their numbers in an additional column."""
     row = f.monotonically_increasing_id().bitwiseAND(_ROW_IN_PARTITION)
     return df.select("*", row.alias(name)).where(f.col(name) < share)  # a limit would shuffle the rows
 
 
 def partitions_of(df: DataFrame) -> int:
-    """Return in how many Spark partitions the rows of a query come; of a staged one, that keeps them."""
+    """Return the number of Spark partitions of a query's rows; a staged query keeps its partitions."""
     return int(df._jdf.queryExecution().toRdd().getNumPartitions())

@@ -1,4 +1,4 @@
-"""SQL text for Spark: names and strings in quotes, constants, and what stands between words."""
+"""Write SQL text for Spark: quoted names and strings, constants, casts and globs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 _SPECIAL = re.compile(r"[\\'$\x00-\x1f\x7f]")
 
 BLANK = r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n)*"
-"""Pattern of what may stand between two words: blanks and comments."""
+"""Pattern of the text that may separate two words: blanks and comments."""
 
 
 def quote_name(*parts: str) -> str:
@@ -21,9 +21,9 @@ def quote_name(*parts: str) -> str:
 def quote_string(text: str) -> str:
     r"""Return ``text`` as a Spark string literal.
 
-    Backslash and quote are escaped, and every other character that a lexer might take for itself is written as
-    ``\uXXXX``; so is the dollar sign, because Spark replaces ``${...}`` anywhere in a statement by a setting's
-    value. Spark must run with ``settings.ESCAPED_LITERALS`` off, as it is by default.
+    Backslash and quote are escaped. Every other character that a lexer might interpret is written as ``\uXXXX``. So is
+    the dollar sign, because Spark replaces ``${...}`` anywhere in a statement by a setting's value. Spark must run with
+    ``conf.ESCAPED_LITERALS`` off, as it is by default.
     """
     return "'" + _SPECIAL.sub(_escaped, text) + "'"
 
@@ -34,7 +34,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def constant_array(items: Sequence[Any], element: str) -> str:
-    """Return a constant SQL array of what JSON holds, None as NULL; Spark parses it once while it optimizes a query.
+    """Return a constant SQL array of JSON values, with None as NULL; Spark parses it once while it optimizes a query.
 
     Args:
         items: numbers, texts (base64 of binary), or dictionaries of them.
@@ -44,12 +44,14 @@ def constant_array(items: Sequence[Any], element: str) -> str:
 
 
 def checked_cast(value: str, kind: str, complaint: str) -> str:
-    """Return SQL that casts a value or fails with ``complaint`` and the value; without ANSI a plain cast makes it NULL.
+    """Return SQL that casts a value, or fails with ``complaint`` and the value.
+
+    Without ANSI, a plain cast would return NULL instead.
 
     Args:
         value: SQL of the value.
         kind: type as DDL.
-        complaint: what is said before the value.
+        complaint: text of the error before the value.
     """
     cast = f"try_cast({value} AS {kind})"
     raised = f"raise_error(concat({quote_string(complaint)}, CAST({value} AS STRING)))"
@@ -57,5 +59,5 @@ def checked_cast(value: str, kind: str, complaint: str) -> str:
 
 
 def glob_escape(path: str) -> str:
-    """Return a path that Hadoop's globbing takes for itself, whatever characters it holds."""
+    """Return a path that Hadoop's globbing matches literally, whatever characters it contains."""
     return "".join("\\" + char if char in "\\*?[]{}^" else char for char in path)

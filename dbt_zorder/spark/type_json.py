@@ -1,7 +1,7 @@
-"""Spark's JSON of columns, read by a list of what it may hold: it lies in files that others may have written.
+"""Read Spark's JSON of columns with a list of allowed types: others may have written the file that contains it.
 
-PySpark makes a type of whatever a ``udt`` names: it imports a module, calls a class, and before 3.5.9 loads a pickle.
-So a schema is looked through first, and a type that is not on the list is an error.
+PySpark instantiates the class that a ``udt`` names. It imports a module, calls a class, and before 3.5.9 loads a
+pickle. So a schema is checked first, and a type that is not on the list is an error.
 """
 
 from __future__ import annotations
@@ -31,43 +31,47 @@ _ATOMIC = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-"""Types of single values, of Spark 3.5 to 4.x; the installed one may know fewer."""
+"""Types of single values in Spark 3.5 to 4.x; the installed version may support fewer."""
 
 _NESTED: Mapping[str, tuple[str, ...]] = {
     "struct": (),
     "array": ("elementType",),
     "map": ("keyType", "valueType"),
 }
-"""By name of a type, the keys of the types in it; those of a struct are in its fields."""
+"""Keys of the inner types by the name of a nested type; a struct's inner types are in its fields."""
 
 _WHOLE = 200
-"""Characters of a type that a message shows."""
+"""Maximum number of characters of a type in a message."""
 
 
 def columns_from_json(found: str | bytes | Mapping[str, Any], source: str) -> StructType:
-    """Return the columns that Spark's JSON says, of types that Spark itself comes with.
+    """Return the columns in Spark's JSON, if all their types are Spark's own.
 
     Args:
-        found: the text, or what it was read to.
-        source: the file or table that it stands in, for messages.
+        found: JSON text, or the object parsed from it.
+        source: file or table that contains it, for messages.
 
     Raises:
-        ZorderError: it is no JSON of columns, or has a type that is not on the list.
+        ZorderError: it is not JSON of columns, or has a type that is not on the list.
     """
     try:
         read = _struct(found)
         _check(read)
         return StructType.fromJson(read)
-    except Exception as exc:  # RecursionError of what is nested too deep, and what an older PySpark does not know
+    except Exception as exc:  # RecursionError for deep nesting, or a type that an older PySpark lacks
         msg = f"The columns in {source} cannot be read: {exc}. They are not used."
         raise ZorderError(msg) from exc
 
 
 def plain_columns(found: str | bytes, source: str) -> StructType:
-    """Return the same, without the columns of types that are not on the list.
+    """Return the columns in Spark's JSON without those whose type is not on the list.
+
+    Args:
+        found: JSON text.
+        source: file or table that contains it, for messages.
 
     Raises:
-        ZorderError: it is no JSON of columns.
+        ZorderError: it is not JSON of columns.
     """
     try:
         fields = _struct(found)["fields"]
@@ -90,7 +94,7 @@ def _struct(found: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(kind: Any) -> None:
-    """Find out whether a type is on the list, and all that is in it.
+    """Raise if a type, or a type inside it, is not on the list.
 
     Raises:
         ValueError: it is not.
@@ -123,7 +127,7 @@ def _check_field(field: Any) -> None:
 
 
 def _shown(value: Any) -> str:
-    """Return a value for a message; a ``udt`` by its name, without what it carries."""
+    """Return a value for a message; for a ``udt`` only its name, without its contents."""
     if isinstance(value, dict) and isinstance(value.get("type"), str):
         value = value["type"]
     text = repr(value)

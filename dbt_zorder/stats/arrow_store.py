@@ -87,7 +87,7 @@ def write_local(stats: LocalStats, folder: str) -> LocalStats | None:
     try:
         rows = stats.rows.sort_by("file_path").replace_schema_metadata(footer_entries(stats.spark, stats.schema))
         pq.write_table(rows, file)
-        place.give_rights(file)
+        place.set_permissions(file)
         return replace(stats, rows=pq.ParquetFile(file).read())
     except (OSError, pa.ArrowException):
         with contextlib.suppress(OSError):

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from dbt_zorder.errors import ColumnError, ZorderError
 from dbt_zorder.spark.char_types import reader_schema, text_type
-from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive, folded, resolve_all
+from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive, fold_case, resolve_all
 from dbt_zorder.spark.conf import is_on
 from dbt_zorder.spark.ordering import is_ordered
 from dbt_zorder.spark.sql import glob_escape
@@ -120,7 +120,7 @@ def row_stats(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) ->
 
 def _metadata(df: DataFrame) -> Column:
     sensitive = case_sensitive(df.sparkSession)
-    if all(folded(name, sensitive=sensitive) != "_metadata" for name in df.columns):
+    if all(fold_case(name, sensitive=sensitive) != "_metadata" for name in df.columns):
         return f.col("_metadata")
     if not hasattr(df, "metadataColumn"):
         msg = "A column named _metadata hides Spark's own, and PySpark 3.5 has no way around it: rename the column."

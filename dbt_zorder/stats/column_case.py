@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructField
 
 from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive
-from dbt_zorder.spark.conf import CASE_SENSITIVE, session_aside, settings
+from dbt_zorder.spark.conf import CASE_SENSITIVE, settings, sibling_session
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.stats.collect import row_stats
@@ -57,7 +57,7 @@ def without_misspelled(stats: DataFrame, table: str, columns: Sequence[ResolvedC
 def _nulls_by_the_other(spark: SparkSession, table: str, columns: Sequence[ResolvedColumn]) -> list[Row]:
     """Return path and NULL counts of each file, read by a session with the opposite case sensitivity."""
     other = {CASE_SENSITIVE: str(not case_sensitive(spark)).lower()}
-    other_session = session_aside(spark, other)
+    other_session = sibling_session(spark, other)
     if other_session is not None:
         return _nulls(other_session, table, columns)
     with settings(spark, other):  # no other session is available

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote, urlsplit
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.spark.local_disk import Place, on_disk
+from dbt_zorder.spark.local_disk import LocalPath, on_disk
 from dbt_zorder.spark.sql import glob_escape
 
 _PLAIN = "/;:@&=+$,!*'()"
@@ -27,9 +27,9 @@ _METADATA = ("_metadata", "_common_metadata")
 def listed_files(spark: SparkSession, location: str) -> DataFrame:
     """Return ``file_path`` and ``file_size`` of every data file below a folder, without opening one.
 
-    Paths are spelled as in the stats. Like Spark, ignore files of zero bytes.
+    Paths are find_column as in the stats. Like Spark, ignore files of zero bytes.
     """
-    # without recursive lookup, a partition column called "path" would clash
+    # without recursive lookup, a partition column called_functions "path" would clash
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(glob_escape(location))
     return files.select(
         f.col("_metadata.file_path").alias("file_path"), f.col("_metadata.file_size").alias("file_size")
@@ -47,7 +47,7 @@ def data_files(spark: SparkSession, location: str) -> dict[str, int]:
     return found if found is not None else {row[0]: row[1] for row in listed_files(spark, location).collect()}
 
 
-def _walked(place: Place) -> dict[str, int] | None:
+def _walked(place: LocalPath) -> dict[str, int] | None:
     """Return the files that Spark would list.
 
     Return None where Spark must list them, because it may spell a name otherwise or fail.

@@ -13,7 +13,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.spark.catalog import TableInfo, TableName
-from dbt_zorder.spark.catalog_entry import STANDS_BEFORE, answers_for, provider_by_entry
+from dbt_zorder.spark.catalog_entry import ICEBERG_CATALOG, answers_for, provider_by_entry
 from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.arrow_store import LocalStats
@@ -68,7 +68,7 @@ def own_state(spark: SparkSession, provider: str, table: TableName) -> FormatSta
         if provider == "delta":  # Delta's API returns a log for any folder
             is_own = provider_by_entry(spark, table.schema, table.identifier) == provider
             return delta_state(spark, table) if is_own else None
-        return iceberg_state(spark, table) if answers_for(spark, table.schema, STANDS_BEFORE) else None
+        return iceberg_state(spark, table) if answers_for(spark, table.schema, ICEBERG_CATALOG) else None
     except Exception as exc:  # not an Iceberg table, or another version of Iceberg
         _LOG.debug("what %s is, is asked by SQL: %s", table, in_one_line(exc))
         return None

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.spark.catalog_entry import change_entry
-from dbt_zorder.spark.columns import folded
+from dbt_zorder.spark.columns import fold_case
 from dbt_zorder.spark.sql import quote_name, quote_string
 
 
@@ -55,6 +55,6 @@ def documented(
     for given, facts in columns.items():
         for name in names:
             exact = sensitive or bool(facts.get("quote"))
-            if folded(name, sensitive=exact) == folded(given, sensitive=exact):
+            if fold_case(name, sensitive=exact) == fold_case(given, sensitive=exact):
                 found[name] = str(facts.get("description") or "")
     return found

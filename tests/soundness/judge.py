@@ -96,7 +96,7 @@ def understand(spark: SparkSession, world: World, asked: Sequence[Asked], *, sen
     for start in range(0, len(asked), BATCH):
         group = [item for item in asked[start : start + BATCH] if item.tree is not None]
         if group:
-            types = module("predicate.confirm").types_of(
+            types = module("predicate.confirm").read_types(
                 spark, module("predicate.tree").And(tuple(item.tree for item in group))
             )
             for item in group:
@@ -116,7 +116,7 @@ def _confirm(rows: DataFrame, group: list[Asked], to_sql: Any) -> None:
         return
     if len(group) == 1:
         accepted = rows.where(group[0].text)
-        if not module("predicate.confirm").agrees(rows, accepted, group[0].tree):
+        if not module("predicate.confirm").is_confirmed(rows, accepted, group[0].tree):
             group[0].tree = None
         return
     middle = len(group) // 2

@@ -43,7 +43,7 @@ MUTANTS: list[tuple[str, str, str]] = [
     # hudi#19645
     (
         "condition.atoms",
-        '''"""``c IS NULL``, ``c <=> NULL``."""
+        '''"""Return SQL for ``c IS NULL`` and ``c <=> NULL``."""
     return f"{stats.null_count(operand.column)} > 0"''',
         '''return f"{stats.null_count(operand.column)} = row_count"''',
     ),

@@ -71,7 +71,7 @@ class Model:
         read = module("predicate.read")
         names = module("predicate.names").Names(self.rows.schema)
         self.trees = [read.read(module("predicate.parse").parse(text), names) for text in self.texts]
-        self.types = module("predicate.confirm").types_of(spark, module("predicate.tree").And(tuple(self.trees)))
+        self.types = module("predicate.confirm").read_types(spark, module("predicate.tree").And(tuple(self.trees)))
         truth = spark.sql(f"SELECT * FROM VALUES {', '.join(f'({n}, {v})' for n, v in enumerate(ALPHABET))} AS t(n, c)")
         found = (
             truth.selectExpr("n", *(f"({text}) AS p{n}" for n, text in enumerate(self.texts))).orderBy("n").collect()

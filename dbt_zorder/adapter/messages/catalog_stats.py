@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import TableInfo, TableName
-from dbt_zorder.spark.columns import case_sensitive, folded, split_name
+from dbt_zorder.spark.columns import case_sensitive, fold_case, split_name
 from dbt_zorder.stats.summary import Summary
 from dbt_zorder.tables.registry import table_of
 from dbt_zorder.tables.version import read_marker, version_of
@@ -37,11 +37,11 @@ def catalog_stats(version: str, by: Sequence[str], summary: Summary, *, sensitiv
         summary: figures of the table, over all columns with stats.
         sensitive: value of ``spark.sql.caseSensitive``.
     """
-    wanted = {folded(name, sensitive=sensitive) for name in by}
+    wanted = {fold_case(name, sensitive=sensitive) for name in by}
     reads = "; ".join(
         f"{column} {mean:.1f}".removesuffix(".0") + f" of {summary.files}"
         for column, mean in summary.point_query_files.items()
-        if folded(column, sensitive=sensitive) in wanted
+        if fold_case(column, sensitive=sensitive) in wanted
     )
     facts = [
         ("zorder_by", "Z-order columns", ", ".join(by), "Columns by which rows are laid out in files"),

@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.spark.catalog_entry import GLOBAL_VIEWS
-from dbt_zorder.spark.conf import SESSION_ZONE, session_aside, set_settings
+from dbt_zorder.spark.conf import SESSION_ZONE, set_settings, sibling_session
 from dbt_zorder.spark.sql import BLANK, quote_name
 
 _SET = re.compile(
@@ -158,7 +158,7 @@ MODEL_SCOPES = ModelScopes()
 
 def run_in_sibling_session(spark: SparkSession, sql: str, values: dict[str, str]) -> bool:
     """Run a statement in a sibling session with other settings. Return False if no such session can be opened."""
-    sibling = session_aside(spark, values)
+    sibling = sibling_session(spark, values)
     if sibling is not None:
         sibling.sql(sql)
     return sibling is not None

@@ -17,7 +17,7 @@ from dbt_zorder.engine.local.text_search import TextCuts, text_cuts
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.key_arrays import integers
 from dbt_zorder.layout.keys import TEXT, KeyValue
-from dbt_zorder.spark.decimals import can_compact, compacted
+from dbt_zorder.spark.decimals import can_compact, pack_decimals
 
 _DIGIT = 16
 """Bits that a pass of the radix sort handles."""
@@ -95,7 +95,7 @@ def _numbers(values: pa.Array) -> npt.NDArray[np.int64]:
     """Return whole numbers in the order of the values, any number for NULL; long decimals are not supported."""
     if pa.types.is_floating(values.type):
         return float_integers(_floats(values), "double")
-    return integers(compacted(values) if can_compact(values.type) else values)
+    return integers(pack_decimals(values) if can_compact(values.type) else values)
 
 
 def _floats(values: pa.Array) -> npt.NDArray[np.float64]:

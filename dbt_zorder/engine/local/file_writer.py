@@ -16,7 +16,7 @@ from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
 from dbt_zorder.engine.parquet.column_options import Traits, float_columns
 from dbt_zorder.engine.parquet.writer import ArrowWriter, by_folder
-from dbt_zorder.spark.local_disk import Place
+from dbt_zorder.spark.local_disk import LocalPath
 
 _AHEAD = 2
 """Maximum row groups of one file in memory: another thread may sort the next while one is written."""
@@ -41,7 +41,7 @@ class FileWriter:
     shuffled: ShuffledRows
     finder: CellFinder
     buffer: ShuffleBuffer
-    place: Place
+    place: LocalPath
     folders: Sequence[str]
     most_bytes: int
     threads: int = 1

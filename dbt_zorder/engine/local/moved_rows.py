@@ -16,7 +16,7 @@ from dbt_zorder.engine.local.spool import Spool
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.spark.arrow import one_chunk
-from dbt_zorder.spark.decimals import decimals
+from dbt_zorder.spark.decimals import unpack_decimals
 
 _CELL, _FOLDER = "cell", "folder"
 
@@ -74,7 +74,7 @@ class ShuffledRows:
         def taken(column: str) -> pa.Array:
             values = one_chunk(rows[column]).take(chosen)
             kind = self.shortened.get(column)
-            return decimals(values, kind) if kind is not None and values.type != kind else values
+            return unpack_decimals(values, kind) if kind is not None and values.type != kind else values
 
         names = self.spool.data_columns
         if threads == 1:

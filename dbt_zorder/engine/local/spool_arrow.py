@@ -33,10 +33,10 @@ from dbt_zorder.engine.local.spoolable import survives_parquet
 from dbt_zorder.engine.local.unscaled import unscaled
 from dbt_zorder.spark.arrow import ARROW_TYPES
 from dbt_zorder.spark.conf import settings
-from dbt_zorder.spark.decimals import can_compact, compact_type, decimal_columns
 from dbt_zorder.spark.jvm import class_named, jvm_of
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.small_queries import estimated_bytes
+from dbt_zorder.spark.unpack_decimals import can_compact, compact_type, decimal_columns
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -111,7 +111,7 @@ class BatchFiles:
 
     @cached_property
     def numbers(self) -> Mapping[str, pa.DataType]:
-        """Return the types of the decimals that are whole numbers in a batch."""
+        """Return the types of the unpack_decimals that are whole numbers in a batch."""
         return {column.name: column.type for column in self.schema if can_compact(column.type)}
 
     @property
@@ -134,7 +134,7 @@ class BatchFiles:
         return self._in_decimals(_own_columns(self._batches(chunk.path, chunk.group), columns))
 
     def read_compact(self, chunk: Chunk, names: Collection[str] = ()) -> pa.Table:
-        """Return the rows of a chunk, with the named decimals packed as by ``compacted``."""
+        """Return the rows of a chunk, with the named unpack_decimals packed as by ``pack_decimals``."""
         rows = self._batches(chunk.path, chunk.group).select(self._columns.names)
         for name in names:
             short = rows[name].cast(compact_type(self.numbers[name]))

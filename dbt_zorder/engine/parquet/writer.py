@@ -33,7 +33,7 @@ from dbt_zorder.layout.page_order import PAGE_ROWS_OPTION, page_rows_of, parse_p
 from dbt_zorder.spark.columns import inner_types
 from dbt_zorder.spark.conf import COMMITTERS
 from dbt_zorder.spark.jvm import items
-from dbt_zorder.spark.local_disk import Place, on_disk
+from dbt_zorder.spark.local_disk import LocalPath, on_disk
 from dbt_zorder.stats.arrow_store import delta_stats_query
 from dbt_zorder.stats.portability import is_legacy
 
@@ -89,7 +89,7 @@ class ArrowWriter:
     job: str = field(default_factory=lambda: str(uuid.uuid4()))
     begun: list[str] = field(default_factory=list, compare=False)
 
-    def write(self, fetched: Fetched, files: Iterable[Rows], place: Place) -> None:
+    def write(self, fetched: Fetched, files: Iterable[Rows], place: LocalPath) -> None:
         """Write each list of rows to a file of its own, with the rows of each partition in its folder.
 
         Without any rows it writes one empty file, unless the table is partitioned.
@@ -115,12 +115,12 @@ class ArrowWriter:
                 for _ in pool.map(write, parts):
                     pass
 
-    def make_folders(self, place: Place, folders: Iterable[str]) -> None:
+    def make_folders(self, place: LocalPath, folders: Iterable[str]) -> None:
         """Make the folders of partitions."""
         for folder in {"", *folders}:
             place.make_folders(f"{place.path}/{folder}")
 
-    def write_file(self, place: Place, folder: str, number: int, rows: pa.Table) -> None:
+    def write_file(self, place: LocalPath, folder: str, number: int, rows: pa.Table) -> None:
         """Write rows to a file; arguments are those of ``new_file``."""
         traits = self.traits_of(rows)
         with self.new_file(place, folder, number, rows.schema, traits) as file:
@@ -128,7 +128,7 @@ class ArrowWriter:
 
     @contextlib.contextmanager
     def new_file(
-        self, place: Place, folder: str, number: int, schema: pa.Schema, traits: Traits
+        self, place: LocalPath, folder: str, number: int, schema: pa.Schema, traits: Traits
     ) -> Iterator[pq.ParquetWriter]:
         """Open a file for the block, under the name that Spark would give it.
 
@@ -146,9 +146,9 @@ class ArrowWriter:
         self.begun.append(file)
         with self._writer_to(file, schema, traits) as writer:
             yield writer
-        place.give_rights(file)
+        place.set_permissions(file)
 
-    def place_of(self, spark: SparkSession, path: str) -> Place:
+    def place_of(self, spark: SparkSession, path: str) -> LocalPath:
         """Return the current location of a folder.
 
         Raises:
@@ -201,7 +201,7 @@ class ArrowWriter:
 
 
 @contextlib.contextmanager
-def writing_to(place: Place) -> Iterator[None]:
+def writing_to(place: LocalPath) -> Iterator[None]:
     """Turn an error of the block, which writes files, into a one-line error.
 
     Raises:

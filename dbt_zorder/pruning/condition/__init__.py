@@ -1,1 +1,1 @@
-"""Translates a predicate to a condition on statistics."""
+"""Translate a predicate to a condition on file statistics."""

@@ -1,8 +1,8 @@
-"""Truth table: for each kind of test, the SQL that is TRUE unless no row of a file can pass it.
+"""Rules of the truth table: SQL that is TRUE unless no row of a file can pass a test.
 
-Every function returns SQL over a file's statistics; NULL counts as "no row can". The rows of the table, with the wrong
-answers that other systems gave, are listed in docs/pruning.md. A rule here may be too lax, which costs time; it must
-never be too strict, which would cost rows.
+Every function returns SQL over a file's statistics. NULL counts as "no row can pass". docs/pruning.md lists the rules
+and the wrong answers that other systems gave. A rule may be too lax, which costs time. It must never be too strict,
+which would lose rows.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.sql import quote_string
 
 SEARCH_FROM = 17
-"""A list of this many values or more is searched by halves in a sorted array, not one comparison a value."""
+"""Minimum number of values for a binary search in a sorted array. Shorter lists are compared value by value."""
 
 COMPARE_UP_TO = 200
-"""Values compared one by one where they cannot be sorted, such as numbers written as strings."""
+"""Maximum number of unsortable values, such as numbers written as strings, that are compared one by one."""
 
 COMPLEMENT = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 """``NOT (a op b)`` is ``a COMPLEMENT[op] b``, also in three-valued logic."""
@@ -28,7 +28,10 @@ FLIP = {"=": "=", "<>": "<>", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", ">="
 
 
 def compare(op: str, operand: Operand, value: str) -> str:
-    """``c op v`` for ``= <> < <= > >=``; a file of NULLs only has NULL bounds and fails them all, rightly."""
+    """Return SQL for ``c op v`` with one of ``= <> < <= > >=``.
+
+    A file that contains only NULLs has NULL bounds and fails every test, which is correct.
+    """
     low, high = operand.low, operand.high
     match op:
         case "=":
@@ -44,35 +47,38 @@ def compare(op: str, operand: Operand, value: str) -> str:
 
 
 def null_safe_equal(operand: Operand, value: str, stats: StatsNames) -> str:
-    """``c <=> v``, where ``v`` may turn out NULL only after Spark has cast it, as in ``int_column <=> 'x'``."""
+    """Return SQL for ``c <=> v``.
+
+    ``v`` may become NULL only when Spark casts it, as in ``int_column <=> 'x'``.
+    """
     nothing = f"CAST(NULL AS {type_ddl(operand.data_type)})"
     nulls = stats.null_count(operand.column)
     return f"({compare('=', operand, value)}) OR ({nulls} > 0 AND ({nothing} <=> {value}))"
 
 
 def not_null_safe_equal(operand: Operand, value: str, stats: StatsNames) -> str:
-    """``NOT (c <=> v)``: NULL rows pass, and so does every value when ``v`` is NULL."""
+    """Return SQL for ``NOT (c <=> v)``: NULL rows pass, and every value passes when ``v`` is NULL."""
     differs = compare("<>", operand, value)
     return f"{stats.null_count(operand.column)} > 0 OR coalesce({differs}, true)"
 
 
 def is_null(operand: Operand, stats: StatsNames) -> str:
-    """``c IS NULL``, ``c <=> NULL``."""
+    """Return SQL for ``c IS NULL`` and ``c <=> NULL``."""
     return f"{stats.null_count(operand.column)} > 0"
 
 
 def is_not_null(operand: Operand, stats: StatsNames) -> str:
-    """``c IS NOT NULL``, ``NOT (c <=> NULL)``."""
+    """Return SQL for ``c IS NOT NULL`` and ``NOT (c <=> NULL)``."""
     return f"{stats.null_count(operand.column)} < row_count"
 
 
 def in_list(operand: Operand, values: Sequence[str], *, sortable: bool = True) -> str | None:
-    """``c IN (v1, ...)``, with NULLs already dropped from the list; None for a list too long to be asked about.
+    """Return SQL for ``c IN (v1, ...)``, or None if the list is too long to test.
 
     Args:
-        operand: the column.
-        values: SQL of the values.
-        sortable: the values are ordered among themselves as they are when compared with the column.
+        operand: column to test.
+        values: SQL of the values, without NULLs.
+        sortable: whether the values sort among themselves as they compare with the column.
     """
     if not values:
         return "false"
@@ -80,7 +86,7 @@ def in_list(operand: Operand, values: Sequence[str], *, sortable: bool = True) -
         return " OR ".join(f"({compare('=', operand, value)})" for value in values)
     if not sortable:
         return None
-    # The place of the first value not below `low`, by halves; it matches if it is not above `high`.
+    # Binary search: the index of the first value that is not below `low`. It matches if it is not above `high`.
     array = f"sort_array(array_except(array({', '.join(values)}), array(NULL)))"
     halves = ", ".join(str(1 << bit) for bit in reversed(range(len(values).bit_length())))
     place = (
@@ -91,25 +97,28 @@ def in_list(operand: Operand, values: Sequence[str], *, sortable: bool = True) -
 
 
 def not_in_list(operand: Operand, values: Sequence[str]) -> str:
-    """``c NOT IN (v1, ...)``: only a file of one value that is in the list is left out."""
+    """Return SQL for ``c NOT IN (v1, ...)``, which excludes a file only if its single value is in the list."""
     low, high = operand.low, operand.high
     return f"{low} IS NOT NULL AND NOT coalesce({low} = {high} AND {low} IN ({', '.join(values)}), false)"
 
 
 def starts_with(operand: Operand, prefix: str) -> str:
-    """Value begins with ``prefix``: what lies between the prefix and a string that has it, has it too."""
+    """Return SQL for "the value begins with ``prefix``".
+
+    Every value between the prefix and a string that begins with it also begins with it.
+    """
     text = quote_string(prefix)
     return f"{operand.high} >= {text} AND ({operand.low} <= {text} OR startswith({operand.low}, {text}))"
 
 
 def not_starts_with(operand: Operand, prefix: str) -> str:
-    """Value does not begin with ``prefix``; if both bounds do, all values do."""
+    """Return SQL for "the value does not begin with ``prefix``"; if both bounds begin with it, all values do."""
     text = quote_string(prefix)
     return f"NOT (startswith({operand.low}, {text}) AND startswith({operand.high}, {text}))"
 
 
 def like(operand: Operand, pattern: Pattern, *, negated: bool) -> str | None:
-    """``c [NOT] LIKE pattern``, or None if bounds do not decide it."""
+    """Return SQL for ``c [NOT] LIKE pattern``, or None if bounds cannot decide it."""
     if negated:
         if pattern.tail is Tail.NOTHING:
             return compare("<>", operand, quote_string(pattern.prefix))
@@ -122,7 +131,7 @@ def like(operand: Operand, pattern: Pattern, *, negated: bool) -> str | None:
 
 
 def compare_columns(op: str, left: Operand, right: Operand) -> str:
-    """``a op b`` of two columns of one type."""
+    """Return SQL for ``a op b``, where both columns have the same type."""
     match op:
         case "=":
             return f"{left.low} <= {right.high} AND {right.low} <= {left.high}"

@@ -1,4 +1,4 @@
-"""The condition on a file's statistics: what must hold if the file is to be read."""
+"""Condition that a file's statistics must satisfy for the file to be read."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Atom:
     """One test that a file's statistics can fail.
 
     Attributes:
-        text: the part of the predicate, for people.
+        text: part of the predicate, as shown to users.
         may_match: SQL over the stats columns, TRUE unless no row of the file can make the part TRUE.
-        columns: whose statistics must be sound for ``may_match`` to count.
+        columns: columns whose statistics ``may_match`` uses; it counts only if these are sound.
     """
 
     text: str
@@ -25,7 +25,7 @@ class Atom:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A part of the predicate that says nothing about files, and why."""
+    """Part of the predicate that cannot exclude files, and the reason."""
 
     text: str
     reason: str
@@ -33,20 +33,20 @@ class Unknown:
 
 @dataclass(frozen=True)
 class All:
-    """Every term must hold (AND)."""
+    """Conjunction (AND): a file must satisfy every term."""
 
     terms: tuple[Atom | Unknown | All | Any, ...]
 
 
 @dataclass(frozen=True)
 class Any:
-    """One term must hold (OR)."""
+    """Disjunction (OR): a file must satisfy at least one term."""
 
     terms: tuple[Atom | Unknown | All | Any, ...]
 
 
 def leaves(condition: Atom | Unknown | All | Any) -> Iterator[Atom | Unknown]:
-    """Yield atoms and unknown parts, in the order in which they were written."""
+    """Yield atoms and unknown parts, in the order of the predicate's text."""
     stack: list[Atom | Unknown | All | Any] = [condition]
     while stack:
         item = stack.pop()
@@ -57,7 +57,7 @@ def leaves(condition: Atom | Unknown | All | Any) -> Iterator[Atom | Unknown]:
 
 
 def can_exclude(condition: Atom | Unknown | All | Any) -> bool:
-    """Tell whether any statistics could exclude a file: an OR with an unknown term never does."""
+    """Return whether any statistics could exclude a file. An OR with an unknown term never can."""
     if isinstance(condition, Any):
         return all(can_exclude(term) for term in condition.terms)
     if isinstance(condition, All):

@@ -1,10 +1,10 @@
-"""Expressions without columns, and expressions that always give the same for the same input."""
+"""Classify expressions as constant or repeatable, and explain why others keep every file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dbt_zorder.pruning.condition.times import changing_text, of_moments
+from dbt_zorder.pruning.condition.times import clock_dependent_text, contains_datetime
 from dbt_zorder.pruning.predicate.tree import (
     Arithmetic,
     Between,
@@ -24,17 +24,25 @@ from dbt_zorder.pruning.predicate.tree import (
     to_sql,
 )
 
-CLOCK = {"now", "current_timestamp", "current_date", "curdate", "localtimestamp", "unix_timestamp", "current_time"}
-"""Functions of the moment at which the query runs, which is later than the moment at which files are excluded."""
+CLOCK_FUNCTIONS = {
+    "now",
+    "current_timestamp",
+    "current_date",
+    "curdate",
+    "localtimestamp",
+    "unix_timestamp",
+    "current_time",
+}
+"""Functions that read the clock. The query runs later than files are excluded, so their value may differ."""
 
-CHANCE = {"rand", "random", "randn", "uuid", "shuffle", "randstr", "uniform"}
-"""Functions that give another value at each call, and with a seed at each row of a task."""
+RANDOM_FUNCTIONS = {"rand", "random", "randn", "uuid", "shuffle", "randstr", "uniform"}
+"""Functions that return another value at each call or, with a seed, at each row of a task."""
 
-PLACES = {
+POSITION_FUNCTIONS = {
     "monotonically_increasing_id", "spark_partition_id", "input_file_name", "input_file_block_start",
     "input_file_block_length",
 }  # fmt: skip
-"""Functions of the task or the block that a row is read in."""
+"""Functions whose value depends on the task or the file block that a row is read from."""
 
 # fmt: off
 REPEATABLE = frozenset(
@@ -53,35 +61,35 @@ REPEATABLE = frozenset(
     }
 )
 # fmt: on
-"""Functions whose result depends on their arguments and the session's settings alone."""
+"""Functions whose result depends only on their arguments and the session's settings."""
 
 
 def is_constant(node: Node) -> bool:
-    """Tell whether ``node`` is one value for the whole query, whenever it runs."""
+    """Return whether ``node`` has one value for the whole query, whenever the query runs."""
     return is_repeatable(node) and not node.columns()
 
 
 def is_repeatable(node: Node) -> bool:
-    """Tell whether ``node`` is known through and through, and gives the same for the same column values."""
+    """Return whether every part of ``node`` is understood and gives the same result for the same column values."""
     known = all(
         not isinstance(inner, Opaque) and (not isinstance(inner, Call) or inner.name.lower() in REPEATABLE)
         for inner in node.walk()
     )
-    return known and not _may_follow_the_clock(node)
+    return known and not _may_depend_on_clock(node)
 
 
-def _may_follow_the_clock(node: Node) -> bool:
-    """Tell whether Spark may read a text in ``node``, such as ``'today'``, as a date or a time."""
-    return of_moments(node) and changing_text(node) is not None
+def _may_depend_on_clock(node: Node) -> bool:
+    """Return whether Spark may read a text in ``node``, such as ``'today'``, as a date or a time."""
+    return contains_datetime(node) and clock_dependent_text(node) is not None
 
 
 def is_null(node: Node) -> bool:
-    """Tell whether ``node`` is the literal NULL."""
+    """Return whether ``node`` is the literal NULL."""
     return isinstance(node, Literal) and node.sql == "NULL"
 
 
 def compared_constants(node: Node) -> Iterator[Node]:
-    """Yield every constant of which the type must be known to compare it with a column, and none twice in a row."""
+    """Yield every constant that is compared and whose type therefore decides the comparison."""
     for inner in node.walk():
         sides: tuple[Node, ...] = ()
         if isinstance(inner, Compare):
@@ -99,24 +107,24 @@ def compared_constants(node: Node) -> Iterator[Node]:
 
 
 def cast_types(node: Node) -> set[str]:
-    """Return the text of every type that something is cast to."""
+    """Return the text of every cast's target type."""
     return {inner.type_sql for inner in node.walk() if isinstance(inner, Cast)}
 
 
-def why_unknown(node: Node) -> str:
-    """Return the reason for which the first part of ``node`` that is not known keeps every file."""
+def unknown_reason(node: Node) -> str:
+    """Return why ``node`` keeps every file: the reason for its first part that is not understood."""
     for inner in node.walk():
         if isinstance(inner, Opaque):
             name = inner.sql.lower().removesuffix("()").strip()
-            if name in CLOCK:
+            if name in CLOCK_FUNCTIONS:
                 return "it depends on the moment at which the query runs"
             return inner.reason
         if isinstance(inner, Call):
-            if inner.name.lower() in CLOCK:
+            if inner.name.lower() in CLOCK_FUNCTIONS:
                 return "it depends on the moment at which the query runs"
             if inner.name.lower() not in REPEATABLE:
                 return f"nothing is known of the function {inner.name}()"
-    text = changing_text(node) if of_moments(node) else None
+    text = clock_dependent_text(node) if contains_datetime(node) else None
     if text is not None:
         return f"as a date or a time, {to_sql(text)} may depend on the moment at which the query runs, as 'today' does"
     for inner in node.walk():

@@ -1,4 +1,4 @@
-"""LIKE patterns: the literal text at their start, and what follows it."""
+"""Split LIKE patterns into a literal prefix and a tail."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from enum import Enum
 
 DEFAULT_ESCAPE = "\\"
 REPLACEMENT = "\ufffd"
-"""Spark matches patterns on decoded text, where invalid UTF-8 becomes this character: bounds say nothing about it."""
+"""Spark replaces invalid UTF-8 by this character before it matches a pattern, so bounds cannot decide such a match."""
 
 
 class Tail(Enum):
-    """What stands behind the literal text."""
+    """Kind of the pattern's remainder after the literal prefix."""
 
     NOTHING = "the pattern is a literal"
     ANYTHING = "only %"
@@ -20,16 +20,16 @@ class Tail(Enum):
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern as ``prefix`` and the kind of its ``tail``."""
+    """LIKE pattern as ``prefix`` and the kind of its ``tail``."""
 
     prefix: str
     tail: Tail
 
 
 def split_pattern(pattern: str, escape: str | None = None) -> Pattern | None:
-    """Return the parts of a LIKE pattern, or None where Spark would raise.
+    """Return the parts of a LIKE pattern, or None where Spark would raise an error.
 
-    The escape may only precede ``_``, ``%`` and itself.
+    The escape character may only precede ``_``, ``%`` and itself.
     """
     mark = DEFAULT_ESCAPE if escape is None else escape
     if len(mark) != 1:

@@ -1,4 +1,4 @@
-"""The side of a comparison that holds a column, as bounds of its values in a file."""
+"""One side of a comparison, as bounds of a column's values in a file."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _TRUNC_UNITS = {"year", "yyyy", "yy", "quarter", "month", "mon", "mm", "week"}
 
 @dataclass(frozen=True)
 class Operand:
-    """What is compared: a column, or an order-keeping expression of it.
+    """A column, or an expression of it that keeps its order.
 
     Attributes:
-        column: whose statistics are used.
-        low: SQL of a value that none in the file is below.
-        high: SQL of a value that none in the file is above.
+        column: column whose statistics give the bounds.
+        low: SQL of a lower bound of the values in the file.
+        high: SQL of an upper bound of the values in the file.
         data_type: type of the compared expression.
     """
 
@@ -33,34 +33,34 @@ class Operand:
 
 @dataclass(frozen=True)
 class StatsNames:
-    """How a column's statistics are called in the query on the stats table."""
+    """Names of the columns' statistics in the query on the stats table."""
 
     aliases: Mapping[Column, str]
 
     def min_value(self, column: Column) -> str:
-        """SQL of the file's smallest value."""
+        """Return SQL of the file's smallest value."""
         return f"{self.aliases[column]}.min_value"
 
     def max_value(self, column: Column) -> str:
-        """SQL of the file's largest value."""
+        """Return SQL of the file's largest value."""
         return f"{self.aliases[column]}.max_value"
 
     def null_count(self, column: Column) -> str:
-        """SQL of the file's number of rows that are NULL in this column."""
+        """Return SQL of the number of rows in the file that are NULL in this column."""
         return f"{self.aliases[column]}.null_count"
 
     def sound(self, column: Column) -> str:
-        """SQL that is TRUE if the column's statistics may be used, FALSE if not."""
+        """Return SQL that is TRUE if the column's statistics may be used, FALSE if not."""
         return f"{self.aliases[column]}_sound"
 
     def projection(self, column: Column) -> str:
-        """SQL that gives the column's statistics their short name."""
+        """Return SQL that gives the column's statistics their short name."""
         return f"{_stored(column)} AS {self.aliases[column]}"
 
     def soundness(self, column: Column) -> str:
-        """SQL that works out :meth:`sound`: the statistics are there and do not contradict themselves.
+        """Return SQL that computes :meth:`sound`: the statistics exist and do not contradict themselves.
 
-        It stands beside :meth:`projection`, so it names what is stored.
+        Spark evaluates it in the same SELECT as :meth:`projection`, so it uses the stored names.
         """
         low, high, nulls = (f"{_stored(column)}.{name}" for name in ("min_value", "max_value", "null_count"))
         return (
@@ -75,7 +75,7 @@ def _stored(column: Column) -> str:
 
 
 def read_operand(node: Node, stats: StatsNames, types: Mapping[str, t.DataType]) -> Operand | None:
-    """Return ``node`` as an operand, or None if its order in a file is not that of a column.
+    """Return ``node`` as an operand, or None if it does not keep the order of a column.
 
     Args:
         node: one side of a comparison.
@@ -107,8 +107,8 @@ def _cast(inner: Operand, target: t.DataType, type_sql: str) -> Operand | None:
 def _to_date(inner: Operand) -> Operand | None:
     """Return the date of a timestamp.
 
-    A clock that is set back past midnight makes the later instant the earlier date, by one day at most: no zone was
-    ever set back by more than the 24 hours of Alaska in 1867. Bounds one day wider are therefore always true.
+    If a clock is set back past midnight, a later instant has an earlier date, by one day at most. No zone was ever set
+    back by more than the 24 hours of Alaska in 1867. Bounds that are one day wider are therefore always true.
     """
     low, high = f"CAST({inner.low} AS DATE)", f"CAST({inner.high} AS DATE)"
     kind = family(inner.data_type)

@@ -1,7 +1,7 @@
-"""Texts that mean another moment each day, as 'now' and '09:00', wherever in a query they stand.
+"""Find texts whose meaning depends on the clock, such as 'now' and '09:00', anywhere in a query.
 
-Spark makes a date or a time of them while it optimizes. They may stand in no text of a statement: behind escapes, in
-the SQL of functions, in views that are DataFrames, or be computed.
+Spark's optimizer converts them to a date or a time. The statement's own text may not show them. They may be escaped,
+computed, or inside the SQL of a function or a view over a DataFrame.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from dbt_zorder.pruning.plain_sql.catalyst import nodes
 from dbt_zorder.spark.jvm import class_named, items, jvm_of
 
 PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
-"""By which an expression tells what is in it without being walked through."""
+"""Bit set by which Catalyst reports an expression's contents without a walk through it."""
 
 _MOMENT = r"\s*(?:(?:now|today|tomorrow|yesterday)\b|T?\d{1,2}:)"
 _VALUE = re.compile(_MOMENT, re.IGNORECASE)
 _QUOTED = re.compile(rf"""['"]{_MOMENT}""", re.IGNORECASE)
-_OF_TIME = frozenset({"date", "timestamp", "timestamp_ntz"})
-_OF_TEXT = ("string", "char", "varchar")
+_TIME_TYPES = frozenset({"date", "timestamp", "timestamp_ntz"})
+_TEXT_TYPES = ("string", "char", "varchar")
 
 
 def has_moment(spark: SparkSession, analyzed: Any, sql: str) -> bool:
-    """Tell whether a text in a query may be a moment, by the query's plan and by its own text.
+    """Return whether a text in a query may depend on the clock, by the query's plan and by its own text.
 
-    Of a typed literal, as ``DATE 'today'``, the plan has but the value, so the SQL of views and functions is looked at.
+    For a typed literal such as ``DATE 'today'`` the plan contains only the value. So the SQL of views and functions is
+    searched as well.
     """
     texts = [sql]
     patterns = class_named(jvm_of(spark), PATTERNS)
@@ -63,12 +64,15 @@ def _is_moment(literal: Any) -> bool:
 
 
 def _is_computed(cast: Any) -> bool:
-    """Tell whether a text becomes a date or a time that is neither a literal nor of a column: nobody knows which."""
+    """Return whether a cast makes a date or a time of a text that is neither a literal nor a column's value.
+
+    Nobody can say which date or time such a text gives.
+    """
     child = cast.child()
-    if not _is_text(child) or str(cast.dataType().typeName()) not in _OF_TIME:
+    if not _is_text(child) or str(cast.dataType().typeName()) not in _TIME_TYPES:
         return False
     return child.getClass().getSimpleName() != "Literal" and bool(child.references().isEmpty())
 
 
 def _is_text(part: Any) -> bool:
-    return str(part.dataType().typeName()).startswith(_OF_TEXT)
+    return str(part.dataType().typeName()).startswith(_TEXT_TYPES)

@@ -1,9 +1,9 @@
-"""Dates and times in a predicate: what depends on the clock without a call of it, and what on the time zone.
+"""Find the parts of a predicate that depend on the clock without calling it, or on the time zone.
 
-Spark reads ``'today'``, ``'Now'``, ``' tomorrow UTC'`` as dates and times (``SpecialDatetimeValues``), and a time
-alone, ``'09:00'`` or ``'T9:30'``, as one of the day on which the query runs. So beside dates and times a text is a
-constant only if it begins with a year. Each of these tests may be too careful, which costs time, and must never be too
-lax.
+Spark reads ``'today'``, ``'Now'`` and ``' tomorrow UTC'`` as dates and times (``SpecialDatetimeValues``). It reads a
+time without a date, ``'09:00'`` or ``'T9:30'``, as one on the day when the query runs. So beside dates and times a text
+is a constant only if it begins with a year. Each of these tests may be too careful, which costs time. It must never be
+too lax.
 """
 
 from __future__ import annotations
@@ -19,35 +19,38 @@ _WORD = re.compile(r"[A-Za-z]+")
 _SPECIAL = {"epoch", "now", "today", "tomorrow", "yesterday"}
 _TYPED = re.compile(r"(DATE|TIMESTAMP|TIMESTAMP_LTZ|TIMESTAMP_NTZ) ['\"](.*)['\"]", re.DOTALL)
 
-_OF_DATES = {
+_DATE_FUNCTIONS = {
     "add_months", "date", "date_add", "date_from_unix_date", "date_sub", "day", "dayofmonth", "dayofweek", "dayofyear",
     "last_day", "make_date", "month", "quarter", "trunc", "unix_date", "weekday", "weekofyear", "year",
 }  # fmt: skip
-_OF_TIMES = {
+_TIME_FUNCTIONS = {
     "date_trunc", "dateadd", "hour", "minute", "months_between", "second", "timestamp", "timestamp_micros",
     "timestamp_millis", "timestamp_seconds", "to_date", "to_timestamp", "to_timestamp_ntz",
 }  # fmt: skip
-"""Repeatable functions that take or give dates, and those that take or give times; ``to_date`` may have a format."""
+"""Repeatable functions that accept or return times; those above do so with dates. ``to_date`` may have a format."""
 
-_OF_TEXT = {
+_TEXT_FUNCTIONS = {
     "concat", "concat_ws", "hex", "initcap", "lcase", "left", "lower", "lpad", "ltrim", "replace", "reverse", "right",
     "rpad", "rtrim", "split_part", "string", "substr", "substring", "translate", "trim", "ucase", "upper",
 }  # fmt: skip
-"""Repeatable functions that make a text."""
+"""Repeatable functions that return a text."""
 
 
-def of_moments(node: Node) -> bool:
-    """Tell whether a date, a time or an interval is anywhere in ``node``: only beside one is a text read as one."""
+def contains_datetime(node: Node) -> bool:
+    """Return whether ``node`` contains a date, a time or an interval.
+
+    Spark reads a text as a date or a time only beside one of these.
+    """
     return any(_is_date(inner) or _is_time(inner) for inner in node.walk())
 
 
-def of_zone(node: Node) -> bool:
-    """Tell whether ``node`` may mean something else in another time zone: a time is in it, and not dates alone."""
+def depends_on_zone(node: Node) -> bool:
+    """Return whether ``node`` may have another meaning in another time zone: it contains a time, not only dates."""
     return any(_is_time(inner) for inner in node.walk())
 
 
-def changing_text(node: Node) -> Node | None:
-    """Return a text in ``node`` that may be another date or time tomorrow; None if each is fixed, or is none at all."""
+def clock_dependent_text(node: Node) -> Node | None:
+    """Return a text in ``node`` that may be another date or time tomorrow, or None if there is none."""
     return next((inner for inner in node.walk() if not _is_fixed(inner)), None)
 
 
@@ -60,7 +63,7 @@ def _is_date(node: Node) -> bool:
         case Cast(type_sql=kind):
             return "DATE" in kind.upper()
         case Call(name=name):
-            return name.lower() in _OF_DATES
+            return name.lower() in _DATE_FUNCTIONS
     return False
 
 
@@ -69,19 +72,19 @@ def _is_time(node: Node) -> bool:
         case Column(data_type=kind):
             return isinstance(kind, t.TimestampType)
         case Literal(sql=sql):
-            # what an interval is added to may be a text
+            # an interval may be added to a text
             return sql.startswith(("TIMESTAMP ", "TIMESTAMP_LTZ ", "(INTERVAL"))
         case Cast(type_sql=kind):
             return "TIME" in kind.upper() or "INTERVAL" in kind.upper()
         case Call(name=name):
-            return name.lower() in _OF_TIMES
+            return name.lower() in _TIME_FUNCTIONS
     return False
 
 
 def _is_fixed(node: Node) -> bool:
     match node:
         case Text(value=value):
-            # a word is a unit of time, or no date in any case
+            # a word is a unit of time, or never a date
             is_word = _WORD.fullmatch(value) is not None and value.lower() not in _SPECIAL
             return is_word or _DATED.fullmatch(value) is not None
         case Literal(sql=sql):
@@ -93,7 +96,7 @@ def _is_fixed(node: Node) -> bool:
             made_text = any(name in kind.upper() for name in ("STRING", "CHAR", "TEXT"))
             return not made_text or (isinstance(child, Column) and _is_fixed(child))
         case Call(name=name):
-            return name.lower() not in _OF_TEXT
+            return name.lower() not in _TEXT_FUNCTIONS
         case Arithmetic(op=op):
             return op != "||"
     return True

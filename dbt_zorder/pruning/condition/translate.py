@@ -1,4 +1,4 @@
-"""From the tree of a predicate to the condition on a file's statistics."""
+"""Translate the tree of a predicate to a condition on a file's statistics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql.types import BooleanType, DataType
 
 from dbt_zorder.pruning.condition import atoms
 from dbt_zorder.pruning.condition.condition import All, Any, Atom, Unknown
-from dbt_zorder.pruning.condition.constants import is_constant, is_null, is_repeatable, why_unknown
+from dbt_zorder.pruning.condition.constants import is_constant, is_null, is_repeatable, unknown_reason
 from dbt_zorder.pruning.condition.like import split_pattern
 from dbt_zorder.pruning.condition.operand import Operand, StatsNames, read_operand
 from dbt_zorder.pruning.condition.types import Family, Rules, comparable, comparable_in_list, family, sorts_alike
@@ -37,24 +37,24 @@ NO_LEGACY = Rules()
 
 @dataclass(frozen=True)
 class Translator:
-    """Turns trees into conditions.
+    """Translator of predicate trees to conditions.
 
     Attributes:
         stats: names of the columns in the stats query.
-        types: Spark's type of every constant by its SQL, and of every cast's target by its text.
-        rules: settings of the session on which coercion depends.
-        single_values: ask Spark about anything else for files that hold one value.
-        set_aside: columns of which there are statistics that prove nothing, and why.
+        types: Spark's types, keyed by a constant's SQL or by the text of a cast's target.
+        rules: settings of the session that affect type coercion.
+        single_values: whether Spark evaluates any other repeatable part for files with one value in each column.
+        unusable: columns whose statistics prove nothing, with the reason for each.
     """
 
     stats: StatsNames
     types: Mapping[str, DataType]
     rules: Rules = NO_LEGACY
     single_values: bool = True
-    set_aside: Mapping[Column, str] = field(default_factory=dict)
+    unusable: Mapping[Column, str] = field(default_factory=dict)
 
     def translate(self, node: Node, *, negated: bool = False) -> Atom | Unknown | All | Any:
-        """Return the condition under which a file may hold a row for which ``node`` (or ``NOT node``) is TRUE."""
+        """Return the condition under which a file may contain a row that makes ``node`` (or ``NOT node``) TRUE."""
         match node:
             case Not(child=child):
                 return self.translate(child, negated=not negated)
@@ -67,12 +67,12 @@ class Translator:
             case Between(child=child, low=low, high=high):
                 pair = And((Compare(">=", child, low), Compare("<=", child, high)))
                 return self.translate(pair, negated=negated)
-        # rows are compared column by column, and each pair is looked at by itself
+        # rows are compared column by column, and each pair is translated on its own
         by_pairs = isinstance(node, In) and isinstance(node.child, Row)
         found = self._atom(node, negated) if by_pairs or is_repeatable(node) else None
         if found is None:
             found = self._constant(node, negated) or (self._single_value(node, negated) if self.single_values else None)
-        return found or Unknown(_text(node, negated), self._why(node))
+        return found or Unknown(_text(node, negated), self._reason(node))
 
     def _atom(self, node: Node, negated: bool) -> Atom | All | Any | None:
         match node:
@@ -125,7 +125,7 @@ class Translator:
     def _is_null(self, child: Node, not_null: bool, negated: bool, shown: Node) -> Atom | None:
         operand = self._operand(child)
         if operand is None and isinstance(child, Column) and child in self.stats.aliases:
-            # NULL is NULL in every type and collation; the bounds are not looked at.
+            # NULL is NULL in every type and collation, so no bounds are needed.
             operand = Operand(child, "", "", child.data_type)
         if operand is None:
             return None
@@ -151,7 +151,7 @@ class Translator:
         return self._make(node, negated, sql, operand)
 
     def _in_rows(self, node: In) -> Any | None:
-        """``(a, b) IN ((1, 2), ...)``: Spark compares rows as structs, in which NULL equals NULL."""
+        """Translate ``(a, b) IN ((1, 2), ...)``: Spark compares rows as structs, in which NULL equals NULL."""
         assert isinstance(node.child, Row)
         width = len(node.child.items)
         rows = [value.items for value in node.values if isinstance(value, Row) and len(value.items) == width]
@@ -184,15 +184,15 @@ class Translator:
         return None if sql is None else self._make(node, negated, sql, operand)
 
     def _constant(self, node: Node, negated: bool) -> Atom | None:
-        """``1 = 0`` and the like: Spark works it out."""
+        """Return an atom for a constant such as ``1 = 0``, which Spark evaluates."""
         if not is_constant(node):
             return None
         return Atom(_text(node, negated), to_sql(Not(node) if negated else node), ())
 
     def _single_value(self, node: Node, negated: bool) -> Atom | None:
-        """Anything repeatable, in files where its columns hold one value each: Spark works it out for that value.
+        """Return an atom for any repeatable part, which Spark evaluates in files that contain one value in each column.
 
-        Bounds that are equal hold one value, except that 0.0 equals -0.0, which functions tell apart.
+        Equal bounds mean one value. The exception is 0.0, which equals -0.0, while functions distinguish the two.
         """
         columns = tuple(node.columns())
         if not columns or not is_repeatable(node) or isinstance(node, Row):
@@ -217,11 +217,11 @@ class Translator:
         kind = self.types.get(to_sql(value)) if is_constant(value) else None
         return kind is not None and comparable(operand.data_type, kind, self.rules)
 
-    def _why(self, node: Node) -> str:
+    def _reason(self, node: Node) -> str:
         missing = [column for column in node.columns() if column not in self.stats.aliases]
         if not missing:
-            return why_unknown(node)
-        return self.set_aside.get(missing[0]) or f"there are no statistics of column '{missing[0].name}'"
+            return unknown_reason(node)
+        return self.unusable.get(missing[0]) or f"there are no statistics of column '{missing[0].name}'"
 
     @staticmethod
     def _make(node: Node, negated: bool, sql: str, *operands: Operand) -> Atom:

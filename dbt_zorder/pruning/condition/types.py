@@ -1,6 +1,6 @@
-"""Which types may be compared through the bounds of a file, because Spark's coercion keeps the column's order.
+"""Decide which types may be compared through a file's bounds, because Spark's coercion keeps the column's order.
 
-A pair is on the list only if Spark leaves the column as it is, or casts it to a type in which order cannot change:
+A pair is listed only if Spark leaves the column unchanged, or casts it to a type in which order cannot change. See
 table (a) of the research behind this package, "implicit cast on the column" and "literal of another type".
 """
 
@@ -16,7 +16,7 @@ from dbt_zorder.pruning.predicate.names import plain_string
 
 
 class Family(Enum):
-    """Types that behave alike when they are compared."""
+    """Types that behave alike in comparisons."""
 
     INTEGRAL = "integral"
     DECIMAL = "decimal"
@@ -50,7 +50,7 @@ _INTEGRAL_ORDER = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 NUMERIC = {Family.INTEGRAL, Family.DECIMAL, Family.BINARY_FLOAT}
 _MAX_PRECISION = 38
 
-# Column family -> literal families whose comparison keeps the column's order. Decimals are checked for fit besides.
+# Column family -> literal families whose comparison keeps the column's order. Decimals must also fit in 38 digits.
 _COMPARABLE: dict[Family, set[Family]] = {
     Family.INTEGRAL: {*NUMERIC, Family.STRING},
     Family.DECIMAL: {*NUMERIC, Family.STRING},
@@ -67,25 +67,25 @@ _DATETIME = {Family.DATE, Family.TIMESTAMP, Family.TIMESTAMP_NTZ}
 
 @dataclass(frozen=True)
 class Rules:
-    """Settings of the reader's session on which coercion depends.
+    """Settings of the reader's session that affect type coercion.
 
     Attributes:
-        datetime_as_string: ``spark.sql.legacy.typeCoercion.datetimeToString.enabled``: a date compared with a string
-            becomes a string.
+        datetime_as_string: ``spark.sql.legacy.typeCoercion.datetimeToString.enabled``, under which a date that is
+            compared with a string becomes a string.
     """
 
     datetime_as_string: bool = False
 
 
 def family(data_type: t.DataType) -> Family | None:
-    """Return the family of a type, or None for types that pruning leaves alone (arrays, intervals, collations ...)."""
+    """Return the family of a type, or None for unsupported types (arrays, intervals, collations ...)."""
     if isinstance(data_type, t.StringType):
         return Family.STRING if plain_string(data_type) else None
     return _FAMILIES.get(type(data_type))
 
 
 def comparable(column: t.DataType, literal: t.DataType, rules: Rules) -> bool:
-    """Tell whether ``column op literal`` may be decided by the bounds of ``column``, for every comparison operator."""
+    """Return whether the bounds of ``column`` can decide ``column op literal`` for every comparison operator."""
     left, right = family(column), family(literal)
     if left is None or right is None or left is Family.NULL:
         return False
@@ -99,11 +99,11 @@ def comparable(column: t.DataType, literal: t.DataType, rules: Rules) -> bool:
 
 
 def comparable_in_list(column: t.DataType, literals: Sequence[t.DataType], rules: Rules) -> bool:
-    """Tell whether ``column IN (literals)`` may be decided value by value.
+    """Return whether ``column IN (literals)`` can be decided value by value.
 
-    Spark casts the column and all values to one type, which is not always the type of each comparison alone:
-    ``bigint IN (9007199254740993, 1.0D)`` compares as double. Strings beside a timestamp make both strings, and in the
-    hour that a clock is set back two instants have the same text.
+    Spark casts the column and all values to one type, which may differ from the type of a single comparison. ``bigint
+    IN (9007199254740993, 1.0D)`` compares as double. Strings beside a timestamp make both strings. In the hour when a
+    clock is set back, two instants have the same text.
     """
     values = [literal for literal in literals if family(literal) is not Family.NULL]
     kinds = {family(literal) for literal in values}
@@ -113,7 +113,7 @@ def comparable_in_list(column: t.DataType, literals: Sequence[t.DataType], rules
     if len(kinds) <= 1 and len({_name(literal) for literal in values}) <= 1:
         kind = next(iter(kinds), None)
         if kind is Family.DECIMAL and left in {Family.INTEGRAL, Family.DECIMAL}:
-            return fits(column, *values)  # each may have a scale of its own
+            return fits(column, *values)  # the scales may differ
         return not (kind is Family.STRING and left not in {Family.STRING, Family.INTEGRAL, Family.DATE})
     if kinds <= {Family.INTEGRAL, Family.DECIMAL} and left in {Family.INTEGRAL, Family.DECIMAL}:
         return fits(column, *values)
@@ -121,10 +121,10 @@ def comparable_in_list(column: t.DataType, literals: Sequence[t.DataType], rules
 
 
 def sorts_alike(column: t.DataType, literals: Sequence[t.DataType]) -> bool:
-    """Tell whether an array of these literals, which are ``comparable_in_list``, has them as the column sees them.
+    """Return whether an array keeps these literals, which are ``comparable_in_list``, as the column compares them.
 
-    Spark casts what is in an array to one type: numbers beside a float become floats, which a DOUBLE column would see
-    digits of that are gone; decimals beyond 38 digits are rounded.
+    Spark casts an array's elements to one type. Numbers beside a float become floats and lose digits that a DOUBLE
+    column would compare. Decimals beyond 38 digits are rounded.
     """
     values = [literal for literal in literals if family(literal) is not Family.NULL]
     kinds = {family(literal) for literal in values}
@@ -136,7 +136,7 @@ def sorts_alike(column: t.DataType, literals: Sequence[t.DataType]) -> bool:
 
 
 def fits(*data_types: t.DataType) -> bool:
-    """Tell whether exact numbers of these types have a common decimal; Spark rounds beyond 38 digits."""
+    """Return whether exact numbers of these types have a common decimal type; Spark rounds beyond 38 digits."""
     sizes = [_digits(data_type) for data_type in data_types]
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes) or not any(isinstance(data_type, t.DecimalType) for data_type in data_types):
@@ -145,7 +145,7 @@ def fits(*data_types: t.DataType) -> bool:
 
 
 def keeps_order(column: t.DataType, target: t.DataType) -> bool:
-    """Tell whether ``CAST(column AS target)`` never changes order and never makes NULL of a value."""
+    """Return whether ``CAST(column AS target)`` never changes order and never makes a value NULL."""
     left, right = family(column), family(target)
     if left is None or right is None:
         return False
@@ -164,7 +164,7 @@ def keeps_order(column: t.DataType, target: t.DataType) -> bool:
 
 
 def _digits(data_type: t.DataType) -> tuple[int, int] | None:
-    """Return (digits before the point, digits behind it), or None where a type is not an exact number."""
+    """Return (digits before the point, digits after it), or None if a type is not an exact number."""
     if isinstance(data_type, t.DecimalType):
         return data_type.precision - data_type.scale, data_type.scale
     whole = _DIGITS.get(type(data_type))

@@ -1,1 +1,1 @@
-"""Evaluates a condition on the statistics of files, and excludes files."""
+"""Evaluate a condition on the statistics of files, and exclude files."""

@@ -1,4 +1,4 @@
-"""Which files a condition excludes, worked out by Spark over the stats table."""
+"""Evaluate a condition over the stats table and decide which files it excludes."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from dbt_zorder.pruning.files.stats_source import Stats
 from dbt_zorder.pruning.predicate.tree import Column
 
 KEPT_AT_MOST = 1_000
-"""Paths of kept files that are worth having."""
+"""Maximum number of kept files whose paths a decision lists."""
 
 _OUT = "(copies = 1 AND NOT f.keep AND file_path IS NOT NULL AND coalesce(f.file_size, -1) >= 0)"
-"""Of rows by path, those that are excluded; never NULL."""
+"""SQL that is TRUE for the excluded rows, grouped by path. It is never NULL."""
 
 _NAMED_AT_MOST = 32
-"""Sets of columns of one table's held stats, for which the stats by their short names are kept."""
+"""Maximum number of column sets, for each cached stats frame, whose renamed frames are cached."""
 
-_named: WeakKeyDictionary[DataFrame, dict[tuple[Column, ...], DataFrame]] = WeakKeyDictionary()
+_named_frames: WeakKeyDictionary[DataFrame, dict[tuple[Column, ...], DataFrame]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What the statistics say.
+    """Result of a condition on the statistics.
 
     Attributes:
-        files, rows, bytes: totals over all files that the statistics know.
-        kept_files, kept_rows, kept_bytes: the same over those that may match.
-        excluded: path and size in bytes of every file that is proved not to match.
-        excluded_by: how many files each atom alone would exclude, in the order of the condition's leaves.
-        kept_paths: paths of the files that may match, if they are few.
-        known: path, bytes and rows of every file that the statistics know, if ``each`` was asked for.
-        ambiguous: number of paths that have more than one row of statistics; they are never excluded.
+        files, rows, bytes: totals over all files in the statistics.
+        kept_files, kept_rows, kept_bytes: totals over the files that may match.
+        excluded: path and size in bytes of every file that cannot match.
+        excluded_by: number of files that each atom alone would exclude, in the order of the condition's leaves.
+        kept_paths: paths of the files that may match; empty if there are more than ``KEPT_AT_MOST``.
+        known: path, bytes and rows of every file in the statistics, if ``each`` was requested.
+        ambiguous: number of paths with more than one row of statistics; they are never excluded.
     """
 
     files: int
@@ -66,12 +66,12 @@ def with_names(frame: DataFrame, names: StatsNames) -> DataFrame:
     return frame.selectExpr("file_path", "file_size", "row_count", *of_columns)
 
 
-def _asked(stats: Stats, names: StatsNames) -> DataFrame:
-    """Return the same; of stats in memory it is kept for the next predicate."""
+def _named_frame(stats: Stats, names: StatsNames) -> DataFrame:
+    """Return the stats table with these columns; for stats in memory, cache it for the next predicate."""
     assert stats.frame is not None
     if not stats.is_local:
         return with_names(stats.frame, names)
-    kept = _named.setdefault(stats.frame, {})
+    kept = _named_frames.setdefault(stats.frame, {})
     columns = tuple(names.aliases)
     found = kept.get(columns)
     if found is None:
@@ -81,8 +81,8 @@ def _asked(stats: Stats, names: StatsNames) -> DataFrame:
     return found
 
 
-def sql_of(stats: Stats, condition: Atom | Unknown | All | Any, names: StatsNames) -> list[str]:
-    """Return the SQL by which :func:`decide` asks."""
+def evaluated_sql(stats: Stats, condition: Atom | Unknown | All | Any, names: StatsNames) -> list[str]:
+    """Return the SQL expressions that :func:`decide` evaluates."""
     of_files = [keep_sql(condition, names), *map(names.soundness, names.aliases)]
     return of_files if stats.is_local else [*of_files, *_by_path_sql(0), *_totals_sql(0, True)]
 
@@ -91,35 +91,35 @@ def decide(stats: Stats, condition: Atom | Unknown | All | Any, names: StatsName
     """Evaluate ``condition`` for every file.
 
     Args:
-        stats: the stats table.
-        condition: what must hold for a file to be read.
-        names: the names that the condition uses.
-        each: count for each atom how many files it excludes by itself.
+        stats: stats table.
+        condition: condition that a file must satisfy to be read.
+        names: names that the condition uses.
+        each: whether to count for each atom how many files it excludes by itself.
     """
     atoms = list(leaves(condition)) if each else []
     counts = [f"NOT {keep_sql(atom, names)} AS atom{number}" for number, atom in enumerate(atoms)]
     keep = f"{keep_sql(condition, names)} AS keep"
-    judged = _asked(stats, names).selectExpr("file_path", "file_size", "row_count", keep, *counts)
+    judged = _named_frame(stats, names).selectExpr("file_path", "file_size", "row_count", keep, *counts)
     if stats.is_local:
-        return _add_up(judged.collect(), len(atoms), each)
+        return _summarize(judged.collect(), len(atoms), each)
     # One partition: a stats table is small, and grouping it then needs no exchange.
     by_path = judged.coalesce(1).groupBy("file_path").agg(*map(expr, _by_path_sql(len(atoms))))
     totals = by_path.selectExpr(*_totals_sql(len(atoms), each))
     row = totals.collect()[0]
-    # A NULL in a FILTER or a size that is missing would shorten one list: `_OUT` is never NULL and tests both.
+    # A NULL in a FILTER or a missing size would shorten one of the two lists. `_OUT` is never NULL and tests both.
     excluded = list(zip(row[7], row[8], strict=True))
     known = [(path, size, rows) for path, size, rows in row[9]]
     return Decision(row[0], row[1], row[2], row[3], row[4], row[5], excluded, list(row[11:]), row[6], known, row[10])
 
 
 def _by_path_sql(atoms: int) -> list[str]:
-    """Return what is asked of the judged rows of a path."""
+    """Return the aggregates over the evaluated rows of one path."""
     fields = ", ".join(["file_size", "row_count", "keep", *(f"atom{number}" for number in range(atoms))])
     return ["count(*) AS copies", f"first(struct({fields})) AS f"]
 
 
 def _totals_sql(atoms: int, each: bool) -> list[str]:
-    """Return what is asked of all paths."""
+    """Return the aggregates over all paths."""
     return [
         "count(*)",
         "coalesce(sum(f.row_count), 0)",
@@ -128,7 +128,7 @@ def _totals_sql(atoms: int, each: bool) -> list[str]:
         f"coalesce(sum(f.row_count) FILTER (WHERE NOT {_OUT}), 0)",
         f"coalesce(sum(f.file_size) FILTER (WHERE NOT {_OUT}), 0)",
         "count_if(copies > 1)",
-        # As two arrays in one row: a hundred thousand rows would take seconds to reach Python.
+        # Two arrays in one row: a hundred thousand rows would need seconds to reach Python.
         f"collect_list(file_path) FILTER (WHERE {_OUT})",
         f"collect_list(f.file_size) FILTER (WHERE {_OUT})",
         "collect_list(struct(file_path, f.file_size, f.row_count)) FILTER (WHERE file_path IS NOT NULL)"
@@ -139,8 +139,14 @@ def _totals_sql(atoms: int, each: bool) -> list[str]:
     ]
 
 
-def _add_up(judged: Sequence[Row], atoms: int, each: bool) -> Decision:
-    """Do what ``decide`` has Spark do with many rows: path, size, row count, keep, then what each atom excludes."""
+def _summarize(judged: Sequence[Row], atoms: int, each: bool) -> Decision:
+    """Compute in Python what ``decide`` lets Spark compute for many rows.
+
+    Args:
+        judged: rows of path, size, row count, ``keep``, then one exclusion flag for each atom.
+        atoms: number of atoms.
+        each: whether to list every file.
+    """
     by_path: dict[str | None, list[Row]] = {}
     for row in judged:
         by_path.setdefault(row[0], []).append(row)

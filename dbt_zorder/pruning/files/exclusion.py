@@ -1,9 +1,9 @@
-"""The filter on ``_metadata`` by which Spark leaves files out before it opens them.
+"""Build the filter on ``_metadata`` by which Spark skips files before it opens them.
 
-Whatever its form, it excludes exactly the given pairs of path and size: a file that the statistics do not know, or that
-was replaced under its old name by one of another size, is read. Few files are written one by one. Many have names that
-Spark numbered, ``part-00012-<id>-c000.snappy.parquet``: then the rest of the path is written once, and the sizes as one
-list by number (measured in docs/decisions/003-pruning-exclusion-form.md).
+In every form, the filter excludes exactly the given pairs of path and size. A file without statistics is read. So is a
+file that was replaced under its old name by one of another size. A short list names each file. Long lists usually have
+names that Spark numbered, ``part-00012-<id>-c000.snappy.parquet``. For those, the filter contains the rest of the path
+once, and the sizes as one list by number (measured in docs/decisions/003-pruning-exclusion-form.md).
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from dataclasses import dataclass
 from dbt_zorder.spark.sql import quote_string
 
 KEY = "concat(_metadata.file_path, '|', _metadata.file_size)"
-"""A file's path and size as one string; sizes hold no ``|``."""
+"""A file's path and size as one string; sizes contain no ``|``."""
 
 LIST_UP_TO = 1_000
-"""Files that are written one by one; beyond, numbered names are packed."""
+"""Maximum number of files that are listed one by one; beyond it, numbered names are packed."""
 
 LIST_AT_MOST = 20_000
-"""Files that do not fit into packs are written one by one up to here; more of them are read."""
+"""Maximum number of files outside packs that are listed one by one; any more are read."""
 
 SHARE_AT_LEAST = 0.1
-"""Of the rows, below which nothing is left out: the filter costs something for each row that is kept."""
+"""Minimum share of the rows that must be skipped, because the filter costs time for each row that is kept."""
 
 PACKS_AT_MOST = 16
-"""Each pack costs two string comparisons per file and row."""
+"""Maximum number of packs; each costs two string comparisons for every file and row."""
 
 _NUMBERED = re.compile(r"(.*/part-)(\d{5,9})(-[^/]+)", re.DOTALL)
 _NOT_EXCLUDED = "-1"
@@ -36,11 +36,11 @@ _NOT_EXCLUDED = "-1"
 
 @dataclass(frozen=True)
 class Exclusion:
-    """A filter and the files that it leaves out.
+    """A filter and the files that it excludes.
 
     Attributes:
-        sql: TRUE for every file but those; None if there are none.
-        files: path and size (bytes) of each.
+        sql: SQL that is TRUE for every other file; None if no file is excluded.
+        files: path and size (bytes) of each excluded file.
     """
 
     sql: str | None
@@ -48,23 +48,23 @@ class Exclusion:
 
 
 def worthwhile(rows: int, kept_rows: int) -> bool:
-    """Tell whether leaving files out saves more than the filter costs on the rows that are kept."""
+    """Return whether skipping files saves more than the filter costs on the rows that are kept."""
     return rows <= 0 or (rows - kept_rows) >= SHARE_AT_LEAST * rows
 
 
 def exclude(excluded: Sequence[tuple[str, int]], kept: Sequence[str] = ()) -> Exclusion:
-    """Return the filter that leaves out the files of these paths and sizes (bytes).
+    """Return the filter that excludes the files with these paths and sizes (bytes).
 
     Args:
-        excluded: what is left out.
-        kept: some paths that are read in any case; rows of them are spared the longer tests.
+        excluded: path and size of the files to exclude.
+        kept: paths of files that are read in any case; their rows skip the longer tests.
     """
     if not excluded:
         return Exclusion(None)
     if len(excluded) <= LIST_UP_TO:
         return Exclusion(f"NOT coalesce({_listed(excluded)}, false)", excluded)
     packs, rest = _packs(excluded)
-    rest = sorted(rest, key=lambda file: -file[1])[:LIST_AT_MOST]  # what is too much are the smallest
+    rest = sorted(rest, key=lambda file: -file[1])[:LIST_AT_MOST]  # drop the smallest files
     tests = [_packed(*key, sizes) for key, sizes in packs] + ([_listed(rest)] if rest else [])
     files = [(_named(*key, number), size) for key, sizes in packs for number, size in sizes.items()] + rest
     sql = f"NOT coalesce({' OR '.join(f'({test})' for test in tests)}, false)"
@@ -76,8 +76,8 @@ def exclude(excluded: Sequence[tuple[str, int]], kept: Sequence[str] = ()) -> Ex
 def _listed(files: Sequence[tuple[str, int]]) -> str:
     """Return SQL that is TRUE for exactly these files.
 
-    Spark asks it of every row that is kept. Few files have the very size of another one, so for nearly all of these
-    rows the comparison of one number ends it.
+    Spark evaluates it for every row that is kept. Few files have exactly the size of another one, so one comparison of
+    a number rejects nearly all of these rows.
     """
     keys = ", ".join(quote_string(f"{path}|{size}") for path, size in files)
     sizes = ", ".join(f"{size}L" for size in dict.fromkeys(size for _, size in files))
@@ -90,7 +90,7 @@ _Key = tuple[str, str, int]
 def _packs(
     excluded: Sequence[tuple[str, int]],
 ) -> tuple[list[tuple[_Key, dict[int, int]]], list[tuple[str, int]]]:
-    """Return sizes by file number, for the names that differ in their number alone, and the files left over."""
+    """Return sizes by file number, for names that differ only in their number, and the remaining files."""
     groups: dict[_Key, dict[int, int]] = defaultdict(dict)
     rest: list[tuple[str, int]] = []
     for path, size in excluded:
@@ -99,7 +99,7 @@ def _packs(
             rest.append((path, size))
         else:
             groups[match[1], match[3], len(match[2])][int(match[2])] = size
-    # A pack is as long as its highest number: worth it if that is not far above the number of its files.
+    # A pack is as long as its highest number. It pays off if that is not far above the number of its files.
     dense = [(key, sizes) for key, sizes in groups.items() if len(sizes) > 100 and max(sizes) < 20 * len(sizes)]
     packs = sorted(dense, key=lambda item: -len(item[1]))[:PACKS_AT_MOST]
     chosen = {key for key, _ in packs}
@@ -114,10 +114,10 @@ def _named(prefix: str, suffix: str, digits: int, number: int) -> str:
 
 
 def _packed(prefix: str, suffix: str, digits: int, sizes: dict[int, int]) -> str:
-    """Return SQL that is TRUE for ``prefix + number + suffix`` of exactly that number's size.
+    """Return SQL that is TRUE for ``prefix + number + suffix`` with exactly that number's size.
 
-    The number must be written as Spark writes it, so that each path has one number and each number one path. Sizes are
-    written as differences to the smallest; ``split`` and ``cast`` are worked out once, by the optimizer.
+    The number must be formatted as Spark formats it, so that paths and numbers correspond one to one. Sizes are written
+    as differences from the smallest size. The optimizer evaluates ``split`` and ``cast`` once.
     """
     path = "_metadata.file_path"
     least = min(sizes.values())

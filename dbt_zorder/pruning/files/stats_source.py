@@ -1,4 +1,4 @@
-"""A table's statistics, read with distrust: whatever is not as it should be counts as not there."""
+"""Read a table's statistics with distrust: treat everything unexpected as missing."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from dbt_zorder.stats.table_state import FORMATS, state_of
 
 @dataclass(frozen=True)
 class Stats:
-    """The stats table of a table, or why there is none.
+    """Stats table of a table, or the reason why there is none.
 
     Attributes:
-        frame: one row a file, of the schema in :mod:`dbt_zorder.stats.schema`; None if there are no usable statistics.
+        frame: one row for each file, with the schema in :mod:`dbt_zorder.stats.schema`; None if there are no usable
+            statistics.
         reason: why ``frame`` is None.
-        is_local: they are held in memory, and selecting from them takes no Spark job.
+        is_local: whether the statistics are in memory, so that a selection needs no Spark job.
     """
 
     frame: DataFrame | None
@@ -36,7 +37,7 @@ class Stats:
 
     @cached_property
     def types(self) -> dict[str, DataType]:
-        """The type of the bounds of every column whose statistics have the right shape, by its dotted name."""
+        """Return the bounds' type of every column whose statistics have the right shape, by its dotted name."""
         if self.frame is None:
             return {}
         columns = self.frame.schema["columns"].dataType
@@ -51,7 +52,7 @@ class Stats:
         return found
 
     def covers(self, column: Column) -> bool:
-        """Tell whether the column has statistics of exactly its own type."""
+        """Return whether the column has statistics of exactly its own type."""
         return self.types.get(column.name) == column.data_type
 
     def covered(self, tree: Node) -> list[Column]:
@@ -60,12 +61,12 @@ class Stats:
 
 
 def read_stats(spark: SparkSession, facts: TableFacts, columns: Sequence[Column] = ()) -> Stats:
-    """Return the statistics that lie beside the table's files, or those of its format. Never raises.
+    """Return the statistics beside the table's files, or those of its format. Never raises.
 
     Args:
-        spark: the session.
-        facts: of the table.
-        columns: to read the bounds of, where the format has its own statistics; ours have what they have.
+        spark: reader's session.
+        facts: facts of the table.
+        columns: columns whose bounds are read, if the format has its own statistics; ours are read whole.
     """
     if facts.kind == NOT_DESCRIBED:
         return Stats(None, f"the catalog does not describe {facts.sql}")
@@ -73,7 +74,7 @@ def read_stats(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]
         kind = "a view" if "VIEW" in facts.kind or not facts.kind else f"of type {facts.kind}"
         return Stats(None, f"{facts.sql} is {kind}, and only tables have files of their own")
     if facts.provider in FORMATS:
-        return _of_format(spark, facts, columns)
+        return _read_format_stats(spark, facts, columns)
     if facts.provider != "parquet":
         return Stats(
             None,
@@ -84,11 +85,11 @@ def read_stats(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]
         if held is not None:
             return replace(check_shape(held), is_local=True)
         return check_shape(store.read_stats(spark, facts.location))
-    except Exception as exc:  # every failure means that the statistics cannot be used
+    except Exception as exc:  # a failure of any kind means that the statistics cannot be used
         return Stats(None, f"no statistics could be read: {first_line(exc)}")
 
 
-def _of_format(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]) -> Stats:
+def _read_format_stats(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]) -> Stats:
     try:
         wanted = [ResolvedColumn(column.path, column.data_type) for column in dict.fromkeys(columns)]
         table = TableName(*split_name(facts.sql)[-2:])
@@ -98,7 +99,7 @@ def _of_format(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]
 
 
 def check_shape(frame: DataFrame) -> Stats:
-    """Return ``frame`` as statistics if it has exactly the columns that this version knows."""
+    """Return ``frame`` as statistics if it has exactly the columns of this version."""
     columns = frame.schema["columns"].dataType if "columns" in frame.columns else None
     if not isinstance(columns, StructType):
         return Stats(None, "the statistics have no struct 'columns'")
@@ -111,5 +112,5 @@ def check_shape(frame: DataFrame) -> Stats:
 
 
 def _bare(schema: StructType) -> dict[str, DataType]:
-    """Return names and types without nullability and metadata, which writers set as they like."""
+    """Return names and types without nullability and metadata, which vary between writers."""
     return {field.name: field.dataType for field in schema.fields}

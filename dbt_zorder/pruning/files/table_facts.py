@@ -1,4 +1,4 @@
-"""What Spark says of a table: where its files lie, and what wrote them."""
+"""Read from Spark where a table's files are and which format wrote them."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from dbt_zorder.spark.messages import unlogged
 from dbt_zorder.spark.sql import quote_name
 
 NOT_DESCRIBED = "NOT DESCRIBED"
-"""Kind of what Spark reads, and the catalog does not tell of."""
+"""Kind of a relation that Spark reads but no catalog describes."""
 
 _ENTRIES_AT_MOST = 256
 
 _entries: dict[tuple[Any, str], tuple[Any, TableFacts]] = {}
-"""By JVM and quoted name: the catalog's entry of a relation that was looked at, and what it said."""
+"""Cached facts with the catalog entry they came from, by JVM and quoted name."""
 
 
 @dataclass(frozen=True)
 class TableFacts:
-    """A table as Spark's catalog has it; an empty string stands for what it does not say.
+    """Facts of a table in Spark's catalog; an empty string stands for a fact that the catalog lacks.
 
     Attributes:
-        sql: the quoted name.
+        sql: quoted name.
         location: folder of the data files, as Spark writes it.
         provider: format, such as ``parquet``.
         kind: ``MANAGED``, ``EXTERNAL``, ``VIEW`` or ``NOT_DESCRIBED``.
-        qualifiers: what may stand before a column of it.
+        qualifiers: names that may precede a column of the table.
         partition_columns: names, as the catalog spells them.
     """
 
@@ -43,10 +43,10 @@ class TableFacts:
     partition_columns: tuple[str, ...] = ()
 
     def is_partition(self, path: tuple[str, ...]) -> bool:
-        """Tell whether a column's values belong to folders, by the word of the catalog, and not to files.
+        """Return whether the catalog says that a column's values belong to folders, not to files.
 
-        Another value can be given to the very same files (``ALTER TABLE ... PARTITION ... RENAME``, ``SET LOCATION``),
-        and a moment in the name of a folder is of each reader's time zone: statistics of files prove nothing of it.
+        The same files can get another value (``ALTER TABLE ... PARTITION ... RENAME``, ``SET LOCATION``). A timestamp
+        in the name of a folder is in each reader's time zone. So statistics of files prove nothing about such a column.
         """
         return len(path) == 1 and path[0].lower() in {name.lower() for name in self.partition_columns}
 
@@ -56,55 +56,55 @@ def quoted(table: str) -> str:
     return quote_name(*split_name(table.strip()))
 
 
-def facts_of(spark: SparkSession, table: str, frame: DataFrame) -> TableFacts:
-    """Return the facts of the table or view that ``frame`` was made of by its name.
+def read_facts(spark: SparkSession, table: str, frame: DataFrame) -> TableFacts:
+    """Return the facts of the table or view that ``frame`` reads by its name.
 
-    They are those of the relation that Spark will read, so they stay true where the catalog has moved on. Where this
-    process cannot look at it (over Spark Connect), or it is no plain relation (a view), the catalog is asked.
+    They come from the relation that Spark will read, so they stay true if the catalog changes. Over Spark Connect, this
+    process cannot inspect the relation; a view is not a plain relation. In both cases the catalog is asked.
     """
     sql = quoted(table)
     try:
-        facts = _known(sql, spark._jvm, frame._jdf) or _of_relation(sql, spark._jvm, frame._jdf)
-        if facts is None and _is_of_files(frame._jdf):
+        facts = _cached_facts(sql, spark._jvm, frame._jdf) or _relation_facts(sql, spark._jvm, frame._jdf)
+        if facts is None and _reads_path(frame._jdf):
             return TableFacts(sql, kind=NOT_DESCRIBED)
-    except Exception:  # another version of Spark, or none in this process
+    except Exception:  # another version of Spark, or no JVM in this process
         facts = None
     if facts is not None:
         return facts
     try:
         with unlogged():
             return describe(spark, table)
-    except Exception:  # a path that was read as a table, or no right to describe it: nothing is known, and all is read
+    except Exception:  # a path read as a table, or no right to describe it: all files are read
         return TableFacts(sql, kind=NOT_DESCRIBED)
 
 
-def _known(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
-    """Return what was found for the same entry of the catalog before: one question in place of twenty."""
+def _cached_facts(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
+    """Return the cached facts of the same catalog entry: one call in place of twenty."""
     held = _entries.get((jvm, sql))
     if held is None:
         return None
     try:
         same = held[0].equals(jdf.queryExecution().analyzed().child().catalogTable())
-    except Exception:  # it is no plain relation any more
+    except Exception:  # no longer a plain relation
         return None
     return held[1] if same else None
 
 
-def _relation_of(jdf: Any) -> Any | None:
-    """Return the relation that a name stands for, None where it is more than one of files."""
+def _find_relation(jdf: Any) -> Any | None:
+    """Return the relation that a name stands for; None if it is anything else than a relation of files."""
     alias = jdf.queryExecution().analyzed()
     relation = alias.child() if alias.nodeName() == "SubqueryAlias" else alias
     return relation if relation.getClass().getSimpleName() == "LogicalRelation" else None
 
 
-def _is_of_files(jdf: Any) -> bool:
-    """Tell whether Spark reads a path in place of a table, as ``parquet.`/path``: no catalog has such a name."""
-    relation = _relation_of(jdf)
+def _reads_path(jdf: Any) -> bool:
+    """Return whether Spark reads a path in place of a table, as ``parquet.`/path```: no catalog has such a name."""
+    relation = _find_relation(jdf)
     return relation is not None and bool(relation.catalogTable().isEmpty())
 
 
-def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
-    relation = _relation_of(jdf)
+def _relation_facts(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
+    relation = _find_relation(jdf)
     if relation is None or relation.catalogTable().isEmpty():
         return None
     found = relation.catalogTable().get()
@@ -116,7 +116,7 @@ def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
     parts = found.partitionColumnNames()
     partitions = tuple(str(parts.apply(number)) for number in range(parts.size()))
     facts = TableFacts(
-        sql, location, found.provider().get().lower(), found.tableType().name(), _ends(names), partitions
+        sql, location, found.provider().get().lower(), found.tableType().name(), _qualifiers(names), partitions
     )
     if len(_entries) >= _ENTRIES_AT_MOST:
         _entries.clear()
@@ -124,12 +124,16 @@ def _of_relation(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
     return facts
 
 
-def _ends(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+def _qualifiers(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return tuple(names[start:] for start in range(len(names)))
 
 
 def describe(spark: SparkSession, table: str) -> TableFacts:
-    """Return the facts of a table or view; Spark's own error where there is none."""
+    """Return the facts of a table or view.
+
+    Raises:
+        AnalysisException: there is no such table or view; the error is Spark's own.
+    """
     sql = quoted(table)
     head, details = described(spark, sql)
     parts = split_name(table.strip())
@@ -140,6 +144,6 @@ def describe(spark: SparkSession, table: str) -> TableFacts:
         details.get("Location", ""),
         details.get("Provider", "").lower(),
         details.get("Type", "").upper(),
-        _ends(names),
+        _qualifiers(names),
         tuple(partition_columns([row[0] for row in head])),
     )

@@ -1,1 +1,1 @@
-"""Prunes statements of plain SQL before Spark runs them."""
+"""Prune statements of plain SQL before Spark runs them."""

@@ -1,8 +1,8 @@
-"""What Spark's own plans tell of a query: where its text names a table, and which rows of each table it can use.
+"""Inspect Spark's plans of a query: where its text names a table, and which rows of each table it uses.
 
-Spark's optimizer moves every test that only one table decides down to that table: through joins, subqueries, CTEs and
-views, and never past what it may not pass, such as the outer side of a join or a LIMIT. So the filter that lies on a
-table in the end is what all rows of it must pass that the query goes by, which is not for us to find out once more.
+Spark's optimizer pushes every test on a single table down to that table, through joins, subqueries, CTEs and views. It
+never pushes a test past a barrier, such as the outer side of a join or a LIMIT. So the filter directly above a table
+states what every row that matters must pass. We need not derive it again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dbt_zorder.spark.jvm import class_named, items, jvm_of
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.spark.type_json import plain_columns
 
-_QUERY_OF = frozenset({"CreateTableAsSelect", "ReplaceTableAsSelect", "InsertIntoStatement"})
-"""Statements that run a query once and keep its rows. A view would keep the files that were chosen."""
+_KEEP_ROWS = frozenset({"CreateTableAsSelect", "ReplaceTableAsSelect", "InsertIntoStatement"})
+"""Statements that run a query once and keep its rows. A view, in contrast, would keep the chosen files."""
 
 _NOT_QUERIES = (
     "org.apache.spark.sql.catalyst.plans.logical.Command",
@@ -32,7 +32,7 @@ _PLANS = "org.apache.spark.sql.catalyst.plans.QueryPlan"
 _COLUMNS = "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq"
 _MODE = "org.apache.spark.sql.execution.CommandExecutionMode"
 _NODES_AT_MOST = 2_000
-"""Each takes some 0.3 ms to look at."""
+"""Maximum number of plan nodes to inspect; each needs about 0.3 ms."""
 
 _METADATA = "_metadata"
 _MARKS = 7_654_321_000
@@ -40,18 +40,18 @@ _MARK = re.compile(rf"_metadata`?\.`?file_size`? = -({_MARKS // 1000}\d{{3}})L")
 _MARK_ALONE = re.compile(rf"\(NOT \([^()']*{_MARK.pattern}\)\)")
 MENTIONS_AT_MOST = 100
 _SUBQUERY = "subquery("
-"""Stands for a subquery in the text of an expression."""
+"""Text that stands for a subquery in the SQL of an expression."""
 
 
 @dataclass(frozen=True)
 class Mention:
-    """A place in the text of a statement where a relation is named.
+    """A position in the text of a statement where a relation is named.
 
     Attributes:
-        parts: the name's parts, without backticks.
-        start, stop: of the name in the text; ``stop`` is behind it.
-        is_named: an alias follows.
-        stays: the text around it leaves no room for a subquery: it has options, or a limit by TABLESAMPLE.
+        parts: parts of the name, without backticks.
+        start, stop: range of the name in the text; ``stop`` is the position after it.
+        is_named: whether an alias follows.
+        stays: whether the context forbids a subquery: the name has options, or a limit by TABLESAMPLE.
     """
 
     parts: tuple[str, ...]
@@ -66,32 +66,33 @@ class Scan:
     """A read of a table in a query that Spark has optimized.
 
     Attributes:
-        relation: the leaf of Spark's plan.
-        tests: what its rows must pass, all of it; empty if all rows are used.
+        relation: leaf of Spark's plan.
+        tests: tests that its rows must all pass; empty if all rows are used.
     """
 
     relation: Any
     tests: tuple[Any, ...]
 
     def texts(self) -> list[str]:
-        """Return each test as SQL over the table's bare columns, but those on a subquery and on NULL alone.
+        """Return each test as SQL over the table's bare columns.
 
-        An inner join tests its columns for NULL, which leaves out next to no file.
+        Tests on a subquery are left out, and so are tests that only check for NULL. An inner join adds NULL checks of
+        its columns, which exclude next to no file.
         """
         return [
             text
             for test in self.tests
-            if not _is_of_null(test) and _SUBQUERY not in (text := _without_qualifiers(test)).lower()
+            if not _is_null_check(test) and _SUBQUERY not in (text := _without_qualifiers(test)).lower()
         ]
 
 
 class UnfitError(Exception):
-    """A query whose plan does not tell what it reads; the message says why."""
+    """A query whose plan does not show what it reads; the message says why."""
 
 
-def query_of(spark: SparkSession, parsed: Any) -> Any | None:
+def find_query(spark: SparkSession, parsed: Any) -> Any | None:
     """Return the query that a parsed statement is, or whose rows it keeps; None if there is none."""
-    if parsed.getClass().getSimpleName() in _QUERY_OF:
+    if parsed.getClass().getSimpleName() in _KEEP_ROWS:
         return parsed.query()
     if parsed.getClass().getSimpleName() == "InsertIntoDir":
         return parsed.child()
@@ -99,17 +100,17 @@ def query_of(spark: SparkSession, parsed: Any) -> Any | None:
     return None if any(loader.isInstanceOf(kind, parsed) for kind in _NOT_QUERIES) else parsed
 
 
-def executed(spark: SparkSession, query: Any) -> Any:
-    """Return Spark's execution of a parsed query, of which nothing runs before it is asked for rows."""
+def plan_query(spark: SparkSession, query: Any) -> Any:
+    """Return Spark's execution of a parsed query; nothing runs before its rows are requested."""
     session: Any = spark._jsparkSession
     return session.sessionState().executePlan(query, class_named(jvm_of(spark), _MODE).SKIP())
 
 
-def mentions(query: Any) -> list[Mention]:
-    """Return where a parsed query names relations that are not its own CTEs, in the order of the text.
+def find_mentions(query: Any) -> list[Mention]:
+    """Return where a parsed query names relations other than its own CTEs, in the order of the text.
 
     Raises:
-        UnfitError: it takes a sample.
+        UnfitError: the query samples rows.
     """
     found: list[Mention] = []
     own: set[str] = set()
@@ -144,15 +145,17 @@ def cached_parts(spark: SparkSession, execution: Any) -> int:
 
 
 def mark(number: int) -> str:
-    """Return a test that all rows of a file pass, by which a mention is told from others in a plan."""
+    """Return a test that all rows of a file pass, which identifies a mention in a plan."""
     return f"{_METADATA}.file_size <> -{_MARKS + number}L"
 
 
-def scans(optimized: Any) -> dict[int, list[Scan]]:
-    """Return the reads of each marked mention in an optimized query: none, if no row of it is used; several of a CTE.
+def find_scans(optimized: Any) -> dict[int, list[Scan]]:
+    """Return the reads of each marked mention in an optimized query.
+
+    A mention has no read if none of its rows is used, and several if it is in a CTE.
 
     Raises:
-        UnfitError: there is too much of it.
+        UnfitError: the plan is too large.
     """
     found: dict[int, list[Scan]] = defaultdict(list)
     for node, parent in nodes(optimized):
@@ -162,27 +165,27 @@ def scans(optimized: Any) -> dict[int, list[Scan]]:
         tests: list[Any] = []
         alone, inside = set[int](), set[int]()
         for test in _conjuncts(parent.condition()):
-            if not _asks_of_file(test):
+            if not _reads_metadata(test):
                 tests += [test] if test.deterministic() else []
                 continue
             numbers = {int(number) - _MARKS for number in _MARK.findall(str(test.sql()))}
             (alone if _MARK_ALONE.fullmatch(str(test.sql())) else inside).update(numbers)
         for number in alone | inside:
-            # where a rule has made one test of several mentions' marks, what each of them is asked for cannot be told
+            # an optimizer rule may merge the marks of several mentions into one test, which hides the tests of each
             found[number].append(Scan(node, () if inside else tuple(tests)))
     return dict(found)
 
 
 def is_weaker(spark: SparkSession, accepted: DataFrame, scan: Scan) -> bool:
-    """Tell whether a filter keeps every row that a scan's tests keep: each test of it is one of the scan's.
+    """Return whether a filter keeps every row that a scan's tests keep: each of its tests is one of the scan's.
 
-    This catches whatever a test's text does not say as the test does: texts and their escapes, a time that a clock
-    shows twice, numbers, functions that a session hides.
+    This catches every test whose text does not mean the same as the test. Examples are texts and their escapes, a time
+    that a clock shows twice, numbers, and functions that a session hides.
 
     Args:
-        spark: the session.
+        spark: session of the query.
         accepted: the same table, filtered by the text of the scan's tests.
-        scan: of the query.
+        scan: read of the table in the query.
     """
     plan = accepted.select(*_columns_of(scan))._jdf.queryExecution().optimizedPlan()
     if plan.nodeName() == "Project":
@@ -193,20 +196,20 @@ def is_weaker(spark: SparkSession, accepted: DataFrame, scan: Scan) -> bool:
     return all(
         any(ours.equals(theirs) for theirs in known)
         for test in _conjuncts(plan.condition())
-        if not _is_of_null(test)  # Spark adds it to any comparison
+        if not _is_null_check(test)  # Spark adds this test to any comparison
         for ours in [_normalized(spark, test, plan.child())]
     )
 
 
 def _normalized(spark: SparkSession, test: Any, relation: Any) -> Any:
-    """Return a test with its columns by their places in the table, which two reads of it have in common."""
+    """Return a test with each column replaced by its index in the table, which two reads of the table share."""
     jvm = jvm_of(spark)
     columns = class_named(jvm, _COLUMNS)(relation.output())
     return class_named(jvm, _PLANS).normalizeExpressions(test, columns).canonicalized()
 
 
 def _columns_of(scan: Scan) -> list[str]:
-    """Return what a scan reads of the columns in its tests; of structs Spark reads only what the query needs."""
+    """Return the leaf columns that a scan's tests use; of structs, Spark reads only the fields that the query needs."""
     names = {reference.name() for test in scan.tests for reference in _references(test)}
     schema = plain_columns(scan.relation.schema().json(), "a relation")
     leaves = [column for column in all_columns(schema) if not isinstance(column.data_type, StructType)]
@@ -214,7 +217,7 @@ def _columns_of(scan: Scan) -> list[str]:
 
 
 def nodes(plan: Any, *, with_ctes: bool = False) -> Iterator[tuple[Any, Any | None]]:
-    """Yield all nodes of a plan and of its subqueries, each with the one above it."""
+    """Yield all nodes of a plan and of its subqueries, each with its parent."""
     waiting: list[tuple[Any, Any | None]] = [(plan, None)]
     for _ in range(_NODES_AT_MOST):
         if not waiting:
@@ -240,21 +243,21 @@ def _conjuncts(condition: Any) -> Iterator[Any]:
             yield part
 
 
-def _asks_of_file(test: Any) -> bool:
+def _reads_metadata(test: Any) -> bool:
     return any(reference.name() == _METADATA for reference in _references(test))
 
 
-def _is_of_null(test: Any) -> bool:
-    """Tell whether a test asks nothing but that a column, or a field in one, is not NULL."""
+def _is_null_check(test: Any) -> bool:
+    """Return whether a test only checks that a column, or a field in one, is not NULL."""
     if test.getClass().getSimpleName() != "IsNotNull":
         return False
     return test.child().getClass().getSimpleName() in ("AttributeReference", "GetStructField")
 
 
 def _without_qualifiers(test: Any) -> str:
-    """Return a test as SQL, each column by its bare name, whatever aliases the query has for its table.
+    """Return a test as SQL with bare column names, whatever aliases the query gives the table.
 
-    No care is taken beyond that of texts in quotes: ``is_weaker`` tells whether it came out right.
+    Only quoted texts are handled specially: ``is_weaker`` checks the result.
     """
     names = {reference.sql(): quote_name(reference.name()) for reference in _references(test)}
     if not names:

@@ -1,4 +1,4 @@
-"""Parameter markers of a statement, ``:name`` and ``?``, and the literals that Spark puts in their place."""
+"""Replace the parameter markers of a statement, ``:name`` and ``?``, by the literals that Spark uses for them."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.pruning.plain_sql.catalyst import executed, query_of
+from dbt_zorder.pruning.plain_sql.catalyst import find_query, plan_query
 from dbt_zorder.spark.jvm import items, sql_parser
 
 Args = Mapping[str, Any] | Sequence[Any]
-"""As ``spark.sql`` accepts them: values by name, or in order."""
+"""Values as ``spark.sql`` accepts them: by name, or in order."""
 
 _TOKEN = re.compile(
-    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|/\*.*?\*/|--[^\n]*"""  # in which nothing is a marker
+    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|/\*.*?\*/|--[^\n]*"""  # texts and comments, which contain no marker
     r"""|(?P<other>::|\w:(?!:))|:(?P<name>\w+)|(?P<place>\?)""",
     re.DOTALL,
 )
 
 
 def with_literals(spark: SparkSession, sql: str, args: Args) -> str | None:
-    """Return a statement with a literal for each of its markers; None if not all of them are found.
+    """Return a statement with a literal for each of its markers; None if a marker or a value has no counterpart.
 
-    It may be another statement than Spark makes of it: ``is_same`` compares the two.
+    The result may differ from the statement that Spark makes: ``is_same`` compares the two.
 
     Args:
-        spark: a session in this process.
-        sql: the statement.
-        args: its values.
+        spark: session in this process.
+        sql: statement with markers.
+        args: values of the markers.
     """
     named = isinstance(args, Mapping)
     literals = _literals(spark, [*args.values()] if isinstance(args, Mapping) else [*args])
@@ -51,16 +51,16 @@ def with_literals(spark: SparkSession, sql: str, args: Args) -> str | None:
 
 
 def is_same(spark: SparkSession, sql: str, args: Args, text: str) -> bool:
-    """Tell whether Spark makes the same plan, with the same columns, of a query with values and of another text.
+    """Return whether a query with values and another text give the same plan with the same columns.
 
-    Of a command it does not: ``spark.sql`` would carry it out.
+    Return False for a command, because ``spark.sql`` would execute it.
     """
     parsed = sql_parser(spark).parsePlan(text)
-    if query_of(spark, parsed) is not parsed:
+    if find_query(spark, parsed) is not parsed:
         return False
     given: Any = args
     with_args = spark.sql(sql, given)._jdf.queryExecution().analyzed()
-    plain = executed(spark, parsed).analyzed()
+    plain = plan_query(spark, parsed).analyzed()
     return bool(with_args.sameResult(plain)) and bool(with_args.schema().equals(plain.schema()))
 
 

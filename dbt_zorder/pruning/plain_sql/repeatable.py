@@ -1,8 +1,7 @@
-"""Whether a statement means the same when it runs as when its files are chosen, and what its own text may hide.
+"""Check that a statement means the same when it runs as when its files are chosen, and that its text is complete.
 
-Spark's optimizer has worked out all constants by the time that it tells what a table is asked for: nothing in
-``DATE '2026-11-25'`` says that it was ``current_date()``. So it is the analyzed plan that is looked at, with the views
-in it.
+An optimized plan contains only the values of constants: nothing in ``DATE '2026-11-25'`` shows that it was
+``current_date()``. So these checks inspect the analyzed plan, including its views.
 """
 
 from __future__ import annotations
@@ -21,38 +20,38 @@ from dbt_zorder.spark.jvm import class_named, items, jvm_of
 from dbt_zorder.spark.sql import BLANK
 
 _BY_ORDER = frozenset({"AnyValue", "CollectList", "CollectSet", "First", "Last", "ListAgg", "Mode"})
-"""Aggregates that Spark calls not deterministic because rows come in any order, as they do without pruning."""
+"""Aggregates that Spark calls nondeterministic only because rows arrive in any order, as they do without pruning."""
 
 _RAW = re.compile(r"""\br['"]""", re.IGNORECASE)
-"""Begins a text in which a backslash is one, of whose end sqlglot may think otherwise."""
+"""Start of a raw string, in which a backslash is literal; sqlglot may find its end elsewhere."""
 
 _HINT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
 
 
 def check_text(sql: str) -> None:
-    """Find out whether a statement names what it would no longer see of a table behind a subquery.
+    """Raise if a statement uses a feature of a table that a subquery around the table would hide.
 
     Raises:
-        UnfitError: it names the files of rows.
+        UnfitError: the statement names the files of rows.
     """
     if "_metadata" in sql.lower():
         msg = "it asks for _metadata itself"
         raise UnfitError(msg)
 
 
-def names_whole(sql: str, table: str) -> bool:
-    """Tell whether a column or a hint names a table by its schema, as ``db.t.c``: behind a subquery it is but ``t``.
+def is_qualified(sql: str, table: str) -> bool:
+    """Return whether a column or a hint qualifies a table by its schema, as ``db.t.c``; a subquery can only be ``t``.
 
     Args:
-        sql: the statement.
-        table: the last part of the table's name.
+        sql: statement to search.
+        table: last part of the table's name.
     """
     name = rf"`?{re.escape(table)}`?"
     if any(re.search(rf"\.\s*{name}(?!\w)", hint[1], re.IGNORECASE) for hint in _HINT.finditer(sql)):
         return True
     if not re.search(rf"\.{BLANK}{name}{BLANK}\.", sql, re.IGNORECASE | re.DOTALL):
         return False
-    # dbt's own comment before each statement names the project, which may be called as the table is
+    # dbt's own comment before each statement names the project, which may have the table's name
     words = _words(sql)
     if words is None:
         return True
@@ -63,34 +62,34 @@ def names_whole(sql: str, table: str) -> bool:
 
 
 def _words(sql: str) -> list[str] | None:
-    """Return the words of a statement without comments; None if they are not known for certain."""
+    """Return the words of a statement without comments; None if they are uncertain."""
     if _RAW.search(sql):
         return None
     try:
         tokens = sqlglot.tokenize(sql, read="spark")
-    except Exception:  # a form that sqlglot does not know
+    except Exception:  # sqlglot does not support this form
         return None
     return ["''" if token.token_type is TokenType.STRING else token.text for token in tokens]
 
 
 def day_of(spark: SparkSession, analyzed: Any, sql: str) -> str | None:
-    """Return the day by which files are chosen, as SQL, where a statement asks for the day; None if it asks for none.
+    """Return the day for which files are chosen, as SQL; None if the statement does not use the current day.
 
     Args:
-        spark: the session.
-        analyzed: the statement's plan.
-        sql: its text.
+        spark: session that will run the statement.
+        analyzed: the statement's analyzed plan.
+        sql: the statement's text.
 
     Raises:
-        UnfitError: what it gives depends on chance, on which rows are read together, on the moment, or on a variable.
+        UnfitError: the result depends on chance, on which rows are read together, on the moment, or on a variable.
     """
     session: Any = spark._jsparkSession
-    has_variables = not spark.version.startswith("3.")  # which has none
+    has_variables = not spark.version.startswith("3.")  # Spark 3 has no variables
     if has_variables and not session.sessionState().catalogManager().tempVariableManager().isEmpty():
         msg = "the session has variables, which may be set before it runs"
         raise UnfitError(msg)
     if not analyzed.deterministic():
-        for name in _of_chance(analyzed):
+        for name in _nondeterministic(analyzed):
             if name not in _BY_ORDER:
                 msg = f"what {name} gives depends on which rows are read"
                 raise UnfitError(msg)
@@ -102,17 +101,17 @@ def day_of(spark: SparkSession, analyzed: Any, sql: str) -> str | None:
 
 
 def today(spark: SparkSession) -> str:
-    """Return the day in the session's time zone, as SQL."""
+    """Return the current day in the session's time zone, as SQL."""
     return f"DATE '{spark.sql('SELECT CAST(current_date() AS STRING)').collect()[0][0]}'"
 
 
-def _of_chance(plan: Any) -> Iterator[str]:
-    """Yield the classes of those expressions that are not deterministic by themselves."""
+def _nondeterministic(plan: Any) -> Iterator[str]:
+    """Yield the classes of the expressions that are nondeterministic by themselves."""
     return _origins(plan, lambda part: not part.deterministic())
 
 
 def _origins(plan: Any, has_it: Callable[[Any], bool]) -> Iterator[str]:
-    """Yield the classes of the expressions by which others, and a plan, have what a test looks for."""
+    """Yield the classes of the innermost expressions in a plan that satisfy a test."""
     waiting = [part for node, _ in nodes(plan) for part in items(node.expressions()) if has_it(part)]
     while waiting:
         part = waiting.pop()
@@ -123,11 +122,11 @@ def _origins(plan: Any, has_it: Callable[[Any], bool]) -> Iterator[str]:
 
 
 def _is_subquery(part: Any) -> bool:
-    """Tell whether an expression is a query, whose own expressions are looked at as such."""
+    """Return whether an expression is a subquery, whose own expressions ``nodes`` visits."""
     return "Subquery" in part.getClass().getSimpleName() or part.getClass().getSimpleName() in ("Exists", "ListQuery")
 
 
 def _clocks(spark: SparkSession, plan: Any) -> Iterator[str]:
-    """Yield the classes of those expressions that ask for the moment, the user or the place."""
+    """Yield the classes of the expressions that read the clock, the user or the current catalog and schema."""
     current = class_named(jvm_of(spark), PATTERNS).CURRENT_LIKE()
     return _origins(plan, lambda part: part.containsPattern(current)) if plan.containsPattern(current) else iter(())

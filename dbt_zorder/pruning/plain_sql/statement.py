@@ -1,4 +1,4 @@
-"""Plain SQL that reads no file which cannot match: the tables of a statement are read without them, by what it asks."""
+"""Prune plain SQL: rewrite a statement so that its tables are read without the files that cannot match."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.errors import ZorderError
-from dbt_zorder.pruning.files.session_settings import settings_of
+from dbt_zorder.pruning.files.session_settings import read_settings
 from dbt_zorder.pruning.files.stats_source import read_stats
-from dbt_zorder.pruning.files.table_facts import TableFacts, facts_of
+from dbt_zorder.pruning.files.table_facts import TableFacts, read_facts
 from dbt_zorder.pruning.plain_sql.catalyst import (
     MENTIONS_AT_MOST,
     Mention,
     Scan,
     UnfitError,
     cached_parts,
-    executed,
+    find_mentions,
+    find_query,
+    find_scans,
     is_weaker,
     mark,
-    mentions,
-    query_of,
-    scans,
+    plan_query,
 )
 from dbt_zorder.pruning.plain_sql.parameters import Args, is_same, with_literals
-from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, names_whole, today
+from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, is_qualified, today
 from dbt_zorder.pruning.plan import VARIABLE, Plan, make_plan
 from dbt_zorder.spark.columns import split_name
 from dbt_zorder.spark.jvm import active, has_jvm, sql_parser
@@ -37,7 +37,7 @@ from dbt_zorder.spark.sql import quote_name
 
 _LOG = logging.getLogger("dbt_zorder")
 _KEYWORD = re.compile(r"\btable\s*\Z", re.IGNORECASE)
-"""Behind which no subquery may stand."""
+"""Keyword after which no subquery is allowed."""
 
 _SCANS_AT_MOST = 40
 _CHARACTERS_AT_MOST = 50_000
@@ -45,12 +45,12 @@ _CHARACTERS_AT_MOST = 50_000
 
 @dataclass(frozen=True)
 class TableRead:
-    """What a statement reads of a table of which it leaves files out.
+    """Files that a statement reads of a table.
 
     Attributes:
         table: quoted name.
-        files: of the table, as its statistics know them.
-        files_read: of these.
+        files: number of the table's files in its statistics.
+        files_read: number of these files that the statement reads.
     """
 
     table: str
@@ -60,12 +60,12 @@ class TableRead:
 
 @dataclass(frozen=True)
 class Pruned:
-    """A statement that gives what it gave, from fewer files.
+    """A statement with the same result as the original, from fewer files.
 
     Attributes:
-        sql: its text; as it was, if no file is left out.
-        reads: the tables of which files are left out.
-        reason: why no file is left out, where there was something to look at; else empty.
+        sql: text of the statement; the original text if no file is excluded.
+        reads: tables whose files are partly excluded.
+        reason: why no file is excluded of a table with statistics; else empty.
     """
 
     sql: str
@@ -78,8 +78,8 @@ class _Table:
     """A table with statistics that a statement mentions.
 
     Attributes:
-        facts: where it lies.
-        frame: the table itself, as Spark had it when the facts were asked for.
+        facts: facts of the table.
+        frame: the table as Spark resolved it when the facts were read.
     """
 
     facts: TableFacts
@@ -87,11 +87,11 @@ class _Table:
 
 
 def query(spark: SparkSession, sql: str, args: Args | None = None) -> DataFrame:
-    """Return the rows of a query, as ``spark.sql`` does, without opening files that cannot hold any of them.
+    """Return the rows of a query, as ``spark.sql`` does, without opening files that cannot contain any of them.
 
     Args:
-        spark: the reader's session, which must be in this process: over Spark Connect all files are read.
-        sql: any query; views in it, and tables without statistics, are read in full.
+        spark: reader's session, which must be in this process; over Spark Connect all files are read.
+        sql: any query; its views, and tables without statistics, are read in full.
         args: values of its parameter markers: by name for ``:name``, in order for ``?``.
 
     Raises:
@@ -104,16 +104,16 @@ def query(spark: SparkSession, sql: str, args: Args | None = None) -> DataFrame:
 
 
 def _pruned_with(spark: SparkSession, sql: str, args: Args) -> str | None:
-    """Return a statement with literals in the place of its values, from fewer files; None if it leaves out none."""
+    """Return a statement with literals in place of its markers, from fewer files; None if no file is excluded."""
     if not has_jvm(spark):
         return None
     try:
         with active(spark), unlogged():
             text = with_literals(spark, sql, args)
-            # Spark replaces ${...} in a statement, and not in a value
+            # Spark replaces ${...} in a statement, but not in a value
             if text is None or VARIABLE in text or not is_same(spark, sql, args, text):
                 return None
-    except Exception as exc:  # any doubt is a full read, and Spark says what the fault is
+    except Exception as exc:  # any doubt is a full read, and Spark reports the fault
         _LOG.debug("all files are read: %s", first_line(exc))
         return None
     pruned = prune_statement(spark, text)
@@ -121,10 +121,10 @@ def _pruned_with(spark: SparkSession, sql: str, args: Args) -> str | None:
 
 
 def prune_statement(spark: SparkSession, sql: str) -> Pruned:
-    """Return a statement that reads no file of a z-ordered Parquet table which cannot hold a row that it uses.
+    """Return a statement that skips every file of a z-ordered Parquet table without a row that it uses.
 
-    A query, a ``CREATE TABLE ... AS`` and an ``INSERT`` are looked at; all else stays as it is. Never raises: what is
-    wrong with a statement is for Spark to say.
+    Queries, ``CREATE TABLE ... AS`` and ``INSERT`` are pruned; any other statement stays unchanged. Never raises: Spark
+    reports the errors of a statement.
     """
     if not has_jvm(spark):
         return Pruned(sql, reason="only a session in this process tells what a query reads")
@@ -147,33 +147,33 @@ def prune_statement(spark: SparkSession, sql: str) -> Pruned:
 
 
 def _pruned(spark: SparkSession, sql: str) -> Pruned:
-    meant = settings_of(spark)
-    asked = query_of(spark, sql_parser(spark).parsePlan(sql))
+    settings = read_settings(spark)
+    asked = find_query(spark, sql_parser(spark).parsePlan(sql))
     if asked is None:
         return Pruned(sql)
-    tables = _with_stats(spark, sql, mentions(asked))
+    tables = _with_stats(spark, sql, find_mentions(asked))
     if not tables:
         return Pruned(sql)
     check_text(sql)
     found, day = _scans(spark, sql, asked, tables)
     known: dict[tuple[str, str], Plan] = {}
     plans = {place: _plans(spark, table, found.get(n, []), known) for n, (place, table) in enumerate(tables.items())}
-    if settings_of(spark) != meant or (day is not None and today(spark) != day):
+    if read_settings(spark) != settings or (day is not None and today(spark) != day):
         msg = "another thread changed Spark's settings meanwhile, or the day has ended"
         raise UnfitError(msg)
     chosen = {place: plan for place, plan in plans.items() if not isinstance(plan, str)}
-    # on another day the constants are others, so all files are read: Spark finds out before it lists them
+    # constants differ on another day, so all files are read then: Spark evaluates this before it lists files
     also = [] if day is None else [f"NOT (current_date() <=> {day})"]
     tests = {
         place: " OR ".join(dict.fromkeys([*also, *(str(plan.exclusion) for plan in chosen[place])])) for place in chosen
     }
     reasons = [f"{tables[place].facts.sql}: {reason}" for place, reason in plans.items() if isinstance(reason, str)]
-    reads = tuple(_read_of(tables[place].facts.sql, chosen[place]) for place in chosen)
+    reads = tuple(_table_read(tables[place].facts.sql, chosen[place]) for place in chosen)
     return Pruned(_filtered(sql, tests, tables), reads, "" if reads else "; ".join(dict.fromkeys(reasons)))
 
 
 def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dict[Mention, _Table]:
-    """Return the mentions of tables that have statistics, where a subquery may stand in place of the table."""
+    """Return the mentions of tables with statistics, at positions where a subquery is allowed."""
     found: dict[Mention, _Table] = {}
     known: dict[str, _Table | None] = {}
     for place in places[:MENTIONS_AT_MOST]:
@@ -182,7 +182,7 @@ def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dic
             continue
         table = quote_name(*place.parts)
         if table not in known:
-            known[table] = None if names_whole(sql, place.parts[-1]) else _table_with_stats(spark, table)
+            known[table] = None if is_qualified(sql, place.parts[-1]) else _table_with_stats(spark, table)
         asked = known[table]
         if asked is not None:
             found[place] = asked
@@ -192,8 +192,8 @@ def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dic
 def _table_with_stats(spark: SparkSession, table: str) -> _Table | None:
     try:
         frame = spark.table(table)
-        facts = facts_of(spark, table, frame)
-    except Exception:  # there is no such table, which is for Spark to say
+        facts = read_facts(spark, table, frame)
+    except Exception:  # no such table, which Spark reports
         return None
     has_stats = facts.provider == "parquet" and read_stats(spark, facts).frame is not None
     return _Table(facts, frame) if has_stats else None
@@ -202,21 +202,22 @@ def _table_with_stats(spark: SparkSession, table: str) -> _Table | None:
 def _scans(
     spark: SparkSession, sql: str, asked: Any, tables: Mapping[Mention, _Table]
 ) -> tuple[dict[int, list[Scan]], str | None]:
-    """Return what the query reads of each mention, in a text where each has a mark that Spark carries along.
+    """Return the query's reads of each mention, and the day for which they are valid.
 
-    Behind it stands the day by which it is so, if it asks for the day.
+    A mark in the text, which Spark keeps in its plan, identifies each mention. The day is None if the query does not
+    use the current day.
     """
     text = _filtered(sql, {place: mark(number) for number, place in enumerate(tables)}, tables)
-    marked = executed(spark, query_of(spark, sql_parser(spark).parsePlan(text)))
+    marked = plan_query(spark, find_query(spark, sql_parser(spark).parsePlan(text)))
     day = day_of(spark, marked.analyzed(), sql)
-    plain = executed(spark, asked)
+    plain = plan_query(spark, asked)
     if not marked.analyzed().schema().equals(plain.analyzed().schema()):
         msg = "it does not give the same columns where its tables are filtered"
         raise UnfitError(msg)
     if cached_parts(spark, plain) > cached_parts(spark, marked):
         msg = "a part of it is in Spark's cache"
         raise UnfitError(msg)
-    found = scans(marked.optimizedPlan())
+    found = find_scans(marked.optimizedPlan())
     if sum(map(len, found.values())) > _SCANS_AT_MOST:
         msg = f"it reads z-ordered tables more than {_SCANS_AT_MOST} times, and each takes a tenth of a second to plan"
         raise UnfitError(msg)
@@ -224,9 +225,9 @@ def _scans(
 
 
 def _filtered(sql: str, tests: Mapping[Mention, str], tables: Mapping[Mention, _Table]) -> str:
-    """Return a text that reads, where a table is mentioned, those of its rows for which a test holds."""
+    """Return a text that reads, at each mention of a table, only the rows that pass a test."""
     for place in sorted(tests, key=lambda place: place.start, reverse=True):
-        # as the catalog spells it, which is what columns are qualified by
+        # as the catalog spells it, because columns are qualified by that
         qualifiers = tables[place].facts.qualifiers
         own = qualifiers[-1][-1] if qualifiers else place.parts[-1]
         name = "" if place.is_named else f" AS {quote_name(own)}"
@@ -238,7 +239,7 @@ def _filtered(sql: str, tests: Mapping[Mention, str], tables: Mapping[Mention, _
 def _plans(
     spark: SparkSession, table: _Table, found: Sequence[Scan], known: dict[tuple[str, str], Plan]
 ) -> list[Plan] | str:
-    """Return how each read of a mention leaves files out; a text that says why, if one of them leaves out none."""
+    """Return a plan for each read of a mention; or a reason, if one of the reads cannot exclude files."""
     if not found:
         return "no row of it is used"
     plans: list[Plan] = []
@@ -265,7 +266,7 @@ def _plan(spark: SparkSession, table: _Table, texts: Sequence[str]) -> Plan:
     name, frame = table.facts.sql, table.frame
     try:
         return make_plan(spark, name, " AND ".join(texts), zoned=True, frame=frame)
-    except ZorderError:  # one of them has no text that Spark reads back
+    except ZorderError:  # Spark cannot read back the text of one of them
         texts = [text for text in texts if _is_valid(frame, text)]
         return make_plan(spark, name, " AND ".join(texts or ["TRUE"]), zoned=True, frame=frame)
 
@@ -273,12 +274,12 @@ def _plan(spark: SparkSession, table: _Table, texts: Sequence[str]) -> Plan:
 def _is_valid(frame: DataFrame, text: str) -> bool:
     try:
         frame.where(text)
-    except Exception:  # Spark refuses it, for whatever reason
+    except Exception:  # Spark refuses it, for any reason
         return False
     return True
 
 
-def _read_of(table: str, plans: Sequence[Plan]) -> TableRead:
+def _table_read(table: str, plans: Sequence[Plan]) -> TableRead:
     decisions = [plan.decision for plan in plans if plan.decision is not None]
     excluded = set.intersection(*({path for path, _ in decision.excluded} for decision in decisions))
     return TableRead(table, decisions[0].files, decisions[0].files - len(excluded))

@@ -1,1 +1,1 @@
-"""Parses a predicate and resolves its columns."""
+"""Parse a predicate and resolve its columns."""

@@ -1,4 +1,4 @@
-"""Spark's word on a predicate: whether it is valid, and whether our tree of it means the same."""
+"""Ask Spark whether a predicate is valid, and whether our tree of it means the same."""
 
 from __future__ import annotations
 
@@ -17,52 +17,53 @@ from dbt_zorder.spark.jvm import has_jvm, sql_parser
 from dbt_zorder.spark.messages import first_line
 
 _INTEGER_DIGITS, _LONG_DIGITS = 9, 18
-"""So many digits always fit; a number of ten is one or the other."""
+"""Maximum numbers of digits that always fit INT and BIGINT; a number of ten digits is one or the other."""
 
 _DATE = re.compile(r"DATE *'[^']*'", re.IGNORECASE)
 _UNRESOLVED = re.compile(r"with name (.+?) cannot be resolved")
 _ABSENT = ("[TABLE_OR_VIEW_NOT_FOUND", "[UNRESOLVED_ROUTINE")
-"""What Spark calls it if a table, a view or a function is not there."""
+"""Spark's error classes for a missing table, view or function."""
 
 
-def filtered(frame: DataFrame, predicate: str, *, has_query: bool = False) -> DataFrame:
-    """Return ``frame`` filtered by the user's own text, analysed by Spark as one whole expression.
+def filter_rows(frame: DataFrame, predicate: str, *, has_query: bool = False) -> DataFrame:
+    """Return ``frame`` filtered by the user's own text, which Spark analyses as one whole expression.
 
     Args:
-        frame: the table.
-        predicate: the text.
-        has_query: there is a subquery in it.
+        frame: table to filter.
+        predicate: user's text.
+        has_query: whether the text contains a subquery.
 
     Raises:
         ColumnError: a column does not exist.
-        UnresolvedError: a table, a view or a function does not, or something that a subquery names; the text is one
-            whole expression all the same, as Spark parses it before it looks.
+        UnresolvedError: a table, a view, a function, or a name in a subquery does not exist. The text is still one
+            whole expression, because Spark parses it before it resolves names.
         PredicateError: Spark refuses the predicate for any other reason.
     """
     try:
-        return analysed(frame.where(predicate))
+        return analyse(frame.where(predicate))
     except (AnalysisException, ParseException) as exc:
         raise _explained(frame, predicate, exc, has_query=has_query) from exc
 
 
-def analysed(frame: DataFrame) -> DataFrame:
-    """Return a DataFrame that Spark has analysed: it has at once, but over Spark Connect not before it is asked."""
+def analyse(frame: DataFrame) -> DataFrame:
+    """Return a DataFrame that Spark has analysed. Over Spark Connect, force the analysis, which is lazy there."""
     if not has_jvm(frame.sparkSession):
         frame.schema  # noqa: B018
     return frame
 
 
-def agrees(frame: DataFrame, accepted: DataFrame, tree: Node, predicate: str = "") -> bool:
-    """Tell whether Spark finds the tree, written with all its parentheses, to be the predicate in ``accepted``.
+def is_confirmed(frame: DataFrame, accepted: DataFrame, tree: Node, predicate: str = "") -> bool:
+    """Return whether Spark confirms that the tree, written with all its parentheses, is the predicate in ``accepted``.
 
-    This catches every difference between sqlglot's grammar and Spark's: precedence, escapes, comments, literals. Where
-    names are written as the schema writes them, Spark's parser makes the same of both texts, which takes no analysis.
+    This catches every difference between sqlglot's grammar and Spark's: precedence, escapes, comments, literals. If
+    names are written as the schema writes them, Spark's parser gives the same expression for both texts. That check
+    needs no analysis.
 
     Args:
-        frame: the table.
-        accepted: the table filtered by ``predicate``.
-        tree: what was made of it.
-        predicate: the user's own text, if it may be compared as such.
+        frame: unfiltered table.
+        accepted: table filtered by ``predicate``.
+        tree: our tree of the predicate.
+        predicate: user's own text; empty if texts may not be compared.
     """
     if predicate and _parse_alike(frame, predicate, to_sql(tree)):
         return True
@@ -79,14 +80,14 @@ def _parse_alike(frame: DataFrame, one: str, other: str) -> bool:
     try:
         parser = sql_parser(frame.sparkSession)
         return parser is not None and bool(parser.parseExpression(one).equals(parser.parseExpression(other)))
-    except Exception:  # another version of Spark, or none in this process
+    except Exception:  # another version of Spark, or no JVM in this process
         return False
 
 
-def types_of(spark: SparkSession, tree: Node) -> dict[str, DataType]:
-    """Return Spark's type of every constant that is compared, and of every type that something is cast to.
+def read_types(spark: SparkSession, tree: Node) -> dict[str, DataType]:
+    """Return Spark's type of every compared constant, and of every cast's target.
 
-    Spark is asked for all but literals that have one type whatever the session's settings are.
+    Spark is asked for all but literals whose type does not depend on the session's settings.
     """
     constants = {"TRUE": Literal("TRUE"), **{to_sql(node): node for node in compared_constants(tree)}}
     plain = {sql: _plain_type(node) for sql, node in constants.items()}
@@ -97,7 +98,7 @@ def types_of(spark: SparkSession, tree: Node) -> dict[str, DataType]:
 
 
 def _plain_type(node: Node) -> DataType | None:
-    """Return the type of a literal of which every version of Spark makes the same; None if Spark is to be asked."""
+    """Return the type of a literal that has the same type in every version of Spark; None for others."""
     if isinstance(node, Negative):
         return _plain_type(node.child) if isinstance(node.child, Literal) and node.child.sql.isdecimal() else None
     if not isinstance(node, Literal):
@@ -120,7 +121,7 @@ def _explained(
 ) -> PredicateError | ColumnError:
     refused = f"Spark refuses the predicate {predicate!r}: {first_line(exc)}"
     name = _UNRESOLVED.search(str(exc))
-    # a column that a subquery lacks may be any table's, and a table's that is yet to be built anew
+    # a column that a subquery lacks may belong to any table, even to one that is yet to be rebuilt
     if not isinstance(exc, ParseException) and (str(exc).startswith(_ABSENT) or (name is not None and has_query)):
         return UnresolvedError(refused)
     if name:

@@ -1,4 +1,4 @@
-"""Spark's grammar with every function left as the user wrote it: sqlglot would translate many of them."""
+"""Parse with Spark's grammar but keep every function as the user wrote it: sqlglot would translate many of them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined,unused-ignore]
 
 _KNOWN = {"CAST", "TRY_CAST", "EXTRACT"}
-"""What looks like a function, and has a grammar of its own."""
+"""Names that look like functions but have a grammar of their own."""
 
 _WORDS = {"AND", "OR"}
-"""Functions of other engines."""
+"""Operators that other engines also have as functions."""
 
 _MARK = "as_written__"
-"""What a function's name begins with, while sqlglot parses it that may not know it."""
+"""Prefix that hides a function's name from sqlglot's parser."""
 
 _ENDS = {
     TokenType.VAR,
@@ -26,14 +26,14 @@ _ENDS = {
     TokenType.R_PAREN,
     TokenType.R_BRACKET,
 }
-"""Behind one of these stands an operator, not a function."""
+"""Token types that end an operand: an operator follows, not a function."""
 
 
 class SparkAsWritten(Spark):
-    """Spark's dialect with such a parser."""
+    """Spark's dialect with a parser that keeps functions as written."""
 
     class Parser(Spark.Parser):  # type: ignore[misc,name-defined,valid-type,unused-ignore]
-        """Functions keep their names and arguments."""
+        """Parser that keeps the names and arguments of functions."""
 
         FUNCTIONS: dict[str, Any] = {}  # noqa: RUF012
         FUNCTION_PARSERS = {  # noqa: RUF012
@@ -46,7 +46,7 @@ def parse_tokens(tokens: list[Token], source: str) -> list[Any]:
     """Return sqlglot's trees of the statements in ``tokens``.
 
     Raises:
-        SqlglotError, RecursionError, ValueError, OverflowError: its grammar does not have them.
+        SqlglotError, RecursionError, ValueError, OverflowError: sqlglot's grammar does not support them.
     """
     if not _is_compiled():
         return list(SparkAsWritten().parser().parse(tokens, source))
@@ -61,7 +61,7 @@ def parse_tokens(tokens: list[Token], source: str) -> list[Any]:
 
 @lru_cache(1)
 def _is_compiled() -> bool:
-    """Tell whether sqlglot's parsers are machine code (``sqlglot[c]``), of which nothing can be derived."""
+    """Return whether sqlglot's parsers are machine code (``sqlglot[c]``), from which no class can be derived."""
     try:
         SparkAsWritten().parser()
     except TypeError:
@@ -70,7 +70,7 @@ def _is_compiled() -> bool:
 
 
 def _marked(tokens: list[Token], parser: Any) -> list[Token]:
-    """Let a parser know none of the functions that it knows: by other names, or by another kind of token."""
+    """Hide from a parser every function that it would translate: by another name, or by another kind of token."""
     found = []
     for place, token in enumerate(tokens):
         name, kind = token.text.upper(), token.token_type

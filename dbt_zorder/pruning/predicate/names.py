@@ -1,4 +1,4 @@
-"""Names in a predicate, resolved against a table by Spark's rules."""
+"""Resolve the names in a predicate against a table by Spark's rules."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from dbt_zorder.pruning.predicate.tree import Column
 from dbt_zorder.spark.char_types import is_char
-from dbt_zorder.spark.columns import folded, leaf_names
+from dbt_zorder.spark.columns import fold_case, leaf_names
 
 _EXISTS_DEFAULT = "EXISTS_DEFAULT"
-"""Key of the field metadata under which Spark keeps what rows have that were written before the column was there."""
+"""Key of the field metadata where Spark keeps the value of rows that are older than the column."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """What the names of a predicate may stand for.
+    """Columns and functions that the names of a predicate may refer to.
 
     Attributes:
         schema: the table's columns.
-        sensitive: ``spark.sql.caseSensitive``.
-        qualifiers: what may stand before a column, longest first, e.g. ``("spark_catalog", "db", "t")``.
-        hidden: names of Spark's functions, in lower case, by which this session calls another one.
+        sensitive: value of ``spark.sql.caseSensitive``.
+        qualifiers: names that may precede a column, longest first, e.g. ``("spark_catalog", "db", "t")``.
+        hidden: names of Spark's functions, in lower case, that this session has replaced by its own.
     """
 
     schema: StructType
@@ -32,7 +32,7 @@ class Names:
     hidden: frozenset[str] = frozenset()
 
     def resolve(self, parts: Sequence[str]) -> Column | str:
-        """Return the one column that ``parts`` stand for, or why there is none: no such name, or more than one."""
+        """Return the one column that ``parts`` refer to, or why there is none: no such name, or more than one."""
         found: dict[tuple[str, ...], Column] = {}
         starts = [0] + [len(q) for q in self.qualifiers if self._same(parts[: len(q)], q) and len(parts) > len(q)]
         for start in starts:
@@ -65,23 +65,23 @@ class Names:
         return (*path, struct_field.name), struct_field.dataType
 
     def _same(self, left: Sequence[str], right: Sequence[str]) -> bool:
-        return [folded(part, sensitive=self.sensitive) for part in left] == [
-            folded(part, sensitive=self.sensitive) for part in right
+        return [fold_case(part, sensitive=self.sensitive) for part in left] == [
+            fold_case(part, sensitive=self.sensitive) for part in right
         ]
 
 
 def _plain(struct_field: StructField) -> bool:
-    """Tell whether values compare by their bytes: not CHAR, whose padding differs by reader, and no collation."""
+    """Return whether values compare by their bytes: not CHAR, whose padding differs by reader, and no collation."""
     return not is_char(struct_field) and (
         not isinstance(struct_field.dataType, StringType) or plain_string(struct_field.dataType)
     )
 
 
 def has_default(column: StructField) -> bool:
-    """Tell whether Spark reads something else than NULL from a file that lacks a column."""
+    """Return whether Spark reads another value than NULL from a file that lacks a column."""
     return _EXISTS_DEFAULT in (column.metadata or {})
 
 
 def plain_string(data_type: StringType) -> bool:
-    """Tell whether strings of this type are compared by their UTF-8 bytes."""
+    """Return whether strings of this type are compared by their UTF-8 bytes."""
     return type(data_type) is StringType and getattr(data_type, "collation", "UTF8_BINARY") == "UTF8_BINARY"

@@ -1,4 +1,4 @@
-"""The text of a predicate as sqlglot's tree of it, by the Spark dialect."""
+"""Parse the text of a predicate into sqlglot's tree, by the Spark dialect."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from dbt_zorder.pruning.predicate.tokens import exact_literals, in_parentheses
 _LOG = logging.getLogger("dbt_zorder")
 
 Expr = Any
-"""A node of sqlglot's tree; the class it derives from has changed its name between versions."""
+"""A node of sqlglot's tree; the name of its base class differs between versions."""
 
 
 def parse(predicate: str) -> Expr | None:
-    """Return sqlglot's tree of exactly one boolean expression; None if sqlglot's grammar does not have it.
+    """Return sqlglot's tree of exactly one boolean expression; None if sqlglot's grammar does not support it.
 
-    Then Spark decides whether it is valid, and all files are read. It is parsed between parentheses, in which a name
-    such as ``comment`` or ``show`` begins no statement.
+    In that case Spark decides whether the text is valid, and all files are read. The text is parsed between
+    parentheses, where a name such as ``comment`` or ``show`` begins no statement.
 
     Raises:
-        PredicateError: the text is empty, or holds a second statement, an alias or, outside subqueries, a window
+        PredicateError: the text is empty, or contains a second statement, an alias or, outside subqueries, a window
             function.
     """
     if not isinstance(predicate, str) or not predicate.strip():
@@ -44,9 +44,9 @@ def parse(predicate: str) -> Expr | None:
         statements = parse_tokens(in_parentheses(tokens, predicate), predicate)
     except PredicateError:
         raise
-    except (SqlglotError, RecursionError, ValueError, OverflowError):  # the last two of a code point that there is not
+    except (SqlglotError, RecursionError, ValueError, OverflowError):  # the last two come from invalid code points
         return None
-    except Exception as exc:  # its parsers are no fixed interface
+    except Exception as exc:  # sqlglot's parsers are not a stable interface
         _warn_of_sqlglot(f"{type(exc).__name__}: {exc}")
         return None
     tree: Expr = statements[0] if len(statements) == 1 else None
@@ -65,18 +65,18 @@ def _warn_of_sqlglot(reason: str) -> None:
     _LOG.warning("sqlglot %s cannot be used to read predicates, so no file is skipped: %s", version("sqlglot"), reason)
 
 
-def holds_query(tree: Expr) -> bool:
-    """Tell whether a subquery is in what ``parse`` gave."""
+def contains_query(tree: Expr) -> bool:
+    """Return whether a tree from ``parse`` contains a subquery."""
     return tree.find(exp.Query) is not None
 
 
 def comment_continues(predicate: str) -> bool:
-    r"""Tell whether a ``--`` comment may go on behind its line, as Spark lets it do after a ``\``."""
+    r"""Return whether a ``--`` comment may continue after its line, which Spark allows after a ``\``."""
     return "--" in predicate and re.search(r"\\[\r\n]", predicate) is not None
 
 
 def has_double_quotes(predicate: str) -> bool:
-    """Tell whether a text in double quotes is in the predicate: under ANSI a setting makes it the name of a column."""
+    """Return whether the predicate contains a double-quoted text, which under ANSI a setting makes a column name."""
     try:
         tokens = SparkAsWritten().tokenize(predicate)
     except (SqlglotError, RecursionError):
@@ -85,10 +85,10 @@ def has_double_quotes(predicate: str) -> bool:
 
 
 def without_trailing_comment(predicate: str) -> str:
-    """Return the text up to the end of its last token, so that nothing behind it falls into a comment.
+    """Return the text up to the end of its last token, so that a comment cannot hide the text after it.
 
     Raises:
-        PredicateError: the text has no end that is known, so it cannot be put into a query.
+        PredicateError: the end of the text is uncertain, so it cannot be put into a query.
     """
     try:
         tokens = SparkAsWritten().tokenize(predicate)

@@ -1,4 +1,4 @@
-"""From sqlglot's tree of a predicate to ours."""
+"""Convert sqlglot's tree of a predicate to ours."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ _ARITHMETIC: dict[type[Expr], str] = {
     exp.DPipe: "||",
 }
 _IGNORED_ARGS = {"safe", "typed", "coalesce", "_type"}
-"""Arguments of sqlglot's nodes that say how other dialects are written, not what the predicate means."""
+"""Arguments of sqlglot's nodes that only affect how other dialects write them, not their meaning."""
 
 
 def read(tree: Expr, names: Names) -> Node:
-    """Return our tree of what ``parse`` gave; what it does not know becomes :class:`Opaque`."""
+    """Return our tree of sqlglot's; an unsupported part becomes :class:`Opaque`."""
     return _node(tree, names)
 
 
@@ -64,7 +64,7 @@ def _node(e: Expr, names: Names) -> Node:
     if isinstance(e, exp.And | exp.Or):
         if not _only(e, "this", "expression"):
             return _opaque(e)
-        # A chain of one operator is one node, as in Spark's parser; what is in parentheses stays a node of its own.
+        # A chain of one operator is one node, as in Spark's parser. A part in parentheses stays a node of its own.
         terms = tuple(_node(term, names) for term in _chain(e))
         return And(terms) if isinstance(e, exp.And) else Or(terms)
     reader = _READERS.get(type(e))
@@ -84,7 +84,7 @@ def _chain(e: Expr) -> list[Expr]:
 
 
 def _only(e: Expr, *allowed: str) -> bool:
-    """Tell whether the node says nothing beyond ``allowed``, such as SYMMETRIC or an escape of a later version."""
+    """Return whether the node has no arguments beyond ``allowed``, such as SYMMETRIC or a future version's escape."""
     return all(
         name in allowed or name in _IGNORED_ARGS or value is None or value is False or value == []
         for name, value in e.args.items()

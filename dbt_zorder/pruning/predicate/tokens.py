@@ -1,8 +1,8 @@
-"""Spark's literals, which must reach the tree exactly as Spark reads them.
+"""Convert literals in sqlglot's tokens so that the tree has them exactly as Spark reads them.
 
-sqlglot turns ``1.5BD`` and ``DATE '2024-01-01'`` into casts and knows other escapes than Spark does. So its tokens for
-literals are replaced before they are parsed: a typed literal becomes one token with the user's own text, and a string
-carries the value that Spark's rules give it.
+sqlglot turns ``1.5BD`` and ``DATE '2024-01-01'`` into casts, and its escapes differ from Spark's. So its tokens for
+literals are replaced before they are parsed. A typed literal becomes one token with the user's own text. A string token
+gets the value that Spark's rules give it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[01][0-7]{2}|.)", re.D
 
 
 def typed_literal(name: str) -> bool:
-    """Tell whether an unquoted name is a literal that :func:`exact_literals` made one token of."""
+    """Return whether an unquoted name is a literal that :func:`exact_literals` made one token of."""
     return bool(_NUMBER.fullmatch(name)) or name.endswith(("'", '"'))
 
 
 def unescape(raw: str) -> str:
-    r"""Return the value of a Spark string literal, quotes included in ``raw``.
+    r"""Return the value of a Spark string literal; ``raw`` includes its quotes.
 
-    ``ParserUtils.unescapeSQLString``: ``\uXXXX``, ``\UXXXXXXXX``, three octal digits, the letters above; ``\%`` and
+    ``ParserUtils.unescapeSQLString``: ``\uXXXX``, ``\UXXXXXXXX``, three octal digits, the letters above. ``\%`` and
     ``\_`` keep their backslash for LIKE; any other character stands for itself. A doubled quote is one quote (Spark 4).
     """
     quote, body = raw[0], raw[1:-1]
@@ -47,7 +47,7 @@ def unescape(raw: str) -> str:
 
 
 def exact_literals(tokens: list[Token], source: str) -> list[Token]:
-    """Return ``tokens`` with literals replaced as this module says."""
+    """Return ``tokens`` with literals replaced as the module's docstring describes."""
     result: list[Token] = []
     position = 0
     while position < len(tokens):
@@ -58,12 +58,12 @@ def exact_literals(tokens: list[Token], source: str) -> list[Token]:
         if kind == TokenType.STRING:
             end = token.end
             while following is not None and following.token_type == TokenType.STRING and following.start == end + 1:
-                end = following.end  # 'o''k' comes as two tokens that touch
+                end = following.end  # 'o''k' comes as two adjacent tokens
                 position += 1
                 following = tokens[position + 1] if position + 1 < len(tokens) else None
             result.append(_token(TokenType.STRING, unescape(source[token.start : end + 1]), token.start, end))
         elif kind == TokenType.NUMBER and _NUMBER.fullmatch(raw):
-            # Three tokens, number, ``::`` and type, all with the place of the whole literal.
+            # Three tokens, number, ``::`` and type, each with the range of the whole literal.
             result.append(_token(TokenType.VAR, raw, token.start, token.end))
             while position + 1 < len(tokens) and tokens[position + 1].start <= token.end:
                 position += 1

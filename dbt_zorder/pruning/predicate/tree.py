@@ -1,7 +1,7 @@
-"""A predicate as a small tree of our own, and the tree as Spark SQL with every operator in parentheses.
+"""Tree of a predicate, and its conversion to Spark SQL with every operator in parentheses.
 
-Pruning never trusts a parser alone: the tree is written back as text and Spark is asked whether it means the same as
-what the user wrote (see :mod:`dbt_zorder.pruning.predicate.confirm`). So what is pruned on is always this tree.
+Pruning never trusts a parser alone. It writes the tree back as text and asks Spark whether it means the same as the
+user's text (see :mod:`dbt_zorder.pruning.predicate.confirm`). So pruning always uses this tree.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Column(Node):
-    """A column or a leaf of a struct, resolved: ``path`` is spelled as the schema spells it.
+    """A resolved column or leaf of a struct: ``path`` is spelled as in the schema.
 
-    ``plain`` is false for columns whose order is not that of their bytes or whose declared type is not the type that is
-    read (CHAR, collations): their bounds are never used.
+    ``plain`` is false if the column's order is not that of its bytes. It is also false if the declared type differs
+    from the type that is read (CHAR, collations). The bounds of such a column are never used.
     """
 
     path: tuple[str, ...]
@@ -54,7 +54,7 @@ class Column(Node):
 
     @property
     def name(self) -> str:
-        """The path with dots, which is the name of the field in the stats table."""
+        """Return the path with dots, which is the name of the field in the stats table."""
         return ".".join(self.path)
 
 
@@ -148,7 +148,7 @@ class Like(Node):
 
 @dataclass(frozen=True)
 class IsNull(Node):
-    """``child IS NULL``, or ``IS NOT NULL``, which Spark's analyzer keeps apart from ``NOT (child IS NULL)``."""
+    """``child IS NULL``, or ``IS NOT NULL``, which Spark's analyzer distinguishes from ``NOT (child IS NULL)``."""
 
     child: Node
     negated: bool = False
@@ -163,21 +163,21 @@ class Not(Node):
 
 @dataclass(frozen=True)
 class And(Node):
-    """All of ``terms``."""
+    """Conjunction of ``terms``."""
 
     terms: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class Or(Node):
-    """Any of ``terms``."""
+    """Disjunction of ``terms``."""
 
     terms: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class Opaque(Node):
-    """Something that pruning does not look into, and why."""
+    """A part that pruning does not analyse, and the reason."""
 
     sql: str
     reason: str
@@ -194,10 +194,11 @@ def to_sql(
     """Return ``node`` as Spark SQL, with parentheses around every operator.
 
     Args:
-        node: what to write.
-        is_not_null: write ``x IS NOT NULL`` so; else as ``NOT (x IS NULL)``, as sqlglot reads ``NOT x IS NULL``.
-        column: how a column is written.
-        top: leave out the outermost parentheses.
+        node: tree to write.
+        is_not_null: whether to write ``x IS NOT NULL``, or else ``NOT (x IS NULL)``, as sqlglot reads ``NOT x IS
+            NULL``.
+        column: function that writes a column.
+        top: whether to leave out the outermost parentheses.
     """
 
     def sql(inner: Node) -> str:

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.spark.catalog_entry import PASSED_ON
+from dbt_zorder.spark.catalog_entry import DELTA_CATALOG
 from dbt_zorder.stats.delta.log import DeltaState
 from dbt_zorder.stats.table_state import FormatState
 from dbt_zorder.tables.delta.new_table import delta_id, make_delta, new_delta
@@ -45,7 +45,7 @@ class EmptyDelta:
 class DeltaSink:
     """The commits to Delta tables; see ``lakehouse.sink.Sink``."""
 
-    catalog = PASSED_ON
+    catalog = DELTA_CATALOG
     empty_table = EmptyDelta()
     detects_conflicts = True
     rewrites = False

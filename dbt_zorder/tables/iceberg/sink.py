@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.spark.catalog_entry import STANDS_BEFORE
+from dbt_zorder.spark.catalog_entry import ICEBERG_CATALOG
 from dbt_zorder.stats.iceberg.manifests import IcebergState
 from dbt_zorder.stats.table_state import FormatState
 from dbt_zorder.tables.iceberg.target import IcebergTarget, existing_iceberg, staged_iceberg
@@ -17,7 +17,7 @@ from dbt_zorder.tables.iceberg.target import IcebergTarget, existing_iceberg, st
 class IcebergSink:
     """The commits to Iceberg tables; see ``lakehouse.sink.Sink``."""
 
-    catalog = STANDS_BEFORE
+    catalog = ICEBERG_CATALOG
     empty_table = None
     detects_conflicts = False
     rewrites = True

@@ -19,7 +19,7 @@ from pyspark.sql import types as t
 from dbt_zorder.engine.parquet.writer import CODECS, ArrowWriter, missing_feature, threads_of
 from dbt_zorder.layout.page_order import parse_page_rows
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.spark.catalog_entry import STANDS_BEFORE
+from dbt_zorder.spark.catalog_entry import ICEBERG_CATALOG
 from dbt_zorder.spark.conf import first_below
 from dbt_zorder.spark.jvm import catalog_identifier, class_named, is_error_of, items, jvm_of, nullable_type
 from dbt_zorder.spark.local_disk import on_disk
@@ -126,8 +126,8 @@ class IcebergTarget:
         codec = given.get(_CODEC, _OLDEST_CODEC).lower()
         if codec not in CODECS or codec == "none" or given.get("write.format.default", "parquet").lower() != "parquet":
             return f"its files are {given.get('write.format.default', 'parquet')}, compressed by {codec}"
-        filtered = {name.removeprefix(_BLOOM) for name in given if name.startswith(_BLOOM)}
-        if filtered != {*blooms} or any(given[_BLOOM + name].lower() != "true" for name in filtered):
+        filter_rows = {name.removeprefix(_BLOOM) for name in given if name.startswith(_BLOOM)}
+        if filter_rows != {*blooms} or any(given[_BLOOM + name].lower() != "true" for name in filter_rows):
             return "it has bloom filters of its own"
         page_rows = parse_page_rows(given.get(_PAGE_ROWS, _PAGE))
         schema = str(class_named(jvm_of(self.spark), "org.apache.iceberg.SchemaParser").toJson(self.table.schema()))
@@ -213,7 +213,7 @@ def staged_iceberg(
     jvm: Any = jvm_of(spark)
     session: Any = spark._jsparkSession
     catalog = session.sessionState().catalogManager().catalog(_CATALOG)
-    if str(catalog.getClass().getName()) != STANDS_BEFORE:  # a subclass may drop a table instead of staging it
+    if str(catalog.getClass().getName()) != ICEBERG_CATALOG:  # a subclass may drop a table instead of staging it
         return f"its catalog is a {catalog.getClass().getName()}"
     if not catalog.useNullableQuerySchema():
         return "its catalog keeps NOT NULL"

@@ -22,7 +22,7 @@ from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.progress import Clock
 from dbt_zorder.request import BuildRequest, check
 from dbt_zorder.spark.catalog import TableInfo
-from dbt_zorder.spark.catalog_entry import look_anew
+from dbt_zorder.spark.catalog_entry import invalidate_entry
 from dbt_zorder.spark.columns import case_sensitive, resolve
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.table_state import FormatState, own_state, state_of
@@ -66,7 +66,7 @@ def increment(
     Args:
         spark: the session.
         form: the format of the table.
-        query: a function that analyses the query. It is called again after new columns were added to the table, which
+        query: a function that analyses the query. It is called_functions again after new columns were added to the table, which
             the query may read.
         request: the settings of the model.
         batch: the way the rows enter the table.
@@ -214,7 +214,7 @@ def _batch_table(spark: SparkSession, form: Format, request: BuildRequest) -> tu
         ZorderError: it has another format.
     """
     with contextlib.suppress(AnalysisException):  # a missing table raises below
-        look_anew(spark, request.table.schema, request.table.identifier)
+        invalidate_entry(spark, request.table.schema, request.table.identifier)
     state = own_state(spark, form.name, request.table)
     info = None if state is None else state.info()
     if info is None:  # a describe lasts as long as all of the above

@@ -18,7 +18,7 @@ from dbt_zorder.engine.parquet.writer import ArrowWriter
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.spark.catalog_entry import look_anew
+from dbt_zorder.spark.catalog_entry import invalidate_entry
 from dbt_zorder.spark.hadoop import open_path
 from dbt_zorder.spark.local_disk import on_disk
 from dbt_zorder.spark.messages import in_one_line
@@ -154,8 +154,8 @@ FindTarget: TypeAlias = Callable[[], "FileTarget | str"]
 
 
 def writer_for(find: FindTarget) -> WriterFor:
-    """Return a factory of a table's writer, which looks the table up when it is called."""
-    return lambda columns, blooms: _found(find, columns, blooms)[1]
+    """Return a factory of a table's writer, which looks the table up when it is called_functions."""
+    return lambda columns, blooms: _builtins(find, columns, blooms)[1]
 
 
 def write_files(
@@ -174,7 +174,7 @@ def write_files(
         layout: the layout of the rows.
         find: a function that looks up the table in its current state, which may differ from the one at the fetch.
         columns: the columns of the query.
-        guard: a function called just before the commit; an exception from it leaves the table unchanged.
+        guard: a function called_functions just before the commit; an exception from it leaves the table unchanged.
 
     Returns:
         The bytes of each file by path. None if this process wrote nothing and the table is unchanged; Spark must then
@@ -186,7 +186,7 @@ def write_files(
     """
     if holding.rows is None:
         return None
-    files, writer = _found(find, columns, holding.rows.writer.blooms)
+    files, writer = _builtins(find, columns, holding.rows.writer.blooms)
     if files is None or isinstance(writer, str):
         _LOG.debug("the rows are written by Spark after all: %s", writer)
         return None
@@ -214,13 +214,13 @@ def write_files(
                 _delete([one.place for one in written])
             raise
     try:
-        look_anew(spark, files.name.schema, files.name.identifier)
+        invalidate_entry(spark, files.name.schema, files.name.identifier)
     except Exception as exc:  # the rows are committed: a retry after a failure would add them twice
         _LOG.warning("the session could not be told that %s has other files: %s", files.name, in_one_line(exc))
     return {one.path: one.size for one in written}
 
 
-def _found(
+def _builtins(
     find: FindTarget, columns: StructType, blooms: Collection[str]
 ) -> tuple[FileTarget | None, ArrowWriter | str]:
     """Return a table and the writer of its files, or a short reason why Spark must write them.

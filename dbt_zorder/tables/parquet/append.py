@@ -20,7 +20,7 @@ from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.progress import Clock, report_phase
 from dbt_zorder.request import BuildRequest, readable_partitions, stats_columns
 from dbt_zorder.spark.catalog import TableInfo, describe, location_of
-from dbt_zorder.spark.columns import ResolvedColumn, as_written, case_sensitive, resolve
+from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive, quote_column, resolve
 from dbt_zorder.spark.files import delete_path, list_files
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.arrow_store import read_local
@@ -217,7 +217,7 @@ def _columns(df: DataFrame, layout: Layout, request: BuildRequest, standing: Sta
     if standing.files is not None:
         with contextlib.suppress(Exception):  # of other columns
             sensitive = case_sensitive(df.sparkSession)
-            return [resolve(as_written(name, df.schema), df.schema, sensitive=sensitive) for name in standing.columns]
+            return [resolve(quote_column(name, df.schema), df.schema, sensitive=sensitive) for name in standing.columns]
     return stats_columns(df, layout, request)  # which are right for the batch's own files
 
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.request import BuildRequest, check
 from dbt_zorder.spark.catalog import TableInfo, TableName
-from dbt_zorder.spark.catalog_entry import change_entry, look_anew
+from dbt_zorder.spark.catalog_entry import change_entry, invalidate_entry
 from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.spark.files import has_client
@@ -58,7 +58,7 @@ def begin(spark: SparkSession, table: TableName, info: TableInfo | None = None) 
     found = list_data(spark, info.location) if info is not None and info.provider == "parquet" else None
     if info is not None and not info.is_view:
         # the session keeps the listing of a table that it has read, which may be older than this one
-        look_anew(spark, table.schema, table.identifier)
+        invalidate_entry(spark, table.schema, table.identifier)
     return found
 
 

@@ -12,7 +12,7 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
-from dbt_zorder.spark.columns import as_written
+from dbt_zorder.spark.columns import quote_column
 from dbt_zorder.spark.files import has_client
 from dbt_zorder.stats.listing import list_data
 from dbt_zorder.stats.schema import columns_type
@@ -155,7 +155,7 @@ def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
         spec = replace(spec, curve=curve.curve, encoding=curve.encoding)
     known: list[str] = []
     with contextlib.suppress(Exception):  # no stats, no columns beside the clustering ones
-        known = [as_written(name, schema) for name in columns_type(load_stats(spark, info.location).schema).names]
+        known = [quote_column(name, schema) for name in columns_type(load_stats(spark, info.location).schema).names]
     return BuildRequest(
         table,
         spec,

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.spark.catalog import TableName, location_of
-from dbt_zorder.spark.catalog_entry import look_anew
+from dbt_zorder.spark.catalog_entry import invalidate_entry
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.stats.store import load_stats, stats_path
 from dbt_zorder.tables.parquet.swap import Definition, leads_to, publish
@@ -37,7 +37,7 @@ def publish_stats(spark: SparkSession, table: TableName, path: str, schema: Stru
 def refresh_stats(spark: SparkSession, table: TableName, path: str) -> None:
     """Let the session see that a version has more stats by now; register their relation if it is not there."""
     if leads_to(spark, stats_table(table), stats_path(path)):
-        look_anew(spark, table.schema, stats_table(table).identifier)
+        invalidate_entry(spark, table.schema, stats_table(table).identifier)
     else:
         publish_stats(spark, table, path)
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructField, StructType
 from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.request import BuildRequest, partition_columns
 from dbt_zorder.spark.catalog import NEXT_SUFFIX, TableInfo, TableName, column_facts, describe, location_of
-from dbt_zorder.spark.catalog_entry import entry_session, look_anew, move_entry
+from dbt_zorder.spark.catalog_entry import entry_session, invalidate_entry, move_entry
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.messages import message_of
 from dbt_zorder.spark.sql import quote_name, quote_string
@@ -103,7 +103,9 @@ def publish(
             _replace(session, table, definition, location)
         elif not move_entry(session, table.schema, table.identifier, location):
             session.sql(_move(table, location))
-        look_anew(spark, table.schema, table.identifier)  # also in the catalog of a format that had the table before
+        invalidate_entry(
+            spark, table.schema, table.identifier
+        )  # also in the catalog of a format that had the table before
     except Exception as exc:
         # the call may have been carried out and only its reply lost: what the catalog says now decides
         if not leads_to(spark, table, location):
@@ -111,7 +113,7 @@ def publish(
             state = "does not exist now" if left is None else f"still stands at {left.location or 'its view'}"
             msg = f"The catalog did not accept the new version of {table}, which {state}: {message_of(exc)}"
             raise BuildError(msg) from exc
-        look_anew(spark, table.schema, table.identifier)
+        invalidate_entry(spark, table.schema, table.identifier)
     try:
         check_opens(spark, table, location, old.location if old else "")
     except BuildError as exc:
@@ -130,7 +132,7 @@ def _undo(spark: SparkSession, table: TableName, old: TableInfo | None, entry: A
             put_back(spark, table, entry)
         elif moved:
             entry_session(spark).sql(_move(table, old.location))
-        look_anew(spark, table.schema, table.identifier)
+        invalidate_entry(spark, table.schema, table.identifier)
     except Exception as exc:
         _LOG.warning("the entry of %s could not be put back: %s", table, message_of(exc))
     before = f"at {old.location}" if old.location else "a view"

@@ -7,13 +7,13 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 from dbt_zorder.errors import ColumnError
 from dbt_zorder.spark.columns import (
     all_columns,
-    as_written,
     case_sensitive,
+    find_column,
     leaf_names,
     naming,
+    quote_column,
     resolve,
     resolve_all,
-    spelled,
     split_name,
 )
 from tests.support import settings
@@ -94,8 +94,8 @@ def test_a_name_of_the_stats_is_written_as_a_user_would() -> None:
     inner = StructType().add("x.y", IntegerType())
     schema = StructType().add("a", IntegerType()).add("s", inner).add("p.q", IntegerType())
     for column in all_columns(schema):
-        assert resolve(as_written(column.name, schema), schema) == column
-    assert as_written("gone", schema) == "gone"
+        assert resolve(quote_column(column.name, schema), schema) == column
+    assert quote_column("gone", schema) == "gone"
 
 
 def test_no_columns_at_all_is_said() -> None:
@@ -164,5 +164,5 @@ def test_case_sensitivity_is_read_from_the_session(spark: SparkSession) -> None:
     ],
 )
 def test_a_dotted_name_of_stats_is_found_if_it_is_of_one_column(name: str, path: tuple[str, ...] | None) -> None:
-    found = spelled(name, SCHEMA)
+    found = find_column(name, SCHEMA)
     assert (found.path if found else None) == path

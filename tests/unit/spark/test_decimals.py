@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt_zorder.spark.decimals import can_compact, compacted, decimals
+from dbt_zorder.spark.decimals import can_compact, pack_decimals, unpack_decimals
 
 
 @settings(deadline=None)
@@ -20,11 +20,11 @@ def test_decimals_come_back(data: st.DataObject, precision: int, first: int) -> 
     whole = pa.array([None if n is None else Decimal(n).scaleb(-scale) for n in numbers], kind)
     values = whole[first:]
     assert can_compact(kind)
-    short = compacted(values)
+    short = pack_decimals(values)
     assert short.to_pylist() == numbers[first:]
     assert short.type.bit_width == (32 if precision <= 9 else 64)
     for some in (short, short.slice(1)):
-        again = decimals(some, kind)
+        again = unpack_decimals(some, kind)
         again.validate(full=True)
         assert again.equals(values[len(values) - len(some) :])
 

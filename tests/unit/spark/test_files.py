@@ -23,7 +23,7 @@ from dbt_zorder.spark.files import (
     read_text,
     write_text,
 )
-from dbt_zorder.spark.local_disk import Place, on_disk
+from dbt_zorder.spark.local_disk import LocalPath, on_disk
 from tests.unit.tables.parquet.systems import System, opened_as
 
 
@@ -136,7 +136,7 @@ def test_a_disk_that_only_this_process_sees_is_left_as_it_was(
 ) -> None:
     """So it is where the JVM runs in another container."""
     (tmp_path / "jvm").mkdir()
-    elsewhere = Place(f"{tmp_path}/here/new/deep/note", "", 0o022)
+    elsewhere = LocalPath(f"{tmp_path}/here/new/deep/note", "", 0o022)
     (tmp_path / "here").mkdir()
     monkeypatch.setattr(module, "on_disk", lambda *_: elsewhere)
     path = f"{tmp_path}/jvm/new/deep/note"

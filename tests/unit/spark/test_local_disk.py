@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.spark import local_disk as disk
 from dbt_zorder.spark.hadoop import open_path
-from dbt_zorder.spark.local_disk import Place, on_disk
+from dbt_zorder.spark.local_disk import LocalPath, on_disk
 
 
 @pytest.mark.parametrize("prefix", ["", "file:", "file://"])
@@ -38,7 +38,7 @@ def test_a_plain_path_is_told_without_the_jvm_as_by_it(
 
 @pytest.mark.parametrize(("umask", "passes_on"), [(0o022, False), (0o002, False), (0o027, True)])
 def test_rights_are_hadoops_whatever_the_umask_of_the_process(tmp_path: Path, umask: int, passes_on: bool) -> None:
-    place, inner = Place(str(tmp_path), "", umask), tmp_path / "a" / "b"
+    place, inner = LocalPath(str(tmp_path), "", umask), tmp_path / "a" / "b"
     if passes_on:
         tmp_path.chmod(0o2700)
     before = os.umask(0o077)
@@ -48,7 +48,7 @@ def test_rights_are_hadoops_whatever_the_umask_of_the_process(tmp_path: Path, um
         with pytest.raises(FileExistsError):
             place.make_folder(str(inner))
         (inner / "file").touch()
-        place.give_rights(inner / "file")
+        place.set_permissions(inner / "file")
     finally:
         os.umask(before)
     wanted = (0o777 & ~umask) | (0o2000 if passes_on else 0)

@@ -61,7 +61,7 @@ def test_without_a_session_beside_it_its_own_is_asked(
     spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As over Spark Connect."""
-    monkeypatch.setattr(spelling, "session_aside", lambda *_: None)
+    monkeypatch.setattr(spelling, "sibling_session", lambda *_: None)
     rebuild_stats(spark, table, ["a", "id"])
     assert spark.conf.get(CASE_SENSITIVE) == "false"
     assert explain(spark, str(table), "id = 1").files_read == 1

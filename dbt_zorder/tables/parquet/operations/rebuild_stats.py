@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.catalog import TableName, describe
-from dbt_zorder.spark.columns import as_written, case_sensitive, resolve_all
+from dbt_zorder.spark.columns import case_sensitive, quote_column, resolve_all
 from dbt_zorder.spark.files import has_client
 from dbt_zorder.stats.collect import collect
 from dbt_zorder.stats.column_case import without_misspelled
@@ -91,4 +91,4 @@ def _known_columns(spark: SparkSession, table: TableName, location: str) -> list
         raise ZorderError(msg) from exc
     schema = spark.table(table.sql).schema
     # what is no column any more, or more than one, is for the caller to say
-    return [as_written(name, schema) for name in names]
+    return [quote_column(name, schema) for name in names]

@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.errors import ColumnError, ZorderError
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
-from dbt_zorder.spark.columns import as_written
+from dbt_zorder.spark.columns import quote_column
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.stats.collect import collect
@@ -127,7 +127,7 @@ def _footers_that_differ(listed: dict[str, int], kept: dict[str, Row]) -> Iterat
 
 def _bounds_that_differ(spark: SparkSession, table: TableName, stats: DataFrame, names: Sequence[str]) -> Iterator[str]:
     schema = spark.table(table.sql).schema
-    fresh = collect(spark, table.sql, [as_written(name, schema) for name in names])
+    fresh = collect(spark, table.sql, [quote_column(name, schema) for name in names])
     joined = fresh.alias("now").join(stats.alias("kept"), "file_path", "left")
     wrong = []
     for name in names:

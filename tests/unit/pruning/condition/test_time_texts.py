@@ -6,12 +6,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.pruning.condition.time_texts import has_moment
-from dbt_zorder.pruning.plain_sql.catalyst import executed
+from dbt_zorder.pruning.plain_sql.catalyst import plan_query
 from dbt_zorder.spark.jvm import sql_parser
 
 
 def _analyzed(spark: SparkSession, sql: str) -> Any:
-    return executed(spark, sql_parser(spark).parsePlan(sql)).analyzed()
+    return plan_query(spark, sql_parser(spark).parsePlan(sql)).analyzed()
 
 
 @pytest.mark.parametrize(

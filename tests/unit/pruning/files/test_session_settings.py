@@ -113,12 +113,12 @@ def test_what_was_answered_while_a_setting_changed_is_not_kept(
 ) -> None:
     monkeypatch.setattr(meaning, "_answers", {})
     with settings(spark, {ANSI: "false"}):
-        before = meaning.settings_of(spark)
+        before = meaning.read_settings(spark)
     with settings(spark, {ANSI: "true"}):
-        meaning.pinned(spark, "true", before, zoned=False)
+        meaning.bind_to_settings(spark, "true", before, zoned=False)
         assert not meaning._answers
-        now = meaning.settings_of(spark)
-        filters = [meaning.pinned(spark, "true", now, zoned=zoned) for zoned in (False, True, True)]
+        now = meaning.read_settings(spark)
+        filters = [meaning.bind_to_settings(spark, "true", now, zoned=zoned) for zoned in (False, True, True)]
     assert list(meaning._answers) == [(now, False), (now, True)]
     assert filters[1] == filters[2]
     assert meaning.ZONE_SQL in filters[1]

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.pruning.files import table_facts
-from dbt_zorder.pruning.files.table_facts import describe, facts_of, quoted
+from dbt_zorder.pruning.files.table_facts import describe, quoted, read_facts
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def test_the_relation_and_the_catalog_say_the_same(
         return describe(spark, name)
 
     monkeypatch.setattr(table_facts, "describe", counted)
-    assert facts_of(spark, table, spark.table(quoted(table))) == wanted
+    assert read_facts(spark, table, spark.table(quoted(table))) == wanted
     assert bool(asked) == asks_the_catalog
 
 
@@ -74,22 +74,22 @@ def test_the_facts_are_those_of_what_will_be_read(spark: SparkSession, tables: N
     spark.sql(f"CREATE TABLE facts.moves USING parquet LOCATION '{tmp_path}/old' AS SELECT id FROM range(9)")
     frame = spark.table("facts.moves")
     spark.sql(f"ALTER TABLE facts.moves SET LOCATION '{tmp_path}/new'")
-    assert facts_of(spark, "facts.moves", frame).location.endswith("/old")
-    assert facts_of(spark, "facts.moves", spark.table("facts.moves")).location.endswith("/new")
+    assert read_facts(spark, "facts.moves", frame).location.endswith("/old")
+    assert read_facts(spark, "facts.moves", spark.table("facts.moves")).location.endswith("/new")
 
 
 def test_what_an_entry_says_is_asked_once(spark: SparkSession, tables: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def facts() -> table_facts.TableFacts:
-        return facts_of(spark, "facts.twice", spark.table("facts.twice"))
+        return read_facts(spark, "facts.twice", spark.table("facts.twice"))
 
     asked = []
-    real = table_facts._of_relation
+    real = table_facts._relation_facts
 
     def counted(sql: str, jvm: Any, jdf: Any) -> table_facts.TableFacts | None:
         asked.append(sql)
         return real(sql, jvm, jdf)
 
-    monkeypatch.setattr(table_facts, "_of_relation", counted)
+    monkeypatch.setattr(table_facts, "_relation_facts", counted)
     spark.sql("CREATE TABLE facts.twice USING parquet AS SELECT id FROM range(9)")
     first = facts()
     assert (facts(), len(asked)) == (first, 1)
@@ -102,10 +102,10 @@ def test_what_an_entry_says_is_asked_once(spark: SparkSession, tables: None, mon
     spark.sql("DROP VIEW facts.twice")
     # the same name in another schema
     spark.sql("USE facts")
-    managed = facts_of(spark, "managed", spark.table("managed"))
+    managed = read_facts(spark, "managed", spark.table("managed"))
     spark.sql("USE default")
     spark.sql("CREATE TABLE default.managed USING parquet AS SELECT id FROM range(9)")
-    assert facts_of(spark, "managed", spark.table("managed")).location != managed.location
+    assert read_facts(spark, "managed", spark.table("managed")).location != managed.location
     spark.sql("DROP TABLE default.managed")
 
 
@@ -114,4 +114,4 @@ def test_without_a_way_to_the_jvm_the_catalog_is_asked(spark: SparkSession, tabl
         """A frame of Spark Connect, of which this process knows no plan."""
 
     wanted = describe(spark, "facts.managed")
-    assert facts_of(spark, "facts.managed", Remote()) == wanted  # type: ignore[arg-type]
+    assert read_facts(spark, "facts.managed", Remote()) == wanted  # type: ignore[arg-type]

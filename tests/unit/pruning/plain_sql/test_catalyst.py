@@ -6,7 +6,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.pruning.plain_sql import catalyst
-from dbt_zorder.pruning.plain_sql.catalyst import UnfitError, executed, is_weaker, mark, mentions, query_of, scans
+from dbt_zorder.pruning.plain_sql.catalyst import (
+    UnfitError,
+    find_mentions,
+    find_query,
+    find_scans,
+    is_weaker,
+    mark,
+    plan_query,
+)
 from dbt_zorder.spark.jvm import sql_parser
 
 T = "pruning_unit.t"
@@ -17,7 +25,7 @@ def _parsed(spark: SparkSession, sql: str) -> Any:
 
 
 def _scans(spark: SparkSession, sql: str) -> dict[int, list[catalyst.Scan]]:
-    return scans(executed(spark, _parsed(spark, sql)).optimizedPlan())
+    return find_scans(plan_query(spark, _parsed(spark, sql)).optimizedPlan())
 
 
 @pytest.mark.parametrize(
@@ -35,7 +43,7 @@ def _scans(spark: SparkSession, sql: str) -> dict[int, list[catalyst.Scan]]:
 def test_mentions_lie_where_the_text_has_them(spark: SparkSession, sql: str, found: list[Any]) -> None:
     if "|>" in sql and spark.version < "4":
         pytest.skip("pipes are of Spark 4")
-    there = mentions(_parsed(spark, sql))
+    there = find_mentions(_parsed(spark, sql))
     wanted = [item if isinstance(item, tuple) else (item, False) for item in found]
     assert [(sql[place.start : place.stop], place.is_named) for place in there] == wanted
 
@@ -44,9 +52,9 @@ def test_a_mention_with_options_or_a_limit_stays(spark: SparkSession) -> None:
     for sql in ("select * from a.b tablesample (5 rows)", "select * from a.b with ('x' = '1')"):
         if "with" in sql and spark.version < "4":
             continue
-        assert [place.stays for place in mentions(_parsed(spark, sql))] == [True], sql
+        assert [place.stays for place in find_mentions(_parsed(spark, sql))] == [True], sql
     with pytest.raises(UnfitError, match="takes a sample"):
-        mentions(_parsed(spark, "select * from a.b tablesample (5 percent) repeatable (1)"))
+        find_mentions(_parsed(spark, "select * from a.b tablesample (5 percent) repeatable (1)"))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +70,7 @@ def test_a_mention_with_options_or_a_limit_stays(spark: SparkSession) -> None:
     ],
 )
 def test_the_query_of_a_statement(spark: SparkSession, sql: str, kind: str | None) -> None:
-    found = query_of(spark, _parsed(spark, sql))
+    found = find_query(spark, _parsed(spark, sql))
     assert (None if found is None else found.nodeName()) == kind
 
 

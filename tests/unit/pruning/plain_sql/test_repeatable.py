@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.pruning.plain_sql.catalyst import UnfitError, executed
-from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, names_whole, today
+from dbt_zorder.pruning.plain_sql.catalyst import UnfitError, plan_query
+from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, is_qualified, today
 from dbt_zorder.spark.jvm import sql_parser
 
 
 def _analyzed(spark: SparkSession, sql: str) -> Any:
-    return executed(spark, sql_parser(spark).parsePlan(sql)).analyzed()
+    return plan_query(spark, sql_parser(spark).parsePlan(sql)).analyzed()
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def _analyzed(spark: SparkSession, sql: str) -> Any:
     ],
 )
 def test_a_name_with_its_schema_is_found(sql: str, whole: bool) -> None:
-    assert names_whole(sql, "t") is whole
+    assert is_qualified(sql, "t") is whole
 
 
 def test_a_statement_that_asks_for_files_is_none_of_ours() -> None:

@@ -213,7 +213,7 @@ def test_a_setting_that_changes_meanwhile_leaves_all_files(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter(range(100))
-    monkeypatch.setattr(statement, "settings_of", lambda _: (str(next(answers)),))
+    monkeypatch.setattr(statement, "read_settings", lambda _: (str(next(answers)),))
     assert "meanwhile" in prune_statement(spark, f"select a from {T} where a = 5").reason
 
 

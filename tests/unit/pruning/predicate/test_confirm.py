@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType
 
 from dbt_zorder.pruning.predicate import confirm as agree
-from dbt_zorder.pruning.predicate.confirm import agrees, filtered, types_of
+from dbt_zorder.pruning.predicate.confirm import filter_rows, is_confirmed, read_types
 from dbt_zorder.pruning.predicate.names import Names
 from dbt_zorder.pruning.predicate.parse import parse
 from dbt_zorder.pruning.predicate.read import read
@@ -37,12 +37,12 @@ def test_trees_agree_by_their_text_only_if_they_do_by_their_meaning(
 ) -> None:
     frame = spark.table(table)
     tree = tree_of(frame, predicate)
-    accepted = filtered(frame, predicate)
-    assert agrees(frame, accepted, tree)
-    assert agrees(frame, accepted, tree, predicate)
+    accepted = filter_rows(frame, predicate)
+    assert is_confirmed(frame, accepted, tree)
+    assert is_confirmed(frame, accepted, tree, predicate)
     other = tree_of(frame, "a = 77")
-    assert not agrees(frame, accepted, other)
-    assert not agrees(frame, accepted, other, predicate)
+    assert not is_confirmed(frame, accepted, other)
+    assert not is_confirmed(frame, accepted, other, predicate)
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_names_as_the_schema_writes_them_take_no_analysis(
 ) -> None:
     frame = spark.table(table)
     tree = tree_of(frame, predicate)
-    accepted = filtered(frame, predicate)
+    accepted = filter_rows(frame, predicate)
     assert agree._parse_alike(frame, predicate, to_sql(tree)) is by_text
-    assert agrees(frame, accepted, tree, predicate)
+    assert is_confirmed(frame, accepted, tree, predicate)
 
 
 def test_another_grammar_is_another_text(spark: SparkSession, table: str) -> None:
@@ -100,7 +100,7 @@ def test_types_that_are_known_are_sparks(spark: SparkSession, table: str, ansi: 
     with settings(spark, {"spark.sql.ansi.enabled": ansi, "spark.sql.timestampType": timestamps}):
         for literal in LITERALS:
             tree = tree_of(frame, f"a = {literal}")
-            for sql, kind in types_of(spark, tree).items():
+            for sql, kind in read_types(spark, tree).items():
                 assert kind == agree._types(spark, [sql])[0], sql
 
 
@@ -114,7 +114,7 @@ def test_of_plain_literals_spark_is_not_asked(spark: SparkSession, table: str, m
 
     monkeypatch.setattr(agree, "_types", counted)
     frame = spark.table(table)
-    types_of(spark, tree_of(frame, "a = 5 AND b BETWEEN 1 AND 12345678901 AND d < DATE '2024-01-01' AND x > -3"))
+    read_types(spark, tree_of(frame, "a = 5 AND b BETWEEN 1 AND 12345678901 AND d < DATE '2024-01-01' AND x > -3"))
     assert asked == []
-    types_of(spark, tree_of(frame, "a = 5 AND s = 'x'"))
+    read_types(spark, tree_of(frame, "a = 5 AND s = 'x'"))
     assert asked == ["'x'"]

@@ -10,7 +10,14 @@ from dbt_zorder.errors import PredicateError
 from dbt_zorder.pruning import explain, plan, scan
 from dbt_zorder.pruning.condition.constants import REPEATABLE
 from dbt_zorder.pruning.files import exclusion
-from dbt_zorder.pruning.predicate.functions import OWN, _described_as_sparks_own, _not_listed, called, hidden, own_calls
+from dbt_zorder.pruning.predicate.functions import (
+    OWN,
+    _described_as_sparks_own,
+    _not_listed,
+    called_functions,
+    hidden_functions,
+    own_functions_in,
+)
 from dbt_zorder.pruning.predicate.parse import parse
 from tests.unit.pruning.test_scan import PRUNED
 
@@ -19,14 +26,15 @@ _WORDS = {"and", "as", "cast", "filter", "in", "not", "or", "try_cast", "values"
 
 
 def test_names_of_calls() -> None:
-    assert sorted(called(parse("Upper(a) = lower(trim(b)) or if(a, b, c) or case when rand(1) > 0 then x end"))) == [
+    tree = parse("Upper(a) = lower(trim(b)) or if(a, b, c) or case when rand(1) > 0 then x end")
+    assert sorted(called_functions(tree)) == [
         "if", "lower", "rand", "trim", "upper",
     ]  # fmt: skip
 
 
 def test_all_that_is_taken_for_sparks_own_is_its_own(spark: SparkSession) -> None:
     for _ in range(2):  # by name, then by the object that was found for it
-        assert hidden(spark, REPEATABLE | OWN) == frozenset()
+        assert hidden_functions(spark, REPEATABLE | OWN) == frozenset()
     assert [name for name in sorted(REPEATABLE | OWN) if not _described_as_sparks_own(spark, name)] == []
     assert _not_listed(spark, REPEATABLE | OWN) == frozenset(), "each that is not in the list takes a call of its own"
 
@@ -35,11 +43,11 @@ def test_a_function_of_the_session_is_found(spark: SparkSession) -> None:
     session = spark.newSession()
     session.udf.register("Upper", lambda value: value, "string")
     if session.sql("SELECT upper('a')").collect()[0][0] == "A":
-        assert hidden(session, ["upper", "lower"]) == frozenset(), "this Spark lets no function hide its own"
+        assert hidden_functions(session, ["upper", "lower"]) == frozenset(), "this Spark lets no function hide its own"
         return
-    assert hidden(spark, ["upper", "lower"]) == frozenset()
-    assert hidden(session, ["upper", "lower"]) == {"upper"}
-    assert hidden(session, ["lower"]) == frozenset()
+    assert hidden_functions(spark, ["upper", "lower"]) == frozenset()
+    assert hidden_functions(session, ["upper", "lower"]) == {"upper"}
+    assert hidden_functions(session, ["lower"]) == frozenset()
     assert _not_listed(session, ["upper", "lower"]) == {"upper"}
     assert _not_listed(session, []) == frozenset()
     assert _not_listed(session, ["nowhere"]) == {"nowhere"}
@@ -48,8 +56,8 @@ def test_a_function_of_the_session_is_found(spark: SparkSession) -> None:
 
 
 def test_calls_in_sql() -> None:
-    assert own_calls(["coalesce(a, if(b, c, d)) IN (1)", "upper(x)", "x.get(1)"]) == {"coalesce", "if", "get"}
-    assert own_calls([]) == frozenset()
+    assert own_functions_in(["coalesce(a, if(b, c, d)) IN (1)", "upper(x)", "x.get(1)"]) == {"coalesce", "if", "get"}
+    assert own_functions_in([]) == frozenset()
 
 
 @pytest.mark.parametrize("list_up_to", [0, 1000])
@@ -61,14 +69,14 @@ def test_what_pruning_calls_is_asked_for(
 
     def recorded(sql: Iterable[str]) -> frozenset[str]:
         texts.extend(sql)
-        return own_calls(texts)
+        return own_functions_in(texts)
 
-    monkeypatch.setattr(plan, "own_calls", recorded)
+    monkeypatch.setattr(plan, "own_functions_in", recorded)
     monkeypatch.setattr(exclusion, "LIST_UP_TO", list_up_to)
     of_users, refused = set(), []
     for predicate, _ in PRUNED:
         parsed = parse(predicate)
-        of_users |= set() if parsed is None else set(called(parsed))
+        of_users |= set() if parsed is None else set(called_functions(parsed))
         try:
             explain(spark, table, predicate)
         except PredicateError:
