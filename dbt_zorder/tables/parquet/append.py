@@ -34,7 +34,7 @@ from dbt_zorder.tables.parquet.analyze import analyzed, measure_again
 from dbt_zorder.tables.parquet.build import write_data
 from dbt_zorder.tables.parquet.conflicts import check_base, verify
 from dbt_zorder.tables.parquet.listing import check_same_files
-from dbt_zorder.tables.parquet.plan_batch import place
+from dbt_zorder.tables.parquet.plan_batch import plan_batch
 from dbt_zorder.tables.parquet.state import Standing, known_standing
 from dbt_zorder.tables.parquet.stats_view import refresh_stats
 from dbt_zorder.tables.report import AppendReport
@@ -145,9 +145,9 @@ class EntryCommit:
         known = holding.known
         if known == 0:
             return None
-        # of keys that are too many to be here, place has Spark count rows
+        # of keys that are too many to be here, plan_batch lets Spark count the rows
         source = holding.for_spark if isinstance(known, DrawnKeys) else holding.source
-        layout = place(source, self.request, self.standing, fresh=self.overwrite, known=known)
+        layout = plan_batch(source, self.request, self.standing, fresh=self.overwrite, known=known)
         return layout if layout.rows else None
 
     def write(self, holding: Holding, layout: Layout) -> None:

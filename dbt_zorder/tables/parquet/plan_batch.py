@@ -20,7 +20,7 @@ from dbt_zorder.tables.batch_size import NOT_BUILT, files_of_batch, target_bytes
 from dbt_zorder.tables.parquet.state import Standing
 
 
-def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, known: Known = None) -> Layout:
+def plan_batch(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, known: Known = None) -> Layout:
     """Return where the rows of a batch go: through the version's tree if that can tell them apart.
 
     Args:
