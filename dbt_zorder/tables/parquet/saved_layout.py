@@ -19,7 +19,7 @@ TREE_DIRECTORY = "_zorder_tree"
 
 
 @dataclass(frozen=True)
-class Tree:
+class SavedLayout:
     """What a version keeps of its build.
 
     Attributes:
@@ -40,11 +40,11 @@ def write_tree(spark: SparkSession, path: str, layout: Layout, built: Summary) -
     write_line(spark, f"{path.rstrip('/')}/{TREE_DIRECTORY}", text, renew=True)
 
 
-def read_tree(spark: SparkSession, path: str, schema: StructType) -> Tree | None:
+def read_tree(spark: SparkSession, path: str, schema: StructType) -> SavedLayout | None:
     """Return the tree of the version at ``path``, None if there is none that can be read."""
     try:
         found: Mapping[str, Any] = json.loads(read_line(spark, f"{path.rstrip('/')}/{TREE_DIRECTORY}"))
-        return Tree(
+        return SavedLayout(
             layout_from_json(found["layout"], schema), _figures(found["built"]), [str(one) for one in found["by"]]
         )
     except Exception:  # whatever is wrong with it: the batch is laid out by itself

@@ -19,7 +19,7 @@ from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import known_stats
 from dbt_zorder.stats.summary import add_up, gather, rows_by_folder, total_of
 from dbt_zorder.tables.batch_size import NOT_BUILT, target_bytes
-from dbt_zorder.tables.parquet.saved_layout import Tree, read_tree
+from dbt_zorder.tables.parquet.saved_layout import SavedLayout, read_tree
 from dbt_zorder.tables.rewrite_policy import Overlap, overlap_of
 
 
@@ -36,7 +36,7 @@ class Standing:
     """
 
     location: str
-    tree: Tree | None
+    tree: SavedLayout | None
     columns: Sequence[str] = ()
     keys: Sequence[Key] = ()
     files: pa.Table | None = None
