@@ -24,7 +24,7 @@ from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport
 from dbt_zorder.tables.rewrite_policy import Overlap
 from dbt_zorder.tables.schema_change import compare, conform, target_schema
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -52,7 +52,7 @@ def table_of(spark: SparkSession, table: TableName) -> TableInfo:
     """
     info = describe(spark, table)
     if info is None:
-        bring_back(spark, table)  # another run may be in the midst of its swap
+        restore_if_interrupted(spark, table)  # another run may be in the midst of its swap
         info = describe(spark, table)
     if info is None or info.is_view:
         msg = (

@@ -25,7 +25,7 @@ from dbt_zorder.tables.parquet.partition_discovery import BY_CATALOG, folders_te
 from dbt_zorder.tables.registry import LAKEHOUSE, PARQUET, for_format, open_table
 from dbt_zorder.tables.report import Outcome
 from dbt_zorder.tables.reserved import check_name
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 
 MODES = ("error", "errorifexists", "overwrite")
 """What is to become of a table that is there; names of ``DataFrameWriter.mode``."""
@@ -107,7 +107,7 @@ def save_table(
     name = _name(spark, table)
     with _told_of(name):
         check_name(name)
-        bring_back(spark, name)
+        restore_if_interrupted(spark, name)
         there = open_table(spark, name)
         info = None if there is None else there.info
         _check_there(spark, name, info, mode)
@@ -154,7 +154,7 @@ def check_free(spark: SparkSession, table: TableName) -> None:
     Raises:
         BuildError: something has.
     """
-    bring_back(spark, table)
+    restore_if_interrupted(spark, table)
     if describe(spark, table) is not None:
         msg = "Another run has made the table meanwhile, so that this one was given up and changed nothing."
         raise BuildError(msg)

@@ -35,9 +35,9 @@ def take_place(spark: SparkSession, table: TableName) -> None:
     """Put the entry that ``following_of`` names in the place of a table or view; for a moment there is none.
 
     Raises:
-        Exception: as the catalog does; the table is as it was, or ``bring_back`` will find it.
+        Exception: as the catalog does; the table is as it was, or ``restore_if_interrupted`` will find it.
     """
-    bring_back(spark, table)  # what a run has left there would be in the way
+    restore_if_interrupted(spark, table)  # what a run has left there would be in the way
     check_free(spark, table, PREVIOUS_SUFFIX)
     try:
         mark_helper(spark, table)
@@ -45,13 +45,13 @@ def take_place(spark: SparkSession, table: TableName) -> None:
         _rename(spark, following_of(table), table)
     except BaseException:
         with contextlib.suppress(Exception):  # the next to ask for the table tries again
-            if not bring_back(spark, table, patience=0):
+            if not restore_if_interrupted(spark, table, patience=0):
                 unmark_helper(spark, table)
         raise
     _drop(spark, previous_of(table))
 
 
-def bring_back(spark: SparkSession, table: TableName, patience: float | None = None) -> bool:
+def restore_if_interrupted(spark: SparkSession, table: TableName, patience: float | None = None) -> bool:
     """Undo a swap that was cut short between its two calls, or drop what one that was done has left.
 
     What somebody else has made by that name stays as it is.

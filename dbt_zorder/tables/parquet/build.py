@@ -56,7 +56,7 @@ from dbt_zorder.tables.parquet.surroundings import check_former, check_root, goe
 from dbt_zorder.tables.parquet.swap import Definition, definition_for, publish
 from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.reserved import check_free
-from dbt_zorder.tables.two_step_swap import bring_back, following_of
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted, following_of
 from dbt_zorder.tables.version import Marker, home_of, new_version, root_of, version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -93,7 +93,7 @@ def build(
     if request.spec.partition_by:
         let_folders_tell(spark)
     if info is None:
-        bring_back(spark, request.table)
+        restore_if_interrupted(spark, request.table)
     base = info or describe(spark, request.table)
     check_free(spark, request.table, PREVIOUS_SUFFIX, NEXT_SUFFIX, STATS_SUFFIX)
     statistics = analyzed(spark, request.table, base)

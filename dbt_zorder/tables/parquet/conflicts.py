@@ -19,7 +19,7 @@ from dbt_zorder.stats.summary import Summary
 from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.swap import definition_of, publish
 from dbt_zorder.tables.parquet.tombstone import is_dying
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import MARKER_DIRECTORY, is_gone, read_marker, version_of
 
 
@@ -153,7 +153,7 @@ def check_absent(spark: SparkSession, table: TableName) -> None:
     Raises:
         BuildError: there is; a view is none, and is replaced.
     """
-    bring_back(spark, table)
+    restore_if_interrupted(spark, table)
     info = describe(spark, table)
     if info is not None and not info.is_view:
         msg = (

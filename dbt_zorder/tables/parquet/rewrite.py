@@ -26,7 +26,7 @@ from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.saved_layout import read_tree
 from dbt_zorder.tables.parquet.state import measure
 from dbt_zorder.tables.report import BuildReport, OptimizeReport
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import read_marker, version_of
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -101,7 +101,7 @@ def recover(spark: SparkSession, table: TableName, info: TableInfo | None = None
         ConfigError: it is partitioned, and this session would look for its partitions in the catalog.
     """
     if info is None:
-        bring_back(spark, table)
+        restore_if_interrupted(spark, table)
     info = info or describe(spark, table)
     let_folders_tell_of(spark, info)
     if info is not None and version_of(info.location) and has_client(spark):

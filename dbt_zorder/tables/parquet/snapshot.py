@@ -28,7 +28,7 @@ from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.listing import check_unchanged
 from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.schema_change import conform, target_schema
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 
 CHANGE_TYPE = "dbt_change_type"
 UNIQUE_KEY = "dbt_unique_key"
@@ -73,7 +73,7 @@ def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names:
         BuildError: as ``build``; also if another run changed the table meanwhile.
     """
     # what the query is about to compare with must be all that there is
-    bring_back(spark, request.table)
+    restore_if_interrupted(spark, request.table)
     info = describe(spark, request.table)
     before = begin(spark, request.table, info)
     if info is None or info.provider != "parquet":

@@ -17,7 +17,7 @@ from dbt_zorder.tables.parquet.ownership import Owner, own_versions, served_owne
 from dbt_zorder.tables.parquet.retention import delete_version
 from dbt_zorder.tables.parquet.stats_view import stats_table
 from dbt_zorder.tables.reserved import check_free, drop_helper, is_helper
-from dbt_zorder.tables.two_step_swap import bring_back, following_of
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted, following_of
 from dbt_zorder.tables.version import Marker, version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -29,7 +29,7 @@ def drop_table(spark: SparkSession, table: TableName) -> bool:
     Returns:
         False if the table does not exist or lies elsewhere: then only its stats relation, if it has one, is dropped.
     """
-    bring_back(spark, table)
+    restore_if_interrupted(spark, table)
     info = describe(spark, table)
     drop_helper(spark, table, stats_table(table))
     if info is None or not version_of(info.location):

@@ -20,7 +20,7 @@ from dbt_zorder.tables.parquet.ownership import served_owner
 from dbt_zorder.tables.parquet.rewrite import recover
 from dbt_zorder.tables.parquet.stats_view import publish_stats
 from dbt_zorder.tables.reserved import check_free
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import version_of
 
 
@@ -48,7 +48,7 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
         kind = "does not exist" if info is None else f"is {info.provider or info.kind.lower()}"
         msg = f"Stats are kept of Parquet tables only, and {table} {kind}."
         raise ZorderError(msg)
-    bring_back(spark, table)
+    restore_if_interrupted(spark, table)
     check_free(spark, table, STATS_SUFFIX)
     recover(spark, table, info)
     owner = served_owner(spark, table, info.location) if version_of(info.location) and has_client(spark) else None

@@ -19,7 +19,7 @@ from dbt_zorder.tables.parquet.stats_view import publish_stats
 from dbt_zorder.tables.parquet.swap import definition_of, publish
 from dbt_zorder.tables.parquet.whole import told_of_gone, whole_versions
 from dbt_zorder.tables.reserved import check_free
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import Marker, version_of
 
 
@@ -38,7 +38,7 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
         ZorderError: there is no such version, it is not whole, or the table is not served from one of its own.
         BuildError: another run changed the table meanwhile, or the catalog refused.
     """
-    bring_back(spark, table)
+    restore_if_interrupted(spark, table)
     info = own_table(spark, table, "rolled back")
     if not has_client(spark):
         msg = (

@@ -16,7 +16,7 @@ from dbt_zorder.tables.parquet.former_roots import listed_roots
 from dbt_zorder.tables.parquet.ownership import Owner, owner_of
 from dbt_zorder.tables.parquet.retention import Judged, delete_judged, judge
 from dbt_zorder.tables.parquet.whole import told_of_gone, why_gone
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import read_marker, root_of, version_of
 
 
@@ -91,7 +91,7 @@ def vacuum(
     if not are_hours(grace_hours):
         msg = f"{table}: grace_hours is {grace_hours!r}, but it must be a number of hours, 0 to {MOST_HOURS:,}."
         raise ConfigError(msg)
-    bring_back(spark, table)
+    restore_if_interrupted(spark, table)
     info = describe(spark, table)
     current = info.location.rstrip("/") if info and version_of(info.location) else ""
     roots = [root_of(spark, table, location_root)]
