@@ -31,7 +31,7 @@ def previous_of(table: TableName) -> TableName:
     return TableName(table.schema, table.identifier + PREVIOUS_SUFFIX)
 
 
-def take_place(spark: SparkSession, table: TableName) -> None:
+def swap_in(spark: SparkSession, table: TableName) -> None:
     """Put the entry that ``following_of`` names in the place of a table or view; for a moment there is none.
 
     Raises:

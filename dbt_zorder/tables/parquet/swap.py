@@ -23,7 +23,7 @@ from dbt_zorder.tables.opened import check_opens
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
 from dbt_zorder.tables.parquet.properties import are_set, with_record
 from dbt_zorder.tables.reserved import check_free, drop_helper
-from dbt_zorder.tables.two_step_swap import following_of, take_place
+from dbt_zorder.tables.two_step_swap import following_of, swap_in
 from dbt_zorder.tables.version import Marker, is_version
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -208,7 +208,7 @@ def _replace(spark: SparkSession, table: TableName, definition: Definition, loca
         # a call that was carried out may have lost its reply
         if not (replace_entry(spark, table, following) or leads_to(spark, table, location)):
             _LOG.debug("%s is replaced by two catalog calls, because this catalog has no single one for it", table)
-            take_place(spark, table)
+            swap_in(spark, table)
     except BaseException:
         if describe(spark, table) is not None:  # else it is all that the catalog knows of the new version
             spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
