@@ -56,7 +56,7 @@ from dbt_zorder.tables.parquet.surroundings import check_former, check_root, goe
 from dbt_zorder.tables.parquet.swap import Definition, definition_for, publish
 from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.reserved import check_free
-from dbt_zorder.tables.two_step_swap import restore_if_interrupted, following_of
+from dbt_zorder.tables.two_step_swap import following_of, restore_if_interrupted
 from dbt_zorder.tables.version import Marker, home_of, new_version, root_of, version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")

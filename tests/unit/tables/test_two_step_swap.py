@@ -17,7 +17,7 @@ from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.operations.drop import drop_table
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.reserved import HELPER
-from dbt_zorder.tables.two_step_swap import restore_if_interrupted, following_of, previous_of
+from dbt_zorder.tables.two_step_swap import following_of, previous_of, restore_if_interrupted
 from tests.support import unique
 
 KINDS = {
@@ -105,7 +105,9 @@ def test_a_reply_that_is_lost_after_the_swap_fails_no_build(
 
 
 @pytest.mark.parametrize("kind", ["managed", "ours"])
-@pytest.mark.parametrize("then", [begin, restore_if_interrupted, vacuum, make, drop_table], ids=lambda then: str(then.__name__))
+@pytest.mark.parametrize(
+    "then", [begin, restore_if_interrupted, vacuum, make, drop_table], ids=lambda then: str(then.__name__)
+)
 def test_whoever_comes_next_puts_the_table_back(
     spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch, kind: str, then: Any
 ) -> None:

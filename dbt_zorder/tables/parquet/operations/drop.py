@@ -17,7 +17,7 @@ from dbt_zorder.tables.parquet.ownership import Owner, own_versions, served_owne
 from dbt_zorder.tables.parquet.retention import delete_version
 from dbt_zorder.tables.parquet.stats_view import stats_table
 from dbt_zorder.tables.reserved import check_free, drop_helper, is_helper
-from dbt_zorder.tables.two_step_swap import restore_if_interrupted, following_of
+from dbt_zorder.tables.two_step_swap import following_of, restore_if_interrupted
 from dbt_zorder.tables.version import Marker, version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")
