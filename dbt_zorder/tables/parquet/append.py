@@ -1,4 +1,4 @@
-"""A batch of rows added to a version in place, clustered by the version's own tree, through the journal."""
+"""Add a batch to a version in place, through the journal; the version's own tree clusters the rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from dbt_zorder.tables.version import version_of
 _LOG = logging.getLogger("dbt_zorder")
 
 _MOST_STATS_FILES = 16
-"""Every batch adds a stats file; beyond this many, the next batch writes them all as one."""
+"""Every batch adds a stats file; above this number, the next batch merges them into one."""
 
 
 def append(
@@ -58,20 +58,21 @@ def append(
 ) -> AppendReport:
     """Add a batch to the version that a table is served from.
 
-    A failure before the journal entry is ready leaves the table as it was; after it, the batch is in the table's
-    journal and the next run completes it. The journal must have been recovered before ``df`` was analysed.
+    A failure before the journal entry is ready leaves the table unchanged. After that, the batch is in the table's
+    journal,
+    and the next run completes it. The journal must have been recovered before ``df`` was analysed.
 
     Args:
         spark: the session.
-        df: rows of exactly the table's columns and types.
-        request: its spec's partition columns are the table's.
+        df: rows with exactly the table's columns and types.
+        request: the model's settings; its spec has the table's partition columns.
         overwrite: replace every partition that the batch has rows of.
-        before: the table's files when ``df`` was analysed, which may read them; by default those of now.
-        info: what the catalog says of the table, where that was just asked.
-        standing: of the version, where it was just read.
+        before: the table's files when ``df``, which may read them, was analysed; by default the current files.
+        info: current catalog description of the table, if just read.
+        standing: state of the version, if just read.
 
     Raises:
-        BuildError: rows went missing on the way, or somebody else changed the table meanwhile.
+        BuildError: rows were lost, or another run changed the table meanwhile.
     """
     info = info or describe(spark, request.table)
     assert info is not None
@@ -88,7 +89,7 @@ def append(
                 return AppendReport(0, 0, 0, 0, clock.seconds, standing.if_known)
             entry = commit.entry
             assert entry is not None
-            tell("write")  # a run that was cancelled while it wrote here ends here
+            tell("write")  # a run that was cancelled during the write ends here
             with clock.phase("stats"):
                 files = _stage_stats(spark, entry, df, _columns(df, done.layout, request, standing), standing)
                 summary = add_up(files, [])
@@ -102,7 +103,7 @@ def append(
                 is_ready = True
     except BaseException:
         if commit.entry is not None and not is_ready:
-            with contextlib.suppress(Exception):  # what is left of it, the next run deletes
+            with contextlib.suppress(Exception):  # the next run deletes the rest
                 journal.close_entry(spark, commit.entry)
             journal.leave_entry(commit.entry)
         raise
@@ -115,13 +116,13 @@ def append(
 
 @dataclass
 class EntryCommit:
-    """A batch for a version: files in an entry of its journal, which are moved in once the entry is ready.
+    """A batch for a version: files in a journal entry that are moved in once the entry is ready.
 
     Attributes:
-        df, request, info: the batch, and what it is for.
-        standing: of the version.
-        overwrite: the batch makes whole partitions.
-        entry: of the journal, once it is opened.
+        df, request, info: the batch, the model's settings, and the table's description.
+        standing: state of the version.
+        overwrite: whether the batch consists of whole partitions.
+        entry: the journal entry, once it is open.
     """
 
     df: DataFrame
@@ -134,18 +135,18 @@ class EntryCommit:
     counts_first: bool = True
 
     def open(self) -> tuple[Sequence[Key], WriterFor]:
-        """Return the clustering columns, and what writes files of the version."""
-        # what makes whole partitions is laid out by itself, by what the model says
+        """Return the clustering columns and the writer of the version's files."""
+        # whole partitions get a layout of their own, by the model's settings
         tree = self.standing.tree.layout if self.standing.tree is not None and not self.overwrite else None
         keys = keys_for(self.df, self.request.spec) if tree is None else tree.keys
         return keys, as_spark_writes(self.df.sparkSession, self.request, self.info.location)
 
     def lay_out(self, holding: Holding) -> Layout | None:
-        """Return which row goes into which file; None if there are no rows."""
+        """Return the layout, which assigns each row to a file; None if there are no rows."""
         known = holding.known
         if known == 0:
             return None
-        # of keys that are too many to be here, plan_batch lets Spark count the rows
+        # if there are too many keys to fetch, plan_batch lets Spark count rows
         source = holding.for_spark if isinstance(known, DrawnKeys) else holding.source
         layout = plan_batch(source, self.request, self.standing, fresh=self.overwrite, known=known)
         return layout if layout.rows else None
@@ -156,16 +157,17 @@ class EntryCommit:
         write_data(holding, layout, self.request, self.entry.data)
 
     def settle(self) -> None:
-        """Do nothing: nobody sees the files yet."""
+        """Do nothing: no reader sees the files yet."""
 
 
 def complete(
     spark: SparkSession, request: BuildRequest, info: TableInfo, entry: journal.Entry, plan: journal.Plan
 ) -> None:
-    """Carry out an entry that is ready, and let the session see it.
+    """Carry out an entry that is ready, and refresh the session's view of the table.
 
     Raises:
-        BuildError: it could not be carried out whole, which the next run does; or the table has a new version.
+        BuildError: the entry was not carried out in full, and the next run completes it; or the table has a new
+            version.
     """
     try:
         journal.carry_out(spark, entry, plan)
@@ -183,7 +185,7 @@ def complete(
             _LOG.warning(
                 "the session could not be told that %s has other files by now: %s", request.table, in_one_line(exc)
             )
-    # the batch is in: a run that fails because a catalog does not answer would be run again, and add it twice
+    # the batch is committed: a run that failed because a catalog does not answer would be repeated and add it twice
     location = info.location
     try:
         location = location_of(spark, request.table)
@@ -206,19 +208,19 @@ def complete(
 def _stage_stats(
     spark: SparkSession, entry: journal.Entry, df: DataFrame, columns: Sequence[ResolvedColumn], standing: Standing
 ) -> pa.Table:
-    """Write the stats of the staged files, under the paths that they will have; return them as ``gather`` does."""
+    """Write the stats of the staged files under their final paths; return them in the form of ``gather``."""
     version = version_of(entry.version_path)
     written = write_stats(collect_path(spark, entry.data, df.schema, columns, version, entry.hidden_part), entry.path)
     return gather(written, [key for key in standing.keys if key.column in columns])
 
 
 def _columns(df: DataFrame, layout: Layout, request: BuildRequest, standing: Standing) -> Sequence[ResolvedColumn]:
-    """Return the columns that the version has stats of: all its stats files are of one shape."""
+    """Return the columns that the version has stats of: all its stats files have the same columns."""
     if standing.files is not None:
-        with contextlib.suppress(Exception):  # of other columns
+        with contextlib.suppress(Exception):  # the stats are of other columns
             sensitive = case_sensitive(df.sparkSession)
             return [resolve(as_written(name, df.schema), df.schema, sensitive=sensitive) for name in standing.columns]
-    return stats_columns(df, layout, request)  # which are right for the batch's own files
+    return stats_columns(df, layout, request)  # correct for the batch's own files
 
 
 def _plan(
@@ -236,18 +238,18 @@ def _stats_files(spark: SparkSession, location: str) -> list[str]:
 
 
 def _merge_stats(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:
-    """Write the entry's stats anew, with those of all files that stay; False if there are none that can be read."""
+    """Merge the stats of all files that stay into the entry's stats; return False without readable old ones."""
     if _merge_here(spark, entry, removes):
         return True
     try:
         old = read_stats(spark, entry.version_path)
         new = read_stats(spark, entry.path).to(old.schema)
         paths = [row[0] for row in old.select("file_path").collect()]
-    except Exception:  # files without stats are read; the next build makes them anew
+    except Exception:  # files without stats are always read; the next build collects them
         return False
     gone = [path for path in paths if below_uri(entry.version_path, path) in removes]
     staying = old.where(~f.col("file_path").isin(gone)) if gone else old
-    # through memory, because the entry's own stats are replaced by what is made of them
+    # cached, because the merged stats replace the entry's own
     merged = staying.unionByName(new).cache()
     try:
         merged.count()
@@ -258,7 +260,7 @@ def _merge_stats(spark: SparkSession, entry: journal.Entry, removes: set[str]) -
 
 
 def _merge_here(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:
-    """Do the same where this process can read all of them by itself; False where Spark is to do it."""
+    """Do the same in this process; return False if Spark must do it."""
     old, new = (read_local(spark, stats_path(path)) for path in (entry.version_path, entry.path))
     if old is None or new is None or old.schema != new.schema:
         return False
