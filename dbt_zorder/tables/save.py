@@ -28,7 +28,7 @@ from dbt_zorder.tables.reserved import check_name
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 
 MODES = ("error", "errorifexists", "overwrite")
-"""Says what happens to an existing table; names of ``DataFrameWriter.mode``."""
+"""Treatments of an existing table; names of ``DataFrameWriter.mode``."""
 
 _CATALOG = "spark_catalog"
 _TIMES, _NO_BOUNDS, _BOUNDS = "spark.sql.parquet.outputTimestampType", "INT96", "TIMESTAMP_MICROS"

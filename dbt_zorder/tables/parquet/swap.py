@@ -199,11 +199,11 @@ def _is_same(spark: SparkSession, table: TableName, old: TableInfo, new: Definit
 def _replace(spark: SparkSession, table: TableName, definition: Definition, location: str) -> None:
     """Replace a table or view of another kind, schema or comment.
 
-    The new entry is created under a name of its own, and then replaces the old one by one call of the Hive client.
+    The new entry is created under a name of its own. It then replaces the old one by one call of the Hive client.
     Without
     such a client (Spark Connect, another catalog) both entries are renamed, one right after the other. The table is
     then
-    missing for some milliseconds.
+    missing for a few milliseconds.
     """
     following = following_of(table)
     check_free(spark, table, NEXT_SUFFIX)

@@ -1,4 +1,4 @@
-"""Deleting old versions by hand, with a dry run that says of every folder why it goes or stays."""
+"""Delete old versions on request; a dry run gives the reason why each folder goes or stays."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from dbt_zorder.tables.version import read_marker, root_of, version_of
 
 @dataclass(frozen=True)
 class Vacuumed:
-    """What a vacuum found, or would delete if it is a dry run.
+    """The result of a vacuum, or what it would delete in a dry run.
 
     Attributes:
-        table: whose versions.
-        versions: each folder with its size in bytes, the newest first.
-        dry_run: nothing was deleted.
-        deleted: names of the versions that are gone now.
-        skipped: folders that the marker names and that were not looked into, each with the reason.
-        refused: why nothing is deleted, as a sentence; empty if what is to go may go.
+        table: name of the table.
+        versions: each folder with its size in bytes, newest first.
+        dry_run: whether nothing was deleted.
+        deleted: names of the deleted versions.
+        skipped: folders in the marker that were not searched, each with the reason.
+        refused: reason why nothing is deleted, as a sentence; empty if deletions are allowed.
     """
 
     table: TableName
@@ -63,20 +63,21 @@ def vacuum(
     *,
     dry_run: bool = True,
 ) -> Vacuumed:
-    """Delete the versions of a table that are beyond both bounds, and what failed builds left behind.
+    """Delete the versions of a table that are beyond both limits, and the remains of failed builds.
 
-    It may be interrupted and run again. With a grace period of 0 hours no build of this table should run beside it: the
-    build's folder would go, and the build would be abandoned.
+    It can be interrupted and repeated. With a grace period of 0 hours, run no build of this table at the same time: its
+    folder would be deleted and the build abandoned.
 
     Args:
-        table: a table that is, or is to be, built with ``zorder_by``.
-        keep: number of old versions that stay whatever their age.
-        grace_hours: hours that a version stays at least after it was replaced.
-        location_root: the model's; by default the schema's own folder.
-        dry_run: only say what would be deleted.
+        spark: the session.
+        table: name of a table that is, or will be, built with ``zorder_by``.
+        keep: number of old versions to keep whatever their age.
+        grace_hours: minimum hours to keep a version after it was replaced.
+        location_root: the model's ``location_root``; by default the schema's own folder.
+        dry_run: only report what would be deleted.
 
     Raises:
-        ConfigError: the bounds are out of range.
+        ConfigError: a limit is out of range.
         ZorderError: this session cannot list folders.
     """
     if not has_client(spark):
