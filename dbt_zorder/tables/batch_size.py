@@ -16,8 +16,8 @@ _OUTGROWN = 4
 def target_bytes(spec: LayoutSpec, built: Summary, table_bytes: int) -> int:
     """Return the target size of a table's files, in bytes.
 
-    A requested number of files stands for the mean file size of the last build. The result is never below the smallest
-    size that can be configured, because files of very few rows are smaller than that.
+    A requested number of files stands for the mean file size of the last build. The result is at least the
+    smallest configurable size, because files of very few rows are smaller.
 
     Args:
         spec: the model's layout settings.

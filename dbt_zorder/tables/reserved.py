@@ -34,7 +34,7 @@ HELPER = "dbt_zorder.helper_of"
 """Property of an entry that was renamed to make room for another one: a digest of the table's name."""
 
 _HELPER_FILE = "_zorder_helper"
-"""Name of a file with the same digest, in the folder of a Delta Lake or Iceberg table until it is swapped in.
+"""Names a file with the same digest in a Delta Lake or Iceberg table's folder until the table is swapped in.
 
 A property would remain, and the new table must have exactly the properties of its model.
 """

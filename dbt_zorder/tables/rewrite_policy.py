@@ -1,6 +1,6 @@
 """Decide when a table needs a rewrite.
 
-It compares the files that a point query reads now with the files that it would read after a whole rewrite.
+Compare the files that a point query reads now with those that it would read after a whole rewrite.
 """
 
 from __future__ import annotations

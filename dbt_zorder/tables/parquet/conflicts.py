@@ -51,7 +51,7 @@ def verify(query: Staged | None, counted: int, summary: Summary) -> None:
 
 @contextlib.contextmanager
 def beside_vacuum(spark: SparkSession, table: TableName, path: str) -> Iterator[None]:
-    """Replace an error raised in the block by a clear one if a vacuum has begun to delete the version at ``path``.
+    """Replace an error in the block by a clear one if a vacuum has begun to delete the version at ``path``.
 
     Raises:
         BuildError: a vacuum deletes the version.

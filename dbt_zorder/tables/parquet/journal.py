@@ -257,7 +257,7 @@ def _parse(spark: SparkSession, entry: Entry, found: Any) -> Plan:
 
 
 def _check_links(spark: SparkSession, entry: Entry, plan: Plan) -> None:
-    """Check that no folder that a plan's files are moved from or to is a link, on a local file system.
+    """Check on a local file system that no folder in the moves of a plan is a link.
 
     Raises:
         ValueError: one is.
