@@ -24,7 +24,7 @@ _LOG = logging.getLogger("dbt_zorder")
 
 
 @dataclass(frozen=True)
-class Judged:
+class RetentionDecision:
     """A folder in the root of a table's versions.
 
     Attributes:
@@ -49,7 +49,7 @@ def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_h
     """Delete old versions of a table after a build, and return their names.
 
     What is younger than the current version and was never served may be another run's, which is still building it: it
-    is left to a later collection. See ``judge`` for the rest.
+    is left to a later collection. See ``plan_deletions`` for the rest.
 
     Args:
         root: folder of all versions.
@@ -71,16 +71,16 @@ def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_h
         _LOG.warning("no old version of %s is collected: the one that is served %s", owner.table, owner.refused)
         return []
     # that tables are served from old versions can only spare some: where nothing is to be done, nobody asks for them
-    judged = judge(spark, owner, roots, keep, grace_hours, served={}, running=True, note=False)
-    if any(one.delete or not one.noted for one in judged):
-        judged = judge(spark, owner, roots, keep, grace_hours, running=True)
-    gone = delete_judged(spark, owner.table, judged)
+    decisions = plan_deletions(spark, owner, roots, keep, grace_hours, served={}, running=True, note=False)
+    if any(one.delete or not one.noted for one in decisions):
+        decisions = plan_deletions(spark, owner, roots, keep, grace_hours, running=True)
+    gone = delete_planned(spark, owner.table, decisions)
     _LOG.debug("collected %d old versions below %s", len(gone), root)
     return gone
 
 
 def _is_due(spark: SparkSession, roots: Sequence[str], current: str, grace_hours: float) -> bool:
-    """Tell whether ``judge`` could find anything to do, by the names of versions and the times of their notes alone.
+    """Tell whether ``plan_deletions`` could find anything to do, from names and note times alone.
 
     It reads the marker of every version, and one that is rebuilt every few minutes has hundreds in its grace period.
     """
@@ -90,7 +90,7 @@ def _is_due(spark: SparkSession, roots: Sequence[str], current: str, grace_hours
     return any(name not in noted or noted[name] <= beyond for name in names)
 
 
-def judge(
+def plan_deletions(
     spark: SparkSession,
     owner: Owner,
     roots: Sequence[str],
@@ -100,7 +100,7 @@ def judge(
     served: Mapping[str, str] | None = None,
     running: bool = False,
     note: bool = True,
-) -> list[Judged]:
+) -> list[RetentionDecision]:
     """Say of every folder in the roots of a table whether it may be deleted, the newest first.
 
     Never deleted is the current version, a folder whose name is not a version's, one that is not known to be the
@@ -133,7 +133,7 @@ def judge(
     bases = {marker.base for marker in markers.values() if marker}
     now = datetime.now(timezone.utc)
     kept = 0
-    judged = []
+    decisions = []
     for path in paths:
         marker = markers.get(path)
         why = why_unnamed(owner, path, marker)
@@ -145,7 +145,7 @@ def judge(
         if not why and marker is not None:
             why = why_not_own(spark, owner, path, marker, chain)
         if why:
-            judged.append(Judged(path, False, why))
+            decisions.append(RetentionDecision(path, False, why))
             continue
         since, was_served = replaced_at(spark, path)
         was_served = was_served or version_of(path) in bases
@@ -161,17 +161,23 @@ def judge(
             state = f"is not whole: a run began to delete it at {begun:%Y-%m-%d %H:%M} UTC"
         if was_served and begun is None and kept < keep:
             kept += 1
-            judged.append(Judged(path, False, f"{state}, and is one of the {keep} old versions that are kept", noted))
+            decisions.append(
+                RetentionDecision(path, False, f"{state}, and is one of the {keep} old versions that are kept", noted)
+            )
         elif running and not was_served and version_of(path) > current:
-            judged.append(Judged(path, False, "is served by no table and may still be being built", noted))
+            decisions.append(
+                RetentionDecision(path, False, "is served by no table and may still be being built", noted)
+            )
         elif since > now - timedelta(hours=grace_hours):
-            judged.append(Judged(path, False, f"{state}, and its grace period of {grace_hours:g} hours goes on", noted))
+            decisions.append(
+                RetentionDecision(path, False, f"{state}, and its grace period of {grace_hours:g} hours goes on", noted)
+            )
         else:
-            judged.append(Judged(path, True, state, noted))
-    return judged
+            decisions.append(RetentionDecision(path, True, state, noted))
+    return decisions
 
 
-def delete_judged(spark: SparkSession, table: TableName, judged: Sequence[Judged]) -> list[str]:
+def delete_planned(spark: SparkSession, table: TableName, decisions: Sequence[RetentionDecision]) -> list[str]:
     """Delete what was judged to go, and return the names; the table is looked up again before each deletion.
 
     Raises:
@@ -179,7 +185,7 @@ def delete_judged(spark: SparkSession, table: TableName, judged: Sequence[Judged
     """
     gone: list[str] = []
     refused: list[tuple[str, Exception]] = []
-    for one in judged:
+    for one in decisions:
         if not one.delete:
             continue
         stone = raise_tombstone(spark, one.path)

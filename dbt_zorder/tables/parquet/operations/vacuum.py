@@ -14,7 +14,7 @@ from dbt_zorder.spark.catalog_id import catalog_id
 from dbt_zorder.spark.files import folder_bytes, has_client
 from dbt_zorder.tables.parquet.former_roots import listed_roots
 from dbt_zorder.tables.parquet.ownership import Owner, owner_of
-from dbt_zorder.tables.parquet.retention import Judged, delete_judged, judge
+from dbt_zorder.tables.parquet.retention import RetentionDecision, delete_planned, plan_deletions
 from dbt_zorder.tables.parquet.whole import told_of_gone, why_gone
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import read_marker, root_of, version_of
@@ -34,7 +34,7 @@ class Vacuumed:
     """
 
     table: TableName
-    versions: Sequence[tuple[Judged, int]]
+    versions: Sequence[tuple[RetentionDecision, int]]
     dry_run: bool = True
     deleted: Sequence[str] = ()
     skipped: Sequence[tuple[str, str]] = ()
@@ -107,9 +107,11 @@ def vacuum(
         gone = why_gone(spark, current)
         if gone:
             refused = f"Nothing is deleted: {told_of_gone(spark, table, current, gone)}"
-    judged = judge(spark, owner, roots, keep, grace_hours, note=not (dry_run or refused))
+    decisions = plan_deletions(spark, owner, roots, keep, grace_hours, note=not (dry_run or refused))
     if refused:
-        judged = [replace(one, delete=False, why="stays until the table leads to a whole version") for one in judged]
-    sizes = [(one, folder_bytes(spark, one.path)) for one in judged]
-    deleted = [] if dry_run else delete_judged(spark, table, judged)
+        decisions = [
+            replace(one, delete=False, why="stays until the table leads to a whole version") for one in decisions
+        ]
+    sizes = [(one, folder_bytes(spark, one.path)) for one in decisions]
+    deleted = [] if dry_run else delete_planned(spark, table, decisions)
     return Vacuumed(table, sizes, dry_run, deleted, skipped, refused)
