@@ -18,7 +18,7 @@ from dbt_zorder.adapter.names import table_name
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.catalog import FORMAT_SUFFIX, NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName, describe
 from dbt_zorder.stats.schema import STATS_DIRECTORY, STATS_SUFFIX
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 
 _LOG = AdapterLogger("Zorder")
 _ICEBERG = re.compile(r"^Table Properties: .*\btable_type=ICEBERG[,\]]", re.MULTILINE)
@@ -62,7 +62,7 @@ def restore_interrupted(spark: SparkSession, relations: Sequence[BaseRelation]) 
     """
     moved = [one for one in relations if one.schema and str(one.identifier).endswith(PREVIOUS_SUFFIX)]
     tables = [TableName(str(one.schema), str(one.identifier).removesuffix(PREVIOUS_SUFFIX)) for one in moved]
-    restored = [bring_back(spark, table) for table in tables]
+    restored = [restore_if_interrupted(spark, table) for table in tables]
     listed = {str(one.identifier) for one in relations}
     return any(restored) or any(table.identifier not in listed for table in tables)
 

@@ -1,1 +1,1 @@
-"""Builds tables of any format and adds batches to them."""
+"""Build tables of any format, and add batches to them."""

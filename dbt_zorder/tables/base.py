@@ -1,4 +1,4 @@
-"""A table of any format: what its callers may ask of it, and nothing of how the format does it."""
+"""Define the interface of a table, whatever its format."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.report import BuildReport, IncrementReport, OptimizeReport, Verified
 
 Guard = Callable[[], None]
-"""Called just before a table is replaced; raises where the build is to be abandoned."""
+"""Called just before a table is replaced; raises an error to abandon the build."""
 
 
 class Table(Protocol):
-    """A table that is there, or is to be.
+    """A table that exists or is to be created.
 
-    ``tables.registry`` makes one. ``info`` is what the catalog said of it then; None where there was none, or nobody
-    asked. A step that must know of changes since then asks the catalog again.
+    ``tables.registry`` creates instances. ``info`` is the catalog's description from that moment; None if the table did
+    not exist or the catalog was not asked. A step that must see later changes asks the catalog again.
     """
 
     @property
     def spark(self) -> SparkSession:
-        """The session."""
+        """The Spark session."""
 
     @property
     def name(self) -> TableName:
@@ -34,33 +34,34 @@ class Table(Protocol):
 
     @property
     def info(self) -> TableInfo | None:
-        """What the catalog said of it."""
+        """The catalog's description of the table."""
 
     @property
     def version(self) -> str | None:
-        """Its version when it was first asked for; None if there is none that can be read."""
+        """Its version when this property was first read; None if it has no readable version."""
 
     def check(self, df: DataFrame, request: BuildRequest) -> None:
-        """Find all that is wrong with a request before anything is read or written.
+        """Find every error in a request before anything is read or written.
 
         Raises:
             ColumnError, ConfigError: the request does not fit the query.
         """
 
     def guard(self, df: DataFrame) -> Guard | None:
-        """Return what finds out whether the table is still what ``df`` may have read; None where nothing does.
+        """Return a guard that checks that the table still matches what ``df`` may have read; None without one.
 
         Raises:
-            BuildError: ``df`` reads it as it was before files came that are there now.
+            BuildError: ``df`` reads the table from before files that exist now were added.
         """
 
     def build(self, df: DataFrame, request: BuildRequest, guard: Guard | None = None) -> BuildReport:
-        """Make the table of the rows of a query, or replace it by them; see the ``build`` of each format."""
+        """Create or replace the table from the rows of a query; see the ``build`` of each format."""
 
     def begin(self) -> Mapping[str, int] | None:
-        """Complete what a failed run left, before a batch's query is analysed; return bytes of the files by path.
+        """Complete the work of a failed run, before a batch's query is analysed.
 
-        None where the format itself finds out that others commit.
+        Returns:
+            Bytes of each file by path; None if the format itself detects concurrent commits.
         """
 
     def increment(
@@ -71,29 +72,29 @@ class Table(Protocol):
         how: str = "auto",
         before: Mapping[str, int] | None = None,
     ) -> IncrementReport:
-        """Add the rows of a query, or let them replace the partitions that they fall in.
+        """Add the rows of a query, or replace the partitions that contain them.
 
         Args:
-            query: analyses the query.
+            query: function that analyses the query.
             request: the model's settings.
-            batch: how its rows go in.
-            how: ``zorder_optimize`` of the model, by which a rewrite that is due is done.
-            before: what ``begin`` returned.
+            batch: how the rows are added.
+            how: the model's ``zorder_optimize``; selects how a due rewrite is done.
+            before: return value of ``begin``.
         """
 
     def optimize(self, request: BuildRequest, how: str = "auto", *, dry_run: bool) -> OptimizeReport:
-        """Build the table anew from its own rows, or return what that would do."""
+        """Rebuild the table from its own rows, or report what that would do."""
 
     def summary(self) -> Summary:
-        """Return the figures of the table as its stats have them, over every column that has stats and an order.
+        """Return the figures of the table from its stats, over every orderable column with stats.
 
         Raises:
-            ZorderError: it has none that can be read.
+            ZorderError: the table has no readable stats.
         """
 
     def verify(self) -> Verified:
-        """Compare the table with the stats that we keep of it.
+        """Compare the table with the stats that dbt-zorder keeps of it.
 
         Raises:
-            ZorderError: it has none, or is of a format that keeps its own.
+            ZorderError: the table has no such stats, or its format keeps its own.
         """

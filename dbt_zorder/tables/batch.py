@@ -1,6 +1,6 @@
-"""A batch of an incremental model: how it goes in, what its columns make of the table, and what is there after it.
+"""Add a batch of an incremental model: check it, derive the table's columns, and decide on a rewrite after it.
 
-What is the same for a table in Parquet and for one in Delta Lake or Iceberg.
+Parquet, Delta Lake and Iceberg tables share this module.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport
 from dbt_zorder.tables.rewrite_policy import Overlap
 from dbt_zorder.tables.schema_change import compare, conform, target_schema
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 
 _LOG = logging.getLogger("dbt_zorder")
 
@@ -34,9 +34,9 @@ class Batch:
     """How a batch goes into its table.
 
     Attributes:
-        overwrite: replace the partitions that it has rows of; without partitions, the whole table.
+        overwrite: replace the partitions that the batch has rows of; the whole table if it has no partitions.
         on_schema_change: one of ``schema_change.MODES``.
-        may_rewrite: build the table anew when that is due.
+        may_rewrite: rebuild the table when that is due.
     """
 
     overwrite: bool = False
@@ -45,14 +45,15 @@ class Batch:
 
 
 def table_of(spark: SparkSession, table: TableName) -> TableInfo:
-    """Return what the catalog says of the table that a batch is for.
+    """Return the catalog's description of the table that a batch is for.
 
     Raises:
-        BuildError: it is not there, or has become a view: a table of the batch alone would lack all rows before it.
+        BuildError: the table no longer exists, or is a view. A table built of the batch alone would lack all earlier
+            rows.
     """
     info = describe(spark, table)
     if info is None:
-        bring_back(spark, table)  # another run may be in the midst of its swap
+        restore_if_interrupted(spark, table)  # another run may be between the two calls of its swap
         info = describe(spark, table)
     if info is None or info.is_view:
         msg = (
@@ -65,11 +66,11 @@ def table_of(spark: SparkSession, table: TableName) -> TableInfo:
 
 
 def schemas(spark: SparkSession, df: DataFrame, request: BuildRequest, batch: Batch) -> tuple[StructType, StructType]:
-    """Return the columns that a table has, and those that it has after a batch.
+    """Return the table's columns before and after a batch.
 
     Raises:
-        ColumnError: two columns of the query have one name.
-        SchemaChangeError: ``on_schema_change`` does not allow the columns that the query has.
+        ColumnError: two columns of the query have the same name.
+        SchemaChangeError: ``on_schema_change`` does not allow the query's columns.
     """
     check_names(df)
     existing = spark.table(request.table.sql).schema
@@ -83,18 +84,18 @@ def schemas(spark: SparkSession, df: DataFrame, request: BuildRequest, batch: Ba
 
 
 def same_partitions(spark: SparkSession, info: TableInfo, request: BuildRequest, schema: StructType) -> bool:
-    """Tell whether a table is parted as its model says by now."""
+    """Return whether the table has the partition columns that its model asks for now."""
     wanted = [column.name for column in partition_columns(spark, schema, request)]
     return wanted == list(info.partition_columns)
 
 
 def check_parts(spark: SparkSession, info: TableInfo, request: BuildRequest, schema: StructType, batch: Batch) -> None:
-    """Check that a batch which replaces partitions replaces those that the table has, so that it holds them whole.
+    """Check that a batch that replaces partitions contains each of them in full.
 
-    A batch of one day has not the other days of its month: a table that is parted by months now would lose them.
+    A batch of one day lacks the other days of its month. A table now partitioned by month would lose them.
 
     Raises:
-        ConfigError: the table has other partitions than its model by now.
+        ConfigError: the table's partition columns differ from those of its model.
     """
     if batch.overwrite and info.partition_columns and not same_partitions(spark, info, request, schema):
         old, new = ", ".join(info.partition_columns), ", ".join(request.spec.partition_by)
@@ -108,16 +109,16 @@ def check_parts(spark: SparkSession, info: TableInfo, request: BuildRequest, sch
 
 @contextlib.contextmanager
 def naming_left_out(df: DataFrame, schema: StructType, request: BuildRequest, batch: Batch) -> Iterator[None]:
-    """Let what is wrong with a column, while the block runs, tell of those that the query has and its table does not.
+    """Add the query's new columns that the table lacks to any column error raised in the block.
 
     Args:
         df: the query.
-        schema: of the table after the batch.
-        request: of the model.
-        batch: how its rows go in.
+        schema: columns of the table after the batch.
+        request: the model's settings.
+        batch: how the rows are added.
 
     Raises:
-        ColumnError: as the block; the message says which columns ``on_schema_change`` leaves out.
+        ColumnError: the block raised it; the message lists the columns that ``on_schema_change`` leaves out.
     """
     try:
         yield
@@ -138,10 +139,11 @@ def naming_left_out(df: DataFrame, schema: StructType, request: BuildRequest, ba
 def rows_after(
     spark: SparkSession, rows: DataFrame, schema: StructType, request: BuildRequest, batch: Batch
 ) -> Iterator[DataFrame]:
-    """Give the rows of a table after a batch, in the columns of ``schema``, for as long as the block runs.
+    """Yield the rows of a table after a batch, in the columns of ``schema``.
 
-    Where the batch replaces partitions it is asked twice, for them and for its rows, so it is kept if a second answer
-    could cost much, or be another one.
+    A batch that replaces partitions is read twice: for the partitions and for the rows. Its result is therefore cached
+    if
+    a second run could be expensive or differ.
     """
     kept = conform(spark.table(request.table.sql), schema)
     if not batch.overwrite:
@@ -168,18 +170,21 @@ def after_batch(
     measured: Callable[[], Overlap],
     rewritten: Callable[[], BuildReport] | None,
 ) -> IncrementReport:
-    """Look at a table after a batch, and lay it out anew if that is due; neither can fail the run any more.
+    """Measure a table after a batch, and rewrite it if that is due; a failure of either is only logged.
 
     Args:
-        report: what the batch did.
-        table: its table, for messages.
-        version: of the table now.
-        measured: measures the table.
-        rewritten: lays it out anew; None if that is not wanted.
+        report: result of the batch.
+        table: the table's name, for messages.
+        version: version of the table now.
+        measured: function that measures the table.
+        rewritten: function that rewrites the table; None if no rewrite is wanted.
+
+    Raises:
+        LostRowsError: the rewrite replaced a commit of another run.
     """
     try:
         overlap = measured()
-    except Exception as exc:  # the batch is in; figures are not worth failing for
+    except Exception as exc:  # the batch is committed; figures are not worth a failed run
         _LOG.warning("the stats of %s could not be read after the append: %s", table, in_one_line(exc))
         return IncrementReport(report, None, None, version)
     _LOG.debug("%s: a point query reads %.2f times what it would after a rewrite", table, overlap.ratio)
@@ -189,7 +194,7 @@ def after_batch(
         built = rewritten()
     except LostRowsError:
         raise
-    except Exception as exc:  # the batch is in: a run that fails now would be run again, and add it twice
+    except Exception as exc:  # the batch is committed: a failed run would be repeated and add it twice
         _LOG.warning(
             "the rows of this run are in %s; it was due to be built anew, which failed and is left to the next run: %s",
             table,

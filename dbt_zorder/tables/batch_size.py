@@ -1,4 +1,4 @@
-"""How large the files of a batch are to be: of the size that its table's have."""
+"""Choose the file size of a batch, so that its files are as large as those of its table."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.stats.summary import Summary
 
 NOT_BUILT = Summary(0, 0, 0, {})
-"""Figures of a table's last whole build, where nothing says them."""
+"""Stands for the figures of a table's last whole build where they are missing."""
 
 _OUTGROWN = 4
-"""A table of so many times the rows that it was built of is to have larger files than it was built into."""
+"""A table that has grown by this factor since its last build gets larger files."""
 
 
 def target_bytes(spec: LayoutSpec, built: Summary, table_bytes: int) -> int:
-    """Return the size of a file of a table: a number of files means the size that they had when it was last built.
+    """Return the target size of a table's files, in bytes.
 
-    It is never below the least that can be asked for, which files of a few rows are.
+    A requested number of files stands for the mean file size of the last build. The result is at least the
+    smallest configurable size, because files of very few rows are smaller.
 
     Args:
-        spec: of the model.
-        built: the table when it was last built; zeros if that is not known.
-        table_bytes: that it has now.
+        spec: the model's layout settings.
+        built: figures of the table's last whole build; zeros if they are missing.
+        table_bytes: the table's size now.
     """
     if spec.files is not None and built.files and built.rows:
         return max(LEAST_SIZE, built.bytes // built.files)
@@ -29,18 +30,20 @@ def target_bytes(spec: LayoutSpec, built: Summary, table_bytes: int) -> int:
 
 
 def files_of_batch(spec: LayoutSpec, built: Summary, table_rows: int, rows: int, *, partitioned: bool) -> int | None:
-    """Return of how many files a batch is to be that outgrows its table; None if files of the table's size serve.
+    """Return the number of files of a batch that outgrows its table; None if files of the table's size fit.
 
-    With ``zorder_files``, files of a table that was built of a few rows, or of none, are tiny: by them a later backfill
-    would be thousands. So such a batch is its share of the files that the table would have if it were built now; one
-    that goes into partitions is laid out as a build would lay it out.
+    With ``zorder_files``, a table built of few or no rows has tiny files. At that size a later backfill would be
+    thousands
+    of files. The batch therefore gets its share of the files that a build of the whole table would make now. A batch
+    for
+    partitions is laid out as a build would lay it out.
 
     Args:
-        spec: of the model.
-        built: the table when it was last built.
-        table_rows: that it has now.
-        rows: of the batch.
-        partitioned: the number of files is that of each partition.
+        spec: the model's layout settings.
+        built: figures of the table's last whole build.
+        table_rows: the table's number of rows now.
+        rows: number of rows in the batch.
+        partitioned: whether the number of files applies to each partition.
     """
     is_known = built.rows > 0 or table_rows == 0
     if spec.files is None or not is_known or rows + table_rows <= _OUTGROWN * built.rows:

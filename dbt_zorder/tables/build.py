@@ -1,7 +1,7 @@
-"""The sequence by which the rows of a query become files of a table, in any format, whole or batch by batch.
+"""Write the rows of a query as files of a table: the sequence that all formats share.
 
-Keep the query's result, open its rows, lay them out, write them, free them. What a format does otherwise than the
-others is its ``Commit``.
+It caches the query's result, opens its rows, lays them out, writes them and frees them. A format implements its own
+steps as a ``Commit``.
 """
 
 from __future__ import annotations
@@ -26,43 +26,43 @@ from dbt_zorder.spark.catalog import TableName
 _LOG = logging.getLogger("dbt_zorder")
 
 _MANY_FILES = 10_000
-"""Beyond so many, a shuffle has a hundred million blocks."""
+"""Above this number of tasks, a shuffle has a hundred million blocks."""
 
 
 class Commit(Protocol):
-    """One write to one table, as its format carries it out."""
+    """One write to one table, implemented by the table's format."""
 
     @property
     def by_spark(self) -> bool:
-        """Whether Spark writes the rows in any case, so that nothing is to be found out about the query."""
+        """Whether Spark writes the rows in any case, so that the query need not be inspected."""
 
     @property
     def counts_first(self) -> bool:
-        """Whether a query whose result is kept runs for its count, where nothing else says how many rows it has."""
+        """Whether a cached query is counted if its number of rows is not available otherwise."""
 
     def open(self) -> tuple[Sequence[Key], WriterFor]:
-        """Get ready for files; return the clustering columns, and what writes files from this process."""
+        """Prepare for files; return the clustering columns and the writer of files from this process."""
 
     def lay_out(self, holding: RowSource) -> Layout | None:
-        """Return which row goes into which file; None where nothing is to be written."""
+        """Return the layout, which assigns each row to a file; None if there is nothing to write."""
 
     def write(self, holding: RowSource, layout: Layout) -> None:
-        """Write the rows; a format that commits what it writes commits them here.
+        """Write the rows; a format that commits its writes commits them here.
 
-        The holding must not outlive this call: its rows are freed next.
+        Keep no reference to the holding after this call: its rows are freed next.
         """
 
     def settle(self) -> None:
-        """Look at the table once the rows are written and freed, still in the phase of the write."""
+        """Inspect the table after the rows are written and freed, still within the write phase."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """Rows that were written.
+    """The result of a write.
 
     Attributes:
-        layout: by which they were.
-        counted: the query whose rows were counted before; None where these were the very rows that were written.
+        layout: layout of the rows.
+        counted: query whose rows were counted before the write; None if the counted rows were the written ones.
     """
 
     layout: Layout
@@ -71,16 +71,16 @@ class Written:
 
 @contextlib.contextmanager
 def written(df: DataFrame, request: BuildRequest, commit: Commit, clock: Clock) -> Iterator[Written | None]:
-    """Write the rows of a query; the query's result is kept while the block runs, the rows in memory are not.
+    """Write the rows of a query. The query's result stays cached for the block; rows in memory are freed.
 
     Args:
         df: the query.
-        request: of the table.
-        commit: what its format does.
-        clock: counts the phases query, sample and write.
+        request: the settings of the table.
+        commit: the format's steps.
+        clock: measures the phases query, sample and write.
 
-    Returns:
-        What was written; None where nothing was to be.
+    Yields:
+        The result of the write; None if there was nothing to write.
     """
     with contextlib.ExitStack() as until_done, contextlib.ExitStack() as until_written:
         query, holding = None, RowSource(df)
@@ -93,7 +93,7 @@ def written(df: DataFrame, request: BuildRequest, commit: Commit, clock: Clock) 
                     holding.known = query.count_kept()
         with clock.phase("sample"):
             layout = commit.lay_out(holding)
-            holding.known = None  # the keys of all rows
+            holding.known = None  # frees the keys of all rows
         if layout is None:
             yield None
             return
@@ -107,14 +107,14 @@ def written(df: DataFrame, request: BuildRequest, commit: Commit, clock: Clock) 
 
 
 def write(df: DataFrame, request: BuildRequest, commit: Commit, clock: Clock) -> Layout | None:
-    """Write the rows of a query as ``written`` does; return their layout, None where nothing was to be written."""
+    """Write the rows of a query as ``written`` does; return their layout, or None if there was nothing to write."""
     with written(df, request, commit, clock) as done:
         return None if done is None else done.layout
 
 
 def warn_of_many(layout: Layout, table: TableName) -> None:
-    """Warn of more tasks than a shuffle takes well: each has a block of every task that reads the query."""
-    tasks = SparkLayout.beside(layout).tasks
+    """Warn of more tasks than a shuffle handles well: each has one block per task that reads the query."""
+    tasks = SparkLayout.with_row_group(layout).tasks
     if tasks > _MANY_FILES:
         _LOG.warning(
             "%s is to be %s files, written by %s tasks of one shuffle: above %s that is slow, and may exhaust the "

@@ -1,4 +1,4 @@
-"""Comments on tables and columns, changed where they are not what they should be."""
+"""Set the comments of tables and columns where they differ from the requested ones."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dbt_zorder.spark.sql import quote_name, quote_string
 
 
 def set_comments(spark: SparkSession, table: TableName, comment: str | None, columns: Mapping[str, str]) -> int:
-    """Give a table and its columns the comments that they should have; return how many statements that took.
+    """Set the comments of a table and its columns; return the number of statements executed.
 
     Args:
         spark: the session.
-        table: one of any format whose columns Spark can alter; a view gets its comments when it is made.
-        comment: of the table; None leaves the one it has.
-        columns: comments by the column's name, spelled as the table spells it; others keep theirs. So do partition
-            columns, which Spark does not alter: they have those that the table was made with.
+        table: a table of any format whose columns Spark can alter; a view gets its comments when it is created.
+        comment: the table's comment; None keeps the current one.
+        columns: comments by column name, spelled as in the table; other columns keep theirs. Partition columns also
+            keep theirs, because Spark cannot alter them.
     """
     info = describe(spark, table)
     if info is None or info.is_view:
@@ -41,15 +41,15 @@ def set_comments(spark: SparkSession, table: TableName, comment: str | None, col
 def documented(
     columns: Mapping[str, Mapping[str, object]], names: list[str], *, sensitive: bool = False
 ) -> dict[str, str]:
-    """Return the descriptions that a model's properties give the columns of a table, by the table's own spelling.
+    """Return the column descriptions of a model's properties, by the table's own spelling of the names.
 
-    A property with ``quote: true`` names a column in its very case; others name it in any, unless case
-    distinguishes names in the session.
+    A property with ``quote: true`` matches a column by its exact case. Others ignore case, unless the session is case
+    sensitive.
 
     Args:
-        columns: properties by name, with ``description`` and ``quote``.
-        names: of the table's columns.
-        sensitive: ``spark.sql.caseSensitive``.
+        columns: properties by column name, with ``description`` and ``quote``.
+        names: names of the table's columns.
+        sensitive: value of ``spark.sql.caseSensitive``.
     """
     found: dict[str, str] = {}
     for given, facts in columns.items():

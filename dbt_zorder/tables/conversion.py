@@ -1,4 +1,4 @@
-"""Values in another type: structs by the names of their fields, inside arrays and maps as well, never by position."""
+"""Convert values to another type; match struct fields by name, also inside arrays and maps, never by position."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.sql import checked_cast, quote_string
 
 _DIGITS: Mapping[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}
-"""Decimal digits of the widest value of each whole number."""
+"""Number of decimal digits of the widest value of each integer type."""
 
 
 def fields_by_name(struct: StructType, sensitive: bool, where: str = "") -> dict[str, StructField]:
-    """Return the fields of a struct by their names, folded unless the session distinguishes case.
+    """Return the fields of a struct by name, in lower case unless the session is case sensitive.
 
     Raises:
-        SchemaChangeError: two names are one to the session; ``where`` names their column.
+        SchemaChangeError: the session does not distinguish two of the names; ``where`` names their column.
     """
     found: dict[str, StructField] = {}
     for field in struct.fields:
@@ -51,7 +51,7 @@ def fields_by_name(struct: StructType, sensitive: bool, where: str = "") -> dict
 
 
 def same_type(one: DataType, other: DataType) -> bool:
-    """Return whether two types have the same fields in the same order; what may be NULL makes no difference."""
+    """Return whether two types have the same fields in the same order; ignore nullability."""
     if isinstance(one, StructType) and isinstance(other, StructType):
         pairs = zip(one.fields, other.fields, strict=False)
         return len(one) == len(other) and all(a.name == b.name and same_type(a.dataType, b.dataType) for a, b in pairs)
@@ -63,21 +63,21 @@ def same_type(one: DataType, other: DataType) -> bool:
 
 
 def converted(value: str, found: DataType, wanted: DataType, name: str, sensitive: bool, depth: int = 0) -> str:
-    """Return SQL of a value in another type; NULL stands for the fields that it lacks.
+    """Return SQL that converts a value to another type; fields that it lacks become NULL.
 
-    Single values are cast as an ANSI INSERT casts them: one that does not fit is an error, never NULL.
+    Scalars are cast as an ANSI INSERT casts them: a value that does not fit raises an error and never becomes NULL.
 
     Args:
-        value: SQL of one column or variable, or of a field of it.
-        found: its type.
-        wanted: the type that it is to have.
-        name: of the column, with dots, for messages.
-        sensitive: whether names are distinguished by case.
+        value: SQL of a column, a variable, or a field of either.
+        found: type of the value.
+        wanted: target type.
+        name: dotted name of the column, for messages.
+        sensitive: whether the session is case sensitive.
         depth: number of arrays and maps around the value.
 
     Raises:
-        SchemaChangeError: one of both is a struct, an array or a map, and the other is not; or keys of a map could
-            become one.
+        SchemaChangeError: only one of the types is a struct, an array or a map; or two keys of a map could become
+            equal.
     """
     if same_type(found, wanted):
         return value
@@ -87,7 +87,7 @@ def converted(value: str, found: DataType, wanted: DataType, name: str, sensitiv
         has, parts = fields_by_name(found, sensitive, name), []
         for key, field in fields_by_name(wanted, sensitive, name).items():
             other = has.get(key)
-            # by brackets: with a dot, `s`.`a` is the column a of a table s where there is one
+            # brackets, because `s`.`a` is column a of table s where such a table is in scope
             inner = (
                 f"CAST(NULL AS {type_ddl(field.dataType)})"
                 if other is None
@@ -129,13 +129,13 @@ def _converted_map(value: str, found: MapType, wanted: MapType, name: str, sensi
 
 
 def fits(found: DataType, wanted: DataType, sensitive: bool, *, one_to_one: bool = False) -> bool:
-    """Return whether ``converted`` accepts every value of a type, and no number loses a digit by it.
+    """Return whether ``converted`` accepts every value of a type without loss of digits.
 
     Args:
         found: type of the values.
-        wanted: the type that they are to have.
-        sensitive: whether names are distinguished by case.
-        one_to_one: whether two values have to stay two.
+        wanted: target type.
+        sensitive: whether the session is case sensitive.
+        one_to_one: whether distinct values must stay distinct.
     """
     if same_type(found, wanted) or isinstance(found, NullType):
         return True
@@ -168,7 +168,7 @@ def _widens(found: DataType, wanted: DataType) -> bool:
 
 
 def _has_text(kind: DataType) -> bool:
-    """Return whether each value has a text; binaries that are no UTF-8 have none, and other types are not asked."""
+    """Return whether each value has a text form; binaries may not be UTF-8, and other types are left out."""
     return isinstance(kind, (NumericType, StringType)) or (
         isinstance(kind, AtomicType)
         and not isinstance(kind, BinaryType)

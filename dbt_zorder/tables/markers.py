@@ -1,7 +1,7 @@
-"""One line of text in a folder of its own: what a version says of itself.
+"""Read and write one line of text in a folder of its own, such as a version's marker.
 
-It is what Spark writes and reads as text, so that it works over Spark Connect; where the session has a Hadoop client, a
-file is written and read directly, which takes milliseconds in place of a job.
+Spark reads and writes the folder as text, which works over Spark Connect. With a Hadoop client, the file is accessed
+directly, which takes milliseconds instead of a job.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _FILE = "part-00000.txt"
 
 
 def write_line(spark: SparkSession, folder: str, line: str, *, renew: bool = False) -> None:
-    """Write a line to a folder, which must not exist yet unless the line is to be renewed.
+    """Write a line to a folder, which must not exist unless ``renew`` is set.
 
     Raises:
-        FileExistsError: it exists, and ``renew`` is false.
+        FileExistsError: the folder exists, and ``renew`` is false.
     """
     if not has_client(spark):
         row = spark.range(1).select(f.lit(line).alias("value")).coalesce(1)
@@ -33,7 +33,7 @@ def write_line(spark: SparkSession, folder: str, line: str, *, renew: bool = Fal
 
 
 def read_line(spark: SparkSession, folder: str) -> str:
-    """Return the line that a folder holds.
+    """Return the line that a folder contains.
 
     Raises:
         LookupError: there is none.
@@ -45,7 +45,7 @@ def read_line(spark: SparkSession, folder: str) -> str:
     else:
         try:
             return read_text(spark, f"{folder}/{_FILE}").rstrip("\n")
-        except Exception:  # Spark wrote it, and gave it a name of its own
+        except Exception:  # Spark wrote it, under a name of its own
             found = [read_text(spark, f"{folder}/{name}").rstrip("\n") for name in _data(list_files(spark, folder))]
     if not found:
         msg = f"The folder {folder} holds no line."

@@ -1,4 +1,4 @@
-"""A table's entry as Hive's metastore keeps it, changed whole in one call, where Spark has its own client for one."""
+"""Change a table's entry in the Hive metastore by a single call, where Spark has a Hive client."""
 
 from __future__ import annotations
 
@@ -15,34 +15,38 @@ from dbt_zorder.spark.messages import in_one_line
 _LOG = logging.getLogger("dbt_zorder")
 
 _SCHEMA = 4
-"""Place of ``schema`` among what a ``CatalogTable`` is made of, from 1."""
+"""Position of ``schema`` among the fields of a ``CatalogTable``, counted from 1."""
 
 _PARTITION_COLUMNS = 6
-"""Place of ``partitionColumnNames`` there."""
+"""Position of ``partitionColumnNames`` among these fields."""
 
 
 def replace_entry(spark: SparkSession, table: TableName, following: TableName) -> bool:
-    """Give ``table`` the entry of ``following``, which is dropped; False, and all as it was, if that is impossible."""
+    """Replace the entry of ``table`` by that of ``following``, and drop the latter.
+
+    Returns:
+        False if that is impossible; both entries are then unchanged.
+    """
     client = _put(spark, table, following, table)
     if client is None:
         return False
     with contextlib.suppress(Exception):
-        # SQL's DROP would look at the files first, in case somebody keeps them in memory under this name
+        # SQL's DROP would read the files first, in case a cached query uses this name
         client.dropTable(following.schema, following.identifier, True, False)
     return True
 
 
 def rename_entry(spark: SparkSession, table: TableName, to: TableName) -> bool:
-    """Give an external table another name; False, and all as it was, if that is impossible.
+    """Rename an external table; return False and change nothing if that is impossible.
 
-    ``ALTER TABLE ... RENAME`` does so for all but tables with partitions of a type that Hive does not know, as
-    TIMESTAMP_NTZ and intervals: Spark loses sight of their partition columns, and Hive refuses the change.
+    ``ALTER TABLE ... RENAME`` fails only for tables with partition columns of a type unsupported by Hive, such as
+    TIMESTAMP_NTZ and intervals. Spark loses track of these columns, and Hive refuses the change.
     """
     return _put(spark, table, table, to) is not None
 
 
 def kept_entry(spark: SparkSession, table: TableName) -> Any | None:
-    """Return the entry of a table as the metastore has it, for ``put_back``; None without a client for one."""
+    """Return a table's entry as the metastore has it, for ``put_back``; None without a Hive client."""
     try:
         if jvm_of(spark) is None:
             return None
@@ -53,7 +57,7 @@ def kept_entry(spark: SparkSession, table: TableName) -> Any | None:
 
 
 def put_back(spark: SparkSession, table: TableName, entry: Any) -> None:
-    """Give a table the entry again that ``kept_entry`` returned.
+    """Restore the entry of a table that ``kept_entry`` returned.
 
     Raises:
         Py4JJavaError: the metastore refused.
@@ -63,7 +67,7 @@ def put_back(spark: SparkSession, table: TableName, entry: Any) -> None:
 
 
 def _put(spark: SparkSession, place: TableName, source: TableName, name: TableName) -> Any:
-    """Put the entry of ``source``, under another name, in the place of that of a table; None if it is not done."""
+    """Write the entry of ``source``, renamed to ``name``, over that of ``place``; return None if that failed."""
     try:
         jvm = jvm_of(spark)
         if jvm is None:
@@ -75,11 +79,11 @@ def _put(spark: SparkSession, place: TableName, source: TableName, name: TableNa
         parts[0] = table_identifier(jvm, entry.identifier().database().get(), name.identifier)
         told = catalog.getTable(source.schema, source.identifier)
         if entry.partitionColumnNames().size() < told.partitionColumnNames().size():
-            # Spark's reading of an entry leaves out what Hive has for columns whose type only Spark knows
+            # Spark omits the columns of an entry whose types exist in Spark but not in Hive
             schema, partitions, names = entry.dataSchema(), told.partitionSchema(), []
             for number in range(partitions.size()):
                 field = partitions.apply(number)
-                names.append(field.name().lower())  # as Hive has all of them
+                names.append(field.name().lower())  # Hive stores all names in lower case
                 schema = schema.add(field.copy(names[-1], field.dataType(), field.nullable(), field.metadata()))
             parts[_SCHEMA - 1], parts[_PARTITION_COLUMNS - 1] = schema, jvm.PythonUtils.toSeq(names)
         client.alterTable(place.schema, place.identifier, entry.copy(*parts))

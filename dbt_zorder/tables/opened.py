@@ -1,4 +1,4 @@
-"""A table opened as any reader opens it, after its entry was changed: what a catalog accepts may lead nowhere."""
+"""Check that a table opens after its entry was changed: a catalog may accept a location that leads nowhere."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from dbt_zorder.tables.version import version_of
 
 
 def check_opens(spark: SparkSession, table: TableName, location: str, former: str = "") -> None:
-    """Open a table by its name, and see that it lists the files of ``location``.
+    """Open a table by its name, and check that it lists the files of ``location``.
 
-    Where another run has given the table another version meanwhile, that is for that run to look at.
+    If another run has meanwhile given the table another version, that run checks it.
 
     Args:
-        spark: the session, which has forgotten what it had read of the table.
-        table: whose entry was changed.
-        location: that it was given: a version of ours, or the stats of one.
-        former: the location before.
+        spark: the session, without cached metadata of the table.
+        table: table whose entry was changed.
+        location: its new location: a version's folder, or the stats folder of one.
+        former: its previous location.
 
     Raises:
-        BuildError: the catalog has another location, or the one that it has cannot be read by.
+        BuildError: the catalog has another location, or the table cannot be read from its location.
     """
     found = location_of(spark, table)
     wanted, served = _version_in(location), _version_in(found)
@@ -37,7 +37,7 @@ def check_opens(spark: SparkSession, table: TableName, location: str, former: st
         raise BuildError(msg)
     try:
         number, first = _files_of(spark.table(table.sql))
-        # a partitioned table without rows has no file
+        # a partitioned table without rows has no files
         lost = not number and bool(list_data(spark, location))
     except Exception as exc:
         msg = f"Spark cannot open it at {found}: {message_of(exc)}"
@@ -48,12 +48,12 @@ def check_opens(spark: SparkSession, table: TableName, location: str, former: st
 
 
 def check_readable(spark: SparkSession, table: TableName, doing: str) -> None:
-    """Open a table by its name, after its entry was renamed.
+    """Open a table by its new name, after its entry was renamed.
 
     Args:
         spark: the session.
-        table: by its new name.
-        doing: what was done to it, for the message.
+        table: the table's new name.
+        doing: what was done to the table, for the message.
 
     Raises:
         BuildError: it cannot be opened.
@@ -66,16 +66,16 @@ def check_readable(spark: SparkSession, table: TableName, doing: str) -> None:
 
 
 def _version_in(location: str) -> str:
-    """Return the version that a location is, or that it lies in as stats do."""
+    """Return the version at a location, or the version that contains the location, as with stats."""
     return version_of(location) or version_of(location.rstrip("/").rpartition("/")[0])
 
 
 def _files_of(df: DataFrame) -> tuple[int, str]:
-    """Return the number of a table's files, and the first of them by name; Spark lists them as it opens the table."""
+    """Return the number of a table's files and the first path; Spark lists the files when it opens the table."""
     files: Any
     try:
-        # the relation itself, whether or not Spark has its rows in a cache; and not each path of many
+        # read the relation itself, even if its rows are cached, and avoid converting each of many paths
         files = df._jdf.queryExecution().analyzed().collectLeaves().apply(0).relation().inputFiles()
-    except Exception:  # over Spark Connect, or of a source of another kind
+    except Exception:  # over Spark Connect, or another kind of source
         files = df.inputFiles()
     return len(files), str(files[0]) if len(files) else ""

@@ -1,4 +1,4 @@
-"""Which format a table is of: the one place that knows all of them."""
+"""Choose the format of a table; only this module lists all formats."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from dbt_zorder.tables.parquet.table import ParquetTable
 
 PARQUET = "parquet"
 LAKEHOUSE: dict[str, type[LakehouseTable]] = {"delta": DeltaTable, "iceberg": IcebergTable}
-"""Formats with statistics and an atomic write of their own."""
+"""Maps the formats that have statistics and atomic commits of their own."""
 
 
 def open_table(spark: SparkSession, name: TableName) -> Table | None:
-    """Return the table of a name, None if there is none.
+    """Return the table of this name; None if there is none.
 
-    What is of no format of ours, as a view or a table of CSV, is a ``ParquetTable`` whose ``info`` says so.
+    A relation of another format, such as a view or a CSV table, is a ``ParquetTable`` whose ``info`` says so.
     """
     info = describe(spark, name)
     return None if info is None else table_of(spark, name, info)
 
 
 def table_of(spark: SparkSession, name: TableName, info: TableInfo) -> Table:
-    """Return the same of a table of which the catalog was just asked."""
+    """Return the table that ``info`` describes, as the catalog has just returned it."""
     return _make(spark, name, info.provider, info)
 
 
 def for_format(spark: SparkSession, request: BuildRequest, info: TableInfo | None = None) -> Table:
-    """Return the table that a request builds, of the format that it asks for.
+    """Return the table that a request builds, in the requested format.
 
     Args:
         spark: the session.
         request: what to build.
-        info: what the catalog says of what has the name now, where it was just asked.
+        info: current catalog description of the name, if just read.
     """
     return _make(spark, request.table, request.file_format, info)
 
 
 def lakehouse_table(spark: SparkSession, request: BuildRequest) -> LakehouseTable:
-    """Return the table of a request for a format that has a MERGE of its own."""
+    """Return the table of a request in a format that supports MERGE."""
     return LAKEHOUSE[request.file_format](spark, request.table, None, drop_table)
 
 
 def existing(table: Table | None, name: TableName) -> Table:
-    """Return a table that is there.
+    """Return ``table``, which must exist.
 
     Raises:
-        ZorderError: it is not.
+        ZorderError: it does not.
     """
     if table is None:
         raise ZorderError(absent(name))

@@ -1,4 +1,4 @@
-"""What a build, a batch or a rewrite did, in figures; and in one line, as ``dbt run`` shows it."""
+"""Report what a build, a batch or a rewrite did: in figures, and in the line that ``dbt run`` shows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from dbt_zorder.tables.rewrite_policy import Overlap, TableState
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What was built.
+    """The result of a build.
 
     Attributes:
         version: name of the version that is served now.
-        summary: files, rows and bytes, and how many files a point query reads.
-        seconds: of each phase: query, sample, write, stats, swap; a query that is not kept runs in later ones, too.
-        collected: names of old versions that were deleted.
+        summary: files, rows and bytes, and the number of files that a point query reads.
+        seconds: duration of each phase: query, sample, write, stats, swap. A query that is not cached also runs in
+            later
+            phases.
+        collected: names of the old versions that were deleted.
     """
 
     version: str
@@ -31,13 +33,13 @@ class BuildReport:
 
 @dataclass(frozen=True)
 class AppendReport:
-    """What a batch did to a version.
+    """The result of a batch that was added to a version.
 
     Attributes:
-        rows, files, bytes: of the batch; a MERGE does not say how many rows it had.
-        removed: number of files that it replaced.
-        seconds: of each phase: query, sample, write, stats, swap.
-        standing: of the version after it; None where its stats cannot be read, or a format keeps its own.
+        rows, files, bytes: size of the batch; a MERGE does not report its number of rows.
+        removed: number of files that the batch replaced.
+        seconds: duration of each phase: query, sample, write, stats, swap.
+        standing: state of the version after the batch; None if its stats cannot be read, or the format keeps its own.
     """
 
     rows: int | None
@@ -50,13 +52,13 @@ class AppendReport:
 
 @dataclass(frozen=True)
 class IncrementReport:
-    """What an incremental run did.
+    """The result of an incremental run.
 
     Attributes:
-        appended: what the batch did; None if the table was built anew with it.
-        built: the build, if there was one: with the batch, or after it because it was due.
-        table: figures of the table now; None if it has no stats, or where a format was not asked, as no rows came.
-        version: that is served now.
+        appended: result of the batch; None if the table was rebuilt together with it.
+        built: result of the build, if the run built the table: with the batch, or after it because a rewrite was due.
+        table: figures of the table now; None if it has no stats, or if no rows came and the format was not asked.
+        version: version that is served now.
     """
 
     appended: AppendReport | None
@@ -66,21 +68,21 @@ class IncrementReport:
 
     @classmethod
     def of_build(cls, report: BuildReport) -> IncrementReport:
-        """Return what a run did that built the table with its batch."""
+        """Return the result of a run that built the table together with its batch."""
         return cls(None, report, report.summary, report.version)
 
 
 @dataclass(frozen=True)
 class OptimizeReport:
-    """What a whole rewrite of a table does, or would do.
+    """The effect of a rewrite of the whole table, done or only planned.
 
     Attributes:
-        table: its name.
-        files, bytes: of the table as it is, all of which are read and written again.
-        files_after: files that the rewrite makes, or is expected to make.
-        touched: by clustering column, files that an equality query reads now.
-        touched_after: the same after the rewrite.
-        version: of the new version; empty for a dry run.
+        table: name of the table.
+        files, bytes: size of the table before; the rewrite reads and writes all of it.
+        files_after: number of files that the rewrite makes, or is expected to make.
+        touched: number of files that an equality query reads now, by clustering column.
+        touched_after: the same number after the rewrite.
+        version: the new version; empty for a dry run.
     """
 
     table: str
@@ -93,12 +95,12 @@ class OptimizeReport:
 
     @classmethod
     def of(cls, table: TableName, found: Overlap) -> OptimizeReport:
-        """Return what a rewrite of a table would do."""
+        """Return the expected effect of a rewrite."""
         now = found.now
         return cls(str(table), now.files, now.bytes, found.files_after, now.point_query_files, found.touched_after)
 
     def done(self, after: BuildReport) -> OptimizeReport:
-        """Return what the rewrite did."""
+        """Return the actual effect of the rewrite."""
         figures = after.summary
         return replace(self, files_after=figures.files, touched_after=figures.point_query_files, version=after.version)
 
@@ -115,24 +117,24 @@ class OptimizeReport:
         return "\n".join([head, *parts, *hint])
 
     def _touched(self, column: str) -> str:
-        """Return how many files are read now, all of them where a column has had no stats."""
+        """Return the number of files read now; all of them if the column has no stats yet."""
         return f"{self.touched.get(column, float(self.files)):,.1f}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values, with ``text`` for people."""
+        """Return the figures as plain values, with a readable ``text``."""
         figures = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {**figures, "touched": dict(self.touched), "touched_after": dict(self.touched_after), "text": str(self)}
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What was compared.
+    """The result of a verification.
 
     Attributes:
-        table: the table.
-        files: data files that Spark lists.
-        rows: of the table, counted.
-        findings: a sentence for each thing that is wrong; none if all is well.
+        table: name of the table.
+        files: number of data files that Spark lists.
+        rows: number of rows in the table, counted.
+        findings: one sentence for each fault; empty if there is none.
     """
 
     table: TableName
@@ -149,18 +151,19 @@ class Verified:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was done to a table; ``str()`` of it is one line.
+    """The result of a run on one table; ``str()`` returns it as one line.
 
     Attributes:
-        line: ``16 files, point query on a reads 4 of 16, b 4 of 16``.
-        rows: that were written; None where a format does not say.
-        files, bytes: that were written, of data.
-        point_query_files: by clustering column, how many files an equality query reads on average, of the whole table.
-        version: of the table that is served now: the name of its folder, or the format's own.
-        seconds: by phase: query, sample, write, stats, swap; a query that is not kept runs in later ones, too.
-        appended: whether rows were added to what was there; None where the table was built.
-        replaced: files of the partitions that a batch replaced; None where the table was built.
-        rewritten: whether the table was built anew after a batch, because that was due; None where it was built.
+        line: for example ``16 files, point query on a reads 4 of 16, b 4 of 16``.
+        rows: number of rows written; None if the format does not report it.
+        files, bytes: size of the data written.
+        point_query_files: mean number of files of the whole table that an equality query reads, by clustering column.
+        version: version that is served now: the name of its folder, or the format's own identifier.
+        seconds: duration by phase: query, sample, write, stats, swap. A query that is not cached also runs in later
+            phases.
+        appended: whether rows were added to the existing ones; None if the table was built.
+        replaced: number of files in the partitions that a batch replaced; None if the table was built.
+        rewritten: whether the table was rewritten after a batch because that was due; None if it was built.
     """
 
     line: str
@@ -179,7 +182,7 @@ class Outcome:
 
     @classmethod
     def of_build(cls, report: BuildReport) -> Outcome:
-        """Return what a build did."""
+        """Return the outcome of a build."""
         summary = report.summary
         return cls(
             line=table_line(summary.files, summary.point_query_files),
@@ -193,7 +196,7 @@ class Outcome:
 
     @classmethod
     def of_increment(cls, report: IncrementReport) -> Outcome:
-        """Return what a batch did, together with the rewrite that it made due."""
+        """Return the outcome of a batch, including the rewrite that it made due."""
         batch, built, table = report.appended, report.built, report.table
         if batch is None:
             assert built is not None

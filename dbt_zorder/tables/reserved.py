@@ -1,4 +1,7 @@
-"""Names of a table's helpers: what somebody else made by such a name is neither dropped nor renamed nor replaced."""
+"""Reserve the names of a table's helpers.
+
+A table that something else made under such a name is never dropped, renamed or replaced.
+"""
 
 from __future__ import annotations
 
@@ -28,20 +31,20 @@ from dbt_zorder.tables.version import read_marker, version_of
 SUFFIXES = (ROOT_SUFFIX, STATS_SUFFIX, NEXT_SUFFIX, PREVIOUS_SUFFIX, FORMAT_SUFFIX)
 
 HELPER = "dbt_zorder.helper_of"
-"""Property of an entry that was moved aside for another one: a digest of the table's name."""
+"""Property of an entry that was renamed to make room for another one: a digest of the table's name."""
 
 _HELPER_FILE = "_zorder_helper"
-"""File with the same text in the folder of a table of Delta Lake or Iceberg that is about to take a table's place.
+"""Names a file with the same digest in a Delta Lake or Iceberg table's folder until the table is swapped in.
 
-A property would stay, and what is replaced must have the properties of its model.
+A property would remain, and the new table must have exactly the properties of its model.
 """
 
 
 def check_name(table: TableName) -> None:
-    """Find out whether a table has a name that is reserved for the helpers of another one.
+    """Check that the name of a table is not reserved for the helpers of another one.
 
     Raises:
-        ConfigError: it has.
+        ConfigError: it is reserved.
     """
     for suffix in SUFFIXES:
         if table.identifier.lower().endswith(suffix):
@@ -54,17 +57,17 @@ def check_name(table: TableName) -> None:
 
 
 def check_free(spark: SparkSession, table: TableName, *suffixes: str) -> None:
-    """Find out whether somebody has made a table by a name that a helper of ``table`` is to have.
+    """Check that nothing else has a name that a helper of ``table`` needs.
 
     Raises:
-        ConfigError: somebody has.
+        ConfigError: another relation has the name.
     """
     for suffix in suffixes:
         helper = TableName(table.schema, table.identifier + suffix)
         if is_absent(spark, helper.schema, helper.identifier):
             continue
         if suffix == STATS_SUFFIX and _is_of_stats(location_by_entry(spark, helper.schema, helper.identifier) or ""):
-            continue  # their many columns take a while
+            continue  # describing their many columns is slow
         info = describe(spark, helper)
         if info is not None and not is_helper(spark, table, helper, info):
             msg = (
@@ -75,13 +78,13 @@ def check_free(spark: SparkSession, table: TableName, *suffixes: str) -> None:
 
 
 def is_helper(spark: SparkSession, table: TableName, helper: TableName, info: TableInfo) -> bool:
-    """Tell whether an entry by the name of a helper is one of ours, for this table.
+    """Return whether the entry under a helper's name was made by dbt-zorder for this table.
 
     Args:
         spark: the session.
-        table: whose helper it would be.
-        helper: its name.
-        info: of the entry.
+        table: the table that the helper would belong to.
+        helper: name of the helper.
+        info: catalog description of the entry.
     """
     return (
         _leads_to_ours(spark, table, info, is_of_stats=STATS_SUFFIX in helper.identifier)
@@ -91,28 +94,28 @@ def is_helper(spark: SparkSession, table: TableName, helper: TableName, info: Ta
 
 
 def is_marked(spark: SparkSession, table: TableName, folder: str) -> bool:
-    """Tell whether ``mark_folder`` has marked a folder for a table."""
+    """Return whether ``mark_folder`` has marked a folder for a table."""
     try:
         return has_client(spark) and read_text(spark, f"{folder.rstrip('/')}/{_HELPER_FILE}") == _mark(table)
-    except Exception:  # there is no such file
+    except Exception:  # the file does not exist
         return False
 
 
 def mark_folder(spark: SparkSession, table: TableName, helper: TableName) -> None:
-    """Mark the folder of a new table that is to take a table's place; not over Spark Connect."""
+    """Mark the folder of a new table that will replace a table; do nothing over Spark Connect."""
     if has_client(spark):
         write_text(spark, f"{location_of(spark, helper).rstrip('/')}/{_HELPER_FILE}", _mark(table))
 
 
 def unmark_folder(spark: SparkSession, table: TableName) -> None:
-    """Take the mark away from the folder of a table that has its own name now."""
+    """Remove the mark from the folder of a table that has its own name now."""
     if has_client(spark):
-        with contextlib.suppress(Exception):  # the table is there, and the file does no harm
+        with contextlib.suppress(Exception):  # the table exists, and the file does no harm
             delete_path(spark, f"{location_of(spark, table).rstrip('/')}/{_HELPER_FILE}")
 
 
 def drop_helper(spark: SparkSession, table: TableName, helper: TableName) -> None:
-    """Drop an entry by the name of a helper, if it is one of ours."""
+    """Drop the entry under a helper's name, if dbt-zorder made it for this table."""
     if is_absent(spark, helper.schema, helper.identifier):
         return
     info = describe(spark, helper)
@@ -121,7 +124,7 @@ def drop_helper(spark: SparkSession, table: TableName, helper: TableName) -> Non
 
 
 def mark_helper(spark: SparkSession, table: TableName) -> None:
-    """Mark a table or view that is about to be moved aside, under a helper's name, unless its folder tells it."""
+    """Mark a table or view before it is renamed to a helper's name, unless its folder identifies it."""
     info = describe(spark, table)
     if info is not None and not _leads_to_ours(spark, table, info, is_of_stats=STATS_SUFFIX in table.identifier):
         pair = f"({quote_string(HELPER)} = {quote_string(_mark(table))})"
@@ -130,7 +133,7 @@ def mark_helper(spark: SparkSession, table: TableName) -> None:
 
 
 def unmark_helper(spark: SparkSession, table: TableName) -> None:
-    """Take the mark away from a table or view that has its own name again."""
+    """Remove the mark from a table or view that has its own name again."""
     info = describe(spark, table)
     if info is not None and HELPER in properties(spark, table):
         statement = f"ALTER {info.keyword} {table.sql} UNSET TBLPROPERTIES IF EXISTS ({quote_string(HELPER)})"
@@ -138,7 +141,7 @@ def unmark_helper(spark: SparkSession, table: TableName) -> None:
 
 
 def _leads_to_ours(spark: SparkSession, table: TableName, info: TableInfo, *, is_of_stats: bool) -> bool:
-    """Tell whether an entry is over a version of a table, or over stats where it is to be."""
+    """Return whether an entry leads to a version of a table, or to stats if ``is_of_stats``."""
     if info.kind != "EXTERNAL":
         return False
     location = info.location.rstrip("/")
@@ -157,5 +160,5 @@ def _is_of_stats(location: str) -> bool:
 
 
 def _mark(table: TableName) -> str:
-    """Return a table's name as a digest: Spark hides a value in which it sees an address or a secret."""
+    """Return a digest of a table's name: Spark redacts values that look like addresses or secrets."""
     return blake2b(str(table).lower().encode(), digest_size=8).hexdigest()

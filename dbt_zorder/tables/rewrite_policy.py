@@ -1,4 +1,7 @@
-"""How far a table has come from its last whole build: files that a point query reads now, and would after another."""
+"""Decide when a table needs a rewrite.
+
+Compare the files that a point query reads now with those that it would read after a whole rewrite.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,18 @@ from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.stats.summary import Summary
 
 BOUND = 1.5
-"""A point query may read this many times the files that it would read after a whole rewrite."""
+"""A point query may read this many times as many files as after a whole rewrite."""
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """Figures of a table beside those that a whole rewrite is expected to give.
+    """Figures of a table, and those expected after a whole rewrite.
 
     Attributes:
-        now: as the stats tell them.
-        built_bytes: of the table when it was last built whole; 0 if that is not known.
-        files_after: files that a rewrite would make.
-        touched_after: by clustering column, the files that an equality query is expected to read then.
+        now: figures from the current stats.
+        built_bytes: size of the table after its last whole build; 0 if it is missing.
+        files_after: number of files that a rewrite would make.
+        touched_after: number of files that an equality query is expected to read after it, by clustering column.
     """
 
     now: Summary
@@ -32,21 +35,22 @@ class Overlap:
 
     @property
     def ratio(self) -> float:
-        """Files read now over files read after a rewrite, of the column that is worst off; 1.0 for an empty table."""
+        """Files read now over files read after a rewrite, for the worst column; 1.0 for an empty table."""
         return max((self.now.point_query_files[c] / after for c, after in self.touched_after.items()), default=1.0)
 
     @property
     def is_due(self) -> bool:
-        """Whether a rewrite is worth it: much to gain, and at least as much added as there was after the last one.
+        """Whether a rewrite pays: it gains much, and the table has at least doubled since the last one.
 
-        By the second condition the bytes of all rewrites add up to at most twice those of the table, so that with its
-        appends it has been written three times at most.
+        The second condition limits the bytes of all rewrites to twice those of the table. With its appends, the table
+        has
+        then been written at most three times.
         """
         return self.ratio > BOUND and self.now.bytes >= 2 * self.built_bytes
 
 
 class TableState(Protocol):
-    """What is known of a table between two batches."""
+    """The state of a table between two batches."""
 
     def overlap(self, spec: LayoutSpec) -> Overlap:
         """Measure the table by the bounds of its clustering columns, against a rewrite by ``spec``."""
@@ -58,22 +62,24 @@ def overlap_of(
     """Compare the figures of a table with those of its last whole build.
 
     Args:
-        rows: of each partition.
-        now: the figures of all.
-        built: those of the last whole build, which had so many ``partitions``; zeros if they are not known.
-        target: bytes of a file in a new build.
-        spec: how a new build would be laid out.
+        rows: number of rows in each partition.
+        now: figures of the whole table.
+        built: figures of the last whole build, which had ``partitions`` partitions; zeros if they are missing.
+        partitions: number of partitions of the last whole build.
+        target: target size of a file in a new build, in bytes.
+        spec: layout settings of a new build.
     """
     files = _files_after(rows, now, target, spec)
     return Overlap(now, built.bytes, sum(files), expected(built, partitions, files, list(now.point_query_files)))
 
 
 def expected(built: Summary, partitions: int, files: Sequence[int], columns: Sequence[str]) -> dict[str, float]:
-    """Return by column how many files an equality query will read of a table that is built anew.
+    """Return the number of files that an equality query will read after a rewrite, by column.
 
     Args:
-        built: the figures of its last whole build, which had so many ``partitions``.
-        files: how many files each partition will have.
+        built: figures of the last whole build, which had ``partitions`` partitions.
+        partitions: number of partitions of the last whole build.
+        files: number of files in each partition after the rewrite.
         columns: the clustering columns.
     """
     exponent = (len(columns) - 1) / max(1, len(columns))
@@ -87,7 +93,7 @@ def expected(built: Summary, partitions: int, files: Sequence[int], columns: Seq
 
 
 def _files_after(rows: Sequence[int], now: Summary, target: int, spec: LayoutSpec) -> list[int]:
-    """Return how many files a build would make of each partition."""
+    """Return the number of files that a build would make of each partition."""
     if now.rows == 0:
         return [1]
     if spec.files is not None:

@@ -1,4 +1,4 @@
-"""A z-ordered table from any DataFrame, for users of plain PySpark: what a model's ``zorder_by`` builds."""
+"""Save any DataFrame as a z-ordered table, for users of plain PySpark; equivalent to a model with ``zorder_by``."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from dbt_zorder.tables.parquet.partition_discovery import BY_CATALOG, folders_te
 from dbt_zorder.tables.registry import LAKEHOUSE, PARQUET, for_format, open_table
 from dbt_zorder.tables.report import Outcome
 from dbt_zorder.tables.reserved import check_name
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 
 MODES = ("error", "errorifexists", "overwrite")
-"""What is to become of a table that is there; names of ``DataFrameWriter.mode``."""
+"""Treatments of an existing table; names of ``DataFrameWriter.mode``."""
 
 _CATALOG = "spark_catalog"
 _TIMES, _NO_BOUNDS, _BOUNDS = "spark.sql.parquet.outputTimestampType", "INT96", "TIMESTAMP_MICROS"
@@ -60,43 +60,51 @@ def save_table(
     in_memory: str | int | None = None,
     seed: int = 0,
 ) -> Outcome:
-    """Save ``df`` as a z-ordered table that ``scan``, ``query`` and ``zorder_scan`` prune, and return what was done.
+    """Save ``df`` as a z-ordered table that ``scan``, ``query`` and ``zorder_scan`` prune, and return the outcome.
 
-    ``save_table(df, "sales.orders", ["customer_id", "event_ts"], mode="overwrite")``. The rows are laid out, checked
-    and swapped in as those of a dbt model are: readers see the table as it was until all of it is there, and a failure
-    leaves it so. Where all of Spark runs on one machine they are placed and written in this process, without a shuffle.
+    Example: ``save_table(df, "sales.orders", ["customer_id", "event_ts"], mode="overwrite")``.
+
+    The rows are laid out, checked and swapped in as those of a dbt model. Readers see the old table until the new one
+    is
+    complete, and a failure leaves the old one in place. Where all of Spark runs on one machine, this process sorts and
+    writes the rows without a shuffle.
 
     Args:
-        df: any batch DataFrame. It may read the table that it replaces, of which it is to be made just before.
-        table: ``orders``, of the current schema, or ``sales.orders``; parts may stand in backticks.
-        by: 1 to 8 columns; struct leaves by dots.
-        mode: ``error`` where the table exists; ``overwrite`` replaces it by one call of the catalog, or one commit of
-            its format.
-        files: exact number of files (of each partition), instead of a size.
+        df: any batch DataFrame. It may read the table that it replaces; create it just before this call.
+        table: ``orders``, in the current schema, or ``sales.orders``; each part may be quoted with backticks.
+        by: 1 to 8 columns; struct leaves with dots.
+        mode: ``error`` fails if the table exists; ``overwrite`` replaces it by one catalog call, or one commit of its
+            format.
+        files: exact number of files (in each partition), instead of a size.
         file_size: ``auto`` (128 MB, more above 100 GB), bytes, or a text like ``64MB``.
-        partition_by: columns that part the table.
+        partition_by: partition columns of the table.
         curve: ``zorder``, ``hilbert`` or ``linear``.
         encoding: ``rank`` among sampled boundaries, or the type's own ``bits``.
-        weights: a positive number a column, or numbers by name: how much its filters count; all equal by default.
+        weights: importance of filters on each column: a positive number per column, or numbers by name; equal by
+            default.
         bloom: columns with a Parquet bloom filter.
-        stats_columns: columns to keep stats of besides.
-        file_format: ``parquet``, ``delta`` or ``iceberg``; None is that of the table, ``parquet`` where that is none of
-            these.
-        options: of Spark's Parquet writer, such as ``compression``.
-        properties: of the table.
-        comment: of the table; columns have those of ``df``.
-        location_root: folder of a Parquet table's versions; by default the schema's own.
-        keep_versions, grace_hours: how many old versions of a Parquet table are kept, and each for how long at least.
-        in_memory: bytes, or a text like ``64MB``, that the rows may take in this process to be fetched at once; None is
-            256 MB, ``never`` lets Spark lay out all.
-        seed: of the sample: the same rows in the same order give the same files.
+        stats_columns: further columns to keep stats of.
+        file_format: ``parquet``, ``delta`` or ``iceberg``; None keeps the table's format, or means ``parquet`` if it
+            has
+            none of these.
+        options: options of Spark's Parquet writer, such as ``compression``.
+        properties: properties of the table.
+        comment: comment of the table; columns keep the comments of ``df``.
+        location_root: folder of a Parquet table's versions; by default the schema's own folder.
+        keep_versions: number of old versions of a Parquet table to keep.
+        grace_hours: minimum hours that each replaced version of a Parquet table is kept.
+        in_memory: maximum size of rows that are fetched into this process at once: bytes, or a text like ``64MB``. None
+            means 256 MB; ``never`` leaves the layout to Spark.
+        seed: seed of the sample: the same rows in the same order give the same files.
 
     Raises:
-        ColumnError, ConfigError: an argument is not what it may be, or the table is there and ``mode`` says it must not
-            be; nothing was read or written.
-        BuildError: rows or files went missing on the way, somebody else changed the table meanwhile, or the catalog
-            refused; the table is as it was.
-        LostRowsError: a commit of somebody else to a table of Delta or Iceberg was replaced; it says where its rows
+        ColumnError, ConfigError: an argument is invalid, or the table exists and ``mode`` forbids that; nothing was
+            read
+            or written.
+        BuildError: rows or files were lost, another run changed the table meanwhile, or the catalog refused; the table
+            is
+            unchanged.
+        LostRowsError: the write replaced another commit to a Delta or Iceberg table; the message says where its rows
             are.
     """
     if not hasattr(df, "sparkSession") or df.isStreaming:
@@ -107,7 +115,7 @@ def save_table(
     name = _name(spark, table)
     with _told_of(name):
         check_name(name)
-        bring_back(spark, name)
+        restore_if_interrupted(spark, name)
         there = open_table(spark, name)
         info = None if there is None else there.info
         _check_there(spark, name, info, mode)
@@ -149,12 +157,12 @@ def save_table(
 
 
 def check_free(spark: SparkSession, table: TableName) -> None:
-    """Check once more, just before the commit, that nothing has the name of a table that was not there.
+    """Check once more, just before the commit, that a table that did not exist still does not.
 
     Raises:
-        BuildError: something has.
+        BuildError: another run has created it.
     """
-    bring_back(spark, table)
+    restore_if_interrupted(spark, table)
     if describe(spark, table) is not None:
         msg = "Another run has made the table meanwhile, so that this one was given up and changed nothing."
         raise BuildError(msg)
@@ -162,9 +170,9 @@ def check_free(spark: SparkSession, table: TableName) -> None:
 
 @contextlib.contextmanager
 def _set_for(spark: SparkSession, request: BuildRequest) -> Iterator[None]:
-    """Set, for a block, what Spark's defaults would spoil: the bounds of times, and the partitions of a new table.
+    """Override, for the block, Spark defaults that would lose the bounds of timestamps or hide new partitions.
 
-    Other threads wait that need the same of it: each would put back what the other one has set.
+    Threads that need the same override wait, because each would restore the value that another one has set.
     """
     wanted = {}
     if str(spark.conf.get(_TIMES)).upper() == _NO_BOUNDS:
@@ -179,10 +187,11 @@ def _set_for(spark: SparkSession, request: BuildRequest) -> Iterator[None]:
 
 
 def _check_there(spark: SparkSession, table: TableName, info: TableInfo | None, mode: str) -> None:
-    """Find out whether what is there by the name of a table may be replaced, or one of that name be made.
+    """Check that the existing relation may be replaced, or that a table of this name can be created.
 
     Raises:
-        ConfigError: a view never, a table by ``overwrite`` alone; a schema or an identifier that cannot be.
+        ConfigError: it is a view; it is a table and ``mode`` is not ``overwrite``; or the schema or identifier is
+            invalid.
     """
     if info is None:
         if not spark.catalog.databaseExists(quote_name(table.schema)):
@@ -198,16 +207,16 @@ def _check_there(spark: SparkSession, table: TableName, info: TableInfo | None, 
 
 
 def _comments(df: DataFrame) -> dict[str, str]:
-    """Return the comments of columns, as a table of the session has them."""
+    """Return the comments of columns, as a table of the session stores them."""
     comments = {quote_name(column.name): (column.metadata or {}).get("comment") for column in df.schema.fields}
     return {name: str(text) for name, text in comments.items() if text}
 
 
 def _name(spark: SparkSession, table: str) -> TableName:
-    """Return a table by schema and identifier.
+    """Parse the name of a table into schema and identifier.
 
     Raises:
-        ConfigError: it is not named so, or in another catalog than that which every session has.
+        ConfigError: the name has another form, or another catalog than the default one.
     """
     parts = split_name(table.strip()) if isinstance(table, str) else [""]
     if len(parts) > 3 or not all(parts):
@@ -233,7 +242,7 @@ def _format(given: str | None, info: TableInfo | None) -> str:
 
 @contextlib.contextmanager
 def _told_of(table: TableName) -> Iterator[None]:
-    """Name the table in what is wrong with a call."""
+    """Add the name of the table to errors raised in the block."""
     try:
         yield
     except ZorderError as exc:

@@ -1,9 +1,9 @@
-"""A batch whose columns are not those of the table that it is added to: dbt's ``on_schema_change``, on Parquet.
+"""Apply dbt's ``on_schema_change`` to Parquet: add a batch whose columns differ from those of its table.
 
-Fields of structs go as columns do, by name, also in arrays and in the values of maps. Where they change, a new version
-is built of all rows: files of both shapes are not left side by side. Spark 4.1 would fill the gaps with NULL. Earlier
-releases read a whole struct as NULL if a file has none of the fields that are asked for: ``explode(items.new)`` then
-loses rows (SPARK-53535).
+Struct fields are matched by name like columns, also in arrays and in the values of maps. If they change, a new version
+is built of all rows, so that no version mixes files of both shapes. Spark 4.1 would fill the gaps with NULL. Earlier
+releases read a struct as NULL if a file has none of the requested fields. ``explode(items.new)`` then loses rows
+(SPARK-53535).
 """
 
 from __future__ import annotations
@@ -26,19 +26,18 @@ from dbt_zorder.tables.conversion import converted, fields_by_name, fits, same_t
 MODES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 
 ADVICE = "Give it the table's type in the query, or run the model with --full-refresh."
-"""What helps where a type cannot become the other."""
 
 
 @dataclass(frozen=True)
 class SchemaChange:
-    """How a query's columns differ from a table's, fields of structs by dotted names among them.
+    """The difference between a query's columns and a table's; struct fields have dotted names.
 
-    The element of an array is its field ``element``, keys and values of a map are ``key`` and ``value``.
+    The element of an array is its field ``element``; keys and values of a map are ``key`` and ``value``.
 
     Attributes:
         added: columns that only the query has.
         removed: columns that only the table has.
-        retyped: columns of another type, as the query has them; each has the table's spelling.
+        retyped: columns whose type differs, with the query's type and the table's spelling.
     """
 
     added: list[StructField] = field(default_factory=list)
@@ -58,10 +57,10 @@ class SchemaChange:
 
 
 def compare(query: StructType, table: StructType, *, sensitive: bool = False) -> SchemaChange:
-    """Compare columns by name and type; their order and what may be NULL make no difference.
+    """Compare columns by name and type; ignore order and nullability.
 
     Raises:
-        SchemaChangeError: fields of a struct differ only by case, which the session does not distinguish.
+        SchemaChangeError: struct fields differ only by case, and the session is not case sensitive.
     """
     change = SchemaChange()
     _compare(query, table, "", sensitive, change)
@@ -101,17 +100,17 @@ def target_schema(
     sensitive: bool = False,
     serves: Callable[[StructType], bool] = lambda _: True,
 ) -> StructType:
-    """Return the columns that a table has after a batch, by ``on_schema_change``.
+    """Return the columns of a table after a batch, according to ``on_schema_change``.
 
     Args:
         query: the query's columns.
         table: the table's columns.
         mode: one of ``MODES``.
-        sensitive: whether names are distinguished by case.
-        serves: whether columns hold all that the model's config names; what does not is no advice.
+        sensitive: whether the session is case sensitive.
+        serves: predicate whether columns include all names in the model's config; other columns are not advised.
 
     Raises:
-        SchemaChangeError: the mode does not allow the change; the table is as it was.
+        SchemaChangeError: the mode does not allow the change; the table is unchanged.
     """
     change = compare(query, table, sensitive=sensitive)
     if mode == "fail" and change:
@@ -138,7 +137,7 @@ def _advice(
     sensitive: bool,
     serves: Callable[[StructType], bool],
 ) -> str:
-    """Return what helps whatever values there are: modes that convert each of them, and a full refresh."""
+    """Return advice that works for any values: modes that convert each of them, and a full refresh."""
     modes = []
     for mode, what in does.items():
         after = _merged_schema(query, table, mode, sensitive)
@@ -158,13 +157,13 @@ def _merged_schema(query: StructType, table: StructType, mode: str, sensitive: b
 
 
 def merged_type(query: DataType, table: DataType, mode: str, sensitive: bool) -> DataType:
-    """Return the type of a column, or the columns of a table, after a batch that adds to them or replaces them.
+    """Return the type of a column, or the columns of a table, after a batch.
 
     Args:
-        query: type that the batch has.
-        table: type that the table has.
-        mode: ``append_new_columns`` or ``sync_all_columns``; what comes new stands last.
-        sensitive: whether names are distinguished by case.
+        query: type in the batch.
+        table: type in the table.
+        mode: ``append_new_columns`` or ``sync_all_columns``; new fields come last.
+        sensitive: whether the session is case sensitive.
     """
     if same_type(query, table):
         return table
@@ -189,17 +188,17 @@ def merged_type(query: DataType, table: DataType, mode: str, sensitive: bool) ->
 
 
 def conform(df: DataFrame, schema: StructType, advice: str = ADVICE) -> DataFrame:
-    """Return ``df`` with the columns of ``schema``: by name, NULL where it lacks one; so do structs with their fields.
+    """Return ``df`` with the columns of ``schema``, matched by name; missing columns and struct fields become NULL.
 
-    Other types are cast as an ANSI INSERT casts them: a value that does not fit is an error, never NULL.
+    Other types are cast as an ANSI INSERT casts them: a value that does not fit raises an error and never becomes NULL.
 
     Args:
         df: the rows.
-        schema: the columns that they are to have.
-        advice: what an error says that helps.
+        schema: target columns.
+        advice: last sentence of the error message.
 
     Raises:
-        SchemaChangeError: a type cannot become the other. A single value that cannot fails the query that reads it.
+        SchemaChangeError: a type cannot be converted. A single value that does not fit fails the query that reads it.
     """
     if same_type(df.schema, schema):
         return df
@@ -219,7 +218,7 @@ def conform(df: DataFrame, schema: StructType, advice: str = ADVICE) -> DataFram
 
 
 def _explain(df: DataFrame, schema: StructType, columns: Sequence[Column], advice: str) -> None:
-    """Raise an error that names the column which Spark cannot cast; Spark names an expression."""
+    """Raise an error that names the column that Spark cannot cast; Spark names only an expression."""
     for wanted, column in zip(schema.fields, columns, strict=True):
         try:
             df.select(column)
@@ -231,17 +230,17 @@ def _explain(df: DataFrame, schema: StructType, columns: Sequence[Column], advic
 
 
 def keeps(table: StructType, schema: StructType) -> bool:
-    """Tell whether all columns of a table stay as they are in ``schema``, so that its files need not be touched."""
+    """Return whether all columns of a table stay unchanged in ``schema``, so that its files can stay."""
     return same_type(StructType(schema.fields[: len(table.fields)]), table)
 
 
 def add_columns_sql(table: str, columns: Sequence[StructField], comments: dict[str, str]) -> str:
-    """Return the statement that adds columns to a Parquet table, whose files stay as they are.
+    """Return the statement that adds columns to a Parquet table; its files stay unchanged.
 
     Args:
-        table: quoted name.
-        columns: to be added.
-        comments: of columns, by name.
+        table: quoted name of the table.
+        columns: new columns.
+        comments: comments of columns, by name.
     """
     parts = []
     for column in columns:

@@ -1,7 +1,7 @@
-"""A swap by two catalog calls: the table is moved aside, and the next one into its place.
+"""Swap a table by two catalog calls: rename the current entry, then rename the next one to the table's name.
 
-What is moved aside is dropped last, so that a swap cut short can be undone: by the run itself, or by whoever next asks
-for the table.
+The previous entry is dropped last. An interrupted swap can therefore be undone, by the same run or by the next one that
+opens the table.
 """
 
 from __future__ import annotations
@@ -18,51 +18,51 @@ from dbt_zorder.tables.reserved import check_free, is_helper, mark_helper, unmar
 
 _LOG = logging.getLogger("dbt_zorder")
 _PATIENCE_SECONDS = 2.0
-"""How long a table that is not there may be between the two calls of a run that is alive."""
+"""Longest time that a table may be missing between the two calls of a live run."""
 
 
 def following_of(table: TableName) -> TableName:
-    """Return the name under which the next entry of a table is made."""
+    """Return the name under which the next entry of a table is created."""
     return TableName(table.schema, table.identifier + NEXT_SUFFIX)
 
 
 def previous_of(table: TableName) -> TableName:
-    """Return the name under which the entry of a table waits until the next one has taken its place."""
+    """Return the name of a table's previous entry until the next one has replaced it."""
     return TableName(table.schema, table.identifier + PREVIOUS_SUFFIX)
 
 
-def take_place(spark: SparkSession, table: TableName) -> None:
-    """Put the entry that ``following_of`` names in the place of a table or view; for a moment there is none.
+def swap_in(spark: SparkSession, table: TableName) -> None:
+    """Replace a table or view by the entry that ``following_of`` names; for a moment the table is missing.
 
     Raises:
-        Exception: as the catalog does; the table is as it was, or ``bring_back`` will find it.
+        Exception: the catalog's own error; the table is unchanged, or ``restore_if_interrupted`` will restore it.
     """
-    bring_back(spark, table)  # what a run has left there would be in the way
+    restore_if_interrupted(spark, table)  # an entry left by another run would block the rename
     check_free(spark, table, PREVIOUS_SUFFIX)
     try:
         mark_helper(spark, table)
         _rename(spark, table, previous_of(table))
         _rename(spark, following_of(table), table)
     except BaseException:
-        with contextlib.suppress(Exception):  # the next to ask for the table tries again
-            if not bring_back(spark, table, patience=0):
+        with contextlib.suppress(Exception):  # the next run that opens the table tries again
+            if not restore_if_interrupted(spark, table, patience=0):
                 unmark_helper(spark, table)
         raise
     _drop(spark, previous_of(table))
 
 
-def bring_back(spark: SparkSession, table: TableName, patience: float | None = None) -> bool:
-    """Undo a swap that was cut short between its two calls, or drop what one that was done has left.
+def restore_if_interrupted(spark: SparkSession, table: TableName, patience: float | None = None) -> bool:
+    """Undo a swap that was interrupted between its two calls, or drop the previous entry of a finished one.
 
-    What somebody else has made by that name stays as it is.
+    A relation that something else made under that name stays.
 
     Args:
         spark: the session.
-        table: which may not be there.
-        patience: seconds that another run is given to complete its swap; by default two.
+        table: name of the table, which may be missing.
+        patience: seconds to wait for another run to complete its swap; by default two.
 
     Returns:
-        True if the table was not there and is now.
+        True if the table was missing and is restored.
     """
     previous = previous_of(table)
     if not spark.catalog.tableExists(previous.sql):
@@ -75,13 +75,13 @@ def bring_back(spark: SparkSession, table: TableName, patience: float | None = N
         if time.monotonic() >= until:
             _LOG.warning("%s was moved aside by a run that ended before its swap did, and is put back", table)
             _rename(spark, previous, table)
-            with contextlib.suppress(Exception):  # a mark that stays does no harm
+            with contextlib.suppress(Exception):  # a remaining mark does no harm
                 unmark_helper(spark, table)
             spark.sql(f"REFRESH TABLE {table.sql}")
             return True
         time.sleep(0.1)
     after, now = describe(spark, previous), describe(spark, table)
-    # another run that swaps just now may have moved its table there meanwhile
+    # another run may just have moved its table there
     if after is not None and now is not None and before.location == after.location:
         _drop(spark, previous)
     return False

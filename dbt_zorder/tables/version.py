@@ -1,4 +1,4 @@
-"""Names and places of versions: every build writes into a folder of its own, never into one that is served."""
+"""Define the names, folders and markers of versions; every build writes to a new folder, never to a served one."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ _FORMAT = 1
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 _NAME = re.compile(r"v\d{8}T\d{9}-[0-9a-f]{8}", re.ASCII)
 _MOST_TEXT = 16 << 20
-"""Characters of a marker that can be one: its schema has about a hundred for each column."""
+"""Maximum length of a marker in characters; its schema needs about a hundred per column."""
 
 
 @dataclass(frozen=True)
 class Marker:
-    """What a version says of itself, written before any of its data: only a folder with a marker is ever deleted.
+    """The description of a version, written before its data; only folders with a marker are ever deleted.
 
     Attributes:
-        version: the folder's own name.
-        table: the table that it was built for.
-        base: the version that was served when the build began; empty if it was none of ours.
-        created_at: UTC, ISO 8601.
+        version: name of the version's folder.
+        table: name of the table that it was built for.
+        base: version that was served when the build began; empty if dbt-zorder did not make it.
+        created_at: time of the build in UTC, ISO 8601.
         zorder_by: the clustering columns.
-        format: of this marker.
-        former_roots: other folders in which versions of this table may lie, because its ``location_root`` was changed.
-        schema: of the table, as Spark's JSON with partition columns last; a rollback restores it.
+        format: format number of the marker.
+        former_roots: other folders that may contain versions of the table, because its ``location_root`` was changed.
+        schema: columns of the table as Spark's JSON, partition columns last; a rollback restores them.
         partition_by: names of the partition columns.
-        table_id: of the table, random, and the same in each version that was built upon one of ours; see ``ownership``.
-        catalog: identity of the catalog that built it, as of ``catalog_id``.
-        home: the version's folder as it was written. A copy has it too, but lies elsewhere.
+        table_id: random identity of the table; versions built upon one another share it, see ``ownership``.
+        catalog: identity of the catalog that built the version, from ``catalog_id``.
+        home: original folder of the version. A copy has the same value but another folder.
     """
 
     version: str
@@ -66,31 +66,35 @@ class Marker:
 
     @property
     def table_name(self) -> TableName:
-        """The table as a name; a schema's own name cannot hold a dot."""
+        """The table's name; a schema's name cannot contain a dot."""
         return TableName(*self.table.split(".", 1))
 
     def is_of(self, table: TableName) -> bool:
-        """Tell whether the version was built for ``table``."""
+        """Return whether the version was built for ``table``."""
         return self.table.lower() == str(table).lower()
 
 
 def new_version() -> str:
-    """Return a name that no other build has: UTC time to the millisecond and 32 random bits, so names sort by age."""
+    """Return a unique name: UTC time to the millisecond and 32 random bits.
+
+    Names sort by age.
+    """
     now = datetime.now(timezone.utc)
     return f"v{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}-{secrets.token_hex(4)}"
 
 
 def is_version(name: str) -> bool:
-    """Tell whether a folder's name is one that ``new_version`` makes."""
+    """Return whether a folder's name has the form of ``new_version``."""
     return _NAME.fullmatch(name) is not None
 
 
 def root_of(spark: SparkSession, table: TableName, location_root: str | None) -> str:
-    """Return the folder that holds all versions of a table.
+    """Return the folder that contains all versions of a table.
 
-    It lies beside the place where Spark would put the table itself, never in it: Spark refuses to create a managed
-    table where files lie, and drops whatever lies there with the table. A relative ``location_root`` counts from the
-    schema's folder, as the catalog counts it: a writer alone would count it from the working directory.
+    It lies beside Spark's default location of the table, never inside it. Spark refuses to create a managed table over
+    existing files, and deletes them with the table. A relative ``location_root`` starts at the schema's folder, as in
+    the
+    catalog. A plain writer would start at the working directory.
     """
     parent = location_root or schema_location(spark, table.schema)
     if not parent.startswith("/") and not _SCHEME.match(parent):
@@ -99,29 +103,29 @@ def root_of(spark: SparkSession, table: TableName, location_root: str | None) ->
 
 
 def version_of(location: str) -> str:
-    """Return the version that a table's location leads to, an empty string if it is none of ours."""
+    """Return the version that a table's location leads to; an empty string if it is not one of dbt-zorder's."""
     name = location.rstrip("/").rsplit("/", 1)[-1]
     return name if is_version(name) else ""
 
 
 def roots_of(location: str, marker: Marker | None) -> list[str]:
-    """Return the folders in which versions of a table may lie: first that of the one at ``location``."""
+    """Return the folders that may contain versions of a table, first that of the version at ``location``."""
     former = [root for root in marker.former_roots if is_root(root)] if marker else []
     return [location.rstrip("/").rsplit("/", 1)[0], *former]
 
 
 def is_root(folder: str) -> bool:
-    """Tell whether a folder may be one that holds versions: its name is a table's, which may have another by now."""
+    """Return whether a folder's name is that of a versions folder; the table itself may have been renamed."""
     return is_folder(folder.rstrip("/"), ROOT_SUFFIX)
 
 
 def new_table_id() -> str:
-    """Return an identity that no other table has."""
+    """Return a random identity for a new table."""
     return secrets.token_hex(8)
 
 
 def home_of(spark: SparkSession, path: str) -> str:
-    """Return a version's folder with its file system; over Spark Connect as it is spelled."""
+    """Return a version's folder qualified with its file system; over Spark Connect, as it is spelled."""
     if not has_client(spark):
         return path.rstrip("/")
     place = on_disk(spark, path)
@@ -132,45 +136,45 @@ def home_of(spark: SparkSession, path: str) -> str:
 
 
 def markers_below(spark: SparkSession, roots: Iterable[str]) -> dict[str, Marker | None]:
-    """Return the marker of every version below some folders by its path, also of one half deleted.
+    """Return the markers of all versions below the given folders by path, including half-deleted ones.
 
-    By name, because one root may be spelled in two ways, and no two versions have one name.
+    Versions are merged by name, because a root can be spelled in two ways and version names are unique.
     """
     by_name = {name: f"{root}/{name}" for root in roots for name in list_folders(spark, root) if is_version(name)}
     return {path: read_marker(spark, path, dying=True) for path in by_name.values()}
 
 
 def write_marker(spark: SparkSession, path: str, marker: Marker, *, renew: bool = False) -> None:
-    """Write the marker of the version at ``path``, which must not have one yet, unless it is to be renewed."""
+    """Write the marker of the version at ``path``, which must not have one unless ``renew`` is set."""
     text = json.dumps(asdict(marker))
     if renew:
-        # two copies, one of which is whole whenever the process ends
+        # with two copies, one is complete whenever the process ends
         write_line(spark, f"{path}/{_MARKER_COPY}", text, renew=True)
     write_line(spark, f"{path}/{MARKER_DIRECTORY}", text, renew=renew)
 
 
 def read_marker(spark: SparkSession, path: str, *, dying: bool = False) -> Marker | None:
-    """Return the marker of the version at ``path``, None if there is none that can be read.
+    """Return the marker of the version at ``path``; None if there is no readable one.
 
-    With ``dying`` also that of a version whose deletion was cut short when its marker was gone.
+    With ``dying``, also read the tombstone of a version whose deletion was interrupted after its marker was gone.
     """
     for directory in (MARKER_DIRECTORY, _MARKER_COPY, *([TOMBSTONE] if dying else [])):
         try:
             return parse_marker(read_line(spark, f"{path}/{directory}"), path)
-        except Exception:  # whatever is wrong with it: without a marker nothing is deleted
+        except Exception:  # any error will do: without a marker nothing is deleted
             continue
     return None
 
 
 def parse_marker(text: str, path: str) -> Marker:
-    """Return the marker that a text is, of the version at ``path``.
+    """Parse the marker of the version at ``path``.
 
-    Other keys are passed over: a later release may add them, and raises ``format`` where the rest mean
-    something else by then. Former roots are looked at where they are used, see ``roots_of``.
+    Unknown keys are ignored, so that a later release can add keys. It raises ``format`` if the meaning of the others
+    changes. Former roots are checked where they are used, see ``roots_of``.
 
     Raises:
-        ValueError: it is none, or that of another version.
-        RecursionError: it is nested too deep for one.
+        ValueError: the text is not a marker, or is that of another version.
+        RecursionError: it is nested too deeply.
     """
     found = json.loads(text) if len(text) <= _MOST_TEXT else None
     if not isinstance(found, dict):
@@ -197,7 +201,7 @@ def parse_marker(text: str, path: str) -> Marker:
 
 
 def _is_of(value: Any, kind: Any) -> bool:
-    """Tell whether a value of JSON is of the type that a field of a marker has."""
+    """Return whether a JSON value has the type of a marker's field."""
     if get_origin(kind) is list:
         return isinstance(value, list) and all(_is_of(one, get_args(kind)[0]) for one in value)
     if get_origin(kind) is UnionType:
@@ -206,13 +210,13 @@ def _is_of(value: Any, kind: Any) -> bool:
 
 
 def is_gone(spark: SparkSession, path: str) -> bool:
-    """Tell whether the version at ``path`` has no marker for sure: one that could not be read may be there."""
+    """Return whether the version at ``path`` certainly has no marker; an unreadable one may exist."""
     for directory in (MARKER_DIRECTORY, _MARKER_COPY):
         try:
             read_line(spark, f"{path}/{directory}")
         except LookupError:
             continue
-        except Exception as exc:  # over Spark Connect by its name alone
+        except Exception as exc:  # over Spark Connect only the error's name shows it
             if "PATH_NOT_FOUND" in str(exc):
                 continue
         return False

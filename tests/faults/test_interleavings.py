@@ -24,7 +24,7 @@ from dbt_zorder.tables.parquet.operations import rollback as rollback_module
 from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
 from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.operations.verify import verify_table
-from dbt_zorder.tables.parquet.retention import Judged, delete_judged
+from dbt_zorder.tables.parquet.retention import RetentionDecision, delete_planned
 from dbt_zorder.tables.report import BuildReport
 from tests.faults.points import POINTS, STEPS, Injected, Strike, armed, raise_injected
 from tests.faults.victim import KINDS, Victim
@@ -146,12 +146,12 @@ def test_a_deletion_beside_a_rollback_loses_nothing(
     victim = Victim(spark, TableName(schema, unique("race")), "plain")
     old = victim.build(OLD - 1, grace_hours=24, keep_versions=9)
     victim.build(OLD, grace_hours=24, keep_versions=9)
-    judged = [Judged(f"{victim.root}/{old.version}", True, "")]
+    decisions = [RetentionDecision(f"{victim.root}/{old.version}", True, "")]
 
     def delete() -> None:
         struck = _struck(monkeypatch, cut, raise_injected) if cut else contextlib.nullcontext()
         with contextlib.suppress(Injected), struck:
-            delete_judged(spark, victim.table, judged)
+            delete_planned(spark, victim.table, decisions)
 
     when, step = moment.split()
     real = getattr(rollback_module, step)

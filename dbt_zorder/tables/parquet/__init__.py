@@ -1,1 +1,1 @@
-"""Commits plain Parquet tables by versions: folders that are built, verified, swapped in and collected."""
+"""Commit plain Parquet tables by versions: folders that are built, verified, swapped in and collected."""

@@ -1,4 +1,4 @@
-"""``ANALYZE TABLE`` statistics: the catalog drops them when a table's location changes, so they are computed again."""
+"""Recompute ``ANALYZE TABLE`` statistics, which the catalog drops when a table's location changes."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from dbt_zorder.spark.sql import quote_name
 
 _LOG = logging.getLogger("dbt_zorder")
 _BY_ROWS = ("spark.sql.cbo.enabled", "spark.sql.cbo.planStats.enabled")
-"""With one of them, the planner reckons a table's bytes from the number of its rows."""
+"""With either setting, the planner derives a table's bytes from its number of rows."""
 _ROWS = re.compile(r"(\d+) rows")
 
 
 @dataclass(frozen=True)
 class Analyzed:
-    """What had been analyzed of a table.
+    """The catalog statistics that a table had.
 
     Attributes:
-        columns: that had statistics of their own.
+        columns: names of the columns with statistics of their own.
     """
 
     columns: tuple[str, ...] = ()
 
 
 def analyzed(spark: SparkSession, table: TableName, info: TableInfo | None) -> Analyzed | None:
-    """Return what statistics a table has in the catalog, None if it has none."""
+    """Return the statistics that a table has in the catalog; None if it has none."""
     rows = _ROWS.search(info.statistics) if info is not None else None
     if info is None or info.is_view or rows is None or rows[1] == "0":
-        return None  # Hive says "0 rows" of a table that nobody analyzed
+        return None  # Hive reports "0 rows" for a table that was never analyzed
     columns = [name for name, _, _ in info.columns if _has_statistics(spark, table, name)]
     return Analyzed(tuple(columns))
 
@@ -43,11 +43,13 @@ def analyzed(spark: SparkSession, table: TableName, info: TableInfo | None) -> A
 def analyze_again(
     spark: SparkSession, table: TableName, before: Analyzed | None, columns: list[str], *, partitioned: bool
 ) -> None:
-    """Compute the statistics that a table had, for those of its columns that are there still.
+    """Recompute a table's former statistics, for those of their columns that still exist.
 
-    They serve the planner alone: that they cannot be computed is a warning, not a failed build. Of a partitioned table
-    they are computed only where the planner goes by its rows: Spark adds up the bytes of the partitions that the
-    catalog knows, which are none, and would broadcast a table of no bytes. Without statistics it goes by the files.
+    Only the planner uses them, so a failure is a warning and not a failed build. For a partitioned table they are
+    computed
+    only if the planner derives bytes from rows. Spark adds up the bytes of the partitions in the catalog. The catalog
+    has
+    none, so Spark would broadcast a table of zero bytes. Without statistics it uses the sizes of the files.
     """
     if before is None or (partitioned and not any(is_on(spark, key) for key in _BY_ROWS)):
         return
@@ -63,9 +65,10 @@ def analyze_again(
 def measure_again(
     spark: SparkSession, table: TableName, before: Analyzed | None, columns: list[str], *, partitioned: bool
 ) -> None:
-    """Bring the statistics of a table up to date after rows were added: all that it had, or else its bytes alone.
+    """Update the statistics of a table after rows were added: all former ones, or only its size in bytes.
 
-    Bytes that are too few would let the planner broadcast a table that has grown; of a partitioned one there are none.
+    A size that is too small would let the planner broadcast a table that has grown. Partitioned tables have no size
+    there.
     """
     if before is not None or partitioned:
         analyze_again(spark, table, before, columns, partitioned=partitioned)
@@ -80,6 +83,6 @@ def measure_again(
 def _has_statistics(spark: SparkSession, table: TableName, column: str) -> bool:
     try:
         rows = spark.sql(f"DESCRIBE TABLE EXTENDED {table.sql} {quote_name(column)}").collect()
-    except Exception:  # of a type that has none
+    except Exception:  # its type has no statistics
         return False
     return any(row[0] == "distinct_count" and row[1] not in (None, "NULL") for row in rows)

@@ -1,4 +1,4 @@
-"""A batch of rows added to a version in place, clustered by the version's own tree, through the journal."""
+"""Add a batch to a version in place, through the journal; the version's own tree clusters the rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import DrawnKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import keys_for
-from dbt_zorder.progress import Clock, report_phase
+from dbt_zorder.progress import Clock, tell
 from dbt_zorder.request import BuildRequest, readable_partitions, stats_columns
 from dbt_zorder.spark.catalog import TableInfo, describe, location_of
 from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive, quote_column, resolve
@@ -34,8 +34,8 @@ from dbt_zorder.tables.parquet.analyze import analyzed, measure_again
 from dbt_zorder.tables.parquet.build import write_data
 from dbt_zorder.tables.parquet.conflicts import check_base, verify
 from dbt_zorder.tables.parquet.listing import check_same_files
-from dbt_zorder.tables.parquet.plan_batch import place
-from dbt_zorder.tables.parquet.state import Standing, known_standing
+from dbt_zorder.tables.parquet.plan_batch import plan_batch
+from dbt_zorder.tables.parquet.state import LakehouseState, read_state_or_sizes
 from dbt_zorder.tables.parquet.stats_view import refresh_stats
 from dbt_zorder.tables.report import AppendReport
 from dbt_zorder.tables.version import version_of
@@ -43,7 +43,7 @@ from dbt_zorder.tables.version import version_of
 _LOG = logging.getLogger("dbt_zorder")
 
 _MOST_STATS_FILES = 16
-"""Every batch adds a stats file; beyond this many, the next batch writes them all as one."""
+"""Every batch adds a stats file; above this number, the next batch merges them into one."""
 
 
 def append(
@@ -54,24 +54,25 @@ def append(
     overwrite: bool = False,
     before: Mapping[str, int] | None = None,
     info: TableInfo | None = None,
-    standing: Standing | None = None,
+    existing_target: LakehouseState | None = None,
 ) -> AppendReport:
     """Add a batch to the version that a table is served from.
 
-    A failure before the journal entry is ready leaves the table as it was; after it, the batch is in the table's
-    journal and the next run completes it. The journal must have been recovered before ``df`` was analysed.
+    A failure before the journal entry is ready leaves the table unchanged. After that, the batch is in the table's
+    journal,
+    and the next run completes it. The journal must have been recovered before ``df`` was analyse.
 
     Args:
         spark: the session.
-        df: rows of exactly the table's columns and types.
-        request: its spec's partition columns are the table's.
+        df: rows with exactly the table's columns and types.
+        request: the model's settings; its spec has the table's partition columns.
         overwrite: replace every partition that the batch has rows of.
-        before: the table's files when ``df`` was analysed, which may read them; by default those of now.
-        info: what the catalog says of the table, where that was just asked.
-        standing: of the version, where it was just read.
+        before: the table's files when ``df``, which may read them, was analyse; by default the current files.
+        info: current catalog description of the table, if just read.
+        existing_target: state of the version, if just read.
 
     Raises:
-        BuildError: rows went missing on the way, or somebody else changed the table meanwhile.
+        BuildError: rows were lost, or another run changed the table meanwhile.
     """
     info = info or describe(spark, request.table)
     assert info is not None
@@ -79,18 +80,20 @@ def append(
     clock = Clock()
     with clock.phase("sample"):
         before = list_data(spark, info.location) if before is None else before
-        standing = standing or known_standing(spark, info.location, df.schema, request.spec)
-    commit = EntryCommit(df, request, info, standing, overwrite)
+        existing_target = existing_target or read_state_or_sizes(spark, info.location, df.schema, request.spec)
+    commit = EntryCommit(df, request, info, existing_target, overwrite)
     is_ready = False
     try:
         with written(readable_partitions(df, request), request, commit, clock) as done:
             if done is None:
-                return AppendReport(0, 0, 0, 0, clock.seconds, standing.if_known)
+                return AppendReport(0, 0, 0, 0, clock.seconds, existing_target.if_known)
             entry = commit.entry
             assert entry is not None
-            report_phase("write")  # a run that was cancelled while it wrote here ends here
+            tell("write")  # a run that was cancelled during the write ends here
             with clock.phase("stats"):
-                files = _stage_stats(spark, entry, df, _columns(df, done.layout, request, standing), standing)
+                files = _stage_stats(
+                    spark, entry, df, _columns(df, done.layout, request, existing_target), existing_target
+                )
                 summary = add_up(files, [])
                 verify(done.counted, done.layout.rows, summary)
                 adds = sorted(below_uri(entry.version_path, path) for path in files.column("file_path").to_pylist())
@@ -102,52 +105,54 @@ def append(
                 is_ready = True
     except BaseException:
         if commit.entry is not None and not is_ready:
-            with contextlib.suppress(Exception):  # what is left of it, the next run deletes
+            with contextlib.suppress(Exception):  # the next run deletes the rest
                 journal.close_entry(spark, commit.entry)
             journal.leave_entry(commit.entry)
         raise
     with clock.phase("swap"):
         complete(spark, request, info, entry, plan)
         measure_again(spark, request.table, statistics, df.columns, partitioned=bool(info.partition_columns))
-    after = standing.after(files, set(plan.removes)).if_known
+    after = existing_target.after(files, set(plan.removes)).if_known
     return AppendReport(summary.rows, summary.files, summary.bytes, len(plan.removes), clock.seconds, after)
 
 
 @dataclass
 class EntryCommit:
-    """A batch for a version: files in an entry of its journal, which are moved in once the entry is ready.
+    """A batch for a version: files in a journal entry that are pack in once the entry is ready.
 
     Attributes:
-        df, request, info: the batch, and what it is for.
-        standing: of the version.
-        overwrite: the batch makes whole partitions.
-        entry: of the journal, once it is opened.
+        df, request, info: the batch, the model's settings, and the table's description.
+        existing_target: state of the version.
+        overwrite: whether the batch consists of whole partitions.
+        entry: the journal entry, once it is open.
     """
 
     df: DataFrame
     request: BuildRequest
     info: TableInfo
-    standing: Standing
+    existing_target: LakehouseState
     overwrite: bool
     entry: journal.Entry | None = None
     by_spark: bool = False
     counts_first: bool = True
 
     def open(self) -> tuple[Sequence[Key], WriterFor]:
-        """Return the clustering columns, and what writes files of the version."""
-        # what makes whole partitions is laid out by itself, by what the model says
-        tree = self.standing.tree.layout if self.standing.tree is not None and not self.overwrite else None
+        """Return the clustering columns and the writer of the version's files."""
+        # whole partitions get a layout of their own, by the model's settings
+        tree = (
+            self.existing_target.tree.layout if self.existing_target.tree is not None and not self.overwrite else None
+        )
         keys = keys_for(self.df, self.request.spec) if tree is None else tree.keys
         return keys, as_spark_writes(self.df.sparkSession, self.request, self.info.location)
 
     def lay_out(self, holding: RowSource) -> Layout | None:
-        """Return which row goes into which file; None if there are no rows."""
+        """Return the layout, which assigns each row to a file; None if there are no rows."""
         known = holding.known
         if known == 0:
             return None
-        # of keys that are too many to be here, place has Spark count rows
+        # if there are too many keys to fetch, plan_batch lets Spark count rows
         source = holding.for_spark if isinstance(known, DrawnKeys) else holding.source
-        layout = place(source, self.request, self.standing, fresh=self.overwrite, known=known)
+        layout = plan_batch(source, self.request, self.existing_target, fresh=self.overwrite, known=known)
         return layout if layout.rows else None
 
     def write(self, holding: RowSource, layout: Layout) -> None:
@@ -156,22 +161,23 @@ class EntryCommit:
         write_data(holding, layout, self.request, self.entry.data)
 
     def settle(self) -> None:
-        """Do nothing: nobody sees the files yet."""
+        """Do nothing: no reader sees the files yet."""
 
 
 def complete(
     spark: SparkSession, request: BuildRequest, info: TableInfo, entry: journal.Entry, plan: journal.Plan
 ) -> None:
-    """Carry out an entry that is ready, and let the session see it.
+    """Carry out an entry that is ready, and refresh the session's view of the table.
 
     Raises:
-        BuildError: it could not be carried out whole, which the next run does; or the table has a new version.
+        BuildError: the entry was not properties_to_keep out in full, and the next run completes it; or the table has a new
+            version.
     """
     try:
         journal.carry_out(spark, entry, plan)
     except Exception as exc:
         msg = (
-            f"The batch for {request.table} is written and safe in its journal, but could not be moved into place: "
+            f"The batch for {request.table} is written and safe in its journal, but could not be pack into place: "
             f"{exc}. Readers may see a part of it; the next run of the model completes it first."
         )
         raise BuildError(msg) from exc
@@ -183,7 +189,7 @@ def complete(
             _LOG.warning(
                 "the session could not be told that %s has other files by now: %s", request.table, in_one_line(exc)
             )
-    # the batch is in: a run that fails because a catalog does not answer would be run again, and add it twice
+    # the batch is committed: a run that failed because a catalog does not answer would be repeated and add it twice
     location = info.location
     try:
         location = location_of(spark, request.table)
@@ -193,7 +199,7 @@ def complete(
         )
     if location != info.location:
         msg = (
-            f"Another run gave {request.table} a new version while this batch was moved into the one before: its rows "
+            f"Another run gave {request.table} a new version while this batch was pack into the one before: its rows "
             "are not in the table. Run the model again."
         )
         raise BuildError(msg)
@@ -204,21 +210,30 @@ def complete(
 
 
 def _stage_stats(
-    spark: SparkSession, entry: journal.Entry, df: DataFrame, columns: Sequence[ResolvedColumn], standing: Standing
+    spark: SparkSession,
+    entry: journal.Entry,
+    df: DataFrame,
+    columns: Sequence[ResolvedColumn],
+    existing_target: LakehouseState,
 ) -> pa.Table:
-    """Write the stats of the staged files, under the paths that they will have; return them as ``gather`` does."""
+    """Write the stats of the staged files under their final paths; return them in the form of ``gather``."""
     version = version_of(entry.version_path)
     written = write_stats(collect_path(spark, entry.data, df.schema, columns, version, entry.hidden_part), entry.path)
-    return gather(written, [key for key in standing.keys if key.column in columns])
+    return gather(written, [key for key in existing_target.keys if key.column in columns])
 
 
-def _columns(df: DataFrame, layout: Layout, request: BuildRequest, standing: Standing) -> Sequence[ResolvedColumn]:
-    """Return the columns that the version has stats of: all its stats files are of one shape."""
-    if standing.files is not None:
-        with contextlib.suppress(Exception):  # of other columns
+def _columns(
+    df: DataFrame, layout: Layout, request: BuildRequest, existing_target: LakehouseState
+) -> Sequence[ResolvedColumn]:
+    """Return the columns that the version has stats of: all its stats files have the same columns."""
+    if existing_target.files is not None:
+        with contextlib.suppress(Exception):  # the stats are of other columns
             sensitive = case_sensitive(df.sparkSession)
-            return [resolve(quote_column(name, df.schema), df.schema, sensitive=sensitive) for name in standing.columns]
-    return stats_columns(df, layout, request)  # which are right for the batch's own files
+            return [
+                resolve(quote_column(name, df.schema), df.schema, sensitive=sensitive)
+                for name in existing_target.columns
+            ]
+    return stats_columns(df, layout, request)  # correct for the batch's own files
 
 
 def _plan(
@@ -236,18 +251,18 @@ def _stats_files(spark: SparkSession, location: str) -> list[str]:
 
 
 def _merge_stats(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:
-    """Write the entry's stats anew, with those of all files that stay; False if there are none that can be read."""
+    """Merge the stats of all files that stay into the entry's stats; return False without readable old ones."""
     if _merge_here(spark, entry, removes):
         return True
     try:
         old = read_stats(spark, entry.version_path)
         new = read_stats(spark, entry.path).to(old.schema)
         paths = [row[0] for row in old.select("file_path").collect()]
-    except Exception:  # files without stats are read; the next build makes them anew
+    except Exception:  # files without stats are always read; the next build collects them
         return False
     gone = [path for path in paths if below_uri(entry.version_path, path) in removes]
     staying = old.where(~f.col("file_path").isin(gone)) if gone else old
-    # through memory, because the entry's own stats are replaced by what is made of them
+    # cached, because the merged stats replace the entry's own
     merged = staying.unionByName(new).cache()
     try:
         merged.count()
@@ -258,7 +273,7 @@ def _merge_stats(spark: SparkSession, entry: journal.Entry, removes: set[str]) -
 
 
 def _merge_here(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:
-    """Do the same where this process can read all of them by itself; False where Spark is to do it."""
+    """Do the same in this process; return False if Spark must do it."""
     old, new = (read_local(spark, stats_path(path)) for path in (entry.version_path, entry.path))
     if old is None or new is None or old.schema != new.schema:
         return False

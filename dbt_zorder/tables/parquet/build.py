@@ -1,4 +1,4 @@
-"""One build of a z-ordered table, step by step; until the last but one nothing that a reader sees has changed."""
+"""Build a version of a z-ordered table, step by step; before the swap, readers see no change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import keys_for
-from dbt_zorder.progress import Clock, report_phase
+from dbt_zorder.progress import Clock, tell
 from dbt_zorder.request import (
     BuildRequest,
     bloom_options,
@@ -56,7 +56,7 @@ from dbt_zorder.tables.parquet.surroundings import check_former, check_root, goe
 from dbt_zorder.tables.parquet.swap import Definition, definition_for, publish
 from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.reserved import check_free
-from dbt_zorder.tables.two_step_swap import bring_back, following_of
+from dbt_zorder.tables.two_step_swap import following_of, restore_if_interrupted
 from dbt_zorder.tables.version import Marker, home_of, new_version, root_of, version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -69,31 +69,32 @@ def build(
     guard: Callable[[], None] | None = None,
     info: TableInfo | None = None,
 ) -> BuildReport:
-    """Run a query into a new version of a table and swap it in.
+    """Write the result of a query as a new version of a table, and swap it in.
 
-    A failure before the swap leaves the table as it was; a failure after it leaves the new version served.
+    A failure before the swap leaves the table unchanged; a failure after it leaves the new version served.
 
     Args:
         spark: the session.
         df: the query.
-        request: what to build of it.
-        guard: called just before the swap; what it raises abandons the build. By default it finds out whether another
-            run has added rows to the version that is replaced; callers that know its files from before give their own.
-        info: what the catalog says of the table, where that was just asked.
+        request: settings of the table.
+        guard: called_functions just before the swap; an error that it raises abandons the build. The default checks whether
+            another
+            run has added rows to the replaced version. Callers with an earlier listing pass their own guard.
+        info: current catalog description of the table, if just read.
 
     Raises:
-        ColumnError, ConfigError: the request does not fit the query, its root lies in a folder that goes with the
-            table before, another table lies where folders of this one are or go, or a name of its helpers is taken;
-            nothing was read or written.
-        BuildError: rows or files went missing on the way, somebody else changed the table meanwhile, or the catalog
-            refused.
+        ColumnError, ConfigError: nothing was read or written, because the request does not fit the query; its root lies
+            in
+            a folder that is deleted with the old table; another table lies in a folder of this one, or in one that this
+            build deletes; or the name of a helper is taken.
+        BuildError: rows or files were lost, another run changed the table meanwhile, or the catalog refused.
     """
     df = as_text(df)
     check(df, request)
     if request.spec.partition_by:
         let_folders_tell(spark)
     if info is None:
-        bring_back(spark, request.table)
+        restore_if_interrupted(spark, request.table)
     base = info or describe(spark, request.table)
     check_free(spark, request.table, PREVIOUS_SUFFIX, NEXT_SUFFIX, STATS_SUFFIX)
     statistics = analyzed(spark, request.table, base)
@@ -121,7 +122,7 @@ def build(
     try:
         with written(readable_partitions(df, request), request, commit, clock) as done:
             assert done is not None
-            report_phase("write")  # a run that was cancelled while it wrote here ends here
+            tell("write")  # a run that was cancelled during the write ends here
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):
                 columns = stats_columns(df, done.layout, request)
                 stats = write_stats(collect_path(spark, path, df.schema, columns, version), path)
@@ -133,7 +134,7 @@ def build(
             check_version(spark, path, told)
             guard()
             forget_replaced(spark, path)
-            # nothing between the last look and the swap
+            # nothing may come between the last check and the swap
             publish(spark, request.table, definition, path, check_base(spark, request.table, base))
             check_served(spark, request.table, base, path)
     except BaseException:
@@ -145,7 +146,7 @@ def build(
         try:
             publish_stats(spark, request.table, path, stats.schema)
         except Exception as exc:
-            # the version is served: a run that fails now would be run again, and add a batch twice
+            # the version is served: a failed run would be repeated and add a batch twice
             _LOG.warning(
                 "%s is built, but its stats relation could not be registered: %s", request.table, in_one_line(exc)
             )
@@ -157,14 +158,14 @@ def build(
 
 @dataclass
 class VersionCommit:
-    """A new version of a table: files in a folder of their own, which readers see once it is swapped in.
+    """A new version of a table: files in a folder of their own that readers see once it is swapped in.
 
     Attributes:
-        df, request: what is built.
-        definition: what the catalog is to know of the table.
-        base: what the catalog says of the table as it was; None if there was none.
-        path: the folder of the version.
-        owner: of the version that is served; None if it is none of ours.
+        df, request: the query and the settings of the table.
+        definition: the table's new definition in the catalog.
+        base: catalog description of the table before; None if it did not exist.
+        path: folder of the version.
+        owner: owner of the version that is served; None if dbt-zorder did not make that version.
     """
 
     df: DataFrame
@@ -177,14 +178,14 @@ class VersionCommit:
     counts_first: bool = False
 
     def open(self) -> tuple[Sequence[Key], WriterFor]:
-        """Mark the folder as a version; return the clustering columns, and what writes files there."""
+        """Mark the folder as a version; return the clustering columns and the writer of its files."""
         spark = self.df.sparkSession
         marker = _marker(spark, self.request, self.definition, self.path, self.owner)
         write_marker(spark, self.path, marker)
         return keys_for(self.df, self.request.spec), as_spark_writes(spark, self.request, self.path)
 
     def lay_out(self, holding: RowSource) -> Layout | None:
-        """Return which row goes into which file, by the row size of the version before where that is measured."""
+        """Return the layout of the rows, with the measured row size of the previous version if there is one."""
         spark, request, spec, base = self.df.sparkSession, self.request, self.request.spec, self.base
         if base is not None and version_of(base.location):
             location = base.location
@@ -206,31 +207,31 @@ class VersionCommit:
             write_data(holding, layout, self.request, self.path)
 
     def settle(self) -> None:
-        """Do nothing: nobody sees the version yet."""
+        """Do nothing: no reader sees the version yet."""
 
 
 def write_data(holding: RowSource, layout: Layout, request: BuildRequest, path: str) -> None:
-    """Write the clustered rows to ``path``: from here those that are held here, else one file a Spark partition."""
+    """Write the clustered rows to ``path``: from this process if it has them, else one file per Spark partition."""
     spark = holding.source.sparkSession
     if holding.rows is None or not holding.rows.write(spark, layout, path):
         write_rows(request, layout, holding.for_spark, path)
 
 
 def write_rows(request: BuildRequest, layout: Layout, rows: DataFrame, path: str) -> None:
-    """Let Spark place, sort and write rows, those of a layout or of some of its files."""
+    """Let Spark cluster, sort and write the rows of a layout, or of a subset of its files."""
     spark = rows.sparkSession
     opened, asked = open_files(spark), {}
     clustered = apply_layout(rows, layout, opened)
     writer = clustered.write.mode("append")
-    # a limit on the rows of a file, if the session has one, would cut files apart again
+    # a session limit on rows per file would split files again
     blooms = bloom_sizes(clustered, request, layout), bloom_options(clustered, request)
     writer = writer.option("maxRecordsPerFile", 0).options(**{**blooms[0], **request.options, **blooms[1]})
     if request.spec.partition_by:
-        # by the names that the query has: Spark would name the folders as they are spelled here
+        # by the query's spelling: Spark would name the folders as they are find_column here
         columns = partition_columns(spark, clustered.schema, request)
         writer = writer.partitionBy(*(column.name for column in columns))
         if opened and not as_they_come(layout, opened):
-            asked[OPEN_FILES] = "0"  # it finds the rows sorted, and does not sort them again
+            asked[OPEN_FILES] = "0"  # Spark sees that the rows are sorted, and does not sort them again
     with settings(spark, asked):
         writer.parquet(path)
 
@@ -260,7 +261,7 @@ def _marker(
 
 
 def _check_root(root: str, base: TableInfo | None, request: BuildRequest) -> None:
-    """Find out whether versions would lie in the folder of a managed table, which is deleted with that table.
+    """Check that versions do not lie in the folder of a managed table, which is deleted with that table.
 
     Raises:
         ConfigError: they would.
@@ -274,19 +275,19 @@ def _check_root(root: str, base: TableInfo | None, request: BuildRequest) -> Non
 
 
 def _discard(spark: SparkSession, table: TableName, path: str) -> None:
-    """Delete what a failed build wrote, unless the table leads there after all, or is to: a swap was cut short."""
+    """Delete the files of a failed build, unless the table leads there, or will once an interrupted swap is undone."""
     with contextlib.suppress(Exception):
         now = describe(spark, table) or describe(spark, following_of(table))
         if has_client(spark) and version_of(path) != version_of(now.location if now else ""):
             delete_unserved(spark, path)
             if now is None:
-                delete_empty(spark, path.rsplit("/", 1)[0])  # fails where a version of another run is there
+                delete_empty(spark, path.rsplit("/", 1)[0])  # fails if the folder contains a version of another run
 
 
 def _collect(
     spark: SparkSession, base: TableInfo | None, request: BuildRequest, root: str, version: str
 ) -> Sequence[str]:
-    """Delete what the swap has made superfluous; that it cannot be deleted is a warning: the new version is served."""
+    """Delete what the swap replaced; a failure is a warning, because the new version is served."""
     try:
         _drop_replaced(spark, base, request.table, root)
         return collect_old(spark, root, version, request.keep_versions, request.grace_hours)
@@ -300,13 +301,13 @@ def _collect(
 
 
 def _drop_replaced(spark: SparkSession, base: TableInfo | None, table: TableName, root: str) -> None:
-    """Delete the folder of a managed table that a version of ours has replaced, as dropping that table would have.
+    """Delete the folder of a managed table that a version replaced, as dropping that table would have done.
 
-    It stays, with a warning, where another table may have rows there.
+    The folder stays, with a warning, if another table may have rows there.
     """
     if base is None or not goes_with(table, base) or not has_client(spark) or is_within(root, base.location):
         return
-    why = "this session's metastore was moved or copied, so that another one may know the folder as well"
+    why = "this session's metastore was pack or spool_rows, so that another one may know the folder as well"
     if not was_moved(spark):
         why = why_not_deletable(spark, table, base)
     if why:

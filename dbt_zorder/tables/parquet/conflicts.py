@@ -1,4 +1,4 @@
-"""What is looked at around the swap: rows, files, the table's base, and the version that was swapped in."""
+"""Check rows, files, the table's base and the new version around the swap."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from dbt_zorder.stats.summary import Summary
 from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.swap import definition_of, publish
 from dbt_zorder.tables.parquet.tombstone import is_dying
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import MARKER_DIRECTORY, is_gone, read_marker, version_of
 
 
 def verify(query: Staged | None, counted: int, summary: Summary) -> None:
-    """Compare the rows that were counted before the write with those that the stats found in the files.
+    """Compare the number of rows counted before the write with the number in the files' stats.
 
-    A source that grows while it is read gives a number in between; it is counted once more before that is called a
-    loss.
+    A source that grows during the read gives a number in between. The query is therefore counted once more before a
+    difference counts as a loss.
 
     Args:
-        query: whose rows were counted; None where these were the very rows that were written.
-        counted: rows before the write.
-        summary: of the files.
+        query: query whose rows were counted; None if the counted rows were the written ones.
+        counted: number of rows before the write.
+        summary: figures of the files.
 
     Raises:
         BuildError: the numbers do not agree.
@@ -51,16 +51,16 @@ def verify(query: Staged | None, counted: int, summary: Summary) -> None:
 
 @contextlib.contextmanager
 def beside_vacuum(spark: SparkSession, table: TableName, path: str) -> Iterator[None]:
-    """Let a step of a build fail with a sentence where a vacuum has begun to delete the version at ``path``.
+    """Replace an error in the block by a clear one if a vacuum has begun to delete the version at ``path``.
 
     Raises:
-        BuildError: it has; whatever else fails is raised as it is.
+        BuildError: a vacuum deletes the version.
     """
     try:
         yield
     except Exception as exc:
         gone = False
-        with contextlib.suppress(Exception):  # who cannot look says what was wrong before
+        with contextlib.suppress(Exception):  # if this check fails too, the original error is raised
             gone = is_gone(spark, path) or is_dying(spark, path)
         if not gone:
             raise
@@ -72,15 +72,15 @@ def beside_vacuum(spark: SparkSession, table: TableName, path: str) -> Iterator[
 
 
 def check_version(spark: SparkSession, path: str, stats: pa.Table | None = None) -> None:
-    """Look at a version once more before it is served: its marker, its stats, and every file of theirs in its size.
+    """Check a version once more before it is served: its marker, its stats, and the size of each file.
 
     Args:
         spark: the session.
-        path: of the version.
-        stats: of it, with at least path and size of each file; read from there where they are not at hand.
+        path: folder of the version.
+        stats: stats of the version with at least path and size of each file; read from the folder if None.
 
     Raises:
-        BuildError: some are not, because something else deletes there.
+        BuildError: something is missing, because another process deletes files there.
     """
     if is_dying(spark, path):
         msg = (
@@ -112,15 +112,15 @@ def check_version(spark: SparkSession, path: str, stats: pa.Table | None = None)
 
 
 def check_served(spark: SparkSession, table: TableName, base: TableInfo | None, path: str) -> None:
-    """Find out whether a version was deleted just as it was swapped in, and if so put back the base.
+    """Check whether a version was deleted while it was swapped in, and restore the base if it was.
 
     Raises:
-        BuildError: it was.
+        BuildError: it was deleted.
     """
-    # in this order: of all that a deletion takes, the tombstone is the first to come and the last to go
+    # in this order, because a deletion writes the tombstone first and removes it last
     is_whole = not is_dying(spark, path) and not is_gone(spark, path)
     if is_whole or version_of(location_of(spark, table)) != version_of(path):
-        return  # what another run has replaced by now is no longer ours to look after
+        return  # another run has replaced the version and checks its own
     before = read_marker(spark, base.location) if base is not None and version_of(base.location) else None
     if base is not None and before is not None:
         publish(spark, table, definition_of(before, base.comment, own_properties(spark, table)), base.location)
@@ -130,10 +130,10 @@ def check_served(spark: SparkSession, table: TableName, base: TableInfo | None, 
 
 
 def check_base(spark: SparkSession, table: TableName, base: TableInfo | None) -> TableInfo | None:
-    """Find out whether somebody else changed the table since the build began, and return what it is now.
+    """Check that no other run has changed the table since the build began; return its current description.
 
     Raises:
-        BuildError: it is not where it was.
+        BuildError: the table is at another location.
     """
     now = describe(spark, table)
     if (now.location if now else "") != (base.location if base else ""):
@@ -146,14 +146,14 @@ def check_base(spark: SparkSession, table: TableName, base: TableInfo | None) ->
 
 
 def check_absent(spark: SparkSession, table: TableName) -> None:
-    """Find out whether there is a table where a first run, of rows that are no more than a part, is to make one.
+    """Check that the table of a first run, whose rows may be only a part, does not exist.
 
-    dbt decides by its list of the schema, which is of when the run began, that a run is a first one.
+    dbt decides by its list of the schema, taken when the run began, that a run is a first one.
 
     Raises:
-        BuildError: there is; a view is none, and is replaced.
+        BuildError: the table exists; a view is allowed and is replaced.
     """
-    bring_back(spark, table)
+    restore_if_interrupted(spark, table)
     info = describe(spark, table)
     if info is not None and not info.is_view:
         msg = (

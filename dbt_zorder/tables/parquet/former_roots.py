@@ -1,4 +1,4 @@
-"""Folders in which versions of a table may lie, by the word of a marker: what cannot be one is skipped, and said."""
+"""List the folders that may contain versions of a table according to a marker, and report the skipped ones."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dbt_zorder.tables.version import Marker, is_root, roots_of
 
 
 def listed_roots(spark: SparkSession, location: str, marker: Marker | None) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the folders of ``roots_of`` that can be listed, and those that are skipped, each with the reason.
+    """Return the folders of ``roots_of`` that can be listed, and the skipped ones with the reason for each.
 
     Raises:
-        Exception: as the file system does where the version's own folder cannot be listed.
+        Exception: the file system's own error if the version's own folder cannot be listed.
     """
     own, *former = roots_of(location, marker)
     named = marker.former_roots if marker else []
@@ -22,7 +22,7 @@ def listed_roots(spark: SparkSession, location: str, marker: Marker | None) -> t
     for root in former:
         try:
             list_folders(spark, root)
-        except Exception as exc:  # a bucket that is gone, a server that does not answer, no right to look
+        except Exception as exc:  # a deleted bucket, a server that does not answer, or a missing permission
             skipped.append((root, f"cannot be listed: {in_one_line(exc)}"))
         else:
             found.append(root)

@@ -1,4 +1,4 @@
-"""Finding out, before a table is replaced by a DataFrame, whether it is still what the DataFrame may have read."""
+"""Check, before a DataFrame replaces a table, that the table still matches what the DataFrame may have read."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ _LOG = logging.getLogger("dbt_zorder")
 
 
 def as_read(df: DataFrame, table: TableName, info: TableInfo) -> Callable[[], None] | None:
-    """Return what finds out whether a table of versions still has the files that it has now; None where nothing does.
+    """Return a function that checks that a table of versions still has its current files; None without a listing.
 
-    A batch that a killed run has left in the table's journal is completed first.
+    A batch that a killed run left in the table's journal is completed first.
 
     Args:
-        df: what is to be in it.
-        table: its name.
-        info: what the catalog says of it.
+        df: the new rows of the table.
+        table: name of the table.
+        info: catalog description of the table.
 
     Raises:
-        BuildError: ``df`` reads it as it was before files came that are there now.
+        BuildError: ``df`` reads the table from before files that exist now were added.
     """
     spark = df.sparkSession
     try:
         before = begin(spark, table, info)
     except ZorderError:
         raise
-    except Exception as exc:  # its folder is gone: whatever is built is better
+    except Exception as exc:  # its folder is gone, so any new version is an improvement
         _LOG.debug("the files of %s could not be listed: %s", table, in_one_line(exc))
         return None
     if before is None:
         return None
     roots = roots_of(info.location, read_marker(spark, info.location))
-    # those of another version than the one that is served have no path below it
+    # files of a version that is not served have no path below the location
     read = {below_uri(info.location, file) for file in df.inputFiles() if any(is_within(file, root) for root in roots)}
     later = before.keys() - read
     if read and later:

@@ -1,4 +1,4 @@
-"""One run of an incremental model over a table that is there: added in place where possible, else a new version."""
+"""Run an incremental model over an existing table: add rows in place if possible, else build a new version."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.listing import check_unchanged
 from dbt_zorder.tables.parquet.ownership import Owner, served_owner, stamped
 from dbt_zorder.tables.parquet.rewrite import recover, rewrite
-from dbt_zorder.tables.parquet.state import Standing, known_standing, measure
+from dbt_zorder.tables.parquet.state import LakehouseState, measure, read_state_or_sizes
 from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport
 from dbt_zorder.tables.rewrite_policy import Overlap
 from dbt_zorder.tables.schema_change import add_columns_sql, conform, keeps
@@ -44,20 +44,20 @@ _LOG = logging.getLogger("dbt_zorder")
 
 
 def begin(spark: SparkSession, table: TableName, info: TableInfo | None = None) -> Mapping[str, int] | None:
-    """Complete what a failed run has left, and return the table's files; None if it is no Parquet table.
+    """Complete the work of a failed run, and return the table's files; None if it is not a Parquet table.
 
-    To be called before the query of a batch is analysed: it may read the table, and must see all of it. One that is
-    none of ours yet is listed too: with rows that somebody adds while it is taken over, its folder would go.
+    Call it before a batch's query is analyse, which may read the table and must see all of it. A table that is not
+    z-ordered yet is listed too. When it is replaced, its folder is deleted with any rows added meanwhile.
 
     Args:
         spark: the session.
-        table: its name.
-        info: what the catalog says of it, where that was just asked.
+        table: name of the table.
+        info: current catalog description of the table, if just read.
     """
     info = recover(spark, table, info)
     found = list_data(spark, info.location) if info is not None and info.provider == "parquet" else None
     if info is not None and not info.is_view:
-        # the session keeps the listing of a table that it has read, which may be older than this one
+        # the session may have cached an older listing of the table
         invalidate_entry(spark, table.schema, table.identifier)
     return found
 
@@ -71,23 +71,24 @@ def increment(
 ) -> IncrementReport:
     """Add a query's rows to a table, as an incremental model does.
 
-    In place, through the journal, where the table is one of ours and keeps its columns and partitions. Otherwise a new
-    version is built of the rows that are there and those of the batch, and swapped in by one catalog call.
+    Rows are added in place, through the journal, if the table is z-ordered and keeps its columns and partitions.
+    Otherwise
+    a new version is built of the existing rows and the batch, and swapped in by one catalog call.
 
     Args:
         spark: the session.
         df: the query.
         request: the model's settings.
-        batch: how its rows go in.
-        before: what ``begin`` returned.
+        batch: how the rows are added.
+        before: return value of ``begin``.
 
     Raises:
         ColumnError, ConfigError: the request does not fit the query; nothing was read or written.
-        SchemaChangeError: ``on_schema_change`` does not allow the columns that the query has.
-        BuildError: as ``build`` and ``append``; also if the table is not there any more.
+        SchemaChangeError: ``on_schema_change`` does not allow the query's columns.
+        BuildError: ``build`` or ``append`` raised it, or the table no longer exists.
     """
     df = as_text(df)
-    info = table_of(spark, request.table)  # anew: since ``begin`` the query was analysed, and may have taken long
+    info = table_of(spark, request.table)  # read again: analysing the query since ``begin`` may have taken long
     partitioned = bool(request.spec.partition_by)
     if batch.overwrite and not partitioned:
         rows = conform(df, schemas(spark, df, request, batch)[1])
@@ -105,17 +106,17 @@ def increment(
     owner = served_owner(spark, request.table, info.location) if in_place else None
     with naming_left_out(df, schema, request, batch):
         check_parts(spark, info, request, schema, batch)
-        # what is moved into a version of another table, or of another catalog, would be in that one as well
+        # files pack into a version of another table or catalog would be added to that table as well
         if owner is None or not same_partitions(spark, info, request, schema) or owner.refused:
             return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before, info))
-        standing = known_standing(spark, info.location, schema, request.spec)
-        if standing.files is not None and not standing.files.num_rows:
-            # there is no order to go by in a table without rows: dbt run --empty, or a source that had none yet
+        existing_target = read_state_or_sizes(spark, info.location, schema, request.spec)
+        if existing_target.files is not None and not existing_target.files.num_rows:
+            # a table without rows has no order to follow: dbt run --empty, or a source that had none yet
             return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before, info))
-        # the weights are those of the model's columns, which need not be the table's any more
-        spec = replace(request.spec, by=_by(spark, standing, request, schema), weights=None)
+        # the weights belong to the model's columns, which may differ from the table's
+        spec = replace(request.spec, by=_by(spark, existing_target, request, schema), weights=None)
         check(rows, replace(request, spec=spec))
-    _say_of_stats(spark, standing, request, schema)
+    _say_of_stats(spark, existing_target, request, schema)
     added = schema.fields[len(existing.fields) :]
     if added:
         sensitive = case_sensitive(spark)
@@ -124,11 +125,13 @@ def increment(
         change_entry(spark, request.table.schema, request.table.identifier, statement)
         rows = conform(df, spark.table(request.table.sql).schema)
     _renew_marker(spark, owner, spark.table(request.table.sql).schema if added else existing)
-    report = append(spark, rows, request, overwrite=batch.overwrite, before=before, info=info, standing=standing)
+    report = append(
+        spark, rows, request, overwrite=batch.overwrite, before=before, info=info, existing_target=existing_target
+    )
     return after_batch(
         report,
         request.table,
-        version_of(info.location),  # else the append has failed
+        version_of(info.location),  # unchanged, or the append would have failed
         lambda: _measured(spark, info, request, report),
         (lambda: rewrite(spark, request)) if batch.may_rewrite else None,
     )
@@ -143,16 +146,16 @@ def _build_with(
     before: Mapping[str, int] | None,
     info: TableInfo,
 ) -> BuildReport:
-    """Build a new version of the rows that are there and those of a batch."""
+    """Build a new version of the existing rows and those of a batch."""
     with rows_after(spark, rows, schema, request, batch) as state:
         known = None if before is None else lambda: check_unchanged(spark, request.table, before)
         return build(spark, state, request, known, info)
 
 
 def _renew_marker(spark: SparkSession, owner: Owner, schema: StructType) -> None:
-    """Let a version's marker know columns that were added, also by a run that died then: a rollback restores them.
+    """Add new columns to a version's marker, including those of a run that died; a rollback restores them.
 
-    One of an earlier release gets what tells whose it is.
+    A marker of an earlier release also gets the fields that identify its owner.
     """
     assert owner.marker is not None
     marker = stamped(spark, owner)
@@ -163,7 +166,7 @@ def _renew_marker(spark: SparkSession, owner: Owner, schema: StructType) -> None
 
 
 def _number_of_columns(schema: str) -> int | None:
-    """Return how many columns a marker's schema has, whatever their types; None if it cannot be read."""
+    """Return the number of columns in a marker's schema, whatever their types; None if it cannot be read."""
     try:
         return len(json.loads(schema)["fields"])
     except Exception:
@@ -171,18 +174,20 @@ def _number_of_columns(schema: str) -> int | None:
 
 
 def _measured(spark: SparkSession, info: TableInfo, request: BuildRequest, report: AppendReport) -> Overlap:
-    """Measure a table after a batch by what is known of its files, or else by its stats."""
-    if report.standing is not None:
-        return report.standing.overlap(request.spec)
+    """Measure a table after a batch from its state in memory, or else from its stats."""
+    if report.existing_target is not None:
+        return report.existing_target.overlap(request.spec)
     return measure(spark, request.table, info, request.spec)
 
 
-def _say_of_stats(spark: SparkSession, standing: Standing, request: BuildRequest, schema: StructType) -> None:
-    """Say so if the model names columns that the version has no stats of: all its stats files are of one shape."""
+def _say_of_stats(
+    spark: SparkSession, existing_target: LakehouseState, request: BuildRequest, schema: StructType
+) -> None:
+    """Warn if the model names columns that the version has no stats of: all its stats files have the same columns."""
     sensitive = case_sensitive(spark)
     wanted = [resolve(name, schema, sensitive=sensitive).name for name in request.stats_columns]
-    unknown = [name for name in wanted if name not in standing.columns]
-    if standing.files is not None and unknown:
+    unknown = [name for name in wanted if name not in existing_target.columns]
+    if existing_target.files is not None and unknown:
         _LOG.warning(
             "zorder_stats_columns of %s names %s, which the table has no stats of: they come when it is built anew "
             "(--full-refresh, zorder_optimize, or by itself when that is due)",
@@ -190,10 +195,10 @@ def _say_of_stats(spark: SparkSession, standing: Standing, request: BuildRequest
         )  # fmt: skip
 
 
-def _by(spark: SparkSession, standing: Standing, request: BuildRequest, schema: StructType) -> list[str]:
-    """Return the columns that a version is clustered by, and say so if the model names others by now."""
+def _by(spark: SparkSession, existing_target: LakehouseState, request: BuildRequest, schema: StructType) -> list[str]:
+    """Return the columns that a version is clustered by; warn if the model names others now."""
     wanted = list(request.spec.by)
-    tree = standing.tree
+    tree = existing_target.tree
     if tree is None or tree.layout is None:
         return wanted
     keys = [key.column for key in tree.layout.keys]

@@ -1,16 +1,16 @@
-"""Batches on their way into a version: written beside its data, then moved in by steps that can be repeated.
+"""Write batches beside a version's data, then move them in by steps that can be repeated.
 
 An entry is a folder inside the version's own, hidden from readers by its name:
 
     <version>/_zorder_journal/<entry>/
-        owner.json                who is at work on it
-        data-<entry>/             the batch's files, partition folders and all
-        _zorder_stats/            their stats, under the paths that they will have
-        plan.json                 what is to be moved where; written last, in one piece: with it the entry is ready
+        owner.json                the process that works on it
+        data-<entry>/             the batch's files, in their partition folders
+        _zorder_stats/            their stats, under their final paths
+        plan.json                 the files to move and their places; written last and atomically, makes the entry ready
         old/                      files that the batch replaces, moved out of the way
 
-Before the plan is there nothing that a reader sees has changed, and the entry can be deleted. From then on it is
-carried out, by this run or by the next: every step is the renaming of one file, and doing it twice does nothing.
+Before the plan is written, readers see no change, and the entry can be deleted. Afterwards this run or the next one
+carries it out. Every step renames one file, and repeating it does nothing.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ JOURNAL_DIRECTORY = "_zorder_journal"
 _FORMAT = 1
 _NAME = re.compile(r"b(\d{8}T\d{9})-[0-9a-f]{8}", re.ASCII)
 _ABANDONED = timedelta(hours=24)
-"""After this, an entry that is not ready belongs to no run: how long one on another machine is waited for."""
+"""Age after which an entry that is not ready counts as abandoned, if another machine began it."""
 
 _OPENING = timedelta(minutes=10)
-"""The same for one that does not even say whose it is, because it was just begun, or its run died right then."""
+"""The same age for an entry without an owner, which was just begun, or whose run died right then."""
 
 _open_here: set[str] = set()
-"""Entries that a thread of this process is at work on."""
+"""Names of the entries that a thread of this process is working on."""
 
 
 @dataclass(frozen=True)
@@ -73,25 +73,25 @@ class Entry:
 
     @property
     def data(self) -> str:
-        """Where the batch's files are written to."""
+        """The folder for the batch's files."""
         return f"{self.path}/data-{self.name}"
 
     @property
     def hidden_part(self) -> str:
-        """What stands in the path of a staged file between the version's folder and the file's place below it."""
+        """The part of a staged file's path between the version's folder and its final relative path."""
         return f"/{JOURNAL_DIRECTORY}/{self.name}/data-{self.name}/"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done for a batch. Paths of data count from the version's folder.
+    """The steps of a batch. Paths of data are relative to the version's folder.
 
     Attributes:
-        adds: files to be moved in.
+        adds: files to move in.
         removes: files that they replace.
-        stats_adds: names of stats files to be moved in.
+        stats_adds: names of stats files to move in.
         stats_removes: names of stats files that these replace.
-        format: of this plan.
+        format: format number of the plan.
     """
 
     adds: Sequence[str]
@@ -102,7 +102,7 @@ class Plan:
 
 
 def open_entry(spark: SparkSession, version_path: str) -> Entry:
-    """Begin an entry, under a name that no other has."""
+    """Create an entry under a unique name."""
     now = datetime.now(timezone.utc)
     name = f"b{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}-{secrets.token_hex(4)}"
     entry = Entry(version_path, name)
@@ -112,10 +112,10 @@ def open_entry(spark: SparkSession, version_path: str) -> Entry:
 
 
 def make_ready(spark: SparkSession, entry: Entry, plan: Plan) -> None:
-    """Write the plan: from now on the batch belongs to the table, and whoever comes next completes it.
+    """Write the plan: from now on the batch belongs to the table, and the next run completes it if need be.
 
     Raises:
-        ZorderError: it has paths that lead out of the version's folder, by which it would not be carried out.
+        ZorderError: the plan has paths that lead out of the version's folder, and would be refused later.
     """
     _parse(spark, entry, asdict(plan))
     write_text(spark, f"{entry.path}/plan.json", json.dumps(asdict(plan)))
@@ -124,23 +124,24 @@ def make_ready(spark: SparkSession, entry: Entry, plan: Plan) -> None:
 def carry_out(spark: SparkSession, entry: Entry, plan: Plan) -> None:
     """Move the files of an entry to their places, folder by folder, then their stats, and delete the entry.
 
-    In each folder the files that are replaced are moved out first: a reader that lists it in between finds it without
-    either, one that listed it before gets an error, and none finds rows twice.
+    In each folder the replaced files are moved out first. A reader that lists the folder in between finds neither set.
+    One
+    that listed it before gets an error. No reader finds rows twice.
 
     Raises:
-        OSError: files of the batch are gone, or could not be renamed.
+        OSError: files of the batch are missing, or could not be renamed.
     """
     root = entry.version_path.rstrip("/")
     lost = [
         path for path in plan.adds if not exists(spark, f"{entry.data}/{path}") and not exists(spark, f"{root}/{path}")
     ]
     if lost:
-        # nothing has been moved out for these; what was moved in by an earlier try is there
+        # nothing was moved out for these files; those that an earlier attempt moved in are in place
         msg = f"{len(lost)} files of the batch are neither in the journal nor in their places, {lost[0]} first."
         raise OSError(msg)
     for folder in sorted({_folder(path) for path in [*plan.adds, *plan.removes]}):
         for path in (path for path in plan.removes if _folder(path) == folder):
-            # by another ending: some engines take each *.parquet below the folder for a part of the table
+            # with another extension: some engines treat each *.parquet below the folder as part of the table
             move(spark, f"{root}/{path}", f"{entry.path}/old/{path}.old")
         for path in (path for path in plan.adds if _folder(path) == folder):
             move(spark, f"{entry.data}/{path}", f"{root}/{path}")
@@ -152,31 +153,32 @@ def carry_out(spark: SparkSession, entry: Entry, plan: Plan) -> None:
 
 
 def close_entry(spark: SparkSession, entry: Entry) -> None:
-    """Delete an entry: its plan first, without which the rest of it can only be deleted."""
+    """Delete an entry: its plan first, so that the rest can only be deleted."""
     delete_path(spark, f"{entry.path}/plan.json")
     delete_path(spark, entry.path)
     journal = f"{entry.version_path.rstrip('/')}/{JOURNAL_DIRECTORY}"
-    with contextlib.suppress(Exception):  # another run may open an entry just now
+    with contextlib.suppress(Exception):  # another run may be opening an entry
         delete_empty(spark, journal)
     _open_here.discard(entry.name)
 
 
 def leave_entry(entry: Entry) -> None:
-    """Stop work on an entry that failed half-way; the next run takes it up."""
+    """Stop work on an entry that failed midway; the next run continues it."""
     _open_here.discard(entry.name)
 
 
 def recover_journal(spark: SparkSession, version_path: str) -> tuple[int, int]:
-    """Complete the entries of a version that are ready, oldest first, and delete those that never will be.
+    """Complete the ready entries of a version, oldest first, and delete the abandoned ones.
 
-    An entry that is not ready is left alone while the process that began it lives, and for 24 hours if that is on
-    another machine. Folders that are not named like entries are never touched.
+    An entry that is not ready stays while the process that began it is alive. If that process is on another machine,
+    the
+    entry stays for 24 hours. Folders with other names are never touched.
 
     Returns:
         The numbers of entries completed and deleted.
 
     Raises:
-        ZorderError: as ``read_plan``; what is older than that entry is completed.
+        ZorderError: ``read_plan`` raised it; all older entries are completed.
     """
     journal = f"{version_path.rstrip('/')}/{JOURNAL_DIRECTORY}"
     completed = deleted = 0
@@ -196,9 +198,9 @@ def recover_journal(spark: SparkSession, version_path: str) -> tuple[int, int]:
 
 
 def ready_entries(spark: SparkSession, version_path: str) -> list[Entry]:
-    """Return the entries of a version whose batches belong to the table, but are not all moved in.
+    """Return the entries of a version whose batches belong to the table but are not fully moved in.
 
-    None over Spark Connect, where nobody can rename a file, and so nobody keeps a journal.
+    The list is empty over Spark Connect, where files cannot be renamed, and so no journal is kept.
     """
     if not has_client(spark):
         return []
@@ -211,7 +213,7 @@ def read_plan(spark: SparkSession, entry: Entry) -> Plan:
     """Return the plan of an entry that is ready.
 
     Raises:
-        ZorderError: it is none of this release's, or leads out of the version's folder; nothing was moved.
+        ZorderError: the plan is of another release, or leads out of the version's folder; nothing was moved.
     """
     try:
         found = json.loads(read_text(spark, f"{entry.path}/plan.json"))
@@ -227,10 +229,10 @@ def read_plan(spark: SparkSession, entry: Entry) -> Plan:
 
 
 def _parse(spark: SparkSession, entry: Entry, found: Any) -> Plan:
-    """Return a plan as it lies in an entry, each of whose paths leads to a file below the version's own folder.
+    """Parse the plan of an entry, and check that each path leads to a file below the version's own folder.
 
     Raises:
-        ZorderError: another does.
+        ZorderError: the plan is invalid, or a path leads elsewhere.
     """
     try:
         keys = {one.name for one in fields(Plan)}
@@ -255,7 +257,11 @@ def _parse(spark: SparkSession, entry: Entry, found: Any) -> Plan:
 
 
 def _check_links(spark: SparkSession, entry: Entry, plan: Plan) -> None:
-    """Raise ValueError if folders that a plan's files are moved from or to are links, where this process can see it."""
+    """Check on a local file system that no folder in the moves of a plan is a link.
+
+    Raises:
+        ValueError: one is.
+    """
     here = on_disk(spark, entry.version_path)
     if here is None:
         return
@@ -275,7 +281,7 @@ def _refused(entry: Entry, why: str) -> ZorderError:
 
 
 def _here() -> str:
-    """Return what tells apart the places where process numbers count: machines, and containers on one machine."""
+    """Return an identity of this machine, or of this container, within which process ids are unique."""
     space = ""
     with contextlib.suppress(OSError):
         space = os.readlink("/proc/self/ns/pid")
@@ -287,15 +293,15 @@ def _folder(path: str) -> str:
 
 
 def _is_alive(spark: SparkSession, entry: Entry) -> bool:
-    """Tell whether a run may still be at work on an entry."""
+    """Return whether a run may still be working on an entry."""
     match = _NAME.fullmatch(entry.name)
     assert match is not None
     began = datetime.strptime(match[1] + "000", "%Y%m%dT%H%M%S%f").replace(tzinfo=timezone.utc)
     host, process = _owner(spark, entry)
-    if host != _here():  # or it is just being opened, and has no owner yet
+    if host != _here():  # or the entry is just being opened, and has no owner yet
         return datetime.now(timezone.utc) - began <= (_ABANDONED if host else _OPENING)
     if process == os.getpid():
-        return False  # of this process, and no thread is at work on it
+        return False  # this process began it, and none of its threads works on it
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
@@ -306,7 +312,7 @@ def _is_alive(spark: SparkSession, entry: Entry) -> bool:
 
 
 def _owner(spark: SparkSession, entry: Entry) -> tuple[str, int]:
-    """Return host and number of the process that began an entry; an empty host if it does not say so."""
+    """Return host and process id of the run that began an entry; an empty host if they are missing."""
     with contextlib.suppress(Exception):
         owner = json.loads(read_text(spark, f"{entry.path}/owner.json"))
         host, process = owner["host"], owner["pid"]

@@ -1,4 +1,4 @@
-"""The data files of a version, as Spark sees them: what is hidden from readers is not among them."""
+"""Detect changes to the data files of a version, as Spark lists them without hidden files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LOG = logging.getLogger("dbt_zorder")
 
 
 def check_unchanged(spark: SparkSession, table: TableName, before: Mapping[str, int] | None) -> None:
-    """Do what ``check_same_files`` does for wherever a table is served from; nothing if its files were not known.
+    """Call ``check_same_files`` for the table's current location; do nothing without an earlier listing.
 
     Raises:
-        BuildError: as ``check_same_files``.
+        BuildError: ``check_same_files`` raised it.
     """
     info = describe(spark, table)
     if before is not None and info is not None:
@@ -29,16 +29,16 @@ def check_unchanged(spark: SparkSession, table: TableName, before: Mapping[str, 
 
 
 def watch(spark: SparkSession, table: TableName, base: TableInfo | None) -> Callable[[], None]:
-    """Return what finds out, before a table's version is replaced, whether another run added to it since this call.
+    """Return a function that checks, before a version is replaced, whether another run has added to it since.
 
-    Nothing is found of a table that is none of ours, nor over Spark Connect, where each batch is a new version.
+    The function does nothing for a table of another kind, or over Spark Connect, where each batch is a new version.
     """
     if base is None or not version_of(base.location) or not has_client(spark):
         return lambda: None
     location = base.location
     try:
         before = list_data(spark, location)
-    except Exception as exc:  # its folder is gone: whatever is built is better
+    except Exception as exc:  # its folder is gone, so any new version is an improvement
         _LOG.debug("the files of %s before this build could not be listed: %s", table, exc)
         return lambda: None
     pending = ready_entries(spark, location)
@@ -48,17 +48,17 @@ def watch(spark: SparkSession, table: TableName, base: TableInfo | None) -> Call
 def check_same_files(
     spark: SparkSession, folder: str, before: Mapping[str, int], table: str, pending: Sequence[Entry] = ()
 ) -> None:
-    """Find out whether somebody else added or removed files since the listing ``before``, or is about to.
+    """Check that no other run has changed a version's files since a listing, or is about to.
 
     Args:
         spark: the session.
-        folder: of the version.
-        before: the listing.
-        table: for messages.
-        pending: entries that were ready then, as a run that died has left them.
+        folder: folder of the version.
+        before: the earlier listing: bytes of each file by path.
+        table: name of the table, for messages.
+        pending: journal entries that were ready then, left by a dead run.
 
     Raises:
-        BuildError: they did, or their batch is ready in the journal, and so belongs to the table.
+        BuildError: files differ, or another batch is ready in the journal and therefore belongs to the table.
     """
     if any(entry not in pending for entry in ready_entries(spark, folder)):
         msg = (

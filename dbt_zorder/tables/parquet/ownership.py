@@ -1,12 +1,14 @@
-"""Whose a version is: asked before each deletion, each move and each batch. What cannot be proved ours is not touched.
+"""Determine which table owns a version, before each deletion, move and batch.
 
-A version is a table's own if its marker names the table, the catalog of this session and the folder in which it lies,
-and has the identity of the version that the table is served from. A copy of a version lies elsewhere, the copy of a
-metastore is another catalog, and two tables of one name have two identities.
+Without proof of ownership, nothing is touched.
 
-Markers of releases before these fields say none of it. A version with such a marker counts as the table's own if it is
-served, or if a chain of versions built one upon another leads from it to the served one; never where another catalog
-has versions in the same folder, or where the embedded metastore was moved or copied.
+A table owns a version if the version's marker names the table, the session's catalog and the version's own folder. The
+marker must also have the identity of the version that the table is served from. A copy of a version lies in another
+folder, and the copy of a metastore is another catalog. Two tables of one name have two identities.
+
+Markers of earlier releases lack these fields. A table owns a version with such a marker if it is served from it. It
+also does if a chain of versions, each built upon the next, connects the version with the served one. It never does if
+another catalog has versions in the folder, or if the embedded metastore was moved or copied.
 """
 
 from __future__ import annotations
@@ -43,14 +45,14 @@ _LOG = logging.getLogger("dbt_zorder")
 
 @dataclass(frozen=True)
 class Owner:
-    """A table that is served from a version, and by what other versions are known to be its own.
+    """A table that is served from a version, and the evidence for which other versions it owns.
 
     Attributes:
-        table: its name.
+        table: name of the table.
         catalog: identity of the session's catalog.
-        location: of the version that it is served from.
-        marker: of that version; None if it cannot be read.
-        refused: why that version is not known to be the table's own; empty if it is.
+        location: folder of the version that the table is served from.
+        marker: marker of that version; None if it cannot be read.
+        refused: reason why the table does not own that version; empty if it does.
     """
 
     table: TableName
@@ -61,41 +63,41 @@ class Owner:
 
     @property
     def roots(self) -> list[str]:
-        """Folders in which versions of the table may lie, also such as cannot be listed; none of another table's."""
+        """Folders that may contain versions of the table, even if they cannot be listed; none if ``refused``."""
         return [] if self.refused else roots_of(self.location, self.marker)
 
     @property
     def table_id(self) -> str:
-        """Identity of the table; empty if its version has none, or is not its own."""
+        """Identity of the table; empty if its version has none, or the table does not own it."""
         return "" if self.refused or self.marker is None else self.marker.table_id
 
     def names(self, marker: Marker) -> bool:
-        """Tell whether a marker has the table's name, or the one under which its version was built."""
+        """Return whether a marker has the table's name, or the name under which its version was built."""
         return marker.is_of(self.table) or (
             not self.refused and self.marker is not None and marker.is_of(self.marker.table_name)
         )
 
 
 def owner_of(spark: SparkSession, table: TableName, location: str, marker: Marker | None) -> Owner:
-    """Return whose the version is that a table is served from.
+    """Return the owner of the version that a table is served from.
 
     Args:
         spark: the session.
-        table: its name.
-        location: of the version.
-        marker: of the version, as ``read_marker`` returns it.
+        table: name of the table.
+        location: folder of the version.
+        marker: marker of the version, from ``read_marker``.
     """
     location = location.rstrip("/")
     return Owner(table, catalog_id(spark), location, marker, _why_served_is_not(spark, table, location, marker))
 
 
 def served_owner(spark: SparkSession, table: TableName, location: str) -> Owner:
-    """Return the same by the marker that stands there."""
+    """Return the owner of the version at ``location``; read the marker there."""
     return owner_of(spark, table, location, read_marker(spark, location))
 
 
 def own_versions(spark: SparkSession, owner: Owner) -> dict[str, Marker]:
-    """Return the markers of a table's own versions by path, also of such as are half deleted."""
+    """Return the markers of all versions that a table owns by path, including half-deleted ones."""
     if owner.refused:
         return {}
     roots, _ = listed_roots(spark, owner.location, owner.marker)
@@ -109,7 +111,7 @@ def own_versions(spark: SparkSession, owner: Owner) -> dict[str, Marker]:
 
 
 def why_unnamed(owner: Owner, path: str, marker: Marker | None) -> str:
-    """Return why a folder does not even claim to be a version of a table; empty if it does."""
+    """Return why a folder does not claim to be a version of a table; empty if it does."""
     name = version_of(path)
     if not name:
         return "is no version of ours"
@@ -119,20 +121,20 @@ def why_unnamed(owner: Owner, path: str, marker: Marker | None) -> str:
 
 
 def why_not_own(spark: SparkSession, owner: Owner, path: str, marker: Marker, chain: frozenset[str]) -> str:
-    """Return why a version that claims to be a table's is not known to be; empty if it is.
+    """Return why a table does not own a version that claims to be its own; empty if it does.
 
     Args:
         spark: the session.
         owner: the table.
-        path: of the version.
-        marker: of the version.
-        chain: as of ``chain_of``.
+        path: folder of the version.
+        marker: marker of the version.
+        chain: result of ``chain_of``.
     """
     elsewhere = _why_elsewhere(spark, owner.catalog, path, marker)
     if elsewhere:
         return elsewhere
     why = _why_unrelated(owner, marker, chain)
-    # what no build has completed was never served, so nobody has rows there
+    # an incomplete version was never served, so no reader uses it
     return why if why and _was_completed(spark, path) else ""
 
 
@@ -153,9 +155,9 @@ def _why_unrelated(owner: Owner, marker: Marker, chain: frozenset[str]) -> str:
 
 
 def chain_of(owner: Owner, markers: Mapping[str, Marker | None]) -> frozenset[str]:
-    """Return the names of versions that a chain of builds, one upon another, connects with the one that is served.
+    """Return the names of the versions that a chain of builds connects with the served one.
 
-    It is empty where another catalog has built versions in the same folders.
+    The result is empty if another catalog has built versions in the same folders.
     """
     found = [marker for marker in markers.values() if marker]
     if owner.marker is None or any(
@@ -176,11 +178,13 @@ def chain_of(owner: Owner, markers: Mapping[str, Marker | None]) -> frozenset[st
 
 
 def identified(spark: SparkSession, owner: Owner | None) -> str:
-    """Return the identity for the next version of a table: that of its own version, which gets one if it has none.
+    """Return the identity for a table's next version: that of its current version, or a new one.
+
+    A current version without an identity gets one.
 
     Args:
         spark: the session.
-        owner: the table; None if it is served from no version of its own.
+        owner: the table; None if it does not own the version that it is served from.
     """
     if owner is None or owner.marker is None:
         return new_table_id()
@@ -188,13 +192,13 @@ def identified(spark: SparkSession, owner: Owner | None) -> str:
     if marker != owner.marker and has_client(spark):
         try:
             write_marker(spark, owner.location, marker, renew=True)
-        except Exception as exc:  # the chain of versions says it as well
+        except Exception as exc:  # the chain of versions proves ownership as well
             _LOG.debug("the marker in %s was not renewed: %s", owner.location, in_one_line(exc))
     return marker.table_id
 
 
 def stamped(spark: SparkSession, owner: Owner) -> Marker:
-    """Return the marker of a table's own version with all that tells whose it is."""
+    """Return the marker of a table's own version, with all fields that identify its owner."""
     assert owner.marker is not None
     marker = owner.marker
     if marker.catalog:
@@ -208,7 +212,7 @@ def stamped(spark: SparkSession, owner: Owner) -> Marker:
 
 
 def recover_own_journal(spark: SparkSession, table: TableName, location: str) -> tuple[int, int]:
-    """Do what ``recover_journal`` does for the version of a table, if that is its own: another's journal stays.
+    """Call ``recover_journal`` for a table's version if the table owns it; leave another table's journal alone.
 
     Returns:
         The numbers of entries completed and deleted.
@@ -243,7 +247,7 @@ def _why_served_is_not(spark: SparkSession, table: TableName, location: str, mar
 
 
 def _was_completed(spark: SparkSession, path: str) -> bool:
-    """Tell whether a build may have come to the end of a version: its stats and its tree come last."""
+    """Return whether a build may have completed a version: it writes stats and saved layout last."""
     return any(list_files(spark, folder) for folder in (stats_path(path), f"{path}/{TREE_DIRECTORY}"))
 
 
@@ -254,7 +258,7 @@ def _leads_to(spark: SparkSession, table: TableName, location: str) -> bool:
 
 
 def _why_elsewhere(spark: SparkSession, catalog: str, path: str, marker: Marker) -> str:
-    """Return why a version is not of this catalog and this place, by what its marker says of them."""
+    """Return why a version belongs to another catalog or folder, according to its marker; empty if it does not."""
     if marker.catalog and catalog and not is_same_catalog(marker.catalog, catalog):
         return (
             f"was built by another catalog, '{marker.catalog}', and this session has '{catalog}' (if the two are one, "
@@ -266,9 +270,9 @@ def _why_elsewhere(spark: SparkSession, catalog: str, path: str, marker: Marker)
 
 
 def claimed_versions(spark: SparkSession, table: TableName, location: str) -> dict[str, Marker]:
-    """Return the versions beside a location that is gone which this catalog has built for a table, by path.
+    """Return the versions beside a missing location that this catalog has built for a table, by path.
 
-    None of them is known to be of the table that was served from there, so they may be served but not deleted.
+    None of them is proved to belong to the table that was served from there. They may be served but not deleted.
     """
     root = location.rstrip("/").rpartition("/")[0]
     catalog = catalog_id(spark)

@@ -1,4 +1,7 @@
-"""Who knows a table's partitions: the folders of its version, never the catalog, which a swap does not tell of them."""
+"""Make Spark find the partitions of a table in its folders, never in the catalog.
+
+A swap does not register partitions in the catalog.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,17 @@ from dbt_zorder.tables.version import version_of
 
 _LOG = logging.getLogger("dbt_zorder")
 BY_CATALOG = "spark.sql.hive.manageFilesourcePartitions"
-"""With it Spark asks the catalog which partitions a table has, of one that was made meanwhile."""
+"""If true, Spark asks the catalog for the partitions of tables that are created from then on."""
 
 
 def let_folders_tell(spark: SparkSession) -> None:
-    """Let Spark take the partitions of a table from its folders, in a session that has been set to ask the catalog.
+    """Make this session find the partitions of tables in their folders.
 
-    With ``true``, Spark's own default, a table that is made over a folder has no partitions until somebody registers
-    them, so no rows, and one that is moved keeps those of before.
+    With ``true``, Spark's own default, a table created over a folder has no partitions, and so no rows, until they are
+    registered. A table that is moved keeps its former partitions.
 
     Raises:
-        ConfigError: the session does not let the setting be changed.
+        ConfigError: the session does not allow a change of the setting.
     """
     if folders_tell(spark):
         return
@@ -45,11 +48,11 @@ def let_folders_tell(spark: SparkSession) -> None:
 
 
 def let_folders_tell_of(spark: SparkSession, info: TableInfo | None) -> None:
-    """Do so before a partitioned table of ours is read, which may have been made while the setting was true."""
+    """Do so before reading a partitioned table of versions, which may date from when the setting was true."""
     if info is not None and info.partition_columns and version_of(info.location):
         let_folders_tell(spark)
 
 
 def folders_tell(spark: SparkSession) -> bool:
-    """Tell whether Spark takes partitions from folders in a session."""
+    """Return whether the session finds partitions in folders."""
     return str(spark.conf.get(BY_CATALOG, "true")).lower() == "false"

@@ -1,4 +1,4 @@
-"""Where the rows of a batch go: through the tree of the version that they are added to, if that can tell them apart."""
+"""Plan the layout of a batch: by the saved layout of its version, if that can separate the rows."""
 
 from __future__ import annotations
 
@@ -17,26 +17,29 @@ from dbt_zorder.layout.page_order import batch_levels, page_levels, page_rows_of
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes
 from dbt_zorder.tables.batch_size import NOT_BUILT, files_of_batch, target_bytes
-from dbt_zorder.tables.parquet.state import Standing
+from dbt_zorder.tables.parquet.state import LakehouseState
 
 
-def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, known: KnownKeys = None) -> Layout:
-    """Return where the rows of a batch go: through the version's tree if that can tell them apart.
+def plan_batch(
+    df: DataFrame, request: BuildRequest, existing_target: LakehouseState, *, fresh: bool, known: KnownKeys = None
+) -> Layout:
+    """Return the layout of a batch: by the saved layout of its version if that can separate the rows.
 
     Args:
         df: the batch.
-        request: of the model.
-        standing: of the version.
-        fresh: the batch makes whole partitions, which are best laid out by themselves.
-        known: what the batch's rows, or some of them, are placed by, with the keys of the tree, or how many they are,
-            if that is known.
+        request: the model's settings.
+        existing_target: state of the version.
+        fresh: whether the batch consists of whole partitions, which are best laid out on their own.
+        known: keys of the batch's rows or of a sample, for the saved layout's columns; or the number of rows; or None
+            if
+            neither is available.
     """
     fetched = known if isinstance(known, FetchedKeys) else None
     rows = count_of(known)
-    tree = standing.tree
-    table_bytes, table_rows = standing.size
+    tree = existing_target.tree
+    table_bytes, table_rows = existing_target.size
     if fresh:
-        row_bytes = row_bytes_in_files(standing.files, parse_size(request.spec.file_size))
+        row_bytes = row_bytes_in_files(existing_target.files, parse_size(request.spec.file_size))
         return plan_layout(df, replace(request.spec, row_bytes=row_bytes), known)
     partitioned = tree is not None and tree.layout is not None and bool(tree.layout.partition_columns)
     if request.spec.files is not None and tree is not None:
@@ -47,16 +50,16 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
             apart = replace(request.spec, by=by, weights=None, files=files)
             return plan_layout(df, apart, count if known is None else known)
     target = target_bytes(request.spec, tree.built if tree is not None else NOT_BUILT, table_bytes)
-    row_bytes = row_bytes_in_files(standing.files, target)
+    row_bytes = row_bytes_in_files(existing_target.files, target)
     spec = replace(request.spec, row_bytes=row_bytes)
     if tree is not None and tree.layout is not None:
-        # small files tell too much of a row, never too little: what is one file by them, is one
+        # small files overestimate the row size, never underestimate it: a batch of one file by it is one file
         most_bytes = row_bytes or (table_bytes / table_rows if table_rows else 0.0)
-        # what Spark takes for more than a file is likely cut, and its cells tell its rows as well
+        # a batch that Spark estimates above one file is likely split, and its cells also give the number of rows
         cut = rows is None and SPLIT_ABOVE * target < (estimated_bytes(df) or 0) <= SMALL_BYTES
         alone = False
         if most_bytes and not cut and not partitioned:
-            # most batches are smaller than a file, and their count is often but metadata
+            # most batches are smaller than a file, and their count often needs only metadata
             rows = df.count() if rows is None else rows
             alone = rows * most_bytes <= SPLIT_ABOVE * target
             whole = _whole(df, tree.layout, rows, request) if alone else None
@@ -71,15 +74,15 @@ def place(df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bo
             layout = regroup(tree.layout, counts, target / most_bytes)
             if layout is not None:
                 return layout
-        # clustered by what the version is clustered by, also if the model says otherwise by now
+        # the batch is clustered like the version, even if the model has changed
         spec = replace(spec, by=[key.column.sql for key in tree.layout.keys], weights=None)
     return plan_layout(df, replace(spec, files=None, file_size=target), known)
 
 
 def _whole(df: DataFrame, layout: Layout, rows: int, request: BuildRequest) -> Layout | None:
-    """Return the layout of a batch that is one file by its table's order; None if that has too few levels for it.
+    """Return the layout of a one-file batch in its table's order; None if that layout has too few levels for it.
 
-    The tree of a table that was small once may lack them.
+    The saved layout of a table that was once small may lack levels.
     """
     page_rows = page_rows_of(df.sparkSession, request.spec.page_rows)
     if layout.curve is None and page_levels(rows, page_rows) > len(layout.levels) + 1:

@@ -1,4 +1,7 @@
-"""Which of a table's properties its model set: what it sets no longer must go, and nothing else must."""
+"""Record which properties of a table its model set.
+
+A property that the model no longer sets must be removed, and no other property may be.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,17 @@ from dbt_zorder.spark.conf import REDACTED
 from dbt_zorder.spark.jvm import has_jvm
 
 _RECORD = "dbt_zorder.tblproperties"
-"""Property that tells those of the model: names in hex, each with a digest of name and value.
+"""Property that lists those of the model: names in hex, each with a digest of name and value.
 
-Spark hides the value of every property in whose name or value it sees an address or a secret, and would hide this one
-for what it names.
+Spark redacts the value of every property whose name or value looks like an address or a secret. It would redact this
+one for the names that it contains.
 """
 
 _HIDDEN = f"*********{REDACTED}"
 
 
 def with_record(own: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties that a model sets, and the one that records them."""
+    """Return the properties that a model sets, with the property that records them."""
     record = {name.encode().hex(): _digest(name, own[name]) for name in sorted(own)}
     return {**own, _RECORD: json.dumps(record)} if own else {}
 
@@ -34,7 +37,7 @@ def own_properties(spark: SparkSession, table: TableName) -> dict[str, str]:
     """Return the properties of a table that its model set.
 
     Raises:
-        ZorderError: Spark hides one of them, and this session has no other way to its catalog.
+        ZorderError: Spark redacts one of them, and this session has no other access to its catalog.
     """
     has = _revealed(spark, table)
     recorded = _recorded(has)
@@ -51,7 +54,7 @@ def own_properties(spark: SparkSession, table: TableName) -> dict[str, str]:
 
 
 def are_set(spark: SparkSession, table: TableName, wanted: Mapping[str, str]) -> bool:
-    """Tell whether a table has the properties that a model sets, and none that it set before and sets no longer."""
+    """Return whether a table has all properties that a model sets, and none that it no longer sets."""
     has = _revealed(spark, table)
     recorded = _recorded(has)
     if recorded is None or set(recorded) - set(wanted):
@@ -67,9 +70,9 @@ def _digest(name: str, value: str) -> str:
 
 
 def _recorded(has: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the properties on record that a table has, each with its digest; None if the record cannot be read.
+    """Return the recorded properties that a table has, each with its digest; None if the record is unreadable.
 
-    An earlier form of it is a plain list of names, without digests.
+    An earlier form of the record is a plain list of names without digests.
     """
     try:
         record = json.loads(has.get(_RECORD, "{}"))
@@ -83,7 +86,7 @@ def _recorded(has: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def _revealed(spark: SparkSession, table: TableName) -> dict[str, str]:
-    """Return the properties of a table, with the values that Spark hides where its catalog can be asked for them."""
+    """Return the properties of a table, with redacted values read directly from the catalog if possible."""
     has = dict(properties(spark, table))
     hidden = [name for name, value in has.items() if value == _HIDDEN]
     if hidden and has_jvm(spark):

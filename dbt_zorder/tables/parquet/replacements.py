@@ -1,4 +1,7 @@
-"""When a version was replaced: a note in its own folder, and the grace period counts from the time of that file."""
+"""Note in a version's folder when the version was replaced.
+
+The grace period starts at the modification time of that file.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +18,38 @@ _UNKNOWN = "-"
 
 
 def note_replaced(spark: SparkSession, path: str, successor: str = "") -> None:
-    """Note that the version at ``path`` is no longer served, from now on.
+    """Note that the version at ``path`` is no longer served from now on.
 
     Args:
-        successor: the version that took its place; empty if that is not known, because a run was killed in between or
-            because the version never was served.
+        spark: the session.
+        path: folder of the version.
+        successor: version that replaced it; empty if that is unclear, because a run was killed in between or because
+            the
+            version was never served.
     """
     if has_client(spark):
         # without a note the grace period only begins later
         with contextlib.suppress(Exception):
-            # a note in a version that a vacuum has just deleted would leave a folder that nothing ever collects
+            # a note written after a vacuum deleted the version would leave a folder that nothing ever collects
             if read_marker(spark, path) is not None:
                 write_text(spark, f"{path}/{NOTE}", successor or _UNKNOWN)
 
 
 def forget_replaced(spark: SparkSession, path: str) -> None:
-    """Take the note away from a version that is to be served again.
+    """Delete the note of a version before it is served again.
 
     Raises:
-        Exception: as the file system does; an old note would make the next grace period too short.
+        Exception: the file system's own error; an old note would make the next grace period too short.
     """
     if has_client(spark):
         delete_path(spark, f"{path}/{NOTE}")
 
 
 def replaced_at(spark: SparkSession, path: str) -> tuple[datetime | None, bool]:
-    """Return when the version at ``path`` was replaced, None if nobody noted it, and whether it surely was served."""
+    """Return when the version at ``path`` was replaced, and whether it certainly was served.
+
+    The time is None if nobody noted the replacement.
+    """
     note = f"{path}/{NOTE}"
     written = written_at(spark, note)
     return (None, False) if written is None else (written, read_text(spark, note) != _UNKNOWN)

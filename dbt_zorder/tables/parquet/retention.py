@@ -1,4 +1,4 @@
-"""Old versions are collected when they are both beyond the number kept and beyond the grace period."""
+"""Collect old versions that exceed both the number to keep and the grace period."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _LOG = logging.getLogger("dbt_zorder")
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A folder in the root of a table's versions.
+class RetentionDecision:
+    """A folder in the root of a table's versions, and whether to delete it.
 
     Attributes:
-        path: of the folder.
-        delete: whether it is to go.
-        why: it goes or stays, as a sentence without its subject.
-        noted: False where it was replaced and nobody has noted when.
+        path: path of the folder.
+        delete: whether to delete it.
+        why: reason, as a sentence without its subject.
+        noted: False if it was replaced and nobody has noted when.
     """
 
     path: str
@@ -48,14 +48,15 @@ class Judged:
 def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_hours: float) -> list[str]:
     """Delete old versions of a table after a build, and return their names.
 
-    What is younger than the current version and was never served may be another run's, which is still building it: it
-    is left to a later collection. See ``judge`` for the rest.
+    A run may still be building a version that is younger than the current one and was never served. A later collection
+    decides on it. See ``plan_deletions`` for the other rules.
 
     Args:
+        spark: the session.
         root: folder of all versions.
         current: name of the version that is served.
-        keep: number of versions besides the current one that stay whatever their age.
-        grace_hours: hours that a version stays at least after it was replaced.
+        keep: number of versions besides the current one to keep whatever their age.
+        grace_hours: minimum hours to keep a version after it was replaced.
     """
     marker = read_marker(spark, f"{root}/{current}") if has_client(spark) else None
     if marker is None:
@@ -70,19 +71,19 @@ def collect_old(spark: SparkSession, root: str, current: str, keep: int, grace_h
     if owner.refused:
         _LOG.warning("no old version of %s is collected: the one that is served %s", owner.table, owner.refused)
         return []
-    # that tables are served from old versions can only spare some: where nothing is to be done, nobody asks for them
-    judged = judge(spark, owner, roots, keep, grace_hours, served={}, running=True, note=False)
-    if any(one.delete or not one.noted for one in judged):
-        judged = judge(spark, owner, roots, keep, grace_hours, running=True)
-    gone = delete_judged(spark, owner.table, judged)
+    # tables served from old versions can only spare them: if there is nothing to do, the catalog is not searched
+    decisions = plan_deletions(spark, owner, roots, keep, grace_hours, served={}, running=True, note=False)
+    if any(one.delete or not one.noted for one in decisions):
+        decisions = plan_deletions(spark, owner, roots, keep, grace_hours, running=True)
+    gone = delete_planned(spark, owner.table, decisions)
     _LOG.debug("collected %d old versions below %s", len(gone), root)
     return gone
 
 
 def _is_due(spark: SparkSession, roots: Sequence[str], current: str, grace_hours: float) -> bool:
-    """Tell whether ``judge`` could find anything to do, by the names of versions and the times of their notes alone.
+    """Return whether ``plan_deletions`` could find anything to do, from names and note times alone.
 
-    It reads the marker of every version, and one that is rebuilt every few minutes has hundreds in its grace period.
+    ``plan_deletions`` reads every marker. A table that is rebuilt every few minutes has hundreds in its grace period.
     """
     names = {name for root in roots for name in list_folders(spark, root) if is_version(name)} - {current}
     noted = {name: since for root in roots for name, since in folders_with(spark, root, NOTE).items()}
@@ -90,7 +91,7 @@ def _is_due(spark: SparkSession, roots: Sequence[str], current: str, grace_hours
     return any(name not in noted or noted[name] <= beyond for name in names)
 
 
-def judge(
+def plan_deletions(
     spark: SparkSession,
     owner: Owner,
     roots: Sequence[str],
@@ -100,27 +101,29 @@ def judge(
     served: Mapping[str, str] | None = None,
     running: bool = False,
     note: bool = True,
-) -> list[Judged]:
-    """Say of every folder in the roots of a table whether it may be deleted, the newest first.
+) -> list[RetentionDecision]:
+    """Decide for every folder in the roots of a table whether it may be deleted, newest first.
 
-    Never deleted is the current version, a folder whose name is not a version's, one that is not known to be the
-    table's own (see ``ownership``), and one that any table of the catalog is served from, whatever name it has by now.
-    What a deletion that was cut short has left takes no place of a version that is kept.
-    A reader that began with a version keeps it for the grace period after it was replaced. Where nobody noted when
-    that was, because a run was killed, the period begins now.
+    Never deleted are the current version, a folder without a version's name, and a version without proof that the table
+    owns it (see ``ownership``). Nor is a version that any table of the catalog is served from, under any name. The
+    remains
+    of an interrupted deletion do not count towards ``keep``.
+
+    A reader that began with a version can read it for the grace period after it was replaced. If a killed run failed to
+    note that time, the period begins now.
 
     Args:
         spark: the session.
-        owner: whose versions, and which of them is served.
+        owner: the table, with the version that is served.
         roots: folders of its versions.
-        keep: number of versions that were served once and stay whatever their age.
-        grace_hours: hours that a version stays at least after it was replaced.
-        served: by name of a version, the table that is served from it; None looks at every table of the catalog.
+        keep: number of versions to keep whatever their age, among those that were once served.
+        grace_hours: minimum hours to keep a version after it was replaced.
+        served: table that is served from each version, by version name; None searches every table of the catalog.
         running: spare versions that are younger than the current one and were never served.
-        note: note the replacement where that is missing; a dry run does not.
+        note: note a replacement that nobody noted; a dry run does not.
     """
     markers = markers_below(spark, roots)
-    # by name, because one root may be spelled in two ways, and no two versions have one name
+    # by name, because a root can be spelled in two ways and version names are unique
     by_name = {name: f"{root}/{name}" for root in roots for name in list_folders(spark, root)}
     paths = [by_name[name] for name in sorted(by_name, reverse=True)]
     chain = chain_of(owner, markers)
@@ -133,7 +136,7 @@ def judge(
     bases = {marker.base for marker in markers.values() if marker}
     now = datetime.now(timezone.utc)
     kept = 0
-    judged = []
+    decisions = []
     for path in paths:
         marker = markers.get(path)
         why = why_unnamed(owner, path, marker)
@@ -145,7 +148,7 @@ def judge(
         if not why and marker is not None:
             why = why_not_own(spark, owner, path, marker, chain)
         if why:
-            judged.append(Judged(path, False, why))
+            decisions.append(RetentionDecision(path, False, why))
             continue
         since, was_served = replaced_at(spark, path)
         was_served = was_served or version_of(path) in bases
@@ -161,35 +164,41 @@ def judge(
             state = f"is not whole: a run began to delete it at {begun:%Y-%m-%d %H:%M} UTC"
         if was_served and begun is None and kept < keep:
             kept += 1
-            judged.append(Judged(path, False, f"{state}, and is one of the {keep} old versions that are kept", noted))
+            decisions.append(
+                RetentionDecision(path, False, f"{state}, and is one of the {keep} old versions that are kept", noted)
+            )
         elif running and not was_served and version_of(path) > current:
-            judged.append(Judged(path, False, "is served by no table and may still be being built", noted))
+            decisions.append(
+                RetentionDecision(path, False, "is served by no table and may still be being built", noted)
+            )
         elif since > now - timedelta(hours=grace_hours):
-            judged.append(Judged(path, False, f"{state}, and its grace period of {grace_hours:g} hours goes on", noted))
+            decisions.append(
+                RetentionDecision(path, False, f"{state}, and its grace period of {grace_hours:g} hours goes on", noted)
+            )
         else:
-            judged.append(Judged(path, True, state, noted))
-    return judged
+            decisions.append(RetentionDecision(path, True, state, noted))
+    return decisions
 
 
-def delete_judged(spark: SparkSession, table: TableName, judged: Sequence[Judged]) -> list[str]:
-    """Delete what was judged to go, and return the names; the table is looked up again before each deletion.
+def delete_planned(spark: SparkSession, table: TableName, decisions: Sequence[RetentionDecision]) -> list[str]:
+    """Delete the planned versions, and return their names; check the table again before each deletion.
 
     Raises:
-        ZorderError: some could not be deleted; all others were.
+        ZorderError: at least one could not be deleted; all others were.
     """
     gone: list[str] = []
     refused: list[tuple[str, Exception]] = []
-    for one in judged:
+    for one in decisions:
         if not one.delete:
             continue
         stone = raise_tombstone(spark, one.path)
         now = describe(spark, table)
         if now is not None and version_of(now.location) == one.version:
-            take_away(spark, stone)  # a run has put it back meanwhile
+            take_away(spark, stone)  # another run serves it again
             continue
         try:
             delete_version(spark, one.path)
-        except Exception as exc:  # the older ones can go all the same
+        except Exception as exc:  # the older ones can still be deleted
             refused.append((one.path, exc))
         else:
             gone.append(one.version)
@@ -204,14 +213,14 @@ def delete_judged(spark: SparkSession, table: TableName, judged: Sequence[Judged
 
 
 def delete_version(spark: SparkSession, path: str) -> None:
-    """Delete a version, its marker last: whatever a deletion that is cut short leaves is still known to be ours."""
+    """Delete a version, its marker last, so that the rest of an interrupted deletion can still be identified."""
     if not is_dying(spark, path):
         raise_tombstone(spark, path)
     _delete(spark, path)
 
 
 def delete_unserved(spark: SparkSession, path: str) -> None:
-    """Delete a version that no table was ever served from, also where a full disk has no room for a tombstone."""
+    """Delete a version that was never served, even if a full disk leaves no space for a tombstone."""
     with contextlib.suppress(Exception):
         raise_tombstone(spark, path)
     _delete(spark, path)

@@ -1,4 +1,4 @@
-"""Building a table anew from its own rows: by need after an append, or when a user asks for it."""
+"""Rebuild a table from its own rows: when that is due after an append, or when a user asks for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.saved_layout import read_tree
 from dbt_zorder.tables.parquet.state import measure
 from dbt_zorder.tables.report import BuildReport, OptimizeReport
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import read_marker, version_of
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -36,16 +36,16 @@ _ALL_VERSIONS = 1_000_000
 
 
 def optimize(spark: SparkSession, request: BuildRequest, *, dry_run: bool) -> OptimizeReport:
-    """Build a z-ordered table anew from its own rows, or tell what that would do.
+    """Rebuild a z-ordered table from its own rows, or report what that would do.
 
     Args:
         spark: the session.
-        request: settings of the model, or those of ``request_from_marker``.
+        request: the model's settings, or those of ``request_from_marker``.
         dry_run: change nothing.
 
     Raises:
-        ZorderError: it is no table of ours, or has no stats.
-        BuildError: as ``build``.
+        ZorderError: the table is not one of dbt-zorder's, or has no stats.
+        BuildError: ``build`` raised it.
     """
     info = check_own(request.table, describe(spark, request.table) if dry_run else recover(spark, request.table))
     try:
@@ -58,20 +58,20 @@ def optimize(spark: SparkSession, request: BuildRequest, *, dry_run: bool) -> Op
 
 
 def rewrite(spark: SparkSession, request: BuildRequest, info: TableInfo | None = None) -> BuildReport:
-    """Build a table of ours anew from its own rows; what others append meanwhile makes it give up.
+    """Rebuild a table of dbt-zorder's from its own rows; give up if other runs append meanwhile.
 
     Args:
         spark: the session.
-        request: of the table.
-        info: what the catalog says of it, where that was just asked.
+        request: settings of the table.
+        info: current catalog description of the table, if just read.
 
     Raises:
-        BuildError: as ``build``, and if files were added or removed meanwhile.
+        BuildError: ``build`` raised it, or files were added or removed meanwhile.
     """
     info = info or own_table(spark, request.table)
     before = list_data(spark, info.location)
     spark.catalog.refreshTable(request.table.sql)
-    # what the catalog says of the table stays, whatever the model has become since
+    # the catalog's partitions and comments stay, whatever the model says now
     kept = replace(
         request,
         spec=replace(request.spec, partition_by=list(info.partition_columns)),
@@ -88,20 +88,20 @@ def rewrite(spark: SparkSession, request: BuildRequest, info: TableInfo | None =
 
 
 def recover(spark: SparkSession, table: TableName, info: TableInfo | None = None) -> TableInfo | None:
-    """Complete what a failed run has left in a table's journal and in its place; return what the catalog says of it.
+    """Complete what a failed run left in a table's journal or swap; return the table's catalog description.
 
-    A table that is none of ours has no journal.
+    Tables of another origin have no journal.
 
     Args:
         spark: the session.
-        table: its name.
-        info: what the catalog says of it, where that was just asked.
+        table: name of the table.
+        info: current catalog description of the table, if just read.
 
     Raises:
         ConfigError: it is partitioned, and this session would look for its partitions in the catalog.
     """
     if info is None:
-        bring_back(spark, table)
+        restore_if_interrupted(spark, table)
     info = info or describe(spark, table)
     let_folders_tell_of(spark, info)
     if info is not None and version_of(info.location) and has_client(spark):
@@ -112,21 +112,21 @@ def recover(spark: SparkSession, table: TableName, info: TableInfo | None = None
 
 
 def own_table(spark: SparkSession, table: TableName, done: str = "optimized") -> TableInfo:
-    """Return what the catalog says of a table that is served from one of our versions.
+    """Return the catalog description of a table that is served from one of dbt-zorder's versions.
 
     Args:
         spark: the session.
-        table: its name.
-        done: what is to be done to it, for the message.
+        table: name of the table.
+        done: participle for the message, such as ``optimized``.
 
     Raises:
-        ZorderError: there is no such table, or it is none of ours.
+        ZorderError: the table does not exist, or is not one of dbt-zorder's.
     """
     return check_own(table, describe(spark, table), done)
 
 
 def check_own(table: TableName, info: TableInfo | None, done: str = "optimized") -> TableInfo:
-    """Return what the catalog says of a table, if that is served from one of our versions; see ``own_table``."""
+    """Return ``info`` if its table is served from one of dbt-zorder's versions; see ``own_table``."""
     if info is None or not version_of(info.location):
         state = "does not exist" if info is None else "is not served from a version of dbt-zorder"
         if info is not None and info.provider in FORMATS:
@@ -137,10 +137,10 @@ def check_own(table: TableName, info: TableInfo | None, done: str = "optimized")
 
 
 def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
-    """Return a request to build a table as its current version was built, for a table without a model.
+    """Return a request that builds a table without a model as its current version was built.
 
     Raises:
-        ZorderError: it is no table of ours, or its marker cannot be read.
+        ZorderError: the table is not one of dbt-zorder's, or its marker cannot be read.
     """
     info = own_table(spark, table)
     marker = read_marker(spark, info.location)
@@ -154,13 +154,13 @@ def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
     if curve is not None:
         spec = replace(spec, curve=curve.curve, encoding=curve.encoding)
     known: list[str] = []
-    with contextlib.suppress(Exception):  # no stats, no columns beside the clustering ones
+    with contextlib.suppress(Exception):  # without stats there are only the clustering columns
         known = [quote_column(name, schema) for name in columns_type(load_stats(spark, info.location).schema).names]
     return BuildRequest(
         table,
         spec,
         stats_columns=known,
         properties=own_properties(spark, table),
-        keep_versions=_ALL_VERSIONS,  # how many the model keeps is not known here
+        keep_versions=_ALL_VERSIONS,  # the model's own number is not available here
         location_root=info.location.rstrip("/").rsplit("/", 2)[0],
     )

@@ -1,4 +1,7 @@
-"""The tree of a version, kept in the version's own folder with what it made: batches that come later go through it."""
+"""Save the layout of a version in the version's own folder, with the figures of its build.
+
+Later batches are clustered by it.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ TREE_DIRECTORY = "_zorder_tree"
 
 
 @dataclass(frozen=True)
-class Tree:
-    """What a version keeps of its build.
+class SavedLayout:
+    """The saved layout of a version, with the figures of its build.
 
     Attributes:
-        layout: where its rows went; None if it does not fit the table's columns or is of another format.
-        built: its figures when it was written whole.
-        by: the clustering columns, by their dotted names.
+        layout: layout of the rows; None if it does not fit the table's columns or has another format.
+        built: figures of the version when it was written whole.
+        by: dotted names of the clustering columns.
     """
 
     layout: Layout | None
@@ -34,25 +37,29 @@ class Tree:
 
 
 def write_tree(spark: SparkSession, path: str, layout: Layout, built: Summary) -> None:
-    """Write the tree of the version at ``path``."""
+    """Write the saved layout of the version at ``path``."""
     by = [key.column.name for key in layout.keys]
     text = json.dumps({"layout": layout_to_json(layout), "built": asdict(built), "by": by}, allow_nan=False)
     write_line(spark, f"{path.rstrip('/')}/{TREE_DIRECTORY}", text, renew=True)
 
 
-def read_tree(spark: SparkSession, path: str, schema: StructType) -> Tree | None:
-    """Return the tree of the version at ``path``, None if there is none that can be read."""
+def read_tree(spark: SparkSession, path: str, schema: StructType) -> SavedLayout | None:
+    """Return the saved layout of the version at ``path``; None if there is no readable one."""
     try:
         found: Mapping[str, Any] = json.loads(read_line(spark, f"{path.rstrip('/')}/{TREE_DIRECTORY}"))
-        return Tree(
+        return SavedLayout(
             layout_from_json(found["layout"], schema), _figures(found["built"]), [str(one) for one in found["by"]]
         )
-    except Exception:  # whatever is wrong with it: the batch is laid out by itself
+    except Exception:  # after any error the batch is laid out on its own
         return None
 
 
 def _figures(found: Mapping[str, Any]) -> Summary:
-    """Return the figures of a build; ValueError or KeyError if they are none."""
+    """Parse the figures of a build.
+
+    Raises:
+        ValueError, KeyError: they are invalid or incomplete.
+    """
     files, rows, size, means = (found[name] for name in ("files", "rows", "bytes", "point_query_files"))
     if not all(type(one) is int and one >= 0 for one in (files, rows, size)) or not isinstance(means, dict):
         msg = "the figures of a build are whole numbers"

@@ -1,7 +1,7 @@
-"""The next state of a snapshot: the rows that are there, with those closed that changed, and the new ones.
+"""Compute the next state of a dbt snapshot: the existing rows, with changed ones closed, and the new rows.
 
-dbt's own query names the changes; on other formats a ``MERGE`` carries them out. Here the result is one query over the
-table and its changes, which is built into a new version as any other.
+dbt's own query lists the changes, which a ``MERGE`` applies on other formats. Here one query over the table and its
+changes gives the result, which is built as a new version.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.listing import check_unchanged
 from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.schema_change import conform, target_schema
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 
 CHANGE_TYPE = "dbt_change_type"
 UNIQUE_KEY = "dbt_unique_key"
 KEY_PART = re.compile(rf"{UNIQUE_KEY}_\d+", re.IGNORECASE)
-"""What dbt calls the parts of a key of several columns."""
+"""Matches dbt's names for the parts of a key of several columns."""
 
 _ADVICE = (
     "Give it the snapshot's type in the query, or rename the column there: the snapshot then keeps the old one, and "
@@ -46,12 +46,12 @@ _CLOSED_AT = "__zorder_closed_at"
 
 @dataclass(frozen=True)
 class SnapshotColumns:
-    """Names of the columns that a snapshot's state stands in.
+    """Names of a snapshot's own columns.
 
     Attributes:
-        scd_id: the column that tells one row of a snapshot from all others.
-        valid_to: until when a row held.
-        current: SQL of what stands in ``valid_to`` while a row holds; None for NULL.
+        scd_id: column that identifies each row of the snapshot.
+        valid_to: column with the end of a row's validity.
+        current: SQL of the value of ``valid_to`` while a row is valid; None for NULL.
     """
 
     scd_id: str
@@ -60,20 +60,20 @@ class SnapshotColumns:
 
 
 def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names: SnapshotColumns) -> BuildReport | None:
-    """Bring a snapshot up to date in a new version of its table, swapped in whole; None if nothing changed.
+    """Update a snapshot in a new version of its table, and swap it in; return None if nothing changed.
 
     Args:
         spark: the session.
-        query: dbt's own, of the changes: rows to ``insert``, and such as close a row (``update``, ``delete``).
-        request: how the table is built.
-        names: of the snapshot's columns.
+        query: dbt's own query of changes: rows to ``insert``, and rows that close others (``update``, ``delete``).
+        request: settings of the table.
+        names: names of the snapshot's columns.
 
     Raises:
         ZorderError: the table is not Parquet.
-        BuildError: as ``build``; also if another run changed the table meanwhile.
+        BuildError: ``build`` raised it, or another run changed the table meanwhile.
     """
-    # what the query is about to compare with must be all that there is
-    bring_back(spark, request.table)
+    # the query must compare with the complete table
+    restore_if_interrupted(spark, request.table)
     info = describe(spark, request.table)
     before = begin(spark, request.table, info)
     if info is None or info.provider != "parquet":
@@ -86,7 +86,7 @@ def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names:
 
     kept = as_text(
         spark.sql(query)
-    ).persist()  # the snapshot's query runs once, for the rows to close and for those to add
+    ).persist()  # run the snapshot's query once, for the rows to close and the rows to add
     try:
         state = next_state(existing, kept, names)
         closes_any = not kept.filter(_CLOSING).isEmpty()
@@ -98,10 +98,11 @@ def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names:
 
 
 def next_state(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) -> DataFrame:
-    """Return the rows of a snapshot after its changes; columns that it did not have are NULL in its old rows.
+    """Return the rows of a snapshot after its changes; columns that are new are NULL in its old rows.
 
-    What a ``MERGE`` would do: a row is closed if it is the current one and among those updated or deleted, and a row is
-    added if its id is not there. Two changes of one row are an error, as they are for a ``MERGE``.
+    The result is that of a ``MERGE``. A row is closed if it is current and among those updated or deleted. A row is
+    added
+    if its id does not exist. Two changes of one row are an error, as in a ``MERGE``.
     """
     scd_id, valid_to = quote_name(names.scd_id), quote_name(names.valid_to)
     twice = quote_string("The snapshot's query has a unique_key twice, so that it is not known which row is to follow.")
@@ -124,8 +125,8 @@ def added(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) -> Da
     """Return the rows that a snapshot does not have yet, in the columns of its next state.
 
     Raises:
-        SchemaChangeError: a type cannot become that of the snapshot.
-        Exception: by the query that reads it, if a value does not fit the column's type.
+        SchemaChangeError: a type cannot be converted to that of the snapshot.
+        Exception: the query that reads a value that does not fit the column's type raises it.
     """
     there = existing.select(f.expr(quote_name(names.scd_id)).alias(_CLOSED_ID))
     rows = changes.filter(f"{CHANGE_TYPE} = 'insert'").join(
@@ -135,9 +136,9 @@ def added(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) -> Da
 
 
 def _columns_after(existing: DataFrame, changes: DataFrame) -> StructType:
-    """Return the columns of the next state: those that are there keep their types, as in a MERGE, and new ones follow.
+    """Return the columns of the next state: existing ones keep their types, as in a MERGE, and new ones follow.
 
-    So it is with the fields of structs.
+    The same applies to the fields of structs.
     """
     query = StructType([column for column in changes.schema.fields if not _is_helper(column.name)])
     mode, sensitive = "append_new_columns", case_sensitive(existing.sparkSession)
@@ -145,9 +146,9 @@ def _columns_after(existing: DataFrame, changes: DataFrame) -> StructType:
 
 
 def default_columns(df: DataFrame, unique_key: Sequence[str], valid_from: str) -> list[str]:
-    """Return what a snapshot without ``zorder_by`` is clustered by: its key, by which its rows are looked up.
+    """Return the clustering columns of a snapshot without ``zorder_by``: its key, by which rows are looked up.
 
-    Where the key is an expression or has no order, the time from which a row holds.
+    If the key is an expression or not orderable, return the column with the start of a row's validity.
     """
     fold = str if case_sensitive(df.sparkSession) else str.lower
     fields = {fold(field.name): field for field in df.schema.fields}

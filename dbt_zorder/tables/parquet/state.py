@@ -1,4 +1,4 @@
-"""What a version is known to hold: its tree and its stats, each read once for all that a batch asks of them."""
+"""Read the state of a version, its saved layout and its stats, once per batch."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import load_stats
 from dbt_zorder.stats.summary import add_up, gather, rows_by_folder, total_of
 from dbt_zorder.tables.batch_size import NOT_BUILT, target_bytes
-from dbt_zorder.tables.parquet.saved_layout import Tree, read_tree
+from dbt_zorder.tables.parquet.saved_layout import SavedLayout, read_tree
 from dbt_zorder.tables.rewrite_policy import Overlap, overlap_of
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A version between two batches.
+    """The state of a version between two batches.
 
     Attributes:
-        location: its folder.
-        tree: of its last whole build; None if there is none that can be read.
-        columns: names of the columns that it has stats of.
-        keys: the clustering columns among them.
-        files: as ``summary.gather`` gives them for ``keys``; None if it has no stats that can be read.
+        location: folder of the version.
+        tree: saved layout of its last whole build; None if there is no readable one.
+        columns: names of the columns with stats.
+        keys: clustering columns among them.
+        files: result of ``summary.gather`` for ``keys``; None if the version has no readable stats.
     """
 
     location: str
-    tree: Tree | None
+    tree: SavedLayout | None
     columns: Sequence[str] = ()
     keys: Sequence[Key] = ()
     files: pa.Table | None = None
 
     @property
     def size(self) -> tuple[int, int]:
-        """Bytes and rows of all files; zeros if they are not known."""
+        """Bytes and rows of all files; zeros if the stats are missing."""
         return (0, 0) if self.files is None else total_of(self.files)
 
     @property
     def if_known(self) -> Standing | None:
-        """The version itself; None where its files are not known."""
+        """The state itself; None if the stats are missing."""
         return None if self.files is None else self
 
     def overlap(self, spec: LayoutSpec) -> Overlap:
-        """Measure the version, whose files are known, by the bounds of its clustering columns.
+        """Measure the version, which must have stats, by the bounds of its clustering columns.
 
-        A rewrite is expected to read as many files as the last one did, scaled: F files that are boxes in k columns
-        have F^((k-1)/k) along each, in every partition.
+        The result scales the files read after the last rewrite to a new one. F files that are boxes in k columns have
+        F^((k-1)/k) along each column, in every partition.
         """
         assert self.files is not None
         now = add_up(self.files, self.keys)
@@ -64,11 +64,12 @@ class Standing:
         return overlap_of(rows_by_folder(self.files), now, built, trees, target_bytes(spec, built, now.bytes), spec)
 
     def after(self, added: pa.Table, removed: Collection[str]) -> Standing:
-        """Return the version with the files of a batch, without those that it replaced.
+        """Return the state after a batch: with its files, and without those that it replaced.
 
         Args:
-            added: as ``files``, for the same keys; else no files are known any more.
-            removed: paths from the version's folder.
+            added: stats of the batch's files, in the form of ``files``. If their columns differ, the result has no
+                files.
+            removed: paths of replaced files, relative to the version's folder.
         """
         if self.files is None or _shape(added) != _shape(self.files):
             return replace(self, files=None)
@@ -80,30 +81,30 @@ class Standing:
 
 
 def read_standing(spark: SparkSession, location: str, schema: StructType, spec: LayoutSpec) -> Standing:
-    """Read tree and stats of the version at ``location``.
+    """Read the saved layout and the stats of the version at ``location``.
 
     Args:
         spark: the session.
-        location: of the version.
-        schema: of its table.
-        spec: names the clustering columns where no tree does.
+        location: folder of the version.
+        schema: columns of its table.
+        spec: names the clustering columns if there is no saved layout.
 
     Raises:
-        LookupError: it has no stats.
+        LookupError: the version has no stats.
     """
     return _with_stats(spark, Standing(location, read_tree(spark, location, schema)), schema, spec)
 
 
 def known_standing(spark: SparkSession, location: str, schema: StructType, spec: LayoutSpec) -> Standing:
-    """Read the same of a version that may have no stats, or none that can be read."""
+    """Read the state of a version that may have no readable stats."""
     standing = Standing(location, read_tree(spark, location, schema))
-    with contextlib.suppress(Exception):  # no stats, no help
+    with contextlib.suppress(Exception):  # without stats the state has no files
         return _with_stats(spark, standing, schema, spec)
     return standing
 
 
 def measure(spark: SparkSession, table: TableName, info: TableInfo, spec: LayoutSpec) -> Overlap:
-    """Measure a table of ours by its stats.
+    """Measure a table of versions by its stats.
 
     Raises:
         AnalysisException: it has no stats.

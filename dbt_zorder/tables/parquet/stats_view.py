@@ -1,4 +1,4 @@
-"""The relation over a version's stats, for people and tests; readers that prune do not need it."""
+"""Register the relation over a version's stats, for people and tests; pruning readers do not need it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from dbt_zorder.tables.version import version_of
 def publish_stats(spark: SparkSession, table: TableName, path: str, schema: StructType | None = None) -> None:
     """Register the relation over a version's stats.
 
-    Where another run has replaced that version meanwhile, it registers its own.
+    If another run has replaced the version meanwhile, that run registers its own.
 
     Args:
         spark: the session.
-        table: whose stats these are.
-        path: of the version.
-        schema: of its stats, looked for where it is not known.
+        table: name of the table.
+        path: folder of the version.
+        schema: columns of its stats; read from the folder if None.
 
     Raises:
-        ConfigError: somebody else has made a table by that name.
+        ConfigError: something else made a table of that name.
     """
     if version_of(location_of(spark, table)) != version_of(path):
         return
@@ -35,7 +35,7 @@ def publish_stats(spark: SparkSession, table: TableName, path: str, schema: Stru
 
 
 def refresh_stats(spark: SparkSession, table: TableName, path: str) -> None:
-    """Let the session see that a version has more stats by now; register their relation if it is not there."""
+    """Refresh the session's view of a version's stats; register their relation if it is missing."""
     if leads_to(spark, stats_table(table), stats_path(path)):
         invalidate_entry(spark, table.schema, stats_table(table).identifier)
     else:

@@ -1,4 +1,4 @@
-"""What lies in, above or at a folder that a table is to have, or that is to be deleted: tables of the whole catalog."""
+"""Find other tables of the catalog in, above or at a folder that a table will use or a run will delete."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from dbt_zorder.tables.version import is_version
 def check_root(
     spark: SparkSession, table: TableName, root: str, location_root: str | None, roots: Sequence[str]
 ) -> None:
-    """Find out, before a table has its first version in a folder, whether that belongs to another table.
+    """Check, before a table's first version is written to a folder, that no other table uses the folder.
 
-    The whole catalog is asked where the folder is there already or where ``location_root`` names a place: by default
-    versions lie beside the schema's other tables, and nothing is there.
+    The whole catalog is searched only if the folder exists or ``location_root`` is set. By default versions lie beside
+    the
+    schema's other tables, in a new folder.
 
     Args:
         spark: the session.
-        table: which is to be built.
+        table: name of the table to build.
         root: folder of its versions.
-        location_root: of the model.
-        roots: folders in which it has versions.
+        location_root: the model's ``location_root``.
+        roots: folders in which the table has versions already.
 
     Raises:
-        ConfigError: it does; nothing was read or written.
+        ConfigError: another table uses it; nothing was read or written.
     """
     if any(is_same_place(root, one) for one in roots):
         return
@@ -51,14 +52,14 @@ def check_root(
         return
     places = table_locations(spark)
     for other, place in places:
-        # what is served from a version, under whatever name, is looked after version by version
+        # tables that are served from versions, under any name, are protected version by version
         lies_in = is_within(place, root) and not _is_of_version(place)
         if not _is_same(other, table) and (lies_in or _is_above(spark, place, root, places)):
             raise ConfigError(_in_the_way(table, other, place, root))
 
 
 def check_former(spark: SparkSession, table: TableName, base: TableInfo | None) -> None:
-    """Find out, before anything is built, whether the folder of a managed table can be deleted once it is replaced.
+    """Check, before a build, that the folder of a managed table can be deleted once the table is replaced.
 
     Raises:
         ConfigError: another table lies there.
@@ -74,12 +75,12 @@ def check_former(spark: SparkSession, table: TableName, base: TableInfo | None) 
 
 
 def goes_with(table: TableName, base: TableInfo) -> bool:
-    """Tell whether the folder of a table is its own, and goes with it as dropping the table would have it go."""
+    """Return whether a table is managed and its folder is its own, so that dropping the table would delete it."""
     return base.kind == "MANAGED" and base.location.rstrip("/").rsplit("/", 1)[-1] == table.identifier.lower()
 
 
 def why_not_deletable(spark: SparkSession, table: TableName, base: TableInfo) -> str:
-    """Return which other table lies in, above or at the folder of a managed one, as a clause; empty if none does."""
+    """Return which other table lies in, above or at a managed table's folder, as a clause; empty if none does."""
     folder = base.location
     places = table_locations(spark)
     for other, place in places:
@@ -88,7 +89,7 @@ def why_not_deletable(spark: SparkSession, table: TableName, base: TableInfo) ->
         if is_within(place, folder) or _is_above(spark, place, folder, places):
             return f"{other} lies in {place}"
     files: Sequence[str] = ()
-    with contextlib.suppress(Exception):  # it is gone already
+    with contextlib.suppress(Exception):  # the folder is gone already
         files = list(data_files(spark, folder))
     depth = len(path_of(folder).rstrip("/").split("/"))
     for file in files:
@@ -107,11 +108,11 @@ def _is_of_version(place: str) -> bool:
 
 
 def _is_above(spark: SparkSession, place: str, folder: str, places: Sequence[tuple[TableName, str]]) -> bool:
-    """Tell whether a table's folder holds another one, and is not that of whole schemas."""
+    """Return whether a table's folder contains another one, and is not that of whole schemas."""
     if not is_within(folder, place) or is_same_place(folder, place):
         return False
     for schema in dict.fromkeys(other.schema for other, _ in places):
-        with contextlib.suppress(ZorderError):  # it has none, or was dropped meanwhile
+        with contextlib.suppress(ZorderError):  # the schema has no location, or was dropped meanwhile
             if is_within(schema_location(spark, schema), place):
                 return False
     return True

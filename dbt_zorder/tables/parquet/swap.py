@@ -1,4 +1,7 @@
-"""Pointing a table at a version: one catalog call, after which new readers see all of it and before which none."""
+"""Point a table at a version by one catalog call.
+
+After the call, new readers see all of the version; before it, none of it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from dbt_zorder.tables.opened import check_opens
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
 from dbt_zorder.tables.parquet.properties import are_set, with_record
 from dbt_zorder.tables.reserved import check_free, drop_helper
-from dbt_zorder.tables.two_step_swap import following_of, take_place
+from dbt_zorder.tables.two_step_swap import following_of, swap_in
 from dbt_zorder.tables.version import Marker, is_version
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -31,13 +34,13 @@ _LOG = logging.getLogger("dbt_zorder")
 
 @dataclass(frozen=True)
 class Definition:
-    """All that the catalog is to know of a table besides its location.
+    """The catalog's definition of a table, without its location.
 
     Attributes:
         schema: columns in order, partition columns last; a column's comment is in its metadata.
         partition_by: names of the partition columns.
-        comment: of the table.
-        properties: of the table.
+        comment: comment of the table.
+        properties: properties of the table.
     """
 
     schema: StructType
@@ -47,7 +50,7 @@ class Definition:
 
 
 def definition_for(df: DataFrame, request: BuildRequest) -> Definition:
-    """Describe the table: partition columns go last, where Spark puts them when it reads the folder."""
+    """Return the definition of a table; partition columns go last, where Spark puts them when it reads the folder."""
     partitions = [column.name for column in partition_columns(df.sparkSession, df.schema, request)]
     fields = []
     for name in [name for name in df.columns if name not in partitions] + partitions:
@@ -57,10 +60,10 @@ def definition_for(df: DataFrame, request: BuildRequest) -> Definition:
 
 
 def definition_of(marker: Marker, comment: str, own: Mapping[str, str]) -> Definition:
-    """Return the definition of the table as it was when a version was built, with a comment and properties of today.
+    """Return the table's definition when a version was built, with the current comment and properties.
 
     Raises:
-        ZorderError: the version does not say what columns it has, or says it of types that Spark has not.
+        ZorderError: the version's marker has no columns, or has types that Spark missing_feature.
     """
     if not marker.schema:
         msg = f"{marker.table}: the version {marker.version} does not say what columns it has, so it cannot be served."
@@ -72,42 +75,41 @@ def definition_of(marker: Marker, comment: str, own: Mapping[str, str]) -> Defin
 def publish(
     spark: SparkSession, table: TableName, definition: Definition, location: str, now: TableInfo | None = None
 ) -> None:
-    """Make ``table`` an external Parquet table of this definition at ``location``, whatever it was before.
+    """Make ``table`` an external Parquet table with this definition at ``location``, whatever it was before.
 
-    Where only the location changes, the entry is moved: by one call to the catalog, or by ``ALTER TABLE ... SET
-    LOCATION``, whose first call does it. Else the whole entry is replaced. Nothing at the former location is touched.
-    Then the table is opened by its name; where it does not lead to its rows, the entry before is put back.
+    If only the location changes, the entry is pack: by one catalog call, or by ``ALTER TABLE ... SET LOCATION``, whose
+    first call moves it. Otherwise the whole entry is replaced. Files at the former location stay. Then the table is
+    opened
+    by its name. If that does not find its rows, the previous entry is restored.
 
     Args:
         spark: the session.
-        table: which need not exist.
-        definition: what it is to be.
-        location: of its rows.
-        now: what it is, if that was just asked.
+        table: name of the table, which need not exist.
+        definition: new definition of the table.
+        location: folder of its rows.
+        now: current description of the table, if just read.
 
     Raises:
-        BuildError: the catalog refused, or what it accepted cannot be read; the message says whether the table is still
-            as it was.
+        BuildError: the catalog refused, or the accepted entry cannot be read; the message says whether the table is
+            unchanged.
         ConfigError: the table is partitioned, and this session would look for its partitions in the catalog.
     """
     if definition.partition_by:
         let_folders_tell(spark)
     old = now or describe(spark, table)
     entry = kept_entry(spark, table) if old is not None else None
-    moved = False
+    pack = False
     try:
         session = entry_session(spark)
         if old is None:
             session.sql(_create(table, definition, location))
-        elif not (moved := _is_same(spark, table, old, definition)):
+        elif not (pack := _is_same(spark, table, old, definition)):
             _replace(session, table, definition, location)
         elif not move_entry(session, table.schema, table.identifier, location):
             session.sql(_move(table, location))
-        invalidate_entry(
-            spark, table.schema, table.identifier
-        )  # also in the catalog of a format that had the table before
+        invalidate_entry(spark, table.schema, table.identifier)  # also in the catalog of the table's former format
     except Exception as exc:
-        # the call may have been carried out and only its reply lost: what the catalog says now decides
+        # the call may have succeeded and only its reply was lost: the catalog's current state decides
         if not leads_to(spark, table, location):
             left = describe(spark, table)
             state = "does not exist now" if left is None else f"still stands at {left.location or 'its view'}"
@@ -117,20 +119,20 @@ def publish(
     try:
         check_opens(spark, table, location, old.location if old else "")
     except BuildError as exc:
-        state = _undo(spark, table, old, entry, moved=moved)
+        state = _undo(spark, table, old, entry, pack=pack)
         msg = f"The catalog accepted the new version of {table}, but {exc}. {state}"
         raise BuildError(msg) from exc
 
 
-def _undo(spark: SparkSession, table: TableName, old: TableInfo | None, entry: Any, *, moved: bool) -> str:
-    """Make a table what it was before its entry was changed; return a sentence that says what it is now."""
+def _undo(spark: SparkSession, table: TableName, old: TableInfo | None, entry: Any, *, pack: bool) -> str:
+    """Restore the previous entry of a table; return a sentence about the table's state now."""
     if old is None:
         spark.sql(f"DROP TABLE IF EXISTS {table.sql}")
         return "There was no such table before, and there is none now."
     try:
         if entry is not None:
             put_back(spark, table, entry)
-        elif moved:
+        elif pack:
             entry_session(spark).sql(_move(table, old.location))
         invalidate_entry(spark, table.schema, table.identifier)
     except Exception as exc:
@@ -142,12 +144,12 @@ def _undo(spark: SparkSession, table: TableName, old: TableInfo | None, entry: A
 
 
 def leads_to(spark: SparkSession, table: TableName, location: str) -> bool:
-    """Tell whether a table is served from a location."""
+    """Return whether a table is served from a location."""
     return _tail(location_of(spark, table)) == _tail(location)
 
 
 def _tail(location: str) -> list[str]:
-    """Return the last two folders of a location, which no two versions share: stats always lie in one of one name."""
+    """Return the last two folders of a location; no two versions share them, and all stats folders have one name."""
     return location.rstrip("/").split("/")[-2:]
 
 
@@ -175,9 +177,9 @@ def _create(table: TableName, definition: Definition, location: str) -> str:
 
 
 def _is_same(spark: SparkSession, table: TableName, old: TableInfo, new: Definition) -> bool:
-    """Tell whether an entry becomes what is wanted by another location alone: only one that was made here does.
+    """Return whether a new location alone turns an entry into ``new``; only entries made by dbt-zorder qualify.
 
-    Others say more of a table than is compared, as who knows its partitions and how its rows are put into buckets.
+    Other entries have settings that are not compared, such as the provider of partitions and bucketing.
     """
     if old.kind != "EXTERNAL" or old.provider != "parquet" or not any(map(is_version, _tail(old.location))):
         return False
@@ -187,7 +189,7 @@ def _is_same(spark: SparkSession, table: TableName, old: TableInfo, new: Definit
         return False
     columns = list(old.columns)
     if any(" more fields" in kind for _, kind, _ in columns):
-        # DESCRIBE does not tell of all fields of a wide struct (spark.sql.debug.maxToStringFields)
+        # DESCRIBE truncates wide structs (spark.sql.debug.maxToStringFields)
         columns = column_facts(spark.table(table.sql).schema)
     if columns != column_facts(new.schema):
         return False
@@ -197,22 +199,24 @@ def _is_same(spark: SparkSession, table: TableName, old: TableInfo, new: Definit
 def _replace(spark: SparkSession, table: TableName, definition: Definition, location: str) -> None:
     """Replace a table or view of another kind, schema or comment.
 
-    The new entry is made under a name of its own, and then takes the old one's place in one call of the Hive client.
-    Where there is no such client (Spark Connect, another catalog) the two are renamed, one at once after the other: for
-    some milliseconds there is no table then.
+    The new entry is created under a name of its own. It then replaces the old one by one call of the Hive client.
+    Without
+    such a client (Spark Connect, another catalog) both entries are renamed, one right after the other. The table is
+    then
+    missing for a few milliseconds.
     """
     following = following_of(table)
     check_free(spark, table, NEXT_SUFFIX)
     drop_helper(spark, table, following)
     spark.sql(_create(following, definition, location))
     try:
-        check_opens(spark, following, location)  # while the table is as it was
-        # a call that was carried out may have lost its reply
+        check_opens(spark, following, location)  # while the table is unchanged
+        # the call may have succeeded although its reply was lost
         if not (replace_entry(spark, table, following) or leads_to(spark, table, location)):
             _LOG.debug("%s is replaced by two catalog calls, because this catalog has no single one for it", table)
-            take_place(spark, table)
+            swap_in(spark, table)
     except BaseException:
-        if describe(spark, table) is not None:  # else it is all that the catalog knows of the new version
+        if describe(spark, table) is not None:  # otherwise it is the catalog's only entry for the new version
             spark.sql(f"DROP TABLE IF EXISTS {following.sql}")
         raise
     spark.sql(f"DROP TABLE IF EXISTS {following.sql}")

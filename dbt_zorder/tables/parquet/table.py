@@ -1,4 +1,4 @@
-"""A table in plain Parquet, as its callers see it; what is done stands in the other modules of this folder."""
+"""Implement the interface of tables for plain Parquet, by calls of the other modules of this package."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from dbt_zorder.tables.version import version_of
 
 @dataclass(frozen=True)
 class ParquetTable:
-    """A table of versions, or any table without a format of its own; see ``tables.base.Table``.
+    """A table of versions, or any table of another provider; see ``tables.base.Table``.
 
     Attributes:
-        spark, name: the session, and the table's name.
-        info: what the catalog said of what has the name; None where there was nothing, or nobody asked.
+        spark, name: the session and the table's name.
+        info: catalog description of the name; None if it did not exist or the catalog was not asked.
     """
 
     spark: SparkSession
@@ -37,15 +37,15 @@ class ParquetTable:
 
     @cached_property
     def version(self) -> str | None:
-        """The version that it is served from; None if that is none of ours."""
+        """The version that the table is served from; None if dbt-zorder did not make it."""
         return (version_of(self.info.location) or None) if self.info is not None else None
 
     def check(self, df: DataFrame, request: BuildRequest) -> None:
-        """Find all that is wrong with a request before anything is read or written."""
+        """Find every error in a request before anything is read or written."""
         check(df, request)
 
     def guard(self, df: DataFrame) -> Callable[[], None] | None:
-        """Return what finds out whether the table's files are still those that ``df`` may have read."""
+        """Return a guard that checks that the table still has the files that ``df`` may have read."""
         if self.info is None or self.version is None or not has_client(self.spark):
             return None
         return as_read(df, self.name, self.info)
@@ -55,7 +55,7 @@ class ParquetTable:
         return build.build(self.spark, df, request, guard, self.info)
 
     def begin(self) -> Mapping[str, int] | None:
-        """Complete the batches that a failed run left, and return bytes of the table's files by path."""
+        """Complete the batches of failed runs; return bytes of each of the table's files by path."""
         return incremental.begin(self.spark, self.name)
 
     def increment(
@@ -66,15 +66,15 @@ class ParquetTable:
         how: str = "auto",
         before: Mapping[str, int] | None = None,
     ) -> IncrementReport:
-        """Add the rows of a query in place where possible, else in a new version."""
+        """Add the rows of a query in place if possible, else in a new version."""
         return incremental.increment(self.spark, query(), request, batch, before)
 
     def optimize(self, request: BuildRequest, how: str = "auto", *, dry_run: bool) -> OptimizeReport:
-        """Build the table anew from its own rows, or return what that would do."""
+        """Rebuild the table from its own rows, or report what that would do."""
         return rewrite.optimize(self.spark, request, dry_run=dry_run)
 
     def summary(self) -> Summary:
-        """Return the figures of the table by its stats, over every column that has stats and an order."""
+        """Return the figures of the table from its stats, over every orderable column with stats."""
         try:
             stats = load_stats(self.spark, self.info.location if self.info is not None else "")
         except Exception as exc:

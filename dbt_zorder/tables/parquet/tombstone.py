@@ -1,7 +1,7 @@
-"""A deletion of a version that has begun: a tombstone in its folder, which goes after all else that is there.
+"""Record that the deletion of a version has begun, by a tombstone in its folder that is deleted last.
 
-Whoever deletes writes it, and then asks whether the version is served; whoever serves a version swaps it in, and then
-looks for a tombstone. So one of the two always sees the other, though between them there is no lock.
+A deletion writes the tombstone, and then checks whether the version is served. A run that serves a version swaps it in,
+and then checks for a tombstone. One of the two therefore always detects the other, without a lock.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from dbt_zorder.tables.version import TOMBSTONE, read_marker
 
 
 def raise_tombstone(spark: SparkSession, path: str) -> str:
-    """Say in the version at ``path`` that it is about to be deleted; return the tombstone's own path.
+    """Write a tombstone into the version at ``path`` before its deletion; return the tombstone's path.
 
-    It tells what the marker does, so that what a deletion leaves that is cut short after the marker is still known to
-    be ours. Each deletion has one of its own, and takes none away but that.
+    The tombstone contains the marker, so that the rest of an interrupted deletion can still be identified. Each
+    deletion
+    has its own tombstone, and removes no other.
     """
     stone = f"{path}/{TOMBSTONE}/{secrets.token_hex(8)}.txt"
     marker = read_marker(spark, path, dying=True)
@@ -33,16 +34,16 @@ def raise_tombstone(spark: SparkSession, path: str) -> str:
 
 
 def take_away(spark: SparkSession, stone: str) -> None:
-    """Take away a tombstone, because the version is served and stays."""
+    """Delete a tombstone, because the version is served and stays."""
     delete_path(spark, stone)
-    with contextlib.suppress(Exception):  # another deletion has its own there
+    with contextlib.suppress(Exception):  # another deletion has its own tombstone there
         delete_empty(spark, stone.rpartition("/")[0])
 
 
 def deletion_began(spark: SparkSession, path: str) -> datetime | None:
-    """Return when the deletion of the version at ``path`` began, None if none has.
+    """Return when the deletion of the version at ``path`` began; None if it has not.
 
-    It is the time of a file: object stores have no folders, and give each the time of now.
+    The time is that of a file: object stores have no folders, and report the current time for them.
     """
     folder = f"{path}/{TOMBSTONE}"
     times = [written_at(spark, f"{folder}/{name}") for name in list_files(spark, folder)]
@@ -50,11 +51,11 @@ def deletion_began(spark: SparkSession, path: str) -> datetime | None:
 
 
 def is_dying(spark: SparkSession, path: str) -> bool:
-    """Tell whether a deletion of the version at ``path`` has begun."""
+    """Return whether a deletion of the version at ``path`` has begun."""
     folder = f"{path}/{TOMBSTONE}"
     if has_client(spark):
         return bool(list_files(spark, folder))
     try:
         return bool(read_line(spark, folder))
-    except Exception:  # there is no such folder
+    except Exception:  # the folder does not exist
         return False

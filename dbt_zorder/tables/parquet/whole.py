@@ -1,4 +1,4 @@
-"""Whether the version that a table leads to is there, which a restored metastore may not know; and what repairs it."""
+"""Check whether a table's version is complete, which it may not be after a metastore was restored; advise on repair."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from dbt_zorder.tables.version import Marker, read_marker, version_of
 
 
 def why_gone(spark: SparkSession, path: str) -> str:
-    """Return why the version at ``path`` is not whole, as a clause; empty if nothing speaks against it.
+    """Return why the version at ``path`` is not complete, as a clause; empty if nothing indicates that.
 
-    One whose stats cannot be read may be whole: its files are counted by nobody then.
+    A version with unreadable stats may be complete: its files cannot be counted then.
     """
     if read_marker(spark, path) is None:
         return "which is gone"
@@ -36,7 +36,7 @@ def why_gone(spark: SparkSession, path: str) -> str:
 
 
 def whole_versions(spark: SparkSession, table: TableName, location: str) -> dict[str, tuple[str, Marker]]:
-    """Return path and marker, by name, of the whole versions of a table that are left where it leads to none."""
+    """Return path and marker, by name, of a table's remaining complete versions, without the one it leads to."""
     found = {}
     for path, marker in claimed_versions(spark, table, location).items():
         with contextlib.suppress(BuildError):
@@ -47,7 +47,7 @@ def whole_versions(spark: SparkSession, table: TableName, location: str) -> dict
 
 
 def told_of_gone(spark: SparkSession, table: TableName, location: str, why: str) -> str:
-    """Return a sentence that says what a table leads to, which whole versions are left, and what repairs it."""
+    """Return a message that names the missing version, the remaining complete ones, and the repair."""
     names = sorted(whole_versions(spark, table, location), reverse=True)
     left = f"Whole versions there: {', '.join(names)}. " if names else "No whole version is left there. "
     args = f"{{model: {table}, version: {names[0] if names else ''}}}"

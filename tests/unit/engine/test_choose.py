@@ -24,7 +24,7 @@ from dbt_zorder.stats.store import read_stats
 from dbt_zorder.tables.parquet import append as appending
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.build import build
-from dbt_zorder.tables.parquet.plan_batch import place
+from dbt_zorder.tables.parquet.plan_batch import plan_batch
 from tests.support import same_rows, settings, unique
 from tests.unit.engine.parquet.test_column_options import needs_bloom_filters
 from tests.unit.engine.parquet.test_writer import needs_page_limit
@@ -226,9 +226,9 @@ def test_batches_of_very_many_keys_are_counted_by_their_copy(
 
     def noted(df: DataFrame, *told: Any, **more: Any) -> Layout:
         asked.append(df)
-        return place(df, *told, **more)
+        return plan_batch(df, *told, **more)
 
-    monkeypatch.setattr(appending, "place", noted)
+    monkeypatch.setattr(appending, "plan_batch", noted)
     batch = f"SELECT id + 50000 AS id, a, s, p FROM ({QUERY.format(20_000)})"
     report = append(spark, spark.sql(batch), request)
     assert report.files > 1

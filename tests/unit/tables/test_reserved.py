@@ -12,7 +12,7 @@ from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.operations.drop import drop_table, rename_stats
 from dbt_zorder.tables.reserved import SUFFIXES, check_free, check_name, mark_helper, unmark_helper
 from dbt_zorder.tables.save import save_table
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from tests.support import unique
 
 KINDS = {
@@ -44,7 +44,7 @@ def test_a_stranger_by_the_name_of_a_helper_is_an_error_before_the_build(
     other = strange(spark, table, suffix, kind)
     with pytest.raises(ConfigError, match=f"{other} is in the way of {table}"):
         make(spark, table)
-    assert not bring_back(spark, table)
+    assert not restore_if_interrupted(spark, table)
     assert describe(spark, table) is None, "a stranger is not given the table's name"
     assert not drop_table(spark, table)
     assert spark.table(other.sql).columns == ["mine"]

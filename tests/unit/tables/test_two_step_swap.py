@@ -17,7 +17,7 @@ from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.operations.drop import drop_table
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.reserved import HELPER
-from dbt_zorder.tables.two_step_swap import bring_back, following_of, previous_of
+from dbt_zorder.tables.two_step_swap import following_of, previous_of, restore_if_interrupted
 from tests.support import unique
 
 KINDS = {
@@ -105,14 +105,16 @@ def test_a_reply_that_is_lost_after_the_swap_fails_no_build(
 
 
 @pytest.mark.parametrize("kind", ["managed", "ours"])
-@pytest.mark.parametrize("then", [begin, bring_back, vacuum, make, drop_table], ids=lambda then: str(then.__name__))
+@pytest.mark.parametrize(
+    "then", [begin, restore_if_interrupted, vacuum, make, drop_table], ids=lambda then: str(then.__name__)
+)
 def test_whoever_comes_next_puts_the_table_back(
     spark: SparkSession, table: TableName, monkeypatch: pytest.MonkeyPatch, kind: str, then: Any
 ) -> None:
     first(spark, table, kind)
     with monkeypatch.context() as during:
         strike(during, 2, KeyboardInterrupt, done=False)
-        during.setattr(aside, "bring_back", lambda *_, **__: False)  # as where the process ends
+        during.setattr(aside, "restore_if_interrupted", lambda *_, **__: False)  # as where the process ends
         with pytest.raises(KeyboardInterrupt):
             make(spark, table, 20)
     assert describe(spark, table) is None
@@ -137,6 +139,6 @@ def test_what_a_swap_that_was_done_has_left_goes(spark: SparkSession, table: Tab
     mark = blake2b(str(table).lower().encode(), digest_size=8).hexdigest()
     marked = f"TBLPROPERTIES ('{HELPER}' = '{mark}')"
     spark.sql(f"CREATE TABLE {previous_of(table).sql} USING parquet {marked} AS SELECT 1 AS a")
-    assert not bring_back(spark, table)
+    assert not restore_if_interrupted(spark, table)
     assert leftovers(spark, table) == []
     assert spark.table(table.sql).count() == 20

@@ -1,4 +1,4 @@
-"""Dropping and renaming a z-ordered table, with all that belongs to it."""
+"""Drop and rename a z-ordered table together with everything that belongs to it."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from dbt_zorder.tables.parquet.ownership import Owner, own_versions, served_owne
 from dbt_zorder.tables.parquet.retention import delete_version
 from dbt_zorder.tables.parquet.stats_view import stats_table
 from dbt_zorder.tables.reserved import check_free, drop_helper, is_helper
-from dbt_zorder.tables.two_step_swap import bring_back, following_of
+from dbt_zorder.tables.two_step_swap import following_of, restore_if_interrupted
 from dbt_zorder.tables.version import Marker, version_of, write_marker
 
 _LOG = logging.getLogger("dbt_zorder")
 
 
 def drop_table(spark: SparkSession, table: TableName) -> bool:
-    """Drop a table that is served from one of our versions, its stats relation and all its versions.
+    """Drop a table that is served from one of dbt-zorder's versions, with its stats relation and its versions.
 
     Returns:
-        False if the table does not exist or lies elsewhere: then only its stats relation, if it has one, is dropped.
+        False if the table does not exist or lies elsewhere; then only its stats relation, if any, is dropped.
     """
-    bring_back(spark, table)
+    restore_if_interrupted(spark, table)
     info = describe(spark, table)
     drop_helper(spark, table, stats_table(table))
     if info is None or not version_of(info.location):
         return False
-    owner = _owner(spark, table, info)  # while the entry is there
+    owner = _owner(spark, table, info)  # needs the catalog entry, which is dropped next
     own = {} if owner is None else own_versions(spark, owner)
     spark.sql(f"DROP TABLE IF EXISTS {table.sql}")
     drop_helper(spark, table, following_of(table))
@@ -51,22 +51,23 @@ def drop_table(spark: SparkSession, table: TableName) -> bool:
 
 
 def _owner(spark: SparkSession, table: TableName, info: TableInfo) -> Owner | None:
-    """Return whose the version is that a table is served from; None where no folder can be listed."""
+    """Return the owner of the version that a table is served from; None if folders cannot be listed."""
     return served_owner(spark, table, info.location) if has_client(spark) else None
 
 
 def rename_stats(spark: SparkSession, old: TableName, new: TableName) -> None:
-    """Let all that belongs to a table follow its new name; the versions stay where they are, with renewed markers.
+    """Rename the stats relation of a renamed table, and renew its versions' markers; the versions stay in place.
 
-    Another table of the old name will keep its versions in the same root: by the markers each drops and collects its
-    own.
+    A later table of the old name keeps its versions in the same root. By the markers, each table drops and collects
+    only
+    its own.
     """
     stats = describe(spark, stats_table(old))
     if stats is not None and is_helper(spark, old, stats_table(old), stats):
         drop_helper(spark, new, stats_table(new))
         try:
             check_free(spark, new, STATS_SUFFIX)
-        except ConfigError as exc:  # the table has its new name by now
+        except ConfigError as exc:  # the table is renamed already
             _LOG.warning("the stats of %s have no relation: %s", new, exc)
             drop_helper(spark, old, stats_table(old))
         else:
@@ -79,11 +80,11 @@ def rename_stats(spark: SparkSession, old: TableName, new: TableName) -> None:
 
 
 def _delete_versions(spark: SparkSession, owner: Owner, own: Mapping[str, Marker]) -> None:
-    """Delete the versions of a dropped table, but for those that another table is served from."""
+    """Delete the versions of a dropped table, except those that another table is served from."""
     served = served_locations(spark)
     for path in own:
         if version_of(path) not in served:
             delete_version(spark, path)
     for root in owner.roots:
-        with contextlib.suppress(Exception):  # something else is in it
+        with contextlib.suppress(Exception):  # the folder contains other files
             delete_empty(spark, root)

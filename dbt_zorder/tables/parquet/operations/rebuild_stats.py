@@ -1,4 +1,4 @@
-"""Stats for a Parquet table that something else wrote, or anew for one of ours."""
+"""Collect stats for a Parquet table of another writer, or recollect those of a z-ordered table."""
 
 from __future__ import annotations
 
@@ -20,35 +20,36 @@ from dbt_zorder.tables.parquet.ownership import served_owner
 from dbt_zorder.tables.parquet.rewrite import recover
 from dbt_zorder.tables.parquet.stats_view import publish_stats
 from dbt_zorder.tables.reserved import check_free
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import version_of
 
 
 def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] = ()) -> int:
-    """Collect the stats of a table's files as they are now, keep them beside the files, and register the relation.
+    """Collect the stats of a table's current files, write them with_row_group the files, and register their relation.
 
-    While they are written, and if that fails, the table has no stats and is read in full. Files that are added later
-    are unknown to the stats and always read.
+    During the write, and if it fails, the table has no stats and is read in full. Files that are added later have no
+    stats
+    and are always read.
 
     Args:
         spark: the session.
-        table: any Parquet table that has a folder of its own.
-        columns: columns to keep stats of; those of the stats that are there, if none are named.
+        table: name of any Parquet table that has a folder of its own.
+        columns: columns to keep stats of; by default those of the existing stats.
 
     Returns:
         The number of files.
 
     Raises:
-        ZorderError: there is no such table, it is not Parquet, it is served from a version of another table, no columns
-            are named and none are known, or the session passes over what it cannot read.
-        ColumnError: a column is unknown, ambiguous or named twice.
+        ZorderError: the table does not exist, is not Parquet, or is served from another table's version; no columns are
+            optional and there are no stats; or the session is set to skip unreadable files.
+        ColumnError: a column is missing, ambiguous or optional twice.
     """
     info = describe(spark, table)
     if info is None or info.provider != "parquet" or not info.location:
         kind = "does not exist" if info is None else f"is {info.provider or info.kind.lower()}"
         msg = f"Stats are kept of Parquet tables only, and {table} {kind}."
         raise ZorderError(msg)
-    bring_back(spark, table)
+    restore_if_interrupted(spark, table)
     check_free(spark, table, STATS_SUFFIX)
     recover(spark, table, info)
     owner = served_owner(spark, table, info.location) if version_of(info.location) and has_client(spark) else None
@@ -58,24 +59,24 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
     if version_of(info.location) and ready_entries(spark, info.location):
         msg = f"Another run is moving a batch into {table}; its stats come with it. Run this again after it."
         raise ZorderError(msg)
-    spark.catalog.refreshTable(table.sql)  # the session may know older files
+    spark.catalog.refreshTable(table.sql)  # the session may have cached an older listing
     if not columns:
         columns = _known_columns(spark, table, info.location)
     version = version_of(info.location)
     stats = collect(spark, table.sql, columns, version)
-    # also in a version of ours another engine may have put files
+    # another engine may have added files, also to a version of dbt-zorder's
     schema = spark.table(table.sql).schema
     named = resolve_all(columns, schema, sensitive=case_sensitive(spark))
     stats = without_misspelled(widened(stats), table.sql, named)
-    # through memory, because the stats that are there may be read by nobody while they are replaced; in one partition,
-    # because what is kept has as many as a shuffle makes, 200 by default: a task each takes longer than a small table
+    # Cached, because the existing stats may be unreadable while they are replaced. One partition, because a cached
+    # result has as many as a shuffle, 200 by default; a task for each takes longer than a small table.
     rows = stats.coalesce(1).cache()
     try:
         files = rows.count()
         write_stats(rows, info.location)
     finally:
         rows.unpersist()
-    now = describe(spark, table)  # once more: another run may have swapped a version in while the stats were read
+    now = describe(spark, table)  # read again: another run may have swapped in a version meanwhile
     if now is None or now.location != info.location:
         msg = f"Another run changed {table} while its stats were collected; that run's stats are kept."
         raise ZorderError(msg)
@@ -90,5 +91,5 @@ def _known_columns(spark: SparkSession, table: TableName, location: str) -> list
         msg = f"{table} has no stats yet: name the columns to keep them of."
         raise ZorderError(msg) from exc
     schema = spark.table(table.sql).schema
-    # what is no column any more, or more than one, is for the caller to say
+    # the caller reports names that are missing or ambiguous
     return [quote_column(name, schema) for name in names]

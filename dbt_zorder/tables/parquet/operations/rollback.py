@@ -1,4 +1,4 @@
-"""Serving an earlier version again, by the same one call that a build ends with."""
+"""Serve an earlier version again, by the same single catalog call that completes a build."""
 
 from __future__ import annotations
 
@@ -19,26 +19,28 @@ from dbt_zorder.tables.parquet.stats_view import publish_stats
 from dbt_zorder.tables.parquet.swap import definition_of, publish
 from dbt_zorder.tables.parquet.whole import told_of_gone, whole_versions
 from dbt_zorder.tables.reserved import check_free
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import Marker, version_of
 
 
 def rollback(spark: SparkSession, table: TableName, version: str | None = None) -> tuple[str, str]:
     """Serve an earlier version of a table: its rows, columns, partitioning and stats.
 
-    The version that was served till now stays, and is collected later as any other; so a rollback can be taken back.
+    The current version stays and is collected later like any other, so a rollback can be undone.
 
     Args:
-        version: its name; by default the one upon which the current version was built.
+        spark: the session.
+        table: name of the table.
+        version: name of the version to serve; by default the base of the current version.
 
     Returns:
-        The names of the version that was served till now and of the one that is served from now on.
+        The names of the version served before and of the version served now.
 
     Raises:
-        ZorderError: there is no such version, it is not whole, or the table is not served from one of its own.
+        ZorderError: the version does not exist or is incomplete, or the table is not served from a version of its own.
         BuildError: another run changed the table meanwhile, or the catalog refused.
     """
-    bring_back(spark, table)
+    restore_if_interrupted(spark, table)
     info = own_table(spark, table, "rolled back")
     if not has_client(spark):
         msg = (
@@ -60,7 +62,7 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
     path, marker = folders[target]
     definition = definition_of(marker, info.comment, own_properties(spark, table))
     for location in ([] if owner.marker is None else [owner.location]) + [path]:
-        recover_journal(spark, location)  # what a run that died has left half-done, here or there
+        recover_journal(spark, location)  # complete the unfinished batches of dead runs in both versions
     check_version(spark, path)
     statistics = analyzed(spark, table, info)
     forget_replaced(spark, path)
@@ -77,7 +79,7 @@ def _versions(spark: SparkSession, owner: Owner) -> dict[str, tuple[str, Marker]
     """Return path and marker of a table's own versions, by name.
 
     Raises:
-        ZorderError: the one that is served is not its own.
+        ZorderError: the table does not own the version that it is served from.
     """
     if owner.refused:
         msg = (

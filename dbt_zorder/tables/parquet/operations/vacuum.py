@@ -1,4 +1,4 @@
-"""Deleting old versions by hand, with a dry run that says of every folder why it goes or stays."""
+"""Delete old versions on request; a dry run gives the reason why each folder goes or stays."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from dbt_zorder.spark.catalog_id import catalog_id
 from dbt_zorder.spark.files import folder_bytes, has_client
 from dbt_zorder.tables.parquet.former_roots import listed_roots
 from dbt_zorder.tables.parquet.ownership import Owner, owner_of
-from dbt_zorder.tables.parquet.retention import Judged, delete_judged, judge
+from dbt_zorder.tables.parquet.retention import RetentionDecision, delete_planned, plan_deletions
 from dbt_zorder.tables.parquet.whole import told_of_gone, why_gone
-from dbt_zorder.tables.two_step_swap import bring_back
+from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import read_marker, root_of, version_of
 
 
 @dataclass(frozen=True)
 class Vacuumed:
-    """What a vacuum found, or would delete if it is a dry run.
+    """The result of a vacuum, or what it would delete in a dry run.
 
     Attributes:
-        table: whose versions.
-        versions: each folder with its size in bytes, the newest first.
-        dry_run: nothing was deleted.
-        deleted: names of the versions that are gone now.
-        skipped: folders that the marker names and that were not looked into, each with the reason.
-        refused: why nothing is deleted, as a sentence; empty if what is to go may go.
+        table: name of the table.
+        versions: each folder with its size in bytes, newest first.
+        dry_run: whether nothing was deleted.
+        deleted: names of the deleted versions.
+        skipped: folders in the marker that were not searched, each with the reason.
+        refused: reason why nothing is deleted, as a sentence; empty if deletions are allowed.
     """
 
     table: TableName
-    versions: Sequence[tuple[Judged, int]]
+    versions: Sequence[tuple[RetentionDecision, int]]
     dry_run: bool = True
     deleted: Sequence[str] = ()
     skipped: Sequence[tuple[str, str]] = ()
@@ -63,20 +63,21 @@ def vacuum(
     *,
     dry_run: bool = True,
 ) -> Vacuumed:
-    """Delete the versions of a table that are beyond both bounds, and what failed builds left behind.
+    """Delete the versions of a table that are beyond both limits, and the remains of failed builds.
 
-    It may be interrupted and run again. With a grace period of 0 hours no build of this table should run beside it: the
-    build's folder would go, and the build would be abandoned.
+    It can be interrupted and repeated. With a grace period of 0 hours, run no build of this table at the same time: its
+    folder would be deleted and the build abandoned.
 
     Args:
-        table: a table that is, or is to be, built with ``zorder_by``.
-        keep: number of old versions that stay whatever their age.
-        grace_hours: hours that a version stays at least after it was replaced.
-        location_root: the model's; by default the schema's own folder.
-        dry_run: only say what would be deleted.
+        spark: the session.
+        table: name of a table that is, or will be, built with ``zorder_by``.
+        keep: number of old versions to keep whatever their age.
+        grace_hours: minimum hours to keep a version after it was replaced.
+        location_root: the model's ``location_root``; by default the schema's own folder.
+        dry_run: only report what would be deleted.
 
     Raises:
-        ConfigError: the bounds are out of range.
+        ConfigError: a limit is out of range.
         ZorderError: this session cannot list folders.
     """
     if not has_client(spark):
@@ -91,7 +92,7 @@ def vacuum(
     if not are_hours(grace_hours):
         msg = f"{table}: grace_hours is {grace_hours!r}, but it must be a number of hours, 0 to {MOST_HOURS:,}."
         raise ConfigError(msg)
-    bring_back(spark, table)
+    restore_if_interrupted(spark, table)
     info = describe(spark, table)
     current = info.location.rstrip("/") if info and version_of(info.location) else ""
     roots = [root_of(spark, table, location_root)]
@@ -106,9 +107,11 @@ def vacuum(
         gone = why_gone(spark, current)
         if gone:
             refused = f"Nothing is deleted: {told_of_gone(spark, table, current, gone)}"
-    judged = judge(spark, owner, roots, keep, grace_hours, note=not (dry_run or refused))
+    decisions = plan_deletions(spark, owner, roots, keep, grace_hours, note=not (dry_run or refused))
     if refused:
-        judged = [replace(one, delete=False, why="stays until the table leads to a whole version") for one in judged]
-    sizes = [(one, folder_bytes(spark, one.path)) for one in judged]
-    deleted = [] if dry_run else delete_judged(spark, table, judged)
+        decisions = [
+            replace(one, delete=False, why="stays until the table leads to a whole version") for one in decisions
+        ]
+    sizes = [(one, folder_bytes(spark, one.path)) for one in decisions]
+    deleted = [] if dry_run else delete_planned(spark, table, decisions)
     return Vacuumed(table, sizes, dry_run, deleted, skipped, refused)

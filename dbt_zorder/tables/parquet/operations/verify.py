@@ -1,4 +1,4 @@
-"""Comparing a table with its stats, file by file: what is lost, what is unknown, and what the stats say wrongly."""
+"""Compare a table with its stats, file by file: lost files, files without stats, and wrong stats."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from dbt_zorder.tables.version import version_of
 
 
 def verify_table(spark: SparkSession, table: TableName, info: TableInfo | None = None) -> Verified:
-    """Compare the files of a table, their footers and their rows with the stats; all of the stats columns are read.
+    """Compare the files of a table, their footers and their rows with the stats; read all columns with stats.
 
-    Bounds that are wider than the rows are no finding: they prune less, never wrongly.
+    Bounds that are wider than the rows are no finding: they exclude fewer files, but never wrongly.
 
     Args:
         spark: the session.
-        table: its name.
-        info: what the catalog says of it, where that was just asked.
+        table: name of the table.
+        info: current catalog description of the table, if just read.
 
     Raises:
-        ZorderError: the table does not exist, or has no stats that can be read.
+        ZorderError: the table does not exist, is a view, or has no readable stats.
     """
     info = info or describe(spark, table)
     if info is not None and info.is_view:
@@ -64,7 +64,7 @@ def _compared(
     spark.catalog.refreshTable(table.sql)
     listed = {row[0]: row[1] for row in listed_files(spark, location).collect()}
     if info is not None and not info.partition_columns:
-        # what lies in folders that are no partitions Spark does not read
+        # Spark does not read files in folders that are not partitions
         folder = location.rstrip("/").rsplit("/", 1)[-1]
         listed = {path: size for path, size in listed.items() if unquote(path.split("/")[-2]) == unquote(folder)}
     kept: dict[str, Row] = {}
@@ -73,7 +73,7 @@ def _compared(
         if row[0] in kept:
             findings.append(f"{row[0]} has two rows of stats.")
         kept[row[0]] = row
-    if findings:  # each row is compared with one; to look for more of them needs a shuffle
+    if findings:  # each file is compared with one row of stats; a search for all duplicates needs a shuffle
         stats = stats.dropDuplicates(["file_path"])
     findings += _files_that_differ(listed, kept)
     findings += _footers_that_differ(listed, kept)
@@ -109,7 +109,7 @@ def _files_that_differ(listed: dict[str, int], kept: dict[str, Row]) -> Iterator
 
 
 def _footers_that_differ(listed: dict[str, int], kept: dict[str, Row]) -> Iterator[str]:
-    """Read the footers of local files without Spark; those of others Spark reads when it collects the bounds."""
+    """Read the footers of local files without Spark; Spark reads all others when it collects the bounds."""
     for path in listed:
         file = local_file(path)
         if file is None:
@@ -132,7 +132,8 @@ def _bounds_that_differ(spark: SparkSession, table: TableName, stats: DataFrame,
     wrong = []
     for name in names:
         now, kept = (f"{side}.columns.{quote_name(name)}" for side in ("now", "kept"))
-        # one that is NULL among the stats is unknown and proves nothing; null counts prove both ways, so they are exact
+        # a NULL bound in the stats proves nothing and is allowed; null counts prune in both directions, so they must be
+        # exact
         unsound = (
             f"{kept}.min_value > {now}.min_value OR {kept}.max_value < {now}.max_value "
             f"OR {kept}.null_count <> {now}.null_count"

@@ -110,7 +110,7 @@ def fail(*_: object, **__: object) -> None:
     raise RuntimeError(msg)
 
 
-BEFORE_READY = ["place", "write_data", "collect_path", "verify", "_plan", "check_base", "check_same_files"]
+BEFORE_READY = ["plan_batch", "write_data", "collect_path", "verify", "_plan", "check_base", "check_same_files"]
 
 
 @pytest.mark.parametrize("step", BEFORE_READY)

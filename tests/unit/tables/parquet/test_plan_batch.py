@@ -12,7 +12,7 @@ from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.spark.small_queries import SMALL_BYTES
 from dbt_zorder.tables.parquet import plan_batch as module
 from dbt_zorder.tables.parquet.append import append
-from dbt_zorder.tables.parquet.plan_batch import place
+from dbt_zorder.tables.parquet.plan_batch import plan_batch
 from dbt_zorder.tables.parquet.state import known_standing
 from dbt_zorder.tables.registry import existing, open_table
 from tests.support import unique
@@ -60,7 +60,7 @@ def test_a_batch_that_is_one_file_is_ordered_as_finely_as_it_has_pages(
     standing = known_standing(spark, info.location, batch.schema, wanted.spec)
     assert standing.tree is not None
     assert standing.tree.layout is not None
-    found = place(batch, wanted, standing, fresh=False)
+    found = plan_batch(batch, wanted, standing, fresh=False)
     assert found.files == 1
     (rows,) = [rows for rows in apply_layout(batch, found).rdd.glom().collect() if rows]
     pages = [{row.s for row in rows[start : start + 20]} for start in range(0, 1000, 20)]

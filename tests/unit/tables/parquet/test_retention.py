@@ -15,7 +15,7 @@ from dbt_zorder.tables import version
 from dbt_zorder.tables.parquet import retention as collect
 from dbt_zorder.tables.parquet.ownership import Owner, served_owner
 from dbt_zorder.tables.parquet.replacements import NOTE, forget_replaced, note_replaced
-from dbt_zorder.tables.parquet.retention import collect_old, delete_version, judge
+from dbt_zorder.tables.parquet.retention import collect_old, delete_version, plan_deletions
 from dbt_zorder.tables.parquet.tombstone import raise_tombstone
 from dbt_zorder.tables.version import Marker, read_marker, write_marker
 
@@ -141,8 +141,8 @@ def test_a_build_spares_what_may_still_be_being_built(spark: SparkSession, chain
 
 def test_a_dry_run_notes_nothing(spark: SparkSession, chain: Path) -> None:
     forget_replaced(spark, str(chain / name(0)))
-    judged = judge(spark, owner(spark, chain), [str(chain)], 0, 0, note=False)
-    assert [one.version for one in judged if one.delete] == [name(number) for number in (3, 2, 1, 0)]
+    decisions = plan_deletions(spark, owner(spark, chain), [str(chain)], 0, 0, note=False)
+    assert [one.version for one in decisions if one.delete] == [name(number) for number in (3, 2, 1, 0)]
     assert not (chain / name(0) / NOTE).exists()
 
 
@@ -176,9 +176,9 @@ def test_what_a_deletion_has_left_takes_no_place_and_goes_later(spark: SparkSess
     delete_path(spark, str(chain / name(3) / gone))
     if gone == "_zorder_version":
         forget_replaced(spark, str(chain / name(3)))
-    judged = judge(spark, owner(spark, chain), [str(chain)], 1, 24, note=False)
-    assert "a run began to delete it" in judged[1].why
-    assert [one.version for one in judged if one.delete] == [name(0)]
+    decisions = plan_deletions(spark, owner(spark, chain), [str(chain)], 1, 24, note=False)
+    assert "a run began to delete it" in decisions[1].why
+    assert [one.version for one in decisions if one.delete] == [name(0)]
     assert collect_old(spark, str(chain), name(4), 1, 0) == [name(3), name(1), name(0)]
     assert left(chain) == [name(2), name(4)]
 

@@ -15,7 +15,7 @@ from dbt_zorder.spark.catalog import TableName, describe, schema_location
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.operations.drop import drop_table
 from dbt_zorder.tables.parquet.operations.vacuum import Vacuumed, vacuum
-from dbt_zorder.tables.parquet.retention import Judged
+from dbt_zorder.tables.parquet.retention import RetentionDecision
 from dbt_zorder.tables.version import Marker, new_version, read_marker, write_marker
 from tests.support import unique
 from tests.unit.snapshots import tree
@@ -71,8 +71,8 @@ def test_what_is_beyond_both_bounds_goes_and_a_second_run_finds_nothing(spark: S
 
 
 def test_a_version_that_is_put_back_meanwhile_is_not_told_as_deleted(table: TableName) -> None:
-    judged = [Judged(f"/r/{name}", True, "was replaced") for name in ("v2", "v1")]
-    told = str(Vacuumed(table, list(zip(judged, (20, 10), strict=True)), False, ["v1"]))
+    decisions = [RetentionDecision(f"/r/{name}", True, "was replaced") for name in ("v2", "v1")]
+    told = str(Vacuumed(table, list(zip(decisions, (20, 10), strict=True)), False, ["v1"]))
     assert [line.split() for line in told.splitlines()[1:]] == [
         ["keep", "v2", "20", "bytes", "it", "is", "served", "again"],
         ["deleted", "v1", "10", "bytes", "was", "replaced"],
