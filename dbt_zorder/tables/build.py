@@ -114,7 +114,7 @@ def write(df: DataFrame, request: BuildRequest, commit: Commit, clock: Clock) ->
 
 def warn_of_many(layout: Layout, table: TableName) -> None:
     """Warn of more tasks than a shuffle handles well: each has one block per task that reads the query."""
-    tasks = SparkLayout.with_row_group(layout).tasks
+    tasks = SparkLayout.beside(layout).tasks
     if tasks > _MANY_FILES:
         _LOG.warning(
             "%s is to be %s files, written by %s tasks of one shuffle: above %s that is slow, and may exhaust the "

@@ -28,7 +28,7 @@ from dbt_zorder.layout.known_keys import FetchedKeys
 from dbt_zorder.layout.sample import random_rows, sample_shares
 from dbt_zorder.spark.arrow import one_chunk
 from dbt_zorder.spark.columns import ResolvedColumn
-from dbt_zorder.spark.unpack_decimals import can_compact
+from dbt_zorder.spark.decimals import can_compact
 
 _LOG = logging.getLogger("dbt_zorder")
 

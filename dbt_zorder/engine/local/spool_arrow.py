@@ -33,10 +33,10 @@ from dbt_zorder.engine.local.spoolable import survives_parquet
 from dbt_zorder.engine.local.unscaled import unscaled
 from dbt_zorder.spark.arrow import ARROW_TYPES
 from dbt_zorder.spark.conf import settings
+from dbt_zorder.spark.decimals import can_compact, compact_type, decimal_columns
 from dbt_zorder.spark.jvm import class_named, jvm_of
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.small_queries import estimated_bytes
-from dbt_zorder.spark.unpack_decimals import can_compact, compact_type, decimal_columns
 
 _LOG = logging.getLogger("dbt_zorder")
 

@@ -17,8 +17,8 @@ from dbt_zorder.engine.local.row_estimate import estimated_row_bytes, texts_of
 from dbt_zorder.engine.local.spool_folder import CHUNK_BYTES, OPTIONS, column_name, files_in, place_of, uri_of
 from dbt_zorder.spark.char_types import reader_schema
 from dbt_zorder.spark.columns import inner_types
+from dbt_zorder.spark.decimals import compact_columns
 from dbt_zorder.spark.sql import glob_escape
-from dbt_zorder.spark.unpack_decimals import compact_columns
 
 _ABSENT = 4
 """Minimum bytes of a nested value, including NULL and an empty array."""

@@ -34,7 +34,7 @@ from dbt_zorder.spark.columns import inner_types
 from dbt_zorder.spark.conf import COMMITTERS
 from dbt_zorder.spark.jvm import items
 from dbt_zorder.spark.local_disk import LocalPath, on_disk
-from dbt_zorder.stats.arrow_store import delta_stats_query
+from dbt_zorder.stats.arrow_store import footer_entries
 from dbt_zorder.stats.portability import is_legacy
 
 CODECS: Mapping[str, tuple[int | None, str]] = {
@@ -265,7 +265,7 @@ def arrow_writer(
         return f"{VERSION_OPTION} is {version}"
     nullable = t.StructType([t.StructField(one.name, one.dataType, True, one.metadata) for one in schema.fields])
     rows, encodings = page_rows_of(spark, parse_page_rows(page_rows)), Encodings(VERSIONS[version])
-    file_metadata = delta_stats_query(spark, nullable)
+    file_metadata = footer_entries(spark, nullable)
     return ArrowWriter(codec, rows, file_metadata, threads_of(spark), blooms, encodings=encodings)
 
 

@@ -156,7 +156,7 @@ class TableCommit:
         )  # fmt: skip
         if holding.rows is not None and self.is_new:
             # a new table is created empty, filled, and then renamed: no reader sees it empty
-            to_write.with_row_group = form.sink.empty_table
+            to_write.beside = form.sink.empty_table
         put_table(spark, self.request, self.info, to_write, self.drop)
         self.summary = to_write.summary
 

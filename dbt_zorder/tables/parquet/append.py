@@ -17,7 +17,7 @@ from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import DrawnKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import keys_for
-from dbt_zorder.progress import Clock, tell
+from dbt_zorder.progress import Clock, report_phase
 from dbt_zorder.request import BuildRequest, readable_partitions, stats_columns
 from dbt_zorder.spark.catalog import TableInfo, describe, location_of
 from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive, quote_column, resolve
@@ -35,7 +35,7 @@ from dbt_zorder.tables.parquet.build import write_data
 from dbt_zorder.tables.parquet.conflicts import check_base, verify
 from dbt_zorder.tables.parquet.listing import check_same_files
 from dbt_zorder.tables.parquet.plan_batch import plan_batch
-from dbt_zorder.tables.parquet.state import LakehouseState, read_state_or_sizes
+from dbt_zorder.tables.parquet.state import Standing, known_standing
 from dbt_zorder.tables.parquet.stats_view import refresh_stats
 from dbt_zorder.tables.report import AppendReport
 from dbt_zorder.tables.version import version_of
@@ -54,7 +54,7 @@ def append(
     overwrite: bool = False,
     before: Mapping[str, int] | None = None,
     info: TableInfo | None = None,
-    existing_target: LakehouseState | None = None,
+    standing: Standing | None = None,
 ) -> AppendReport:
     """Add a batch to the version that a table is served from.
 
@@ -69,7 +69,7 @@ def append(
         overwrite: replace every partition that the batch has rows of.
         before: the table's files when ``df``, which may read them, was analyse; by default the current files.
         info: current catalog description of the table, if just read.
-        existing_target: state of the version, if just read.
+        standing: state of the version, if just read.
 
     Raises:
         BuildError: rows were lost, or another run changed the table meanwhile.
@@ -80,19 +80,19 @@ def append(
     clock = Clock()
     with clock.phase("sample"):
         before = list_data(spark, info.location) if before is None else before
-        existing_target = existing_target or read_state_or_sizes(spark, info.location, df.schema, request.spec)
-    commit = EntryCommit(df, request, info, existing_target, overwrite)
+        standing = standing or known_standing(spark, info.location, df.schema, request.spec)
+    commit = EntryCommit(df, request, info, standing, overwrite)
     is_ready = False
     try:
         with written(readable_partitions(df, request), request, commit, clock) as done:
             if done is None:
-                return AppendReport(0, 0, 0, 0, clock.seconds, existing_target.if_known)
+                return AppendReport(0, 0, 0, 0, clock.seconds, standing.if_known)
             entry = commit.entry
             assert entry is not None
-            tell("write")  # a run that was cancelled during the write ends here
+            report_phase("write")  # a run that was cancelled during the write ends here
             with clock.phase("stats"):
                 files = _stage_stats(
-                    spark, entry, df, _columns(df, done.layout, request, existing_target), existing_target
+                    spark, entry, df, _columns(df, done.layout, request, standing), standing
                 )
                 summary = add_up(files, [])
                 verify(done.counted, done.layout.rows, summary)
@@ -112,7 +112,7 @@ def append(
     with clock.phase("swap"):
         complete(spark, request, info, entry, plan)
         measure_again(spark, request.table, statistics, df.columns, partitioned=bool(info.partition_columns))
-    after = existing_target.after(files, set(plan.removes)).if_known
+    after = standing.after(files, set(plan.removes)).if_known
     return AppendReport(summary.rows, summary.files, summary.bytes, len(plan.removes), clock.seconds, after)
 
 
@@ -122,7 +122,7 @@ class EntryCommit:
 
     Attributes:
         df, request, info: the batch, the model's settings, and the table's description.
-        existing_target: state of the version.
+        standing: state of the version.
         overwrite: whether the batch consists of whole partitions.
         entry: the journal entry, once it is open.
     """
@@ -130,7 +130,7 @@ class EntryCommit:
     df: DataFrame
     request: BuildRequest
     info: TableInfo
-    existing_target: LakehouseState
+    standing: Standing
     overwrite: bool
     entry: journal.Entry | None = None
     by_spark: bool = False
@@ -140,7 +140,7 @@ class EntryCommit:
         """Return the clustering columns and the writer of the version's files."""
         # whole partitions get a layout of their own, by the model's settings
         tree = (
-            self.existing_target.tree.layout if self.existing_target.tree is not None and not self.overwrite else None
+            self.standing.tree.layout if self.standing.tree is not None and not self.overwrite else None
         )
         keys = keys_for(self.df, self.request.spec) if tree is None else tree.keys
         return keys, as_spark_writes(self.df.sparkSession, self.request, self.info.location)
@@ -152,7 +152,7 @@ class EntryCommit:
             return None
         # if there are too many keys to fetch, plan_batch lets Spark count rows
         source = holding.for_spark if isinstance(known, DrawnKeys) else holding.source
-        layout = plan_batch(source, self.request, self.existing_target, fresh=self.overwrite, known=known)
+        layout = plan_batch(source, self.request, self.standing, fresh=self.overwrite, known=known)
         return layout if layout.rows else None
 
     def write(self, holding: RowSource, layout: Layout) -> None:
@@ -214,24 +214,24 @@ def _stage_stats(
     entry: journal.Entry,
     df: DataFrame,
     columns: Sequence[ResolvedColumn],
-    existing_target: LakehouseState,
+    standing: Standing,
 ) -> pa.Table:
     """Write the stats of the staged files under their final paths; return them in the form of ``gather``."""
     version = version_of(entry.version_path)
     written = write_stats(collect_path(spark, entry.data, df.schema, columns, version, entry.hidden_part), entry.path)
-    return gather(written, [key for key in existing_target.keys if key.column in columns])
+    return gather(written, [key for key in standing.keys if key.column in columns])
 
 
 def _columns(
-    df: DataFrame, layout: Layout, request: BuildRequest, existing_target: LakehouseState
+    df: DataFrame, layout: Layout, request: BuildRequest, standing: Standing
 ) -> Sequence[ResolvedColumn]:
     """Return the columns that the version has stats of: all its stats files have the same columns."""
-    if existing_target.files is not None:
+    if standing.files is not None:
         with contextlib.suppress(Exception):  # the stats are of other columns
             sensitive = case_sensitive(df.sparkSession)
             return [
                 resolve(quote_column(name, df.schema), df.schema, sensitive=sensitive)
-                for name in existing_target.columns
+                for name in standing.columns
             ]
     return stats_columns(df, layout, request)  # correct for the batch's own files
 

@@ -20,7 +20,7 @@ from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import keys_for
-from dbt_zorder.progress import Clock, tell
+from dbt_zorder.progress import Clock, report_phase
 from dbt_zorder.request import (
     BuildRequest,
     bloom_options,
@@ -122,7 +122,7 @@ def build(
     try:
         with written(readable_partitions(df, request), request, commit, clock) as done:
             assert done is not None
-            tell("write")  # a run that was cancelled during the write ends here
+            report_phase("write")  # a run that was cancelled during the write ends here
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):
                 columns = stats_columns(df, done.layout, request)
                 stats = write_stats(collect_path(spark, path, df.schema, columns, version), path)
