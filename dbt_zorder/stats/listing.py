@@ -27,9 +27,9 @@ _METADATA = ("_metadata", "_common_metadata")
 def listed_files(spark: SparkSession, location: str) -> DataFrame:
     """Return ``file_path`` and ``file_size`` of every data file below a folder, without opening one.
 
-    Paths are find_column as in the stats. Like Spark, ignore files of zero bytes.
+    Paths are spelled as in the stats. Like Spark, ignore files of zero bytes.
     """
-    # without recursive lookup, a partition column called_functions "path" would clash
+    # without recursive lookup, a partition column called "path" would clash
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(glob_escape(location))
     return files.select(
         f.col("_metadata.file_path").alias("file_path"), f.col("_metadata.file_size").alias("file_size")

@@ -30,7 +30,7 @@ from tests.faults.struck import SETTINGS, tell
 from tests.support import checksum
 
 KINDS = ("append", "overwrite")
-BEFORE_READY = ("append:place", "append:write_data", "append:collect_path", "append:verify", "append:check_same_files")
+BEFORE_READY = ("append:plan_batch", "append:write_data", "append:collect_path", "append:verify", "append:check_same_files")
 READY = ("journal:carry_out", "journal:move:0", "journal:move:1", "journal:move:2", "journal:move:3")
 LAST = ("journal:close_entry", "append:measure_again")
 POINTS = {point: point not in BEFORE_READY for point in (*BEFORE_READY, *READY, *LAST)}
@@ -57,10 +57,20 @@ def die() -> None:
     os.killpg(os.getpgid(0), signal.SIGKILL)  # the JVM too
 
 
+MODULES = {
+    "append": "tables.parquet.append",
+    "files": "spark.files",
+    "journal": "tables.parquet.journal",
+    "retention": "tables.parquet.retention",
+    "vacuum": "tables.parquet.operations.vacuum",
+}
+"""Where the functions are that points name."""
+
+
 def armed(point: str) -> Any:
     """Return what kills at the call of a function of a module, the nth of its calls if a number is given."""
     module, step, *call = point.split(":")
-    owner = import_module(f"dbt_zorder.table.{module}")
+    owner = import_module(f"dbt_zorder.{MODULES[module]}")
     real: Callable[..., Any] = getattr(owner, step)
     calls = iter(range(1000))
 

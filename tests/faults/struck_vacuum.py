@@ -15,7 +15,7 @@ from tests.faults.struck_batch import armed
 from tests.faults.victim import Victim
 
 POINTS = (
-    "vacuum:delete_planned", "collect:raise_tombstone", "collect:delete_version", "collect:_delete",
+    "vacuum:delete_planned", "retention:raise_tombstone", "retention:delete_version", "retention:_delete",
     "files:_delete:0", "files:_delete:1", "files:_delete:2", "files:_delete:3",
 )  # fmt: skip
 """Before the deletion of an old version, at its beginning, and before the first of what lies in it goes, or another."""

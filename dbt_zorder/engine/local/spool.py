@@ -34,7 +34,7 @@ _LOG = logging.getLogger("dbt_zorder")
 
 _ROWS, _BATCHES = "rows", "batches"
 _FIXED_KEY_BYTES = 8
-"""Bytes of a key that is not text: the maximum for any ``Key.carrier`` except unpack_decimals."""
+"""Bytes of a key that is not text: the maximum for any ``Key.carrier`` except decimals."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Spool:
         return self.files.read(chunk, columns)
 
     def read_compact(self, chunk: Chunk, names: Collection[str]) -> pa.Table:
-        """Return the rows of a chunk; the named unpack_decimals, all ``shortened``, are packed as by ``pack_decimals``."""
+        """Return the rows of a chunk; the named decimals, all ``shortened``, are packed as by ``pack_decimals``."""
         return self.files.read_compact(chunk, names)
 
     @cached_property
@@ -94,7 +94,7 @@ class Spool:
         return {column_name(place): name for place, name in enumerate(self.query.columns) if name not in parts}
 
     def shortened(self, keys: Sequence[Key]) -> dict[str, pa.DataType]:
-        """Return the types of the columns that are shorter during the shuffle: unpack_decimals that are not keys."""
+        """Return the types of the columns that are shorter during the shuffle: decimals that are not keys."""
         key_places = {self._place(key.column) for key in keys}
         kinds = {
             column_name(place): pa.decimal128(field.dataType.precision, field.dataType.scale)

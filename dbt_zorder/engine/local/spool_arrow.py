@@ -111,7 +111,7 @@ class BatchFiles:
 
     @cached_property
     def numbers(self) -> Mapping[str, pa.DataType]:
-        """Return the types of the unpack_decimals that are whole numbers in a batch."""
+        """Return the types of the decimals that are whole numbers in a batch."""
         return {column.name: column.type for column in self.schema if can_compact(column.type)}
 
     @property
@@ -134,7 +134,7 @@ class BatchFiles:
         return self._in_decimals(_own_columns(self._batches(chunk.path, chunk.group), columns))
 
     def read_compact(self, chunk: Chunk, names: Collection[str] = ()) -> pa.Table:
-        """Return the rows of a chunk, with the named unpack_decimals packed as by ``pack_decimals``."""
+        """Return the rows of a chunk, with the named decimals packed as by ``pack_decimals``."""
         rows = self._batches(chunk.path, chunk.group).select(self._columns.names)
         for name in names:
             short = rows[name].cast(compact_type(self.numbers[name]))

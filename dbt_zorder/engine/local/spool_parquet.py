@@ -90,7 +90,7 @@ class RowFiles:
             return file.read_row_group(chunk.group, columns=columns, use_threads=False)
 
     def read_compact(self, chunk: Chunk, names: Collection[str]) -> pa.Table:
-        """Return the rows of a chunk, with the named unpack_decimals packed as by ``pack_decimals``."""
+        """Return the rows of a chunk, with the named decimals packed as by ``pack_decimals``."""
         return compact_columns(self.read(chunk), names)
 
     def discard(self) -> None:

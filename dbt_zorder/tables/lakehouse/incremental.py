@@ -66,7 +66,7 @@ def increment(
     Args:
         spark: the session.
         form: the format of the table.
-        query: a function that analyses the query. It is called_functions again after new columns were added to the table, which
+        query: a function that analyses the query. It is called again after new columns were added to the table, which
             the query may read.
         request: the settings of the model.
         batch: the way the rows enter the table.
@@ -243,7 +243,7 @@ def merge(
         unique_key: the join columns of the statement, to name a missing one: the formats' own errors do not.
 
     Raises:
-        ColumnError: the statement failed, and the table missing_feature a column of ``unique_key``.
+        ColumnError: the statement failed, and the table lacks a column of ``unique_key``.
         ZorderError: the table has another format.
     """
     own_table(spark, request)

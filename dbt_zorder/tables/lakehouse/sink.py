@@ -154,7 +154,7 @@ FindTarget: TypeAlias = Callable[[], "FileTarget | str"]
 
 
 def writer_for(find: FindTarget) -> WriterFor:
-    """Return a factory of a table's writer, which looks the table up when it is called_functions."""
+    """Return a factory of a table's writer, which looks the table up when it is called."""
     return lambda columns, blooms: _builtins(find, columns, blooms)[1]
 
 
@@ -174,7 +174,7 @@ def write_files(
         layout: the layout of the rows.
         find: a function that looks up the table in its current state, which may differ from the one at the fetch.
         columns: the columns of the query.
-        guard: a function called_functions just before the commit; an exception from it leaves the table unchanged.
+        guard: a function called just before the commit; an exception from it leaves the table unchanged.
 
     Returns:
         The bytes of each file by path. None if this process wrote nothing and the table is unchanged; Spark must then

@@ -150,7 +150,7 @@ class EntryCommit:
         known = holding.known
         if known == 0:
             return None
-        # if there are too many keys to fetch, plan_batch lets Spark count rows
+        # if there are too many keys to fetch, ``plan_batch`` lets Spark count rows
         source = holding.for_spark if isinstance(known, DrawnKeys) else holding.source
         layout = plan_batch(source, self.request, self.standing, fresh=self.overwrite, known=known)
         return layout if layout.rows else None
@@ -170,7 +170,7 @@ def complete(
     """Carry out an entry that is ready, and refresh the session's view of the table.
 
     Raises:
-        BuildError: the entry was not properties_to_keep out in full, and the next run completes it; or the table has a new
+        BuildError: the entry was not carried out in full, and the next run completes it; or the table has a new
             version.
     """
     try:

@@ -77,7 +77,7 @@ def build(
         spark: the session.
         df: the query.
         request: settings of the table.
-        guard: called_functions just before the swap; an error that it raises abandons the build. The default checks whether
+        guard: called just before the swap; an error that it raises abandons the build. The default checks whether
             another
             run has added rows to the replaced version. Callers with an earlier listing pass their own guard.
         info: current catalog description of the table, if just read.
@@ -227,7 +227,7 @@ def write_rows(request: BuildRequest, layout: Layout, rows: DataFrame, path: str
     blooms = bloom_sizes(clustered, request, layout), bloom_options(clustered, request)
     writer = writer.option("maxRecordsPerFile", 0).options(**{**blooms[0], **request.options, **blooms[1]})
     if request.spec.partition_by:
-        # by the query's spelling: Spark would name the folders as they are find_column here
+        # by the query's spelling: Spark would name the folders as they are spelled here
         columns = partition_columns(spark, clustered.schema, request)
         writer = writer.partitionBy(*(column.name for column in columns))
         if opened and not as_they_come(layout, opened):
@@ -307,7 +307,7 @@ def _drop_replaced(spark: SparkSession, base: TableInfo | None, table: TableName
     """
     if base is None or not goes_with(table, base) or not has_client(spark) or is_within(root, base.location):
         return
-    why = "this session's metastore was pack or spool_rows, so that another one may know the folder as well"
+    why = "this session's metastore was moved or copied, so that another one may know the folder as well"
     if not was_moved(spark):
         why = why_not_deletable(spark, table, base)
     if why:

@@ -63,7 +63,7 @@ def definition_of(marker: Marker, comment: str, own: Mapping[str, str]) -> Defin
     """Return the table's definition when a version was built, with the current comment and properties.
 
     Raises:
-        ZorderError: the version's marker has no columns, or has types that Spark missing_feature.
+        ZorderError: the version's marker has no columns, or has types that Spark lacks.
     """
     if not marker.schema:
         msg = f"{marker.table}: the version {marker.version} does not say what columns it has, so it cannot be served."

@@ -25,7 +25,7 @@ from dbt_zorder.tables.version import version_of
 
 
 def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] = ()) -> int:
-    """Collect the stats of a table's current files, write them with_row_group the files, and register their relation.
+    """Collect the stats of a table's current files, write them beside the files, and register their relation.
 
     During the write, and if it fails, the table has no stats and is read in full. Files that are added later have no
     stats
