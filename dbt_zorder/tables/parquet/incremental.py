@@ -17,7 +17,6 @@ from dbt_zorder.spark.catalog_entry import change_entry, look_anew
 from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.spark.files import has_client
-from dbt_zorder.stats.listing import list_data
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.batch import (
     Batch,
@@ -35,6 +34,7 @@ from dbt_zorder.tables.parquet.listing import check_unchanged
 from dbt_zorder.tables.parquet.ownership import Owner, served_owner, stamped
 from dbt_zorder.tables.parquet.rewrite import recover, rewrite
 from dbt_zorder.tables.parquet.state import Standing, known_standing, measure
+from dbt_zorder.tables.parquet.whole import list_whole
 from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport
 from dbt_zorder.tables.rewrite_policy import Overlap
 from dbt_zorder.tables.schema_change import add_columns_sql, conform, keeps
@@ -55,7 +55,7 @@ def begin(spark: SparkSession, table: TableName, info: TableInfo | None = None) 
         info: what the catalog says of it, where that was just asked.
     """
     info = recover(spark, table, info)
-    found = list_data(spark, info.location) if info is not None and info.provider == "parquet" else None
+    found = list_whole(spark, table, info.location) if info is not None and info.provider == "parquet" else None
     if info is not None and not info.is_view:
         # the session keeps the listing of a table that it has read, which may be older than this one
         look_anew(spark, table.schema, table.identifier)
