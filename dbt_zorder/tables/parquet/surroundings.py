@@ -152,10 +152,10 @@ def _managed_above(spark: SparkSession, table: TableName, root: str) -> tuple[Ta
         if not place or not is_within(root, place):
             continue
         depth = len([name for name in path_of(place).split("/") if name])
-        name = [name for name in path_of(root).split("/") if name][depth]
-        if not _PLAIN.fullmatch(name):
+        below = [name for name in path_of(root).split("/") if name][depth:]
+        if not below or not _PLAIN.fullmatch(below[0]):
             continue
-        other = TableName(schema.name, name)
+        other = TableName(schema.name, below[0])
         found = None if _is_same(other, table) else describe(spark, other)
         if found is not None and found.kind == "MANAGED" and is_within(root, found.location):
             return other, found.location
