@@ -168,6 +168,40 @@ def list_files(spark: SparkSession, path: str) -> list[str]:
     return sorted(status.getPath().getName() for status in system.listStatus(folder) if status.isFile())
 
 
+def files_below(spark: SparkSession, path: str) -> list[str]:
+    """Return the paths, from ``path``, of all files below it, also of hidden ones and links; none if it is gone."""
+    here = _walked_here(spark, path)
+    if here is not None:
+        return here
+    system, folder = open_path(spark, path)
+    if not system.exists(folder):
+        return []
+    above = str(system.makeQualified(folder).toUri().getPath()).rstrip("/")
+    found, names = system.listFiles(folder, True), []
+    while found.hasNext():
+        names.append(str(found.next().getPath().toUri().getPath())[len(above) + 1 :])
+    return names
+
+
+def _walked_here(spark: SparkSession, path: str) -> list[str] | None:
+    """Return the same of a folder on this machine's own disk; None as of ``_entries_here``."""
+    place = on_disk(spark, path)
+    if place is None or not place.path.isascii() or not os.path.isdir(place.path):
+        return None
+    names = []
+    try:
+        for folder, inner, files in os.walk(place.path, onerror=_raise):
+            links = [name for name in inner if os.path.islink(f"{folder}/{name}")]
+            names += [os.path.relpath(f"{folder}/{name}", place.path) for name in (*files, *links)]
+    except OSError:  # Hadoop says why
+        return None
+    return names if all(name.isascii() for name in names) else None
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
 def move(spark: SparkSession, source: str, target: str) -> bool:
     """Rename a file, and create the target's folder if needed; a repeated move does nothing.
 

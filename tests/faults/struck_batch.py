@@ -30,7 +30,13 @@ from tests.faults.struck import SETTINGS, tell
 from tests.support import checksum
 
 KINDS = ("append", "overwrite")
-BEFORE_READY = ("append:plan_batch", "append:write_data", "append:collect_path", "append:verify", "append:check_same_files")
+BEFORE_READY = (
+    "append:plan_batch",
+    "append:write_data",
+    "append:collect_path",
+    "append:verify",
+    "append:check_same_files",
+)
 READY = ("journal:carry_out", "journal:move:0", "journal:move:1", "journal:move:2", "journal:move:3")
 LAST = ("journal:close_entry", "append:measure_again")
 POINTS = {point: point not in BEFORE_READY for point in (*BEFORE_READY, *READY, *LAST)}

@@ -12,13 +12,13 @@ MENDED = {
     "plain table at a root": True,
     "other catalog": True,
     "clones": True,
-    "clones left behind": False,  # served from a version of a table that has moved on to another one
+    "clones left behind": True,
     "copied version": True,
     "restored entry": True,
-    "batches where the version is gone": False,  # the error is Spark's own, and does not say what repairs it
+    "batches where the version is gone": True,
     "versions to roll back to": True,
     "strangers of reserved names": True,
-    "foreign files in our folders": False,
+    "foreign files in our folders": True,
 }
 """Kinds of faults of which generated sequences are to find none any more."""
 

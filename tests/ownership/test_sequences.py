@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from tests.ownership.machine import Machine
 
-STEPS = int(os.environ.get("OWNERSHIP_STEPS", "2000"))
+STEPS = int(os.environ.get("OWNERSHIP_STEPS", "400"))
 SOAK = "OWNERSHIP_STEPS" in os.environ
 A_SEQUENCE = 100
 """Acts that a sequence has at most; about half of them find what they can act upon."""

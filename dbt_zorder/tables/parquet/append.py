@@ -91,9 +91,7 @@ def append(
             assert entry is not None
             report_phase("write")  # a run that was cancelled during the write ends here
             with clock.phase("stats"):
-                files = _stage_stats(
-                    spark, entry, df, _columns(df, done.layout, request, standing), standing
-                )
+                files = _stage_stats(spark, entry, df, _columns(df, done.layout, request, standing), standing)
                 summary = add_up(files, [])
                 verify(done.counted, done.layout.rows, summary)
                 adds = sorted(below_uri(entry.version_path, path) for path in files.column("file_path").to_pylist())
@@ -139,9 +137,7 @@ class EntryCommit:
     def open(self) -> tuple[Sequence[Key], WriterFor]:
         """Return the clustering columns and the writer of the version's files."""
         # whole partitions get a layout of their own, by the model's settings
-        tree = (
-            self.standing.tree.layout if self.standing.tree is not None and not self.overwrite else None
-        )
+        tree = self.standing.tree.layout if self.standing.tree is not None and not self.overwrite else None
         keys = keys_for(self.df, self.request.spec) if tree is None else tree.keys
         return keys, as_spark_writes(self.df.sparkSession, self.request, self.info.location)
 
@@ -222,17 +218,12 @@ def _stage_stats(
     return gather(written, [key for key in standing.keys if key.column in columns])
 
 
-def _columns(
-    df: DataFrame, layout: Layout, request: BuildRequest, standing: Standing
-) -> Sequence[ResolvedColumn]:
+def _columns(df: DataFrame, layout: Layout, request: BuildRequest, standing: Standing) -> Sequence[ResolvedColumn]:
     """Return the columns that the version has stats of: all its stats files have the same columns."""
     if standing.files is not None:
         with contextlib.suppress(Exception):  # the stats are of other columns
             sensitive = case_sensitive(df.sparkSession)
-            return [
-                resolve(quote_column(name, df.schema), df.schema, sensitive=sensitive)
-                for name in standing.columns
-            ]
+            return [resolve(quote_column(name, df.schema), df.schema, sensitive=sensitive) for name in standing.columns]
     return stats_columns(df, layout, request)  # correct for the batch's own files
 
 

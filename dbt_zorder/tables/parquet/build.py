@@ -45,6 +45,7 @@ from dbt_zorder.stats.summary import add_up, gather
 from dbt_zorder.tables.build import warn_of_many, written
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
 from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_base, check_served, check_version, verify
+from dbt_zorder.tables.parquet.foreign import delete_around, sorted_out
 from dbt_zorder.tables.parquet.listing import watch
 from dbt_zorder.tables.parquet.ownership import Owner, identified, served_owner
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
@@ -318,4 +319,8 @@ def _drop_replaced(spark: SparkSession, base: TableInfo | None, table: TableName
             why,
         )
         return
-    delete_path(spark, base.location)
+    ours, foreign = sorted_out(spark, base.location, base.provider)
+    if foreign:
+        delete_around(spark, base.location, ours, foreign)
+    else:
+        delete_path(spark, base.location)

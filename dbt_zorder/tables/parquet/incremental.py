@@ -17,7 +17,6 @@ from dbt_zorder.spark.catalog_entry import change_entry, invalidate_entry
 from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.columns import case_sensitive, resolve, resolve_all
 from dbt_zorder.spark.files import has_client
-from dbt_zorder.stats.listing import list_data
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.batch import (
     Batch,
@@ -35,6 +34,7 @@ from dbt_zorder.tables.parquet.listing import check_unchanged
 from dbt_zorder.tables.parquet.ownership import Owner, served_owner, stamped
 from dbt_zorder.tables.parquet.rewrite import recover, rewrite
 from dbt_zorder.tables.parquet.state import Standing, known_standing, measure
+from dbt_zorder.tables.parquet.whole import list_whole
 from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport
 from dbt_zorder.tables.rewrite_policy import Overlap
 from dbt_zorder.tables.schema_change import add_columns_sql, conform, keeps
@@ -55,7 +55,7 @@ def begin(spark: SparkSession, table: TableName, info: TableInfo | None = None) 
         info: current catalog description of the table, if just read.
     """
     info = recover(spark, table, info)
-    found = list_data(spark, info.location) if info is not None and info.provider == "parquet" else None
+    found = list_whole(spark, table, info.location) if info is not None and info.provider == "parquet" else None
     if info is not None and not info.is_view:
         # the session may have cached an older listing of the table
         invalidate_entry(spark, table.schema, table.identifier)
@@ -125,9 +125,7 @@ def increment(
         change_entry(spark, request.table.schema, request.table.identifier, statement)
         rows = conform(df, spark.table(request.table.sql).schema)
     _renew_marker(spark, owner, spark.table(request.table.sql).schema if added else existing)
-    report = append(
-        spark, rows, request, overwrite=batch.overwrite, before=before, info=info, standing=standing
-    )
+    report = append(spark, rows, request, overwrite=batch.overwrite, before=before, info=info, standing=standing)
     return after_batch(
         report,
         request.table,
@@ -180,9 +178,7 @@ def _measured(spark: SparkSession, info: TableInfo, request: BuildRequest, repor
     return measure(spark, request.table, info, request.spec)
 
 
-def _say_of_stats(
-    spark: SparkSession, standing: Standing, request: BuildRequest, schema: StructType
-) -> None:
+def _say_of_stats(spark: SparkSession, standing: Standing, request: BuildRequest, schema: StructType) -> None:
     """Warn if the model names columns that the version has no stats of: all its stats files have the same columns."""
     sensitive = case_sensitive(spark)
     wanted = [resolve(name, schema, sensitive=sensitive).name for name in request.stats_columns]

@@ -71,6 +71,10 @@ class Owner:
         """Identity of the table; empty if its version has none, or the table does not own it."""
         return "" if self.refused or self.marker is None else self.marker.table_id
 
+    def shares_identity(self, marker: Marker) -> bool:
+        """Tell whether a version has the identity of the one that is served, whatever the table's name was then."""
+        return bool(self.table_id) and marker.table_id == self.table_id
+
     def names(self, marker: Marker) -> bool:
         """Return whether a marker has the table's name, or the name under which its version was built."""
         return marker.is_of(self.table) or (
@@ -117,7 +121,7 @@ def why_unnamed(owner: Owner, path: str, marker: Marker | None) -> str:
         return "is no version of ours"
     if marker is None or marker.version != name:
         return "has no marker of ours that can be read"
-    return "" if owner.names(marker) else f"was built for {marker.table}"
+    return "" if owner.names(marker) or owner.shares_identity(marker) else f"was built for {marker.table}"
 
 
 def why_not_own(spark: SparkSession, owner: Owner, path: str, marker: Marker, chain: frozenset[str]) -> str:
@@ -133,6 +137,10 @@ def why_not_own(spark: SparkSession, owner: Owner, path: str, marker: Marker, ch
     elsewhere = _why_elsewhere(spark, owner.catalog, path, marker)
     if elsewhere:
         return elsewhere
+    if not owner.names(marker) and _leads_to(spark, marker, path):
+        return (
+            f"was built for {marker.table}, which has the same identity and is served from it or from another version"
+        )
     why = _why_unrelated(owner, marker, chain)
     # an incomplete version was never served, so no reader uses it
     return why if why and _was_completed(spark, path) else ""
@@ -233,8 +241,8 @@ def recover_own_journal(spark: SparkSession, table: TableName, location: str) ->
 def _why_served_is_not(spark: SparkSession, table: TableName, location: str, marker: Marker | None) -> str:
     if marker is None or marker.version != version_of(location):
         return "has no marker of ours that can be read"
-    if not marker.is_of(table) and _leads_to(spark, marker.table_name, location):
-        return f"was built for {marker.table}, which is served from it"
+    if not marker.is_of(table) and _leads_to(spark, marker, location):
+        return f"was built for {marker.table}, which is served from it, or has moved on to another version"
     why = _why_elsewhere(spark, catalog_id(spark), location, marker)
     if why or marker.catalog or not has_client(spark):
         return why
@@ -251,10 +259,24 @@ def _was_completed(spark: SparkSession, path: str) -> bool:
     return any(list_files(spark, folder) for folder in (stats_path(path), f"{path}/{TREE_DIRECTORY}"))
 
 
-def _leads_to(spark: SparkSession, table: TableName, location: str) -> bool:
-    """Tell whether a table is served from a version: one that was renamed leads nowhere under its old name."""
-    other = describe(spark, table)
-    return other is not None and version_of(other.location) == version_of(location)
+def _leads_to(spark: SparkSession, marker: Marker, location: str) -> bool:
+    """Tell whether the table that a version was built for is served from it, or from another version of that table.
+
+    A table that was renamed leads nowhere under its old name, and a new one of that name has another identity. Where
+    the marker has no identity, the chain of builds counts.
+    """
+    other = describe(spark, marker.table_name)
+    if other is None or not version_of(other.location):
+        return False
+    if version_of(other.location) == marker.version:
+        return True
+    theirs = read_marker(spark, other.location)
+    if theirs is None or marker.table_id:
+        return theirs is not None and theirs.table_id == marker.table_id
+    if not has_client(spark):
+        return False
+    served = Owner(marker.table_name, catalog_id(spark), other.location, theirs, "")
+    return marker.version in chain_of(served, markers_below(spark, [location.rpartition("/")[0]]))
 
 
 def _why_elsewhere(spark: SparkSession, catalog: str, path: str, marker: Marker) -> str:

@@ -14,6 +14,7 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.catalog import TableName, describe, served_locations
 from dbt_zorder.spark.files import delete_path, folders_with, has_client, list_folders
 from dbt_zorder.spark.messages import in_one_line
+from dbt_zorder.tables.parquet.foreign import delete_around, sorted_out
 from dbt_zorder.tables.parquet.former_roots import listed_roots
 from dbt_zorder.tables.parquet.ownership import Owner, chain_of, owner_of, why_not_own, why_unnamed
 from dbt_zorder.tables.parquet.replacements import NOTE, note_replaced, replaced_at
@@ -227,4 +228,9 @@ def delete_unserved(spark: SparkSession, path: str) -> None:
 
 
 def _delete(spark: SparkSession, path: str) -> None:
-    delete_path(spark, path, last=(MARKER_DIRECTORY, NOTE, TOMBSTONE))
+    last = (MARKER_DIRECTORY, NOTE, TOMBSTONE)
+    ours, foreign = sorted_out(spark, path)
+    if foreign:
+        delete_around(spark, path, ours, foreign, last)
+    else:
+        delete_path(spark, path, last=last)

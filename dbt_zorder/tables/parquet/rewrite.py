@@ -14,7 +14,6 @@ from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
 from dbt_zorder.spark.columns import quote_column
 from dbt_zorder.spark.files import has_client
-from dbt_zorder.stats.listing import list_data
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import load_stats
 from dbt_zorder.stats.table_state import FORMATS
@@ -25,6 +24,7 @@ from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell_of
 from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.saved_layout import read_tree
 from dbt_zorder.tables.parquet.state import measure
+from dbt_zorder.tables.parquet.whole import check_there, list_whole
 from dbt_zorder.tables.report import BuildReport, OptimizeReport
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import read_marker, version_of
@@ -51,6 +51,7 @@ def optimize(spark: SparkSession, request: BuildRequest, *, dry_run: bool) -> Op
     try:
         found = measure(spark, request.table, info, request.spec)
     except Exception as exc:
+        check_there(spark, request.table, info.location, exc)
         msg = f"{request.table} has no stats that can be read; make them by zorder_rebuild_stats first."
         raise ZorderError(msg) from exc
     report = OptimizeReport.of(request.table, found)
@@ -69,7 +70,7 @@ def rewrite(spark: SparkSession, request: BuildRequest, info: TableInfo | None =
         BuildError: ``build`` raised it, or files were added or removed meanwhile.
     """
     info = info or own_table(spark, request.table)
-    before = list_data(spark, info.location)
+    before = list_whole(spark, request.table, info.location)
     spark.catalog.refreshTable(request.table.sql)
     # the catalog's partitions and comments stay, whatever the model says now
     kept = replace(
@@ -145,6 +146,7 @@ def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
     info = own_table(spark, table)
     marker = read_marker(spark, info.location)
     if marker is None:
+        list_whole(spark, table, info.location)
         msg = f"The marker of {table}'s version cannot be read, so its zorder_by is not known: name the model instead."
         raise ZorderError(msg)
     schema = spark.table(table.sql).schema

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import re
 from collections.abc import Sequence
 from urllib.parse import unquote
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
@@ -12,8 +15,17 @@ from dbt_zorder.errors import ConfigError, ZorderError
 from dbt_zorder.spark.catalog import ROOT_SUFFIX, TableInfo, TableName, describe, schema_location, table_locations
 from dbt_zorder.spark.files import exists, has_client
 from dbt_zorder.spark.location import is_same_place, is_within, path_of
+from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.listing import data_files
 from dbt_zorder.tables.version import is_version
+
+_LOG = logging.getLogger("dbt_zorder")
+
+_PLAIN = re.compile(r"\w+")
+"""Names that a managed table can have; the folder of a schema has a dot in its name by default."""
+
+_free: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
+"""Folders of roots that lie in no managed table's, by session."""
 
 
 def check_root(
@@ -48,6 +60,9 @@ def check_root(
     found = describe(spark, beside)
     if found is not None and found.location and is_same_place(found.location, root):
         raise ConfigError(_in_the_way(table, beside, found.location, root))
+    outer = _managed_above(spark, table, root)
+    if outer is not None:
+        raise ConfigError(_in_the_way(table, *outer, root))
     if location_root is None and not (has_client(spark) and exists(spark, root)):
         return
     places = table_locations(spark)
@@ -116,6 +131,37 @@ def _is_above(spark: SparkSession, place: str, folder: str, places: Sequence[tup
             if is_within(schema_location(spark, schema), place):
                 return False
     return True
+
+
+def _managed_above(spark: SparkSession, table: TableName, root: str) -> tuple[TableName, str] | None:
+    """Return a managed table in whose folder a root lies, with that folder, also where a whole schema lies there.
+
+    Spark makes the folder of a managed table in its schema's, by its name. So one table is asked for in each schema
+    whose folder the root lies in. It makes none where files lie already, so it is enough to ask once for each folder.
+    """
+    parent = root.rpartition("/")[0]
+    looked_at = _free.setdefault(spark, set())
+    if parent in looked_at:
+        return None
+    try:
+        schemas = spark.catalog.listDatabases()
+    except Exception as exc:  # one was dropped meanwhile, or is not for this user to see
+        _LOG.debug("the folders of schemas could not be listed: %s", in_one_line(exc))
+        return None
+    for schema in schemas:
+        place = schema.locationUri or ""
+        if not place or not is_within(root, place):
+            continue
+        depth = len([name for name in path_of(place).split("/") if name])
+        below = [name for name in path_of(root).split("/") if name][depth:]
+        if not below or not _PLAIN.fullmatch(below[0]):
+            continue
+        other = TableName(schema.name, below[0])
+        found = None if _is_same(other, table) else describe(spark, other)
+        if found is not None and found.kind == "MANAGED" and is_within(root, found.location):
+            return other, found.location
+    looked_at.add(parent)
+    return None
 
 
 def _in_the_way(table: TableName, other: TableName, place: str, root: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import BuildError
 from dbt_zorder.spark.arrow import collect_arrow
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.stats.listing import lost_files
+from dbt_zorder.spark.files import has_client
+from dbt_zorder.stats.listing import list_data, lost_files
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.tables.parquet.conflicts import check_version
 from dbt_zorder.tables.parquet.ownership import claimed_versions
@@ -46,10 +48,39 @@ def whole_versions(spark: SparkSession, table: TableName, location: str) -> dict
     return found
 
 
+def list_whole(spark: SparkSession, table: TableName, location: str) -> Mapping[str, int]:
+    """Return what ``list_data`` does for the folder that a table is served from.
+
+    Raises:
+        BuildError: that is a version which is gone or half deleted; the message says what repairs the table.
+        Exception: as Spark does where a folder that is no version cannot be listed.
+    """
+    try:
+        found = list_data(spark, location)
+    except Exception as exc:
+        check_there(spark, table, location, exc)
+        raise
+    if not found:
+        check_there(spark, table, location)
+    return found
+
+
+def check_there(spark: SparkSession, table: TableName, location: str, cause: Exception | None = None) -> None:
+    """Find out whether the version that a table is served from is gone, once something has failed there.
+
+    Raises:
+        BuildError: it is, or its deletion has begun.
+    """
+    if version_of(location) and (read_marker(spark, location) is None or is_dying(spark, location)):
+        msg = told_of_gone(spark, table, location, why_gone(spark, location))
+        raise BuildError(msg) from cause
+
+
 def told_of_gone(spark: SparkSession, table: TableName, location: str, why: str) -> str:
     """Return a message that names the missing version, the remaining complete ones, and the repair."""
-    names = sorted(whole_versions(spark, table, location), reverse=True)
-    left = f"Whole versions there: {', '.join(names)}. " if names else "No whole version is left there. "
+    names = sorted(whole_versions(spark, table, location), reverse=True) if has_client(spark) else []
+    left = "No whole version is left there. " if has_client(spark) else ""
+    left = f"Whole versions there: {', '.join(names)}. " if names else left
     args = f"{{model: {table}, version: {names[0] if names else ''}}}"
     serve = f"Serve one of them by dbt run-operation zorder_rollback --args '{args}', or " if names else ""
     run = "run the model with --full-refresh."

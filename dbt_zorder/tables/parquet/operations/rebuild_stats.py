@@ -19,6 +19,7 @@ from dbt_zorder.tables.parquet.journal import ready_entries
 from dbt_zorder.tables.parquet.ownership import served_owner
 from dbt_zorder.tables.parquet.rewrite import recover
 from dbt_zorder.tables.parquet.stats_view import publish_stats
+from dbt_zorder.tables.parquet.whole import list_whole
 from dbt_zorder.tables.reserved import check_free
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import version_of
@@ -59,6 +60,7 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
     if version_of(info.location) and ready_entries(spark, info.location):
         msg = f"Another run is moving a batch into {table}; its stats come with it. Run this again after it."
         raise ZorderError(msg)
+    list_whole(spark, table, info.location)
     spark.catalog.refreshTable(table.sql)  # the session may have cached an older listing
     if not columns:
         columns = _known_columns(spark, table, info.location)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import ZorderError, did_you_mean
 from dbt_zorder.spark.catalog import NEXT_SUFFIX, PREVIOUS_SUFFIX, TableName
 from dbt_zorder.spark.files import has_client
+from dbt_zorder.spark.location import is_same_place
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
 from dbt_zorder.tables.parquet.conflicts import check_base, check_served, check_version
@@ -20,7 +23,7 @@ from dbt_zorder.tables.parquet.swap import definition_of, publish
 from dbt_zorder.tables.parquet.whole import told_of_gone, whole_versions
 from dbt_zorder.tables.reserved import check_free
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
-from dbt_zorder.tables.version import Marker, version_of
+from dbt_zorder.tables.version import Marker, version_of, write_marker
 
 
 def rollback(spark: SparkSession, table: TableName, version: str | None = None) -> tuple[str, str]:
@@ -64,6 +67,7 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
     for location in ([] if owner.marker is None else [owner.location]) + [path]:
         recover_journal(spark, location)  # complete the unfinished batches of dead runs in both versions
     check_version(spark, path)
+    _renew_roots(spark, owner, path, marker)
     statistics = analyzed(spark, table, info)
     forget_replaced(spark, path)
     publish(spark, table, definition, path, check_base(spark, table, info))
@@ -73,6 +77,17 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
     names, partitioned = definition.schema.names, bool(definition.partition_by)
     analyze_again(spark, table, statistics, names, partitioned=partitioned)
     return current, target
+
+
+def _renew_roots(spark: SparkSession, owner: Owner, path: str, marker: Marker) -> None:
+    """Let an older version know the folders that the table has had since: the newer ones are found by it then."""
+    root = path.rpartition("/")[0]
+    roots = [*marker.former_roots, *owner.roots]
+    roots = [
+        one for number, one in enumerate(roots) if not any(is_same_place(one, had) for had in (root, *roots[:number]))
+    ]
+    if roots != marker.former_roots:
+        write_marker(spark, path, replace(marker, former_roots=roots), renew=True)
 
 
 def _versions(spark: SparkSession, owner: Owner) -> dict[str, tuple[str, Marker]]:

@@ -20,6 +20,7 @@ from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.tables.parquet.journal import ready_entries
 from dbt_zorder.tables.parquet.stats_view import stats_table
+from dbt_zorder.tables.parquet.whole import check_there
 from dbt_zorder.tables.report import Verified
 from dbt_zorder.tables.version import version_of
 
@@ -46,6 +47,7 @@ def verify_table(spark: SparkSession, table: TableName, info: TableInfo | None =
         stats = read_stats(spark, location).cache()
         columns = columns_type(stats.schema).names
     except Exception as exc:
+        check_there(spark, table, location, exc)
         msg = (
             f"{table} has no stats that can be read: build its model with zorder_by, give it the post-hook "
             "zorder_stats, or run zorder_rebuild_stats."

@@ -273,3 +273,67 @@ def test_stats_are_not_written_into_a_version_of_another_catalog(
     with settings(spark, {SETTING: "two"}), pytest.raises(ZorderError, match="its stats belong to that table"):
         rebuild_stats(spark, table)
     assert files(tmp_path) == before
+
+
+def clone(spark: SparkSession, table: TableName, location: str) -> TableName:
+    other = TableName(table.schema, unique("clone"))
+    spark.sql(f"CREATE TABLE {other.sql} (id BIGINT) USING parquet LOCATION '{location}'")
+    return other
+
+
+@pytest.mark.parametrize("release", ["this", "before"])
+def test_a_clone_that_its_table_has_left_behind_changes_nothing_there(
+    spark: SparkSession, table: TableName, tmp_path: Path, release: str
+) -> None:
+    folder = tmp_path / f"{table.identifier}__zorder"
+    kept = replace(request(table, tmp_path), keep_versions=9, grace_hours=24)
+    first = build(spark, spark.range(10).toDF("id"), kept).version
+    if release == "before":
+        as_before(spark, folder / first)
+    other = clone(spark, table, str(folder / first))
+    build(spark, spark.range(20).toDF("id"), kept)
+    if release == "before":  # as if the first had not been given an identity
+        as_before(spark, folder / first)
+    before = files(folder / first)
+    with pytest.raises(ZorderError, match="or has moved on to another version"):
+        rollback(spark, other)
+    assert not batch(spark, other, tmp_path, 10, 15)
+    assert spark.table(other.sql).count() == 15
+    assert {name: told for name, told in files(folder / first).items() if name in before} == before
+    spark.sql(f"ALTER TABLE {other.sql} SET LOCATION '{folder / first}'")
+    assert drop_table(spark, other)
+    rollback(spark, table)
+    assert spark.table(table.sql).count() == 10
+
+
+def test_versions_before_a_rename_by_sql_are_those_of_the_new_name(
+    spark: SparkSession, table: TableName, tmp_path: Path
+) -> None:
+    kept = replace(request(table, tmp_path), keep_versions=9, grace_hours=24)
+    first = build(spark, spark.range(10).toDF("id"), kept).version
+    renamed = TableName(table.schema, unique("renamed"))
+    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {renamed.sql}")
+    second = build(spark, spark.range(20).toDF("id"), replace(kept, table=renamed)).version
+    build(spark, spark.range(30).toDF("id"), request(table, tmp_path))  # a new table of the old name
+    assert rollback(spark, renamed) == (second, first)
+    assert spark.table(renamed.sql).count() == 10
+    assert rollback(spark, renamed, second) == (first, second)
+    assert vacuum(spark, renamed, 0, 0, str(tmp_path), dry_run=False).deleted == [first]
+    assert spark.table(table.sql).count() == 30
+    assert spark.table(renamed.sql).count() == 20
+
+
+def test_a_version_before_a_rename_stays_where_a_table_of_the_old_name_is_served_from_it(
+    spark: SparkSession, table: TableName, tmp_path: Path
+) -> None:
+    folder = tmp_path / f"{table.identifier}__zorder"
+    kept = replace(request(table, tmp_path), keep_versions=9, grace_hours=24)
+    first = build(spark, spark.range(10).toDF("id"), kept).version
+    renamed = TableName(table.schema, unique("renamed"))
+    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {renamed.sql}")
+    build(spark, spark.range(20).toDF("id"), replace(kept, table=renamed))
+    spark.sql(f"CREATE TABLE {table.sql} (id BIGINT) USING parquet LOCATION '{folder / first}'")
+    with pytest.raises(ZorderError, match="no other one is kept"):
+        rollback(spark, renamed)
+    assert drop_table(spark, renamed)
+    assert spark.table(table.sql).count() == 10

@@ -119,3 +119,23 @@ def test_neighbours_in_one_schema_are_in_nobodys_way(spark: SparkSession, table:
     make(spark, table, schema_location(spark, table.schema))
     assert managed_location(spark, table).startswith(schema_location(spark, table.schema))
     assert spark.table(table.sql).count() == 10
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_schema_in_the_folder_of_a_managed_table_of_another_schema_is_an_error(
+    spark: SparkSession, table: TableName, named: bool
+) -> None:
+    outer = TableName(table.schema, unique("a"))
+    place = plain(spark, outer)
+    schema = unique("inner")
+    spark.sql(f"CREATE DATABASE {schema} LOCATION '{place}/deep/{schema}'")
+    inner = TableName(schema, unique("t"))
+    try:
+        for _ in range(2):
+            with pytest.raises(ConfigError, match=f"{outer} lies in {place}"):
+                make(spark, inner, f"{place}/deep" if named else None)
+        spark.sql(f"DROP TABLE {outer.sql}")
+        make(spark, inner)
+        assert spark.table(inner.sql).count() == 10
+    finally:
+        spark.sql(f"DROP DATABASE {schema} CASCADE")

@@ -8,14 +8,19 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.errors import ZorderError
+from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.incremental import begin
 from dbt_zorder.tables.parquet.operations.drop import drop_table
+from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
 from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
+from dbt_zorder.tables.parquet.operations.verify import verify_table
+from dbt_zorder.tables.parquet.rewrite import optimize, request_from_marker
+from dbt_zorder.tables.parquet.tombstone import raise_tombstone
 from tests.support import unique
 
 
@@ -24,11 +29,12 @@ def table(database: str) -> TableName:
     return TableName(database, unique("t"))
 
 
-def restored(spark: SparkSession, table: TableName, tmp_path: Path) -> list[str]:
+def restored(spark: SparkSession, table: TableName, tmp_path: Path, partition_by: tuple[str, ...] = ()) -> list[str]:
     """Build three versions, and let the table lead to the first, which was collected."""
-    spec = LayoutSpec(by=["id"], files=1)
+    spec = LayoutSpec(by=["id"], files=1, partition_by=partition_by)
     request = BuildRequest(table, spec, location_root=str(tmp_path), keep_versions=9)
-    names = [build(spark, spark.range(rows).toDF("id"), request).version for rows in (10, 20, 30)]
+    frames = [spark.sql(f"SELECT id, id % 2 AS p FROM range({rows})") for rows in (10, 20, 30)]
+    names = [build(spark, frame if partition_by else frame.drop("p"), request).version for frame in frames]
     folder = tmp_path / f"{table.identifier}__zorder" / names[0]
     shutil.rmtree(folder)
     spark.sql(f"ALTER TABLE {table.sql} SET LOCATION '{folder}'")
@@ -81,3 +87,32 @@ def test_where_nothing_is_left_a_run_repairs(spark: SparkSession, table: TableNa
         rollback(spark, table, "v1")
     build(spark, spark.range(5).toDF("id"), BuildRequest(table, LayoutSpec(by=["id"], files=1)))
     assert spark.table(table.sql).count() == 5
+
+
+@pytest.mark.parametrize("partition_by", [(), ("p",)])
+def test_whatever_meets_a_version_that_is_gone_names_the_whole_ones(
+    spark: SparkSession, table: TableName, tmp_path: Path, partition_by: tuple[str, ...]
+) -> None:
+    _, second, third = restored(spark, table, tmp_path, partition_by)
+    request = BuildRequest(table, LayoutSpec(by=["id"], files=1, partition_by=partition_by))
+    for act in (
+        lambda: begin(spark, table),
+        lambda: optimize(spark, request, dry_run=False),
+        lambda: request_from_marker(spark, table),
+        lambda: verify_table(spark, table),
+        lambda: rebuild_stats(spark, table, ["id"]),
+    ):
+        with pytest.raises(BuildError, match=f"which is gone. Whole versions there: {third}, {second}. Serve one of"):
+            act()
+
+
+def test_a_batch_goes_into_no_version_whose_deletion_was_cut_short(
+    spark: SparkSession, table: TableName, tmp_path: Path
+) -> None:
+    request = BuildRequest(table, LayoutSpec(by=["id"], files=1), location_root=str(tmp_path), keep_versions=9)
+    first, second = (build(spark, spark.range(rows).toDF("id"), request).version for rows in (10, 20))
+    folder = tmp_path / f"{table.identifier}__zorder" / second
+    raise_tombstone(spark, str(folder))
+    next(folder.glob("*.parquet")).unlink()
+    with pytest.raises(BuildError, match=f"whose deletion has begun. Whole versions there: {first}."):
+        begin(spark, table)

@@ -12,6 +12,7 @@ from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, properties, schema_location
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.operations.rollback import rollback
+from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.retention import collect_old
 from dbt_zorder.tables.parquet.stats_view import stats_table
@@ -105,3 +106,16 @@ def test_a_property_that_spark_hides_is_there_again(spark: SparkSession, table: 
     make(spark, table, "SELECT id, 1.5 AS other FROM range(60)", properties=told)
     rollback(spark, table)
     assert own_properties(spark, table) == told
+
+
+def test_a_newer_version_in_a_later_root_is_served_again(spark: SparkSession, table: TableName, tmp_path: Path) -> None:
+    first, _ = make(spark, table, "SELECT id FROM range(50)", location_root=str(tmp_path / "one"))
+    second, rows = make(spark, table, "SELECT id FROM range(60)", location_root=str(tmp_path / "two"))
+    assert rollback(spark, table) == (second, first)
+    assert rollback(spark, table, second) == (first, second)
+    assert checksum(spark.table(table.sql)) == rows
+    rollback(spark, table)
+    third, _ = make(spark, table, "SELECT id FROM range(70)", location_root=str(tmp_path / "three"))
+    assert rollback(spark, table, second) == (third, second)
+    done = vacuum(spark, table, 0, 0, dry_run=False)
+    assert sorted(done.deleted) == [first, third]
