@@ -100,7 +100,7 @@ class TestWarningsAsErrors(Habits):
             msg = "no metastore"
             raise RuntimeError(msg)
 
-        monkeypatch.setattr("dbt_zorder.adapter.relations.set_comments", fails)
+        monkeypatch.setattr("dbt_zorder.adapter.impl.set_comments", fails)
         self.model("commented", f"{INCREMENTAL}, persist_docs={{'relation': true}}", properties="description: all")
         for _ in range(2):
             _, log = run_dbt_and_capture(["--warn-error", "run", "-s", "commented"])

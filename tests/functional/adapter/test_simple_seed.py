@@ -220,6 +220,7 @@ class TestTypes:
         assert pruning.sound(spark, name, ["id = 1", "day is null"]) == []
 
     def test_a_value_that_does_not_fit_leaves_the_table(self, project: Any, spark: SparkSession) -> None:
+        run_dbt(["seed"])
         before = {name: describe(spark, TableName(project.test_schema, name)) for name in ("plain", "zordered")}
         for name in before:
             path = Path(project.project_root) / "seeds" / f"{name}.csv"
