@@ -33,13 +33,13 @@ from bench.in_memory import SETS, Case, rows_of
 from bench.kernel_time import RESULTS
 from bench.measure import SETTINGS, Meter
 from dbt_zorder.adapter.session.open import open_session
-from dbt_zorder.engine.local import spool as copies
 from dbt_zorder.engine.local.large_table import SpooledRows
 from dbt_zorder.engine.local.moved_rows import ShuffledRows
 from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.row_groups import RowGroups
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
-from dbt_zorder.engine.local.spool import Spool
+from dbt_zorder.engine.local.spool import spool as copies
+from dbt_zorder.engine.local.spool.spool import Spool
 from dbt_zorder.engine.parquet.column_options import Traits
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.parquet.operations.drop import drop_table

@@ -30,7 +30,7 @@ cd "$here"
 "$work/venv/bin/pip" install --quiet pytest hypothesis dbt-tests-adapter
 # and that a pruned read leaves files out: pruning that fails reads them all, and is right
 tests=(tests/unit/spark/test_arrow.py tests/unit/spark/test_catalog_entry.py tests/unit/spark/test_jvm.py tests/unit/engine/test_choose.py tests/unit/engine/local/test_large_table.py
-    tests/unit/engine/local/test_nested_rows.py tests/unit/engine/local/test_curve_keys.py tests/unit/engine/local/test_spool_arrow.py
+    tests/unit/engine/local/test_nested_rows.py tests/unit/engine/local/test_curve_keys.py tests/unit/engine/local/spool/test_arrow_files.py
     tests/unit/stats/test_cache.py tests/unit/stats/test_footers.py tests/unit/stats/test_arrow_store.py
     tests/unit/stats/test_listing.py tests/unit/pruning/predicate/test_functions.py tests/unit/pruning/plain_sql/test_catalyst.py
     tests/unit/pruning/plain_sql/test_statement.py::test_the_rows_that_a_statement_keeps

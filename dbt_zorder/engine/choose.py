@@ -17,8 +17,8 @@ from dbt_zorder.engine.local.large_table import SpooledRows
 from dbt_zorder.engine.local.memory_budget import MemoryBudget
 from dbt_zorder.engine.local.row_estimate import MOST_TEXTS, estimated_row_bytes, most_bytes_of, texts_of
 from dbt_zorder.engine.local.small_table import InMemoryRows
-from dbt_zorder.engine.local.spool import spool_rows
-from dbt_zorder.engine.local.spoolable import can_spool, survives_parquet
+from dbt_zorder.engine.local.spool.spool import spool_rows
+from dbt_zorder.engine.local.spool.spoolable import can_spool, survives_parquet
 from dbt_zorder.engine.parquet.writer import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import KnownKeys

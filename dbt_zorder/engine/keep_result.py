@@ -14,8 +14,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from dbt_zorder.engine.local.spool import spool_rows
-from dbt_zorder.engine.local.spoolable import can_spool, survives_parquet
+from dbt_zorder.engine.local.spool.spool import spool_rows
+from dbt_zorder.engine.local.spool.spoolable import can_spool, survives_parquet
 from dbt_zorder.spark.conf import settings
 from dbt_zorder.spark.jvm import jvm_of
 

@@ -20,8 +20,8 @@ from dbt_zorder.spark.files import delete_path
 from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.store import write_stats
 from dbt_zorder.tables.parquet import build as build_module
-from dbt_zorder.tables.parquet import retention as collect_module
 from dbt_zorder.tables.parquet import swap as swap_module
+from dbt_zorder.tables.parquet.retention import deletions as collect_module
 
 STEPS = (
     "make_plan", "write_marker", "write_data", "write_stats", "verify", "check_version", "check_base", "publish",

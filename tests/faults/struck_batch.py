@@ -67,7 +67,7 @@ MODULES = {
     "append": "tables.parquet.append",
     "files": "spark.files",
     "journal": "tables.parquet.journal",
-    "retention": "tables.parquet.retention",
+    "retention": "tables.parquet.retention.deletions",
     "vacuum": "tables.parquet.operations.vacuum",
 }
 """Where the functions are that points name."""

@@ -107,7 +107,7 @@ def test_old_versions_that_may_not_be_deleted_fail_no_build(
         refused.append(path)
         raise PermissionError(path)
 
-    monkeypatch.setattr("dbt_zorder.tables.parquet.retention.delete_path", refuse)
+    monkeypatch.setattr("dbt_zorder.tables.parquet.retention.deletions.delete_path", refuse)
     victim.build(ROWS + 2)
     assert refused
     assert "zorder_vacuum tries again" in caplog.text

@@ -19,12 +19,12 @@ from pyspark.sql import SparkSession
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.catalog import TableName, location_of
 from dbt_zorder.stats.store import read_stats
-from dbt_zorder.tables.parquet import retention as collect_module
 from dbt_zorder.tables.parquet.operations import rollback as rollback_module
 from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
 from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.operations.verify import verify_table
-from dbt_zorder.tables.parquet.retention import RetentionDecision, delete_planned
+from dbt_zorder.tables.parquet.retention import deletions as collect_module
+from dbt_zorder.tables.parquet.retention.deletions import RetentionDecision, delete_planned
 from dbt_zorder.tables.report import BuildReport
 from tests.faults.points import POINTS, STEPS, Injected, Strike, armed, raise_injected
 from tests.faults.victim import KINDS, Victim

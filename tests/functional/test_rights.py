@@ -20,7 +20,7 @@ from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin, increment
-from dbt_zorder.tables.parquet.replacements import note_replaced
+from dbt_zorder.tables.parquet.retention.replacements import note_replaced
 from dbt_zorder.tables.parquet.rewrite import optimize
 from tests.support import unique
 from tests.unit.tables.parquet.batches import folder, request, rows

@@ -32,8 +32,8 @@ from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import increment
 from dbt_zorder.tables.parquet.properties import own_properties
+from dbt_zorder.tables.parquet.retention.tombstone import raise_tombstone
 from dbt_zorder.tables.parquet.snapshot import SnapshotColumns, take_snapshot
-from dbt_zorder.tables.parquet.tombstone import raise_tombstone
 from dbt_zorder.tables.version import Marker, new_version, write_marker
 from tests.released.contents import (
     ALL_TYPES,

@@ -22,9 +22,9 @@ from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.row_groups import RowGroups
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
 from dbt_zorder.engine.local.small_table import SAMPLE_ROWS
-from dbt_zorder.engine.local.spool import Spool
-from dbt_zorder.engine.local.spool_folder import spool_errors
-from dbt_zorder.engine.local.spool_parquet import Chunk
+from dbt_zorder.engine.local.spool.folder import spool_errors
+from dbt_zorder.engine.local.spool.parquet_files import Chunk
+from dbt_zorder.engine.local.spool.spool import Spool
 from dbt_zorder.engine.parquet.writer import GROUP_BYTES, ArrowWriter, writing_to
 from dbt_zorder.engine.row_bytes import DataSize, with_sampled_row_bytes
 from dbt_zorder.engine.rows import Rows

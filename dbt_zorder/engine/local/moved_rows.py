@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dbt_zorder.engine.local.place import CellFinder
-from dbt_zorder.engine.local.spool import Spool
+from dbt_zorder.engine.local.spool.spool import Spool
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.spark.arrow import one_chunk

@@ -45,15 +45,15 @@ from dbt_zorder.stats.summary import add_up, gather
 from dbt_zorder.tables.build import warn_of_many, written
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
 from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_base, check_served, check_version, verify
-from dbt_zorder.tables.parquet.foreign import delete_around, sorted_out
 from dbt_zorder.tables.parquet.listing import watch
-from dbt_zorder.tables.parquet.ownership import Owner, identified, served_owner
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
-from dbt_zorder.tables.parquet.replacements import forget_replaced, note_replaced
-from dbt_zorder.tables.parquet.retention import collect_old, delete_unserved
+from dbt_zorder.tables.parquet.retention.deletions import collect_old, delete_unserved
+from dbt_zorder.tables.parquet.retention.foreign_files import delete_around, sorted_out
+from dbt_zorder.tables.parquet.retention.ownership import Owner, identified, served_owner
+from dbt_zorder.tables.parquet.retention.replacements import forget_replaced, note_replaced
+from dbt_zorder.tables.parquet.retention.surroundings import check_former, check_root, goes_with, why_not_deletable
 from dbt_zorder.tables.parquet.saved_layout import write_tree
 from dbt_zorder.tables.parquet.stats_view import publish_stats
-from dbt_zorder.tables.parquet.surroundings import check_former, check_root, goes_with, why_not_deletable
 from dbt_zorder.tables.parquet.swap import Definition, definition_for, publish
 from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.reserved import check_free

@@ -17,8 +17,8 @@ from dbt_zorder.stats.listing import lost_files
 from dbt_zorder.stats.store import read_stats, stats_path
 from dbt_zorder.stats.summary import Summary
 from dbt_zorder.tables.parquet.properties import own_properties
+from dbt_zorder.tables.parquet.retention.tombstone import is_dying
 from dbt_zorder.tables.parquet.swap import definition_of, publish
-from dbt_zorder.tables.parquet.tombstone import is_dying
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import MARKER_DIRECTORY, is_gone, read_marker, version_of
 

@@ -31,10 +31,10 @@ from dbt_zorder.tables.batch import (
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.listing import check_unchanged
-from dbt_zorder.tables.parquet.ownership import Owner, served_owner, stamped
+from dbt_zorder.tables.parquet.retention.ownership import Owner, served_owner, stamped
+from dbt_zorder.tables.parquet.retention.whole_versions import list_whole
 from dbt_zorder.tables.parquet.rewrite import recover, rewrite
 from dbt_zorder.tables.parquet.state import Standing, known_standing, measure
-from dbt_zorder.tables.parquet.whole import list_whole
 from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport
 from dbt_zorder.tables.rewrite_policy import Overlap
 from dbt_zorder.tables.schema_change import add_columns_sql, conform, keeps

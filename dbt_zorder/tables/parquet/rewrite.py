@@ -19,12 +19,12 @@ from dbt_zorder.stats.store import load_stats
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.listing import check_same_files
-from dbt_zorder.tables.parquet.ownership import recover_own_journal
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell_of
 from dbt_zorder.tables.parquet.properties import own_properties
+from dbt_zorder.tables.parquet.retention.ownership import recover_own_journal
+from dbt_zorder.tables.parquet.retention.whole_versions import check_there, list_whole
 from dbt_zorder.tables.parquet.saved_layout import read_tree
 from dbt_zorder.tables.parquet.state import measure
-from dbt_zorder.tables.parquet.whole import check_there, list_whole
 from dbt_zorder.tables.report import BuildReport, OptimizeReport
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import read_marker, version_of

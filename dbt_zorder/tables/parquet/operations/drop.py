@@ -13,8 +13,8 @@ from dbt_zorder.errors import ConfigError
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe, served_locations
 from dbt_zorder.spark.files import delete_empty, has_client
 from dbt_zorder.stats.schema import STATS_SUFFIX
-from dbt_zorder.tables.parquet.ownership import Owner, own_versions, served_owner
-from dbt_zorder.tables.parquet.retention import delete_version
+from dbt_zorder.tables.parquet.retention.deletions import delete_version
+from dbt_zorder.tables.parquet.retention.ownership import Owner, own_versions, served_owner
 from dbt_zorder.tables.parquet.stats_view import stats_table
 from dbt_zorder.tables.reserved import check_free, drop_helper, is_helper
 from dbt_zorder.tables.two_step_swap import following_of, restore_if_interrupted

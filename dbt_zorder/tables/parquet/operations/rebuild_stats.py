@@ -16,10 +16,10 @@ from dbt_zorder.stats.portability import widened
 from dbt_zorder.stats.schema import STATS_SUFFIX, columns_type
 from dbt_zorder.stats.store import load_stats, write_stats
 from dbt_zorder.tables.parquet.journal import ready_entries
-from dbt_zorder.tables.parquet.ownership import served_owner
+from dbt_zorder.tables.parquet.retention.ownership import served_owner
+from dbt_zorder.tables.parquet.retention.whole_versions import list_whole
 from dbt_zorder.tables.parquet.rewrite import recover
 from dbt_zorder.tables.parquet.stats_view import publish_stats
-from dbt_zorder.tables.parquet.whole import list_whole
 from dbt_zorder.tables.reserved import check_free
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import version_of

@@ -14,13 +14,13 @@ from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
 from dbt_zorder.tables.parquet.conflicts import check_base, check_served, check_version
 from dbt_zorder.tables.parquet.journal import recover_journal
-from dbt_zorder.tables.parquet.ownership import Owner, own_versions, served_owner
 from dbt_zorder.tables.parquet.properties import own_properties
-from dbt_zorder.tables.parquet.replacements import forget_replaced, note_replaced
+from dbt_zorder.tables.parquet.retention.ownership import Owner, own_versions, served_owner
+from dbt_zorder.tables.parquet.retention.replacements import forget_replaced, note_replaced
+from dbt_zorder.tables.parquet.retention.whole_versions import told_of_gone, whole_versions
 from dbt_zorder.tables.parquet.rewrite import own_table
 from dbt_zorder.tables.parquet.stats_view import publish_stats
 from dbt_zorder.tables.parquet.swap import definition_of, publish
-from dbt_zorder.tables.parquet.whole import told_of_gone, whole_versions
 from dbt_zorder.tables.reserved import check_free
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import Marker, version_of, write_marker

@@ -12,10 +12,10 @@ from dbt_zorder.option_parsers import MOST_HOURS, are_hours
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.spark.catalog_id import catalog_id
 from dbt_zorder.spark.files import folder_bytes, has_client
-from dbt_zorder.tables.parquet.former_roots import listed_roots
-from dbt_zorder.tables.parquet.ownership import Owner, owner_of
-from dbt_zorder.tables.parquet.retention import RetentionDecision, delete_planned, plan_deletions
-from dbt_zorder.tables.parquet.whole import told_of_gone, why_gone
+from dbt_zorder.tables.parquet.retention.deletions import RetentionDecision, delete_planned, plan_deletions
+from dbt_zorder.tables.parquet.retention.former_roots import listed_roots
+from dbt_zorder.tables.parquet.retention.ownership import Owner, owner_of
+from dbt_zorder.tables.parquet.retention.whole_versions import told_of_gone, why_gone
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import read_marker, root_of, version_of
 

@@ -19,8 +19,8 @@ from dbt_zorder.stats.listing import listed_files, local_file
 from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.tables.parquet.journal import ready_entries
+from dbt_zorder.tables.parquet.retention.whole_versions import check_there
 from dbt_zorder.tables.parquet.stats_view import stats_table
-from dbt_zorder.tables.parquet.whole import check_there
 from dbt_zorder.tables.report import Verified
 from dbt_zorder.tables.version import version_of
 

@@ -20,7 +20,7 @@ from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.large_table import SpooledRows
 from dbt_zorder.engine.local.place import CellFinder, rows_of_files
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
-from dbt_zorder.engine.local.spool import spool_rows
+from dbt_zorder.engine.local.spool.spool import spool_rows
 from dbt_zorder.engine.parquet.writer import ArrowWriter, arrow_writer
 from dbt_zorder.engine.plan import plan_layout
 from dbt_zorder.engine.row_bytes import DataSize

@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local.moved_rows import ShuffledRows
-from dbt_zorder.engine.local.spool import spool_rows
-from dbt_zorder.engine.local.spool_arrow import BatchFiles
-from dbt_zorder.engine.local.spool_parquet import RowFiles
+from dbt_zorder.engine.local.spool.arrow_files import BatchFiles
+from dbt_zorder.engine.local.spool.parquet_files import RowFiles
+from dbt_zorder.engine.local.spool.spool import spool_rows
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 
 QUERY = """

@@ -14,7 +14,7 @@ from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, location_of
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_absent, check_base, check_served, check_version
-from dbt_zorder.tables.parquet.tombstone import raise_tombstone, take_away
+from dbt_zorder.tables.parquet.retention.tombstone import raise_tombstone, take_away
 from dbt_zorder.tables.two_step_swap import previous_of
 from tests.support import unique
 

@@ -14,7 +14,7 @@ from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.properties import own_properties
-from dbt_zorder.tables.parquet.retention import collect_old
+from dbt_zorder.tables.parquet.retention.deletions import collect_old
 from dbt_zorder.tables.parquet.stats_view import stats_table
 from dbt_zorder.tables.version import version_of
 from tests.support import checksum, unique

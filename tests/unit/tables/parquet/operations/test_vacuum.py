@@ -15,7 +15,7 @@ from dbt_zorder.spark.catalog import TableName, describe, schema_location
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.operations.drop import drop_table
 from dbt_zorder.tables.parquet.operations.vacuum import Vacuumed, vacuum
-from dbt_zorder.tables.parquet.retention import RetentionDecision
+from dbt_zorder.tables.parquet.retention.deletions import RetentionDecision
 from dbt_zorder.tables.version import Marker, new_version, read_marker, write_marker
 from tests.support import unique
 from tests.unit.snapshots import tree

@@ -14,8 +14,8 @@ from dbt_zorder.spark.files import has_client
 from dbt_zorder.stats.listing import list_data, lost_files
 from dbt_zorder.stats.store import read_stats
 from dbt_zorder.tables.parquet.conflicts import check_version
-from dbt_zorder.tables.parquet.ownership import claimed_versions
-from dbt_zorder.tables.parquet.tombstone import is_dying
+from dbt_zorder.tables.parquet.retention.ownership import claimed_versions
+from dbt_zorder.tables.parquet.retention.tombstone import is_dying
 from dbt_zorder.tables.version import Marker, read_marker, version_of
 
 

@@ -12,11 +12,11 @@ from dbt_zorder.spark import files
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.files import delete_path
 from dbt_zorder.tables import version
-from dbt_zorder.tables.parquet import retention as collect
-from dbt_zorder.tables.parquet.ownership import Owner, served_owner
-from dbt_zorder.tables.parquet.replacements import NOTE, forget_replaced, note_replaced
-from dbt_zorder.tables.parquet.retention import collect_old, delete_version, plan_deletions
-from dbt_zorder.tables.parquet.tombstone import raise_tombstone
+from dbt_zorder.tables.parquet.retention import deletions as collect
+from dbt_zorder.tables.parquet.retention.deletions import collect_old, delete_version, plan_deletions
+from dbt_zorder.tables.parquet.retention.ownership import Owner, served_owner
+from dbt_zorder.tables.parquet.retention.replacements import NOTE, forget_replaced, note_replaced
+from dbt_zorder.tables.parquet.retention.tombstone import raise_tombstone
 from dbt_zorder.tables.version import Marker, read_marker, write_marker
 
 NOW = datetime.now(timezone.utc)

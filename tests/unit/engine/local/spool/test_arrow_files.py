@@ -7,17 +7,17 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.engine.local import spool_arrow as module
 from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
-from dbt_zorder.engine.local.spool import Spool, spool_rows
-from dbt_zorder.engine.local.spool_arrow import BatchFiles, write_batches
-from dbt_zorder.engine.local.spool_parquet import RowFiles
+from dbt_zorder.engine.local.spool import arrow_files as module
+from dbt_zorder.engine.local.spool.arrow_files import BatchFiles, write_batches
+from dbt_zorder.engine.local.spool.parquet_files import RowFiles
+from dbt_zorder.engine.local.spool.spool import Spool, spool_rows
 from dbt_zorder.layout.keys import Key, key_of
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.spark.columns import resolve
 from tests.support import same_rows, settings
+from tests.unit.engine.local.spool.test_spool import all_of
 from tests.unit.engine.local.test_fetched_keys import plain
-from tests.unit.engine.local.test_spool import all_of
 from tests.unit.layout.frames import cast_values
 from tests.unit.layout.test_keys import TYPES
 

@@ -25,8 +25,8 @@ from dbt_zorder.spark.files import has_client, list_files, list_folders
 from dbt_zorder.spark.location import is_same_place
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.store import stats_path
-from dbt_zorder.tables.parquet.former_roots import listed_roots
 from dbt_zorder.tables.parquet.journal import JOURNAL_DIRECTORY, recover_journal
+from dbt_zorder.tables.parquet.retention.former_roots import listed_roots
 from dbt_zorder.tables.parquet.saved_layout import TREE_DIRECTORY
 from dbt_zorder.tables.version import (
     Marker,

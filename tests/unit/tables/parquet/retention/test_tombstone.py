@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.tables import markers as lines
-from dbt_zorder.tables.parquet import retention as collect
-from dbt_zorder.tables.parquet import tombstone
-from dbt_zorder.tables.parquet.retention import delete_version
-from dbt_zorder.tables.parquet.tombstone import deletion_began, is_dying, raise_tombstone, take_away
+from dbt_zorder.tables.parquet.retention import deletions as collect
+from dbt_zorder.tables.parquet.retention import tombstone
+from dbt_zorder.tables.parquet.retention.deletions import delete_version
+from dbt_zorder.tables.parquet.retention.tombstone import deletion_began, is_dying, raise_tombstone, take_away
 from dbt_zorder.tables.version import MARKER_DIRECTORY, Marker, markers_below, new_version, read_marker, write_marker
 
 

@@ -14,11 +14,11 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.spark.catalog import TableName, describe, served_locations
 from dbt_zorder.spark.files import delete_path, folders_with, has_client, list_folders
 from dbt_zorder.spark.messages import in_one_line
-from dbt_zorder.tables.parquet.foreign import delete_around, sorted_out
-from dbt_zorder.tables.parquet.former_roots import listed_roots
-from dbt_zorder.tables.parquet.ownership import Owner, chain_of, owner_of, why_not_own, why_unnamed
-from dbt_zorder.tables.parquet.replacements import NOTE, note_replaced, replaced_at
-from dbt_zorder.tables.parquet.tombstone import deletion_began, is_dying, raise_tombstone, take_away
+from dbt_zorder.tables.parquet.retention.foreign_files import delete_around, sorted_out
+from dbt_zorder.tables.parquet.retention.former_roots import listed_roots
+from dbt_zorder.tables.parquet.retention.ownership import Owner, chain_of, owner_of, why_not_own, why_unnamed
+from dbt_zorder.tables.parquet.retention.replacements import NOTE, note_replaced, replaced_at
+from dbt_zorder.tables.parquet.retention.tombstone import deletion_began, is_dying, raise_tombstone, take_away
 from dbt_zorder.tables.version import MARKER_DIRECTORY, TOMBSTONE, is_version, markers_below, read_marker, version_of
 
 _LOG = logging.getLogger("dbt_zorder")

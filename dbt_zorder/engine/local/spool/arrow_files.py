@@ -27,10 +27,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, DecimalType
 
 from dbt_zorder.engine.local.row_estimate import LEAST_WIDTH, MOST_TEXTS, estimated_row_bytes, text_length, texts_of
-from dbt_zorder.engine.local.spool_folder import CHUNK_BYTES, OPTIONS, column_name, files_in, spool_errors, uri_of
-from dbt_zorder.engine.local.spool_parquet import Chunk, frame_of
-from dbt_zorder.engine.local.spoolable import survives_parquet
-from dbt_zorder.engine.local.unscaled import unscaled
+from dbt_zorder.engine.local.spool.folder import CHUNK_BYTES, OPTIONS, column_name, files_in, spool_errors, uri_of
+from dbt_zorder.engine.local.spool.parquet_files import Chunk, frame_of
+from dbt_zorder.engine.local.spool.spoolable import survives_parquet
+from dbt_zorder.engine.local.spool.unscaled import unscaled
 from dbt_zorder.spark.arrow import ARROW_TYPES
 from dbt_zorder.spark.conf import settings
 from dbt_zorder.spark.decimals import can_compact, compact_type, decimal_columns

@@ -17,13 +17,14 @@ from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.spark.catalog_id import SETTING, catalog_id
 from dbt_zorder.tables.batch import Batch
-from dbt_zorder.tables.parquet import journal, ownership
+from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin, increment
 from dbt_zorder.tables.parquet.operations.drop import drop_table, rename_stats
 from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
 from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
+from dbt_zorder.tables.parquet.retention import ownership
 from dbt_zorder.tables.version import Marker, new_version, read_marker, write_marker
 from tests.support import settings, unique
 

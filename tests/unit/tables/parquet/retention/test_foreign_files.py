@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark import files
-from dbt_zorder.tables.parquet.foreign import delete_around, sorted_out
+from dbt_zorder.tables.parquet.retention.foreign_files import delete_around, sorted_out
 
 OURS = [
     "part-00000-1b-c000.snappy.parquet",
@@ -60,7 +60,7 @@ def test_what_no_build_wrote_stays_with_its_folders(
             order.append(path.removeprefix(f"{folder}/"))
             delete(session, path, *more)
 
-        watched.setattr("dbt_zorder.tables.parquet.foreign.delete_path", noted)
+        watched.setattr("dbt_zorder.tables.parquet.retention.foreign_files.delete_path", noted)
         delete_around(spark, str(folder), ours, foreign, last=("_zorder_version", "never"))
     assert left(folder) == sorted(FOREIGN)
     assert order[-1] == "_zorder_version"

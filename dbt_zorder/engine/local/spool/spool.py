@@ -19,9 +19,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DecimalType
 
 from dbt_zorder.engine.local.fetched_keys import partition_sql
-from dbt_zorder.engine.local.spool_arrow import BatchFiles, write_batches
-from dbt_zorder.engine.local.spool_folder import column_name, new_spool_folder, spool_errors
-from dbt_zorder.engine.local.spool_parquet import Chunk, RowFiles, write_rows
+from dbt_zorder.engine.local.spool.arrow_files import BatchFiles, write_batches
+from dbt_zorder.engine.local.spool.folder import column_name, new_spool_folder, spool_errors
+from dbt_zorder.engine.local.spool.parquet_files import Chunk, RowFiles, write_rows
 from dbt_zorder.layout.key_arrays import key_values
 from dbt_zorder.layout.keys import TEXT, Key
 from dbt_zorder.layout.known_keys import FetchedKeys

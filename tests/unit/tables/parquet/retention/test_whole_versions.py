@@ -19,8 +19,8 @@ from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
 from dbt_zorder.tables.parquet.operations.rollback import rollback
 from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.operations.verify import verify_table
+from dbt_zorder.tables.parquet.retention.tombstone import raise_tombstone
 from dbt_zorder.tables.parquet.rewrite import optimize, request_from_marker
-from dbt_zorder.tables.parquet.tombstone import raise_tombstone
 from tests.support import unique
 
 

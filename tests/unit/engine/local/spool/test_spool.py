@@ -7,13 +7,13 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from dbt_zorder.engine.local import spool_folder as module
-from dbt_zorder.engine.local import spool_parquet as row_files
 from dbt_zorder.engine.local.fetched_keys import fetch
 from dbt_zorder.engine.local.row_estimate import estimated_row_bytes
-from dbt_zorder.engine.local.spool import Spool, spool_rows
-from dbt_zorder.engine.local.spool_folder import CHUNK_BYTES, OPTIONS
-from dbt_zorder.engine.local.spoolable import survives_parquet
+from dbt_zorder.engine.local.spool import folder as module
+from dbt_zorder.engine.local.spool import parquet_files as row_files
+from dbt_zorder.engine.local.spool.folder import CHUNK_BYTES, OPTIONS
+from dbt_zorder.engine.local.spool.spool import Spool, spool_rows
+from dbt_zorder.engine.local.spool.spoolable import survives_parquet
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.spec import LayoutSpec, keys_for
 from dbt_zorder.spark.arrow import collect_arrow

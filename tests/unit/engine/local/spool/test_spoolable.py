@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine.local.spool import spool_rows
-from dbt_zorder.engine.local.spoolable import can_spool, survives_parquet
+from dbt_zorder.engine.local.spool.spool import spool_rows
+from dbt_zorder.engine.local.spool.spoolable import can_spool, survives_parquet
 from tests.support import settings
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
 from dbt_zorder.engine.local.row_estimate import estimated_row_bytes, texts_of
-from dbt_zorder.engine.local.spool_folder import CHUNK_BYTES, OPTIONS, column_name, files_in, place_of, uri_of
+from dbt_zorder.engine.local.spool.folder import CHUNK_BYTES, OPTIONS, column_name, files_in, place_of, uri_of
 from dbt_zorder.spark.char_types import reader_schema
 from dbt_zorder.spark.columns import inner_types
 from dbt_zorder.spark.decimals import compact_columns

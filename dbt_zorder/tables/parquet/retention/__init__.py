@@ -1,0 +1,1 @@
+"""Decides whose a version is, and which versions may be deleted."""
