@@ -23,8 +23,8 @@ from dbt_zorder.engine.parquet.writer import ArrowWriter, are_old, arrow_writer
 from dbt_zorder.layout.keys import Key
 from dbt_zorder.layout.known_keys import KnownKeys
 from dbt_zorder.request import BuildRequest, bloom_columns, partition_columns
-from dbt_zorder.spark.arrow_pool import choose_arrow_pool
 from dbt_zorder.spark.columns import ResolvedColumn, without
+from dbt_zorder.spark.memory import choose_arrow_pool
 from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes
 
 _LOG = logging.getLogger("dbt_zorder")

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.spark.hadoop import open_path
 from dbt_zorder.spark.jvm import class_named, has_jvm
-from dbt_zorder.spark.local_disk import LocalPath, on_disk
+from dbt_zorder.spark.local_disk import LocalPath, is_known_here, on_disk
 from dbt_zorder.spark.sql import glob_escape
 
 _WHOLE_WHEN_CLOSED = {"s3a", "s3", "gs"}
@@ -326,3 +325,15 @@ def _check_size(path: str, size: int) -> None:
     if size > _MOST_TEXT:
         msg = f"The file {path} has {size:,} bytes, which is no text of ours."
         raise ValueError(msg)
+
+
+def open_path(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """Return the file system of a path, and the path as Hadoop's object.
+
+    The session's settings open it, as for Spark's own writers. They may contain the only keys, as after ``SET
+    fs.s3a.access.key``. Collecting them needs a millisecond, which a local disk can skip.
+    """
+    place = class_named(spark._jvm, "org.apache.hadoop.fs.Path")(path)
+    if is_known_here(spark, path):
+        return place.getFileSystem(spark._jsc.hadoopConfiguration()), place
+    return place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()), place

@@ -8,8 +8,7 @@ import unicodedata
 from pyspark.sql import SparkSession
 
 from dbt_zorder.errors import ConfigError
-from dbt_zorder.spark.files import has_client
-from dbt_zorder.spark.hadoop import open_path
+from dbt_zorder.spark.files import has_client, open_path
 from dbt_zorder.spark.messages import in_one_line
 
 MOST_CHARACTERS = 229

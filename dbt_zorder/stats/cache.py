@@ -12,7 +12,7 @@ from collections import OrderedDict
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.spark.arrow import collect_arrow, frame_of
-from dbt_zorder.spark.hadoop import open_path
+from dbt_zorder.spark.files import open_path
 from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.store import load_stats, stats_path
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from dbt_zorder.spark.hadoop import open_path
+from dbt_zorder.spark.files import open_path
 from dbt_zorder.spark.jvm import class_named, has_jvm
 from dbt_zorder.spark.sql import glob_escape
 from dbt_zorder.spark.type_json import columns_from_json

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, TimestampType
 
 from dbt_zorder.spark.arrow import collect_arrow
-from dbt_zorder.spark.hadoop import open_path
+from dbt_zorder.spark.files import open_path
 from dbt_zorder.spark.jvm import class_named, has_jvm
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.spark.sql import glob_escape

@@ -14,8 +14,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.catalog import ROOT_SUFFIX, TableName, schema_location
-from dbt_zorder.spark.files import has_client, list_folders
-from dbt_zorder.spark.hadoop import open_path
+from dbt_zorder.spark.files import has_client, list_folders, open_path
 from dbt_zorder.spark.inner_path import folder_name, is_folder
 from dbt_zorder.spark.local_disk import on_disk
 from dbt_zorder.tables.markers import read_line, write_line

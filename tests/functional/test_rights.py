@@ -15,7 +15,7 @@ from dbt_zorder.engine import choose as holding
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark import local_disk as disk
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.spark.hadoop import open_path
+from dbt_zorder.spark.files import open_path
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.build import build

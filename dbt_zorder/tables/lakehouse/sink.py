@@ -19,7 +19,7 @@ from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.catalog_entry import invalidate_entry
-from dbt_zorder.spark.hadoop import open_path
+from dbt_zorder.spark.files import open_path
 from dbt_zorder.spark.local_disk import on_disk
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.table_state import FormatState

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark import local_disk as disk
-from dbt_zorder.spark.hadoop import open_path
+from dbt_zorder.spark.files import open_path
 from dbt_zorder.spark.local_disk import LocalPath, on_disk
 
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.spark import files
-from dbt_zorder.spark.hadoop import open_path
+from dbt_zorder.spark.files import open_path
 
 
 class System:

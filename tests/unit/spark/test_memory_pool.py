@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from dbt_zorder.spark.arrow_pool import choose_arrow_pool
+from dbt_zorder.spark.memory import choose_arrow_pool
 
 
 @pytest.fixture(autouse=True)
