@@ -12,6 +12,7 @@ from dbt_zorder.errors import ZorderError
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
+from dbt_zorder.spark.catalog_entry import invalidate_entry
 from dbt_zorder.spark.columns import quote_column
 from dbt_zorder.spark.files import has_client
 from dbt_zorder.stats.schema import columns_type
@@ -25,6 +26,7 @@ from dbt_zorder.tables.parquet.retention.ownership import recover_own_journal
 from dbt_zorder.tables.parquet.retention.whole_versions import check_there, list_whole
 from dbt_zorder.tables.parquet.saved_layout import read_tree
 from dbt_zorder.tables.parquet.state import measure
+from dbt_zorder.tables.parquet.stats_view import stats_table
 from dbt_zorder.tables.report import BuildReport, OptimizeReport
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import read_marker, version_of
@@ -109,6 +111,8 @@ def recover(spark: SparkSession, table: TableName, info: TableInfo | None = None
         completed, _ = recover_own_journal(spark, table, info.location)
         if completed:
             spark.catalog.refreshTable(table.sql)
+            # the session may have listed the stats when they were registered
+            invalidate_entry(spark, table.schema, stats_table(table).identifier)
     return info
 
 

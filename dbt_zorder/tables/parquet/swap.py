@@ -200,15 +200,15 @@ def _replace(spark: SparkSession, table: TableName, definition: Definition, loca
     """Replace a table or view of another kind, schema or comment.
 
     The new entry is created under a name of its own. It then replaces the old one by one call of the Hive client.
-    Without
-    such a client (Spark Connect, another catalog) both entries are renamed, one right after the other. The table is
-    then
-    missing for a few milliseconds.
+    Without such a client (Spark Connect, another catalog) both entries are renamed, one right after the other. The
+    table is then missing for a few milliseconds.
     """
     following = following_of(table)
     check_free(spark, table, NEXT_SUFFIX)
     drop_helper(spark, table, following)
     spark.sql(_create(following, definition, location))
+    # an earlier entry of that name went by the Hive client, of which the session's cache knows nothing
+    invalidate_entry(spark, following.schema, following.identifier)
     try:
         check_opens(spark, following, location)  # while the table is unchanged
         # the call may have succeeded although its reply was lost
