@@ -30,6 +30,10 @@ class BuildError(ZorderError):
     """A build or a batch failed. The message gives the table's state, which is mostly unchanged."""
 
 
+class MissingVersionError(BuildError):
+    """The version that a table leads to is missing or half deleted; the message names what repairs the table."""
+
+
 class LostRowsError(ZorderError):
     """Rows of another run have been lost from a table. The message says where they are. Never log it as a warning."""
 

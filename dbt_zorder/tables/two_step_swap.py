@@ -39,13 +39,18 @@ def swap_in(spark: SparkSession, table: TableName) -> None:
     """
     restore_if_interrupted(spark, table)  # an entry left by another run would block the rename
     check_free(spark, table, PREVIOUS_SUFFIX)
+    moved = False
     try:
-        mark_helper(spark, table)
+        with contextlib.suppress(Exception):  # Hive refuses any change of partitions whose types it does not know
+            mark_helper(spark, table)
         _rename(spark, table, previous_of(table))
+        moved = True
         _rename(spark, following_of(table), table)
     except BaseException:
         with contextlib.suppress(Exception):  # the next run that opens the table tries again
             if not restore_if_interrupted(spark, table, patience=0):
+                if moved and describe(spark, table) is None:  # it could not be marked
+                    _rename(spark, previous_of(table), table)
                 unmark_helper(spark, table)
         raise
     _drop(spark, previous_of(table))

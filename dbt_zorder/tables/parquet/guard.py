@@ -8,7 +8,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
-from dbt_zorder.errors import BuildError, ZorderError
+from dbt_zorder.errors import BuildError, MissingVersionError, ZorderError
 from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.location import is_within
 from dbt_zorder.spark.messages import in_one_line
@@ -36,9 +36,9 @@ def as_read(df: DataFrame, table: TableName, info: TableInfo) -> Callable[[], No
     spark = df.sparkSession
     try:
         before = begin(spark, table, info)
-    except ZorderError:
-        raise
     except Exception as exc:  # its folder is gone, so any new version is an improvement
+        if isinstance(exc, ZorderError) and not isinstance(exc, MissingVersionError):
+            raise
         _LOG.debug("the files of %s could not be listed: %s", table, in_one_line(exc))
         return None
     if before is None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.errors import BuildError
+from dbt_zorder.errors import BuildError, MissingVersionError
 from dbt_zorder.spark.arrow import collect_arrow
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.files import has_client
@@ -52,7 +52,7 @@ def list_whole(spark: SparkSession, table: TableName, location: str) -> Mapping[
     """Return what ``list_data`` does for the folder that a table is served from.
 
     Raises:
-        BuildError: that is a version which is gone or half deleted; the message says what repairs the table.
+        MissingVersionError: that is a version which is gone or half deleted; the message says what repairs the table.
         Exception: as Spark does where a folder that is no version cannot be listed.
     """
     try:
@@ -69,11 +69,11 @@ def check_there(spark: SparkSession, table: TableName, location: str, cause: Exc
     """Find out whether the version that a table is served from is gone, once something has failed there.
 
     Raises:
-        BuildError: it is, or its deletion has begun.
+        MissingVersionError: it is, or its deletion has begun.
     """
     if version_of(location) and (read_marker(spark, location) is None or is_dying(spark, location)):
         msg = told_of_gone(spark, table, location, why_gone(spark, location))
-        raise BuildError(msg) from cause
+        raise MissingVersionError(msg) from cause
 
 
 def told_of_gone(spark: SparkSession, table: TableName, location: str, why: str) -> str:
