@@ -1,7 +1,7 @@
 """Generated sequences of builds, batches, copies, renames, drops, restores and vacuums of tables whose folders meet.
 
-``OWNERSHIP_STEPS`` says how many acts there are to be at least; ``make soak-ownership`` takes 20,000, in a new order
-each time.
+``OWNERSHIP_STEPS`` says how many acts there are to be, about. ``make soak-ownership`` runs 20,000, in a new order each
+time, and ``make test-all`` 2,000: an act takes most of a second.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from pyspark.sql import SparkSession
 
 from tests.ownership.machine import Machine
 
-STEPS = int(os.environ.get("OWNERSHIP_STEPS", "400"))
+STEPS = int(os.environ.get("OWNERSHIP_STEPS", "2000"))
 SOAK = "OWNERSHIP_STEPS" in os.environ
 A_SEQUENCE = 100
 """Acts that a sequence has at most; about half of them find what they can act upon."""
 
 
+@pytest.mark.slow
 def test_no_row_is_lost_and_no_file_of_others_is_touched(
     spark: SparkSession, record_property: Callable[[str, object], None]
 ) -> None:
@@ -32,7 +34,7 @@ def test_no_row_is_lost_and_no_file_of_others_is_touched(
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=max(1, STEPS // 35),
+            max_examples=max(1, STEPS // 20),
             stateful_step_count=A_SEQUENCE,
             derandomize=not SOAK,
             database=None,
@@ -46,4 +48,4 @@ def test_no_row_is_lost_and_no_file_of_others_is_touched(
     record_property(
         "summary", f"{counts['steps']:,} steps over shared folders, {counts['refused']:,} refused, in {seconds:.0f} s"
     )
-    assert counts["steps"] >= STEPS
+    assert counts["steps"] >= STEPS // 2
