@@ -80,7 +80,7 @@ SHARES = {
     "tests/unit/tables/parquet/test_append.py": 16,
     "tests/unit/engine/parquet/test_column_options.py": 4,
     "tests/unit/engine/parquet/test_writer.py": 4,
-    "tests/unit/tables/parquet/test_two_step_swap.py": 3,
+    "tests/unit/tables/test_two_step_swap.py": 3,
     "tests/unit/tables/parquet/test_build.py": 10,
     "tests/unit/tables/parquet/test_build_columns.py": 6,
     "tests/unit/tables/parquet/test_build_failures.py": 7,
