@@ -151,7 +151,7 @@ def test_spark_connect(project: Path, server: Server) -> None:
 def test_each_address_has_a_session_of_its_own(server: Server) -> None:
     code = """
 import sys
-from dbt_zorder.adapter.session import open_session
+from dbt_zorder.adapter.session.open import open_session
 one, other = (open_session({}, ".", f"sc://{host}:{sys.argv[1]}") for host in ("localhost", "127.0.0.1"))
 assert one is not other and open_session({}, ".", f"sc://localhost:{sys.argv[1]}") is one
 one.sql("SET spark.sql.shuffle.partitions = 7")
@@ -169,9 +169,9 @@ print(one.conf.get("spark.sql.shuffle.partitions"), other.conf.get("spark.sql.sh
 def test_a_server_that_is_started_anew_is_found_again(tmp_path: Path) -> None:
     code = """
 import sys
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.adapter.spark_errors import short_message
-from dbt_zorder.catalog import TableName
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.adapter.messages.spark_errors import short_message
+from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.request import BuildRequest

@@ -25,8 +25,8 @@ FILES = 6
 BUILD = """
 import json, os, signal, sys, threading, time
 from pathlib import Path
-from dbt_zorder.adapter.session import open_session
-from dbt_zorder.catalog import TableName, describe
+from dbt_zorder.adapter.session.open import open_session
+from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.request import BuildRequest
