@@ -50,14 +50,16 @@ def leftovers(spark: SparkSession, table: TableName) -> list[object]:
     return [name for name in (following_of(table), previous_of(table)) if describe(spark, name) is not None]
 
 
-def strike(monkeypatch: pytest.MonkeyPatch, at: int, error: type[BaseException], *, done: bool) -> list[str]:
-    """Let the renaming of that number fail, before it is carried out or after."""
+def strike(
+    monkeypatch: pytest.MonkeyPatch, at: int, error: type[BaseException], *, done: bool, ends: bool = False
+) -> list[str]:
+    """Let the renaming of that number fail, before it is carried out or after; if the process ends, all later ones."""
     real = aside._rename
     seen: list[str] = []
 
     def rename(spark: SparkSession, table: TableName, to: TableName) -> None:
         seen.append(str(to))
-        if len(seen) != at:
+        if len(seen) < at or (len(seen) > at and not ends):
             real(spark, table, to)
             return
         if done:
@@ -113,8 +115,8 @@ def test_whoever_comes_next_puts_the_table_back(
 ) -> None:
     first(spark, table, kind)
     with monkeypatch.context() as during:
-        strike(during, 2, KeyboardInterrupt, done=False)
-        during.setattr(aside, "restore_if_interrupted", lambda *_, **__: False)  # as where the process ends
+        strike(during, 2, KeyboardInterrupt, done=False, ends=True)
+        during.setattr(aside, "restore_if_interrupted", lambda *_, **__: False)
         with pytest.raises(KeyboardInterrupt):
             make(spark, table, 20)
     assert describe(spark, table) is None
