@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.pruning.condition.condition import All, Any, Atom, Unknown, can_exclude, leaves
@@ -27,6 +26,7 @@ from dbt_zorder.pruning.files.session_settings import (
 )
 from dbt_zorder.pruning.files.stats_source import read_stats
 from dbt_zorder.pruning.files.table_facts import TableFacts, quoted, read_facts
+from dbt_zorder.pruning.files.usable_columns import unusable_columns
 from dbt_zorder.pruning.predicate.confirm import analyse, filter_rows, is_confirmed, read_types
 from dbt_zorder.pruning.predicate.functions import (
     called_functions,
@@ -34,15 +34,14 @@ from dbt_zorder.pruning.predicate.functions import (
     nondeterminism_reason,
     own_functions_in,
 )
-from dbt_zorder.pruning.predicate.names import Names, has_default
+from dbt_zorder.pruning.predicate.names import Names
 from dbt_zorder.pruning.predicate.parse import comment_continues, contains_query, parse
 from dbt_zorder.pruning.predicate.read import read
-from dbt_zorder.pruning.predicate.tree import Column, Node
+from dbt_zorder.pruning.predicate.tree import Node
 from dbt_zorder.spark.columns import case_sensitive, fold_case
 from dbt_zorder.spark.conf import DATETIME_TO_STRING, ESCAPED_LITERALS, is_on
 from dbt_zorder.spark.jvm import active
 from dbt_zorder.spark.messages import first_line, unlogged
-from dbt_zorder.stats.portability import FIELD_IDS, is_moved, uses_field_ids
 from dbt_zorder.stats.table_state import FORMATS
 
 log = logging.getLogger("dbt_zorder")
@@ -188,7 +187,7 @@ def _pruned(
     if not is_confirmed(plan.table, plan.accepted, tree, predicate):
         return _full_read(plan, "Spark does not confirm that the predicate was understood")
     covered = stats.covered(tree)
-    unusable = {} if plan.skipped_by else _unusable_columns(spark, covered, plan.facts, plan.table.schema)
+    unusable = {} if plan.skipped_by else unusable_columns(spark, covered, plan.facts, plan.table.schema)
     names = stats_names([column for column in covered if column not in unusable])
     rules = Rules(setting_is_on(settings, DATETIME_TO_STRING))
     types = read_types(spark, tree)
@@ -238,24 +237,6 @@ def _pruned(
 
 def _all_kept(decision: Decision) -> Decision:
     return replace(decision, excluded=(), kept_files=decision.files, kept_rows=decision.rows, kept_bytes=decision.bytes)
-
-
-def _unusable_columns(
-    spark: SparkSession, columns: list[Column], facts: TableFacts, schema: StructType
-) -> dict[Column, str]:
-    """Return the columns whose statistics prove nothing to this session, and why."""
-    found: dict[Column, str] = {}
-    by_ids = uses_field_ids(spark, schema)
-    for column in columns:
-        if facts.is_partition(column.path):
-            found[column] = f"Spark itself leaves out folders by the partition column '{column.name}'"
-        elif is_moved(spark, column.data_type):
-            found[column] = "this session is set to move dates or times that it reads to another calendar or time zone"
-        elif by_ids:
-            found[column] = f"{FIELD_IDS} is on, so columns are found by numbers, and statistics by names"
-        elif has_default(schema[column.path[0]]):
-            found[column] = f"'{column.path[0]}' has a default, which Spark reads from files without the column"
-    return found
 
 
 def _full_read(plan: Plan, reason: str) -> Plan:
