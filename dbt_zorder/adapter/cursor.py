@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from dbt_zorder.adapter.messages.spark_errors import dbt_errors
 from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES
-from dbt_zorder.pruning import prune_statement
+from dbt_zorder.pruning.plain_sql.statement import Pruned, prepare
 from dbt_zorder.spark.jvm import has_jvm
 
 
@@ -42,8 +42,8 @@ class SessionHandle(SessionConnectionWrapper):
 
     def run(self, sql: str) -> DataFrame:
         """Run a statement and return its DataFrame, which reads fewer files if the profile has ``zorder_prune``."""
-        text = prune_statement(self.session, sql).sql if self._prunes else sql
-        return self.session.sql(text)  # the property is read again, because the run may have been cancelled meanwhile
+        pruned = prepare(self.session, sql) if self._prunes else Pruned(sql)
+        return pruned.run(self.session)  # the property is read again, because the run may have been cancelled meanwhile
 
     def run_and_discard(self) -> None:
         """Run the current query and discard its rows. Spark does not start a query whose rows are never fetched."""

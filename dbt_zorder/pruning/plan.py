@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -233,6 +234,21 @@ def _pruned(
         plan.warnings.append("spark.sql.files.ignoreMissingFiles is on: a data file that was lost is not reported")
         _log_once(plan, plan.warnings[-1])
     return plan if plan.exclusion else _with(plan, reason="every file may hold a matching row")
+
+
+def bind_exclusion(spark: SparkSession, files: Sequence[tuple[str, int]], settings: Settings) -> str:
+    """Return the filter that excludes files, by path and size in bytes, under these settings and in this time zone.
+
+    Raises:
+        ZorderError: the session hides a function that the filter needs.
+    """
+    sql = exclude(files).sql
+    assert sql is not None
+    bound = bind_to_settings(spark, sql, settings, zoned=True)
+    not_sparks = hidden_functions(spark, own_functions_in([bound, *PROBES, ZONE_SQL]))
+    if not_sparks:
+        raise ZorderError(_HIDES.format(min(not_sparks)))
+    return bound
 
 
 def _all_kept(decision: Decision) -> Decision:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, cast
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 
@@ -80,6 +80,13 @@ def items(collection: Any) -> Iterator[Any]:
     iterator = collection.iterator()
     while iterator.hasNext():
         yield iterator.next()
+
+
+def frame_of_plan(spark: SparkSession, plan: Any) -> DataFrame:
+    """Return the rows of a plan of the JVM; a command runs at once."""
+    package = "org.apache.spark.sql" + ("" if spark.version.startswith("3.") else ".classic")
+    session: Any = spark._jsparkSession
+    return DataFrame(class_named(jvm_of(spark), f"{package}.Dataset").ofRows(session, plan), spark)
 
 
 def table_identifier(jvm: Any, schema: str, identifier: str) -> Any:

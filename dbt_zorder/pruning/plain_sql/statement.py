@@ -5,15 +5,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.errors import ZorderError
 from dbt_zorder.pruning.files.session_settings import read_settings
-from dbt_zorder.pruning.files.stats_source import read_stats
-from dbt_zorder.pruning.files.table_facts import TableFacts, read_facts
+from dbt_zorder.pruning.joins.pruner import JoinPruner, is_pinned
 from dbt_zorder.pruning.plain_sql.catalyst import (
     MENTIONS_AT_MOST,
     Mention,
@@ -23,15 +21,15 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     find_mentions,
     find_query,
     find_scans,
-    is_weaker,
     mark,
     plan_query,
 )
 from dbt_zorder.pruning.plain_sql.parameters import Args, is_same, with_literals
 from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, is_qualified, today
-from dbt_zorder.pruning.plan import VARIABLE, Plan, make_plan
+from dbt_zorder.pruning.plain_sql.scan_files import Chooser, ScanFiles, Table, table_with_stats
+from dbt_zorder.pruning.plan import VARIABLE
 from dbt_zorder.spark.columns import split_name
-from dbt_zorder.spark.jvm import active, has_jvm, sql_parser
+from dbt_zorder.spark.jvm import active, frame_of_plan, has_jvm, sql_parser
 from dbt_zorder.spark.messages import first_line, unlogged
 from dbt_zorder.spark.sql import quote_name
 
@@ -40,22 +38,25 @@ _KEYWORD = re.compile(r"\btable\s*\Z", re.IGNORECASE)
 """Keyword after which no subquery is allowed."""
 
 _SCANS_AT_MOST = 40
-_CHARACTERS_AT_MOST = 50_000
 
 
 @dataclass(frozen=True)
 class TableRead:
-    """Files that a statement reads of a table.
+    """Files that a statement reads of a table at one place.
 
     Attributes:
         table: quoted name.
-        files: number of the table's files in its statistics.
-        files_read: number of these files that the statement reads.
+        files, bytes: number and size of the table's files in its statistics.
+        files_read, bytes_read: the same of those that the statement reads.
+        rules: what excludes the others: the filter, and each join.
     """
 
     table: str
     files: int
     files_read: int
+    bytes: int = 0
+    bytes_read: int = 0
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,24 +67,20 @@ class Pruned:
         sql: text of the statement; the original text if no file is excluded.
         reads: tables whose files are partly excluded.
         reason: why no file is excluded of a table with statistics; else empty.
+        plan: analyzed plan of ``sql``, if files are excluded. It reads the files that Spark listed when ``pins`` were
+            compared with them.
+        kept: for each table of which all files are read at a place, the reason.
     """
 
     sql: str
     reads: tuple[TableRead, ...] = ()
     reason: str = ""
+    plan: Any = field(default=None, repr=False, compare=False)
+    kept: tuple[str, ...] = ()
 
-
-@dataclass(frozen=True)
-class _Table:
-    """A table with statistics that a statement mentions.
-
-    Attributes:
-        facts: facts of the table.
-        frame: the table as Spark resolved it when the facts were read.
-    """
-
-    facts: TableFacts
-    frame: DataFrame
+    def run(self, spark: SparkSession) -> DataFrame:
+        """Run the statement, as ``spark.sql`` does."""
+        return spark.sql(self.sql) if self.plan is None else frame_of_plan(spark, self.plan)
 
 
 def query(spark: SparkSession, sql: str, args: Args | None = None) -> DataFrame:
@@ -98,45 +95,44 @@ def query(spark: SparkSession, sql: str, args: Args | None = None) -> DataFrame:
         AnalysisException, ParseException: Spark refuses the query; the error is that of ``spark.sql``.
     """
     if not args:
-        return spark.sql(prune_statement(spark, sql).sql)
-    pruned = _pruned_with(spark, sql, args)
-    return spark.sql(sql, args) if pruned is None else spark.sql(pruned)  # type: ignore[arg-type]
+        return prepare(spark, sql).run(spark)
+    text = _with_values(spark, sql, args)
+    pruned = None if text is None else prepare(spark, text)
+    if pruned is None or not pruned.reads:
+        return spark.sql(sql, args)  # type: ignore[arg-type]
+    return pruned.run(spark)
 
 
-def _pruned_with(spark: SparkSession, sql: str, args: Args) -> str | None:
-    """Return a statement with literals in place of its markers, from fewer files; None if no file is excluded."""
+def _with_values(spark: SparkSession, sql: str, args: Args) -> str | None:
+    """Return a statement with literals in place of its markers; None if that may change its meaning."""
     if not has_jvm(spark):
         return None
     try:
         with active(spark), unlogged():
             text = with_literals(spark, sql, args)
             # Spark replaces ${...} in a statement, but not in a value
-            if text is None or VARIABLE in text or not is_same(spark, sql, args, text):
-                return None
+            return text if text is not None and VARIABLE not in text and is_same(spark, sql, args, text) else None
     except Exception as exc:  # any doubt is a full read, and Spark reports the fault
         _LOG.debug("all files are read: %s", first_line(exc))
         return None
-    pruned = prune_statement(spark, text)
-    return pruned.sql if pruned.reads else None
 
 
 def prune_statement(spark: SparkSession, sql: str) -> Pruned:
     """Return a statement that skips every file of a z-ordered Parquet table without a row that it uses.
 
-    Queries, ``CREATE TABLE ... AS`` and ``INSERT`` are pruned; any other statement stays unchanged. Never raises: Spark
-    reports the errors of a statement.
+    Queries, ``CREATE TABLE ... AS`` and ``INSERT`` are pruned; any other statement stays unchanged. Joins exclude no
+    file, because the text may run when the joined tables have changed. Never raises: Spark reports the errors of a
+    statement.
     """
-    if not has_jvm(spark):
-        return Pruned(sql, reason="only a session in this process tells what a query reads")
-    if VARIABLE in sql:
-        return Pruned(sql, reason="Spark replaces ${...} in it by a setting's value when it runs")
-    try:
-        with active(spark), unlogged():
-            pruned = _pruned(spark, sql)
-    except UnfitError as exc:
-        pruned = Pruned(sql, reason=str(exc))
-    except Exception as exc:  # any doubt is a full read
-        pruned = Pruned(sql, reason=f"pruning failed: {first_line(exc)}")
+    return _logged(_prune(spark, sql, by_joins=False))
+
+
+def prepare(spark: SparkSession, sql: str) -> Pruned:
+    """Return a statement to run at once: ``prune_statement``, and joins exclude files as well. Never raises."""
+    return _logged(_prune(spark, sql, by_joins=True))
+
+
+def _logged(pruned: Pruned) -> Pruned:
     for line in dict.fromkeys(
         f"{read.table}: {read.files_read} of {read.files} files are read" for read in pruned.reads
     ):
@@ -146,7 +142,21 @@ def prune_statement(spark: SparkSession, sql: str) -> Pruned:
     return pruned
 
 
-def _pruned(spark: SparkSession, sql: str) -> Pruned:
+def _prune(spark: SparkSession, sql: str, *, by_joins: bool) -> Pruned:
+    if not has_jvm(spark):
+        return Pruned(sql, reason="only a session in this process shows what a query reads")
+    if VARIABLE in sql:
+        return Pruned(sql, reason="Spark replaces ${...} in it by a setting's value when it runs")
+    try:
+        with active(spark), unlogged():
+            return _pruned(spark, sql, by_joins)
+    except UnfitError as exc:
+        return Pruned(sql, reason=str(exc))
+    except Exception as exc:  # any doubt is a full read
+        return Pruned(sql, reason=f"pruning failed: {first_line(exc)}")
+
+
+def _pruned(spark: SparkSession, sql: str, by_joins: bool) -> Pruned:
     settings = read_settings(spark)
     asked = find_query(spark, sql_parser(spark).parsePlan(sql))
     if asked is None:
@@ -155,54 +165,67 @@ def _pruned(spark: SparkSession, sql: str) -> Pruned:
     if not tables:
         return Pruned(sql)
     check_text(sql)
-    found, day = _scans(spark, sql, asked, tables)
-    known: dict[tuple[str, str], Plan] = {}
-    plans = {place: _plans(spark, table, found.get(n, []), known) for n, (place, table) in enumerate(tables.items())}
+    found, day, optimized = _scans(spark, sql, asked, tables)
+    chooser = Chooser(spark, settings, JoinPruner(spark, optimized) if by_joins else None)
+    chosen: dict[Mention, list[ScanFiles]] = {}
+    kept: list[str] = []
+    for number, (place, table) in enumerate(tables.items()):
+        files = [chooser.choose(table, scan) for scan in found.get(number, [])]
+        reason = next((one for one in files if isinstance(one, str)), "" if files else "no row of it is used")
+        if reason:
+            kept.append(f"{table.facts.sql}: {reason}")
+        else:
+            chosen[place] = [one for one in files if isinstance(one, ScanFiles)]
     if read_settings(spark) != settings or (day is not None and today(spark) != day):
         msg = "another thread changed Spark's settings meanwhile, or the day has ended"
         raise UnfitError(msg)
-    chosen = {place: plan for place, plan in plans.items() if not isinstance(plan, str)}
+    kept = list(dict.fromkeys(kept))
+    if not chosen:
+        return Pruned(sql, reason="; ".join(kept), kept=tuple(kept))
     # constants differ on another day, so all files are read then: Spark evaluates this before it lists files
     also = [] if day is None else [f"NOT (current_date() <=> {day})"]
-    tests = {
-        place: " OR ".join(dict.fromkeys([*also, *(str(plan.exclusion) for plan in chosen[place])])) for place in chosen
-    }
-    reasons = [f"{tables[place].facts.sql}: {reason}" for place, reason in plans.items() if isinstance(reason, str)]
-    reads = tuple(_table_read(tables[place].facts.sql, chosen[place]) for place in chosen)
-    return Pruned(_filtered(sql, tests, tables), reads, "" if reads else "; ".join(dict.fromkeys(reasons)))
+    tests = {place: " OR ".join(dict.fromkeys([*also, *(one.test for one in chosen[place])])) for place in chosen}
+    text = _filtered(sql, tests, tables)
+    plan = plan_query(spark, sql_parser(spark).parsePlan(text)).analyzed()
+    pins = {folders: files for scans in chosen.values() for one in scans for folders, files in one.joins.pins.items()}
+    if not is_pinned(pins, plan):
+        msg = "another process changed what it joins meanwhile"
+        raise UnfitError(msg)
+    return Pruned(text, tuple(_table_read(tables[place], chosen[place]) for place in chosen), "", plan, tuple(kept))
 
 
-def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dict[Mention, _Table]:
+def _table_read(table: Table, scans: Sequence[ScanFiles]) -> TableRead:
+    """Return the files that are read at a place; several scans of a CTE share them."""
+    out = set.intersection(*(set(one.excluded) for one in scans))
+    files, _, size = table.totals
+    rules: list[str] = []
+    for one in scans:
+        rules += ["filter"] * (one.by_tests > 0) + [str(rule) for rule in one.joins.rules]
+    less = sum(scans[0].excluded[path] for path in out)
+    return TableRead(table.facts.sql, files, files - len(out), size, size - less, tuple(dict.fromkeys(rules)))
+
+
+def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dict[Mention, Table]:
     """Return the mentions of tables with statistics, at positions where a subquery is allowed."""
-    found: dict[Mention, _Table] = {}
-    known: dict[str, _Table | None] = {}
+    found: dict[Mention, Table] = {}
+    known: dict[str, Table | None] = {}
     for place in places[:MENTIONS_AT_MOST]:
         is_spelled = tuple(split_name(sql[place.start : place.stop])) == place.parts
         if place.stays or not is_spelled or _KEYWORD.search(sql, 0, place.start):
             continue
         table = quote_name(*place.parts)
         if table not in known:
-            known[table] = None if is_qualified(sql, place.parts[-1]) else _table_with_stats(spark, table)
+            known[table] = None if is_qualified(sql, place.parts[-1]) else table_with_stats(spark, table)
         asked = known[table]
         if asked is not None:
             found[place] = asked
     return found
 
 
-def _table_with_stats(spark: SparkSession, table: str) -> _Table | None:
-    try:
-        frame = spark.table(table)
-        facts = read_facts(spark, table, frame)
-    except Exception:  # no such table, which Spark reports
-        return None
-    has_stats = facts.provider == "parquet" and read_stats(spark, facts).frame is not None
-    return _Table(facts, frame) if has_stats else None
-
-
 def _scans(
-    spark: SparkSession, sql: str, asked: Any, tables: Mapping[Mention, _Table]
-) -> tuple[dict[int, list[Scan]], str | None]:
-    """Return the query's reads of each mention, and the day for which they are valid.
+    spark: SparkSession, sql: str, asked: Any, tables: Mapping[Mention, Table]
+) -> tuple[dict[int, list[Scan]], str | None, Any]:
+    """Return the query's reads of each mention, the day for which they are valid, and its optimized plan.
 
     A mark in the text, which Spark keeps in its plan, identifies each mention. The day is None if the query does not
     use the current day.
@@ -217,14 +240,15 @@ def _scans(
     if cached_parts(spark, plain) > cached_parts(spark, marked):
         msg = "a part of it is in Spark's cache"
         raise UnfitError(msg)
-    found = find_scans(marked.optimizedPlan())
+    optimized = marked.optimizedPlan()
+    found = find_scans(optimized)
     if sum(map(len, found.values())) > _SCANS_AT_MOST:
         msg = f"it reads z-ordered tables more than {_SCANS_AT_MOST} times, and each takes a tenth of a second to plan"
         raise UnfitError(msg)
-    return found, day
+    return found, day, optimized
 
 
-def _filtered(sql: str, tests: Mapping[Mention, str], tables: Mapping[Mention, _Table]) -> str:
+def _filtered(sql: str, tests: Mapping[Mention, str], tables: Mapping[Mention, Table]) -> str:
     """Return a text that reads, at each mention of a table, only the rows that pass a test."""
     for place in sorted(tests, key=lambda place: place.start, reverse=True):
         # as the catalog spells it, because columns are qualified by that
@@ -234,52 +258,3 @@ def _filtered(sql: str, tests: Mapping[Mention, str], tables: Mapping[Mention, _
         table = sql[place.start : place.stop]
         sql = f"{sql[: place.start]}(SELECT * FROM {table} WHERE ({tests[place]})){name}{sql[place.stop :]}"
     return sql
-
-
-def _plans(
-    spark: SparkSession, table: _Table, found: Sequence[Scan], known: dict[tuple[str, str], Plan]
-) -> list[Plan] | str:
-    """Return a plan for each read of a mention; or a reason, if one of the reads cannot exclude files."""
-    if not found:
-        return "no row of it is used"
-    plans: list[Plan] = []
-    for scan in found:
-        texts = scan.texts()
-        if not texts:
-            return "all of its rows are used"
-        predicate = " AND ".join(texts)
-        if len(predicate) > _CHARACTERS_AT_MOST:
-            return "what it asks of the rows is too long a text"
-        name = table.facts.sql
-        if (name, predicate) not in known:
-            known[name, predicate] = _plan(spark, table, texts)
-        plan = known[name, predicate]
-        if plan.exclusion is None:
-            return plan.reason
-        if not is_weaker(spark, plan.accepted, scan):
-            return "Spark does not confirm the text of what it asks of the rows"
-        plans.append(plan)
-    return plans
-
-
-def _plan(spark: SparkSession, table: _Table, texts: Sequence[str]) -> Plan:
-    name, frame = table.facts.sql, table.frame
-    try:
-        return make_plan(spark, name, " AND ".join(texts), zoned=True, frame=frame)
-    except ZorderError:  # Spark cannot read back the text of one of them
-        texts = [text for text in texts if _is_valid(frame, text)]
-        return make_plan(spark, name, " AND ".join(texts or ["TRUE"]), zoned=True, frame=frame)
-
-
-def _is_valid(frame: DataFrame, text: str) -> bool:
-    try:
-        frame.where(text)
-    except Exception:  # Spark refuses it, for any reason
-        return False
-    return True
-
-
-def _table_read(table: str, plans: Sequence[Plan]) -> TableRead:
-    decisions = [plan.decision for plan in plans if plan.decision is not None]
-    excluded = set.intersection(*({path for path, _ in decision.excluded} for decision in decisions))
-    return TableRead(table, decisions[0].files, decisions[0].files - len(excluded))

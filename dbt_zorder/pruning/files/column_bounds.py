@@ -1,0 +1,91 @@
+"""Read the bounds of a column in each file to Python, which compares thousands of keys with them at once."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
+
+from dbt_zorder.pruning.files.evaluate import stats_names, with_names
+from dbt_zorder.pruning.files.stats_source import Stats
+from dbt_zorder.pruning.joins.keys import Keys, compared, is_exact
+from dbt_zorder.pruning.predicate.tree import Column
+
+_read: WeakKeyDictionary[DataFrame, dict[Column, ColumnBounds]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class FileBounds:
+    """Bounds of a column in a file.
+
+    Attributes:
+        path: path of the file.
+        size: bytes of the file.
+        rows: number of its rows.
+        low, high: smallest and largest value; None if all values are NULL.
+    """
+
+    path: str
+    size: int
+    rows: int
+    low: Any
+    high: Any
+
+
+@dataclass(frozen=True)
+class ColumnBounds:
+    """Bounds of a column in each file with sound statistics of it."""
+
+    files: Sequence[FileBounds]
+
+    @cached_property
+    def share_apart(self) -> float:
+        """Return the share of pairs of files whose bounds do not overlap: no key can be in both files of such a pair.
+
+        It is near 0 for a column that the layout ignores; then no keys exclude files.
+        """
+        lows = sorted(one.low for one in self.files if one.low is not None)
+        highs = sorted(one.high for one in self.files if one.low is not None)
+        if len(lows) < 2:
+            return 0.0
+        below = sum(bisect_left(highs, low) for low in lows)  # files that end before another one begins
+        return 2 * below / (len(lows) * (len(lows) - 1))
+
+    def without(self, op: str, keys: Keys) -> dict[str, FileBounds]:
+        """Return by path the files without a value that compares by ``op`` with one of the keys."""
+        return {one.path: one for one in self.files if one.low is None or not keys.meet(op, one.low, one.high)}
+
+
+def read_bounds(stats: Stats, column: Column) -> ColumnBounds:
+    """Return the bounds of a column that statistics cover, without those of files with unsound or repeated entries.
+
+    Those of statistics in memory are cached.
+    """
+    assert stats.frame is not None
+    read = _read.setdefault(stats.frame, {}) if stats.is_local else {}
+    if column not in read:
+        read[column] = _bounds(stats.frame, column)
+    return read[column]
+
+
+def _bounds(frame: DataFrame, column: Column) -> ColumnBounds:
+    names = stats_names([column])
+    named = with_names(frame, names)
+    ends = [compared(expr(sql), column.data_type) for sql in (names.min_value(column), names.max_value(column))]
+    rows = named.select("file_path", "file_size", "row_count", expr(names.sound(column)), *ends).collect()
+    times = Counter(row[0] for row in rows)
+    return ColumnBounds(
+        [
+            FileBounds(path, size, count, low, high)
+            for path, size, count, is_sound, low, high in rows
+            if is_sound and path is not None and times[path] == 1 and (size or -1) >= 0
+            if is_exact(low) and is_exact(high)
+        ]
+    )

@@ -1,0 +1,1 @@
+"""Prune a table by the keys of what it is joined with."""

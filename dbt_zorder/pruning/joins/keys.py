@@ -1,0 +1,107 @@
+"""Collect the keys of a side of a join, in the form in which Python compares them as Spark does."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import DataType
+
+from dbt_zorder.pruning.condition.like import REPLACEMENT
+from dbt_zorder.pruning.condition.types import Family, family
+from dbt_zorder.spark.jvm import frame_of_plan
+
+ROWS_AT_MOST = 50_000
+"""Maximum number of rows of a side whose keys are listed; of more rows, only the smallest and largest key is read."""
+
+_SECONDS = "decimal(20,6)"
+"""Type of a moment in seconds since 1970, exact to the microsecond and the same in every time zone."""
+
+_COMPARED = frozenset({Family.INTEGRAL, Family.DECIMAL, Family.STRING, Family.DATE, Family.TIMESTAMP})
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Keys of one column of a side, without NULL.
+
+    Attributes:
+        values: distinct keys in ascending order; if ``complete`` is False, only the smallest and the largest.
+        complete: whether every key is listed.
+    """
+
+    values: Sequence[Any]
+    complete: bool = True
+
+    def meet(self, op: str, low: Any, high: Any) -> bool:
+        """Return whether a value between two bounds may compare with a key.
+
+        Args:
+            op: one of ``= < <= > >=``; the key is to its right.
+            low, high: bounds of the values.
+        """
+        if not self.values:
+            return False
+        least, largest = self.values[0], self.values[-1]
+        match op:
+            case "=" if self.complete:
+                place = bisect_left(self.values, low)
+                return place < len(self.values) and bool(self.values[place] <= high)
+            case "=":
+                return bool(low <= largest and high >= least)
+            case "<":
+                return bool(low < largest)
+            case "<=":
+                return bool(low <= largest)
+            case ">":
+                return bool(high > least)
+        return bool(high >= least)
+
+
+def is_compared(data_type: DataType) -> bool:
+    """Return whether Python compares values of a type as Spark does: floats differ by NaN and by the sign of 0."""
+    return family(data_type) in _COMPARED
+
+
+def compared(column: SparkColumn, data_type: DataType) -> SparkColumn:
+    """Return a column in the form that Python compares."""
+    return column.cast(_SECONDS) if family(data_type) is Family.TIMESTAMP else column
+
+
+def is_exact(value: Any) -> bool:
+    """Return whether a value reaches Python as it is: Spark replaces invalid UTF-8."""
+    return not isinstance(value, str) or REPLACEMENT not in value
+
+
+def collect_keys(spark: SparkSession, side: Any, places: Sequence[int]) -> list[Keys | None]:
+    """Return the keys of a plan's columns; None for a column whose keys cannot be compared.
+
+    Args:
+        spark: session in this process.
+        side: plan of the JVM, which is run.
+        places: indexes of the columns in the plan's output.
+    """
+    rows = frame_of_plan(spark, side)
+    rows = rows.toDF(*(f"c{place}" for place in range(len(rows.columns))))
+    kinds = [rows.schema[place].dataType for place in places]
+    chosen = [
+        compared(rows[f"c{place}"], kind).alias(f"k{number}")
+        for number, (place, kind) in enumerate(zip(places, kinds, strict=True))
+    ]
+    keys = rows.select(*chosen)
+    listed = keys.limit(ROWS_AT_MOST + 1).collect()
+    if len(listed) <= ROWS_AT_MOST:
+        found = [Keys(sorted({row[number] for row in listed} - {None})) for number in range(len(kinds))]
+    else:
+        ends = [end(f"k{number}") for number in range(len(kinds)) for end in (f.min, f.max)]
+        row = keys.agg(*ends).collect()[0]
+        pairs = [row[2 * number : 2 * number + 2] for number in range(len(kinds))]
+        found = [Keys([] if pair[0] is None else list(pair), complete=False) for pair in pairs]
+    return [
+        one if is_compared(kind) and all(map(is_exact, one.values)) else None
+        for one, kind in zip(found, kinds, strict=True)
+    ]

@@ -1,0 +1,150 @@
+"""Read an optimized plan of Spark's as a tree: its JSON needs one call to the JVM, its nodes ten each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbt_zorder.spark.jvm import items
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression of a plan.
+
+    Attributes:
+        kind: simple name of its class.
+        fields: its fields in Spark's JSON.
+        children: its arguments.
+    """
+
+    kind: str
+    fields: Mapping[str, Any] = field(repr=False)
+    children: tuple[Expression, ...] = ()
+
+    @property
+    def attribute(self) -> int | None:
+        """Return the id of the attribute that the expression refers to or defines; None for any other expression."""
+        found = self.fields.get("exprId")
+        return int(found["id"]) if found and self.kind in ("AttributeReference", "Alias") else None
+
+    def conjuncts(self) -> Iterator[Expression]:
+        """Yield the terms of a conjunction (AND), or the expression itself."""
+        if self.kind == "And":
+            for child in self.children:
+                yield from child.conjuncts()
+        else:
+            yield self
+
+
+@dataclass(frozen=True)
+class PlanNode:
+    """A node of a plan.
+
+    Attributes:
+        kind: simple name of its class.
+        fields: its fields in Spark's JSON.
+        children: nodes that it reads.
+        path: for each step from the root of the plan, the index of the child.
+    """
+
+    kind: str
+    fields: Mapping[str, Any] = field(repr=False)
+    children: tuple[PlanNode, ...]
+    path: tuple[int, ...]
+
+    def walk(self) -> Iterator[PlanNode]:
+        """Yield this node and all below it, a node before its children."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def expressions(self, name: str) -> list[Expression]:
+        """Return a field that contains expressions; empty if the node has no such field."""
+        found = self.fields.get(name)
+        if not isinstance(found, list) or not found:
+            return []
+        return [_expression(one) for one in (found if isinstance(found[0], list) else [found])]
+
+    def output(self) -> list[int | None]:
+        """Return the ids of the attributes that the node gives; an empty list if the node is of another kind."""
+        match self.kind:
+            case "Project":
+                return [one.attribute for one in self.expressions("projectList")]
+            case "Aggregate":
+                return [one.attribute for one in self.expressions("aggregateExpressions")]
+            case "Window":
+                return [*self.children[0].output(), *(one.attribute for one in self.expressions("windowExpressions"))]
+            case "Generate":
+                return [*self.children[0].output(), *(one.attribute for one in self.expressions("generatorOutput"))]
+            case "Join" if self.join_type in ("LeftSemi", "LeftAnti", "ExistenceJoin"):
+                return self.children[0].output()
+            case "Join":
+                return [*self.children[0].output(), *self.children[1].output()]
+            case "Union":  # Spark names its attributes by those of the first child
+                return self.children[0].output()
+            case kind if kind in PASSING:
+                return self.children[0].output()
+        return [one.attribute for one in self.expressions("output")]
+
+    @property
+    def join_type(self) -> str:
+        """Return the simple name of a join's type."""
+        found = self.fields["joinType"]
+        name = found.get("object") or found.get("product-class")
+        return str(name).rpartition(".")[2].rstrip("$")
+
+
+PASSING = frozenset(
+    {"Filter", "Sort", "GlobalLimit", "LocalLimit", "Offset", "Tail", "WindowGroupLimit"}
+    | {"Repartition", "RepartitionByExpression", "RebalancePartitions"}
+)
+"""Nodes that give their child's attributes, and only its rows."""
+
+
+def read_tree(plan: Any) -> PlanNode:
+    """Return a plan of the JVM as a tree.
+
+    Raises:
+        Exception: the plan has a node that Spark does not write as JSON.
+    """
+    nodes = json.loads(plan.toJSON())
+    tree, rest = _node(nodes, 0, ())
+    assert rest == len(nodes), "a plan has one root"
+    return tree
+
+
+def node_at(plan: Any, path: Sequence[int]) -> Any:
+    """Return the node of a plan of the JVM at a path."""
+    for step in path:
+        plan = next(child for place, child in enumerate(items(plan.children())) if place == step)
+    return plan
+
+
+def _node(nodes: Sequence[Mapping[str, Any]], at: int, path: tuple[int, ...]) -> tuple[PlanNode, int]:
+    given = nodes[at]
+    at += 1
+    children = []
+    for number in range(given["num-children"]):
+        child, at = _node(nodes, at, (*path, number))
+        children.append(child)
+    return PlanNode(_simple(given), given, tuple(children), path), at
+
+
+def _expression(nodes: Sequence[Mapping[str, Any]]) -> Expression:
+    def read(at: int) -> tuple[Expression, int]:
+        given = nodes[at]
+        at += 1
+        children = []
+        for _ in range(given["num-children"]):
+            child, at = read(at)
+            children.append(child)
+        return Expression(_simple(given), given, tuple(children)), at
+
+    return read(0)[0]
+
+
+def _simple(given: Mapping[str, Any]) -> str:
+    return str(given["class"]).rpartition(".")[2].rstrip("$")

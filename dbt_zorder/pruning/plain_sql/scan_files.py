@@ -1,0 +1,151 @@
+"""Choose the files of one scan of a statement: by its own tests, and by the joins above it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt_zorder.errors import ZorderError
+from dbt_zorder.pruning.files.exclusion import worthwhile
+from dbt_zorder.pruning.files.session_settings import Settings
+from dbt_zorder.pruning.files.stats_source import Stats, read_stats
+from dbt_zorder.pruning.files.table_facts import TableFacts, read_facts
+from dbt_zorder.pruning.files.usable_columns import unusable_columns
+from dbt_zorder.pruning.joins.pruner import JoinExclusion, JoinPruner
+from dbt_zorder.pruning.plain_sql.catalyst import Scan, is_weaker
+from dbt_zorder.pruning.plan import Plan, bind_exclusion, make_plan
+from dbt_zorder.pruning.predicate.names import Names
+from dbt_zorder.pruning.predicate.tree import Column
+from dbt_zorder.spark.columns import case_sensitive
+
+_CHARACTERS_AT_MOST = 50_000
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with statistics that a statement mentions.
+
+    Attributes:
+        facts: facts of the table.
+        frame: the table as Spark resolved it when the facts were read.
+        stats: its statistics.
+    """
+
+    facts: TableFacts
+    frame: DataFrame
+    stats: Stats
+
+    @cached_property
+    def columns(self) -> Mapping[str, Column]:
+        """Return the top-level columns whose statistics prove something to the session, by name."""
+        spark = self.frame.sparkSession
+        names = Names(self.frame.schema, case_sensitive(spark))
+        found = [names.resolve([name]) for name in self.frame.columns]
+        covered = [one for one in found if isinstance(one, Column) and one.plain and self.stats.covers(one)]
+        unusable = unusable_columns(spark, covered, self.facts, self.frame.schema)
+        return {one.path[0]: one for one in covered if one not in unusable}
+
+    @cached_property
+    def totals(self) -> tuple[int, int, int]:
+        """Return the number of files in the statistics, their rows and their bytes."""
+        assert self.stats.frame is not None
+        row = self.stats.frame.selectExpr("count(*)", "sum(row_count)", "sum(file_size)").collect()[0]
+        return row[0], row[1] or 0, row[2] or 0
+
+
+@dataclass(frozen=True)
+class ScanFiles:
+    """Files that a scan reads.
+
+    Attributes:
+        test: SQL that excludes the others.
+        excluded: size in bytes of each file that is excluded, by path.
+        by_tests: number of files that the scan's own tests exclude.
+        joins: files that joins exclude.
+    """
+
+    test: str
+    excluded: Mapping[str, int] = field(repr=False)
+    by_tests: int
+    joins: JoinExclusion = field(repr=False)
+
+
+class Chooser:
+    """Choice of the files of each scan of one statement."""
+
+    def __init__(self, spark: SparkSession, settings: Settings, joins: JoinPruner | None) -> None:
+        self._spark = spark
+        self._settings = settings
+        self._joins = joins
+        self._plans: dict[tuple[str, str], Plan] = {}
+
+    def choose(self, table: Table, scan: Scan) -> ScanFiles | str:
+        """Return the files of a scan, or why all are read."""
+        plan = self._by_tests(table, scan)
+        joins = JoinExclusion()
+        if self._joins is not None:
+            joins = self._joins.exclude(scan.relation, table.totals[2], table.stats, table.columns)
+        decision = None if isinstance(plan, str) or plan.exclusion is None else plan.decision
+        excluded = dict(decision.excluded) if decision is not None else {}
+        more = {path: one for path, one in joins.files.items() if path not in excluded}
+        if not more:
+            if isinstance(plan, str):
+                return plan
+            if plan.exclusion is None:
+                return plan.reason
+            return ScanFiles(plan.exclusion, excluded, len(excluded), JoinExclusion())
+        rows = table.totals[1]
+        kept = (decision.kept_rows if decision is not None else rows) - sum(one.rows for one in more.values())
+        if not worthwhile(rows, kept):
+            return "too few rows could be left out"
+        files = excluded | {path: one.size for path, one in more.items()}
+        test = bind_exclusion(self._spark, list(files.items()), self._settings)
+        return ScanFiles(test, files, len(excluded), joins)
+
+    def _by_tests(self, table: Table, scan: Scan) -> Plan | str:
+        texts = scan.texts()
+        if not texts:
+            return "all of its rows are used"
+        predicate = " AND ".join(texts)
+        if len(predicate) > _CHARACTERS_AT_MOST:
+            return "its predicate is too long a text"
+        name = table.facts.sql
+        if (name, predicate) not in self._plans:
+            self._plans[name, predicate] = _plan(self._spark, table, texts)
+        plan = self._plans[name, predicate]
+        if plan.exclusion is not None and not is_weaker(self._spark, plan.accepted, scan):
+            return "Spark does not confirm the text of its predicate"
+        return plan
+
+
+def _plan(spark: SparkSession, table: Table, texts: Sequence[str]) -> Plan:
+    name, frame = table.facts.sql, table.frame
+    try:
+        return make_plan(spark, name, " AND ".join(texts), zoned=True, frame=frame)
+    except ZorderError:  # Spark cannot read back the text of one of them
+        texts = [text for text in texts if _is_valid(frame, text)]
+        return make_plan(spark, name, " AND ".join(texts or ["TRUE"]), zoned=True, frame=frame)
+
+
+def _is_valid(frame: DataFrame, text: str) -> bool:
+    try:
+        frame.where(text)
+    except Exception:  # Spark refuses it, for any reason
+        return False
+    return True
+
+
+def table_with_stats(spark: SparkSession, name: str) -> Table | None:
+    """Return a table with its statistics; None if Spark finds no such table, or if it has no statistics."""
+    try:
+        frame = spark.table(name)
+        facts = read_facts(spark, name, frame)
+    except Exception:  # no such table, which Spark reports
+        return None
+    if facts.provider != "parquet":
+        return None
+    stats = read_stats(spark, facts)
+    return None if stats.frame is None else Table(facts, frame, stats)
