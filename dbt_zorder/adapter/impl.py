@@ -539,6 +539,12 @@ class ZorderAdapter(SparkAdapter):
         with dbt_errors():
             return operations.explain_table(self.session, table_name(relation), predicate)
 
+    @available.parse(lambda *_, **__: {})
+    def zorder_explain_sql(self, sql: str) -> dict[str, Any]:
+        """Return the files that a statement reads of each z-ordered table, and why. ``text`` is a printable table."""
+        with dbt_errors():
+            return operations.explain_sql(self.session, sql)
+
     @available.parse(lambda *_, **__: 0)
     def zorder_rebuild_stats(self, relation: BaseRelation, columns: list[str] | str | None = None) -> int:
         """Rebuild the stats of a table from its current files, and return the number of files."""

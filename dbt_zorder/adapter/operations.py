@@ -37,6 +37,12 @@ def explain_table(spark: SparkSession, table: TableName, predicate: str) -> dict
     return {**explanation.to_dict(), "text": str(explanation)}
 
 
+def explain_sql(spark: SparkSession, sql: str) -> dict[str, Any]:
+    """Return the files that a statement reads of each table, and why. ``text`` is a printable table of the same."""
+    explanation = pruning.explain(spark, sql)
+    return {**explanation.to_dict(), "text": str(explanation)}
+
+
 def vacuum_table(
     spark: SparkSession,
     table: TableName,

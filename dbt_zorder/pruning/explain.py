@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import asdict, dataclass, field
 from typing import Any as AnyValue
+from typing import overload
 from urllib.parse import urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +15,7 @@ from rich.text import Text
 
 from dbt_zorder.humanize import counted, size_text
 from dbt_zorder.pruning.condition.condition import Atom, Unknown, leaves
+from dbt_zorder.pruning.plain_sql.explanation import StatementExplanation, explain_statement
 from dbt_zorder.pruning.plan import Plan, make_plan
 
 
@@ -111,12 +113,25 @@ class Explanation:
         )
 
 
-def explain(spark: SparkSession, table: str, predicate: str) -> Explanation:
-    """Return what :func:`dbt_zorder.pruning.scan` would read, and why. Lists the table's files; opens none.
+@overload
+def explain(spark: SparkSession, table: str, predicate: str) -> Explanation: ...
+
+
+@overload
+def explain(spark: SparkSession, table: str, predicate: None = None) -> StatementExplanation: ...
+
+
+def explain(spark: SparkSession, table: str, predicate: str | None = None) -> Explanation | StatementExplanation:
+    """Return what :func:`dbt_zorder.pruning.scan` would read, and why; without a predicate, what ``query`` would read.
+
+    ``explain(spark, "db.t", "a = 1")`` lists the table's files and opens none. ``explain(spark, "SELECT ...")``
+    explains a statement. It runs the sides of joins that exclude files.
 
     Raises:
         PredicateError, ColumnError: the predicate is wrong, as in ``scan``.
     """
+    if predicate is None:
+        return explain_statement(spark, table)
     plan = make_plan(spark, table, predicate, each=True)
     listed = None if plan.skipped_by else _listed(plan.table)
     read = set() if listed is None else _in_folders(listed, _folders(plan))

@@ -1,10 +1,17 @@
 {#- Print the files that a pruned read of a model reads, and the files that each part of the predicate excludes:
 
-    dbt run-operation zorder_explain --args "{model: flights, where: \"tailnum in ('N14228', 'N730MQ')\"}" -#}
-{% macro zorder_explain(model, where) %}
-  {%- set relation = zorder_relation(model) -%}
+    dbt run-operation zorder_explain --args "{model: flights, where: \"tailnum in ('N14228', 'N730MQ')\"}"
+
+With ``sql``, print for each z-ordered table in a statement the files that it reads, and what excludes the others:
+
+    dbt run-operation zorder_explain --args "{sql: \"select * from {{ ref('flights') }} where tailnum = 'N14228'\"}" -#}
+{% macro zorder_explain(model=none, where=none, sql=none) %}
+  {%- if (sql is none) == (model is none or where is none) -%}
+    {% do exceptions.raise_compiler_error("zorder_explain needs either a model and where, or sql.") %}
+  {%- endif -%}
+  {%- set relation = zorder_relation(model) if sql is none else none -%}
   {%- if execute -%}
-    {%- set found = adapter.zorder_explain(relation, where) -%}
+    {%- set found = adapter.zorder_explain(relation, where) if sql is none else adapter.zorder_explain_sql(render(sql)) -%}
     {% do print(found.text) %}
     {{ return(found) }}
   {%- endif -%}

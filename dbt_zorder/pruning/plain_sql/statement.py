@@ -38,6 +38,7 @@ _KEYWORD = re.compile(r"\btable\s*\Z", re.IGNORECASE)
 """Keyword after which no subquery is allowed."""
 
 _SCANS_AT_MOST = 40
+"""Maximum number of reads of tables whose files are chosen; each takes up to a tenth of a second to plan."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,16 @@ class TableRead:
         files, bytes: number and size of the table's files in its statistics.
         files_read, bytes_read: the same of those that the statement reads.
         rules: what excludes the others: the filter, and each join.
+        reason: why all files are read; empty if files are excluded.
     """
 
     table: str
     files: int
     files_read: int
-    bytes: int = 0
-    bytes_read: int = 0
+    bytes: int
+    bytes_read: int
     rules: tuple[str, ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,18 +68,20 @@ class Pruned:
 
     Attributes:
         sql: text of the statement; the original text if no file is excluded.
-        reads: tables whose files are partly excluded.
+        places: reads of tables with statistics, in the order of the text.
         reason: why no file is excluded of a table with statistics; else empty.
-        plan: analyzed plan of ``sql``, if files are excluded. It reads the files that Spark listed when ``pins`` were
-            compared with them.
-        kept: for each table of which all files are read at a place, the reason.
+        plan: analyzed plan of ``sql``, if files are excluded. It lists the files of joined tables whose keys were read.
     """
 
     sql: str
-    reads: tuple[TableRead, ...] = ()
+    places: tuple[TableRead, ...] = ()
     reason: str = ""
     plan: Any = field(default=None, repr=False, compare=False)
-    kept: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> tuple[TableRead, ...]:
+        """Return the places where files are excluded."""
+        return tuple(place for place in self.places if not place.reason)
 
     def run(self, spark: SparkSession) -> DataFrame:
         """Run the statement, as ``spark.sql`` does."""
@@ -168,20 +173,25 @@ def _pruned(spark: SparkSession, sql: str, by_joins: bool) -> Pruned:
     found, day, optimized = _scans(spark, sql, asked, tables)
     chooser = Chooser(spark, settings, JoinPruner(spark, optimized) if by_joins else None)
     chosen: dict[Mention, list[ScanFiles]] = {}
-    kept: list[str] = []
+    places: list[TableRead] = []
+    left = _SCANS_AT_MOST
     for number, (place, table) in enumerate(tables.items()):
-        files = [chooser.choose(table, scan) for scan in found.get(number, [])]
-        reason = next((one for one in files if isinstance(one, str)), "" if files else "no row of it is used")
-        if reason:
-            kept.append(f"{table.facts.sql}: {reason}")
+        scans = found.get(number, [])
+        left -= len(scans)
+        if left < 0:
+            files: list[ScanFiles | str] = [f"the statement reads z-ordered tables more than {_SCANS_AT_MOST} times"]
         else:
+            files = [chooser.choose(table, scan) for scan in scans]
+        reason = next((one for one in files if isinstance(one, str)), "" if files else "no row of it is used")
+        if not reason:
             chosen[place] = [one for one in files if isinstance(one, ScanFiles)]
+        places.append(_table_read(table, chosen.get(place, ()), reason))
     if read_settings(spark) != settings or (day is not None and today(spark) != day):
         msg = "another thread changed Spark's settings meanwhile, or the day has ended"
         raise UnfitError(msg)
-    kept = list(dict.fromkeys(kept))
     if not chosen:
-        return Pruned(sql, reason="; ".join(kept), kept=tuple(kept))
+        reasons = dict.fromkeys(f"{place.table}: {place.reason}" for place in places)
+        return Pruned(sql, tuple(places), "; ".join(reasons))
     # constants differ on another day, so all files are read then: Spark evaluates this before it lists files
     also = [] if day is None else [f"NOT (current_date() <=> {day})"]
     tests = {place: " OR ".join(dict.fromkeys([*also, *(one.test for one in chosen[place])])) for place in chosen}
@@ -191,18 +201,18 @@ def _pruned(spark: SparkSession, sql: str, by_joins: bool) -> Pruned:
     if not is_pinned(pins, plan):
         msg = "another process changed what it joins meanwhile"
         raise UnfitError(msg)
-    return Pruned(text, tuple(_table_read(tables[place], chosen[place]) for place in chosen), "", plan, tuple(kept))
+    return Pruned(text, tuple(places), plan=plan)
 
 
-def _table_read(table: Table, scans: Sequence[ScanFiles]) -> TableRead:
+def _table_read(table: Table, scans: Sequence[ScanFiles], reason: str) -> TableRead:
     """Return the files that are read at a place; several scans of a CTE share them."""
-    out = set.intersection(*(set(one.excluded) for one in scans))
-    files, _, size = table.totals
+    out = set.intersection(*(set(one.excluded) for one in scans)) if scans else set()
     rules: list[str] = []
     for one in scans:
         rules += ["filter"] * (one.by_tests > 0) + [str(rule) for rule in one.joins.rules]
+    files, _, size = table.totals
     less = sum(scans[0].excluded[path] for path in out)
-    return TableRead(table.facts.sql, files, files - len(out), size, size - less, tuple(dict.fromkeys(rules)))
+    return TableRead(table.facts.sql, files, files - len(out), size, size - less, tuple(dict.fromkeys(rules)), reason)
 
 
 def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dict[Mention, Table]:
@@ -242,9 +252,6 @@ def _scans(
         raise UnfitError(msg)
     optimized = marked.optimizedPlan()
     found = find_scans(optimized)
-    if sum(map(len, found.values())) > _SCANS_AT_MOST:
-        msg = f"it reads z-ordered tables more than {_SCANS_AT_MOST} times, and each takes a tenth of a second to plan"
-        raise UnfitError(msg)
     return found, day, optimized
 
 

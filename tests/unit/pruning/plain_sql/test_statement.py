@@ -107,7 +107,6 @@ WHOLE = [
     (f"select /*+ broadcast({T}) */ t.a from {T} join (values (5)) v(k) on t.a = v.k and t.a = 5", ""),
     (f"select a from {T} where s = '${{x}}'", "${...}"),
     (f"select a from {T} where _metadata.file_size > 0 and a = 5", "asks for _metadata"),
-    (" union all ".join(f"select a from {T} where a = {n}" for n in range(41)), "more than 40 times"),
     (f"select a from {T} where a in ({', '.join(map(str, range(20000)))})", "too long"),
     (f"select sum(a) over (order by b) from {T} qualify a = 5", ""),
 ]
@@ -119,6 +118,18 @@ def test_a_query_that_may_use_all_rows_stays_as_it_is(spark: SparkSession, table
     assert pruned.sql == sql
     assert not pruned.reads
     assert reason in pruned.reason
+
+
+def test_the_reads_beyond_a_number_are_whole(spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statement, "_SCANS_AT_MOST", 2)
+    sql = " union all ".join(f"select a from {T} where a = {n}" for n in range(3))
+    pruned = prune_statement(spark, sql)
+    assert [place.reason for place in pruned.places] == [
+        "",
+        "",
+        "the statement reads z-ordered tables more than 2 times",
+    ]
+    assert sorted(row[0] for row in query(spark, sql).collect()) == [0, 1, 2]
 
 
 OTHERS = [
