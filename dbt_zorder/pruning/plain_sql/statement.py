@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.errors import ZorderError
-from dbt_zorder.pruning.files.session_settings import read_settings
+from dbt_zorder.pruning.files.session_settings import Settings, read_settings
 from dbt_zorder.pruning.files.stats_source import read_stats
 from dbt_zorder.pruning.files.table_facts import TableFacts, read_facts
 from dbt_zorder.pruning.plain_sql.catalyst import (
@@ -27,6 +27,7 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     mark,
     plan_query,
 )
+from dbt_zorder.pruning.plain_sql.fixed_values import fix_values
 from dbt_zorder.pruning.plain_sql.parameters import Args, is_same, with_literals
 from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, is_qualified, today
 from dbt_zorder.pruning.plan import VARIABLE, Plan, make_plan
@@ -146,7 +147,7 @@ def prune_statement(spark: SparkSession, sql: str) -> Pruned:
     return pruned
 
 
-def _pruned(spark: SparkSession, sql: str) -> Pruned:
+def _pruned(spark: SparkSession, sql: str, *, fixed: bool = False) -> Pruned:
     settings = read_settings(spark)
     asked = find_query(spark, sql_parser(spark).parsePlan(sql))
     if asked is None:
@@ -155,12 +156,16 @@ def _pruned(spark: SparkSession, sql: str) -> Pruned:
     if not tables:
         return Pruned(sql)
     check_text(sql)
+    if not fixed:
+        text = fix_values(spark, sql, [table.facts for table in tables.values()], query)
+        if text != sql:
+            pruned = _pruned(spark, text, fixed=True)
+            _check_settings(spark, settings)
+            return pruned if pruned.reads else Pruned(sql, reason=pruned.reason)
     found, day = _scans(spark, sql, asked, tables)
     known: dict[tuple[str, str], Plan] = {}
     plans = {place: _plans(spark, table, found.get(n, []), known) for n, (place, table) in enumerate(tables.items())}
-    if read_settings(spark) != settings or (day is not None and today(spark) != day):
-        msg = "another thread changed Spark's settings meanwhile, or the day has ended"
-        raise UnfitError(msg)
+    _check_settings(spark, settings, day)
     chosen = {place: plan for place, plan in plans.items() if not isinstance(plan, str)}
     # constants differ on another day, so all files are read then: Spark evaluates this before it lists files
     also = [] if day is None else [f"NOT (current_date() <=> {day})"]
@@ -170,6 +175,13 @@ def _pruned(spark: SparkSession, sql: str) -> Pruned:
     reasons = [f"{tables[place].facts.sql}: {reason}" for place, reason in plans.items() if isinstance(reason, str)]
     reads = tuple(_table_read(tables[place].facts.sql, chosen[place]) for place in chosen)
     return Pruned(_filtered(sql, tests, tables), reads, "" if reads else "; ".join(dict.fromkeys(reasons)))
+
+
+def _check_settings(spark: SparkSession, settings: Settings, day: str | None = None) -> None:
+    """Raise if the session has other settings than before, or another day if one is given."""
+    if read_settings(spark) != settings or (day is not None and today(spark) != day):
+        msg = "another thread changed Spark's settings meanwhile, or the day has ended"
+        raise UnfitError(msg)
 
 
 def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dict[Mention, _Table]:
