@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -47,8 +47,7 @@ SHAPES = [
     "SELECT * FROM {t} WHERE {q} AND {c} {op} (SELECT {f}({c}) FROM {t} WHERE n1 = 2)",
     "SELECT * FROM {t} WHERE {c} {op} coalesce((SELECT {f}({c}) FROM {t} WHERE n1 = 9), (SELECT {f}({c}) FROM {t}))",
     "SELECT * FROM {t} WHERE {p} OR {c} {op} (SELECT {f}({c}) FROM {t} WHERE n1 > 9)",
-    "WITH w AS (SELECT {f}({c}) m FROM {t} WHERE {p}), v AS (SELECT * FROM {t} WHERE {c} {op} (SELECT m FROM w)) "
-    "SELECT * FROM v WHERE {q}",
+    "WITH w AS (SELECT {f}({c}) m FROM {t} WHERE {p}) SELECT * FROM {t} WHERE {c} {op} (SELECT m FROM w) AND {q}",
     "SELECT * FROM {t} o WHERE {p} AND o.{c} {op} (SELECT {f}({c}) FROM {t} i WHERE i.n1 = o.n1)",
     "SELECT * FROM {t} WHERE {c} {op} (SELECT {f}({c}) FROM {t} WHERE n2 < (SELECT max(n2) FROM {t} WHERE {p}))",
     "SELECT * FROM {t} WHERE {c} {op} (SELECT {c} FROM {t} WHERE n1 = 1)",

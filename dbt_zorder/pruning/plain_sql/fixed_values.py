@@ -37,6 +37,19 @@ Query = Callable[[SparkSession, str], DataFrame]
 
 
 @dataclass(frozen=True)
+class Fixed:
+    """A statement whose text contains values that are fixed once a statement.
+
+    Attributes:
+        sql: text of the statement; the original text if no part of it could be replaced.
+        has_answers: whether a subquery ran, and need not run again in this text.
+    """
+
+    sql: str
+    has_answers: bool = False
+
+
+@dataclass(frozen=True)
 class _Statement:
     """A statement and its plan.
 
@@ -66,7 +79,7 @@ class _Answer:
     cached: int
 
 
-def fix_values(spark: SparkSession, sql: str, tables: Collection[TableFacts], query: Query) -> str:
+def fix_values(spark: SparkSession, sql: str, tables: Collection[TableFacts], query: Query) -> Fixed:
     """Return a statement with literals in place of its clock functions and of subqueries that select rows of tables.
 
     A part that cannot be replaced with certainty stays as it is; the text is unchanged if all of them do. The columns
@@ -80,22 +93,22 @@ def fix_values(spark: SparkSession, sql: str, tables: Collection[TableFacts], qu
 
     """
     if is_on(spark, ESCAPED_LITERALS):
-        return sql
+        return Fixed(sql)
     try:
         return _fixed(spark, sql, tables, query)
     except Exception as exc:  # the statement is planned as it is, and Spark reports its errors
         _LOG.debug("no value is fixed before the statement runs: %s", first_line(exc))
-        return sql
+        return Fixed(sql)
 
 
-def _fixed(spark: SparkSession, sql: str, tables: Collection[TableFacts], query: Query) -> str:
+def _fixed(spark: SparkSession, sql: str, tables: Collection[TableFacts], query: Query) -> Fixed:
     statement = _statement(spark, sql)
     if names_clock(sql):
         texts = moment_literals(spark, sql, statement.parsed, statement.plan.analyzed())
         statement = _replaced(spark, statement, texts, 0) or statement
     found = _subqueries(spark, statement, tables)
     if not found or day_of(spark, statement.plan.analyzed(), statement.sql) is not None:
-        return statement.sql
+        return Fixed(statement.sql)
     answers: list[_Answer] = []
     texts = {}
     for place, subquery in found.items():
@@ -103,7 +116,7 @@ def _fixed(spark: SparkSession, sql: str, tables: Collection[TableFacts], query:
         if answer is not None:
             texts[place] = f"({answer.literal})"
     fixed = _replaced(spark, statement, texts, sum(answer.cached for answer in answers))
-    return statement.sql if fixed is None else fixed.sql
+    return Fixed(statement.sql) if fixed is None else Fixed(fixed.sql, has_answers=True)
 
 
 def _statement(spark: SparkSession, sql: str) -> _Statement:

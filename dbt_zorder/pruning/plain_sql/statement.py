@@ -64,7 +64,7 @@ class Pruned:
     """A statement with the same result as the original, from fewer files.
 
     Attributes:
-        sql: text of the statement; the original text if no file is excluded.
+        sql: text of the statement; the original text if no file is excluded and no subquery was answered.
         reads: tables whose files are partly excluded.
         reason: why no file is excluded of a table with statistics; else empty.
     """
@@ -118,7 +118,7 @@ def _pruned_with(spark: SparkSession, sql: str, args: Args) -> str | None:
         _LOG.debug("all files are read: %s", first_line(exc))
         return None
     pruned = prune_statement(spark, text)
-    return pruned.sql if pruned.reads else None
+    return pruned.sql if pruned.sql != text else None
 
 
 def prune_statement(spark: SparkSession, sql: str) -> Pruned:
@@ -157,11 +157,11 @@ def _pruned(spark: SparkSession, sql: str, *, fixed: bool = False) -> Pruned:
         return Pruned(sql)
     check_text(sql)
     if not fixed:
-        text = fix_values(spark, sql, [table.facts for table in tables.values()], query)
-        if text != sql:
-            pruned = _pruned(spark, text, fixed=True)
+        values = fix_values(spark, sql, [table.facts for table in tables.values()], query)
+        if values.sql != sql:
+            pruned = _pruned(spark, values.sql, fixed=True)
             _check_settings(spark, settings)
-            return pruned if pruned.reads else Pruned(sql, reason=pruned.reason)
+            return pruned if pruned.reads or values.has_answers else Pruned(sql, reason=pruned.reason)
     found, day = _scans(spark, sql, asked, tables)
     known: dict[tuple[str, str], Plan] = {}
     plans = {place: _plans(spark, table, found.get(n, []), known) for n, (place, table) in enumerate(tables.items())}

@@ -51,7 +51,7 @@ PRUNED = [
     (f"select o.a from {T} o join {T} tablesample (5 rows) s on o.a = 5 and s.b >= 0", 9),
     (f"select collect_list(a), first(s), max(b) from {T} where a = 5", 1),
     (f"select a from {T} where d < current_date() - 100000", 0),
-    (f"select a, current_date() from {T} where a = 5 and d <= current_date()", 1),
+    (f"select a, current_date() as today from {T} where a = 5 and d <= current_date()", 1),
     (f"select a from {T} where ts < current_timestamp() and a = 5", 1),
     (f"select a from {T} where ts < now() - interval 20 years", 0),
     (f"select /*+ broadcast(t) */ t.a from {T} join (values (5)) v(k) on t.a = v.k and t.a = 5", 1),
