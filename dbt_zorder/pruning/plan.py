@@ -10,6 +10,7 @@ from functools import lru_cache
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.pruning.condition.clock_bounds import with_clock_bounds
 from dbt_zorder.pruning.condition.condition import All, Any, Atom, Unknown, can_exclude, leaves
 from dbt_zorder.pruning.condition.constants import REPEATABLE
 from dbt_zorder.pruning.condition.times import depends_on_zone
@@ -187,6 +188,9 @@ def _pruned(
         return _full_read(plan, stats.reason)
     if not is_confirmed(plan.table, plan.accepted, tree, predicate):
         return _full_read(plan, "Spark does not confirm that the predicate was understood")
+    bounded = with_clock_bounds(spark, tree, plan.table.columns)
+    zoned = zoned or bounded != tree  # the present is another day elsewhere
+    tree = bounded
     covered = stats.covered(tree)
     unusable = {} if plan.skipped_by else unusable_columns(spark, covered, plan.facts, plan.table.schema)
     names = stats_names([column for column in covered if column not in unusable])

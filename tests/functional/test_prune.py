@@ -30,6 +30,17 @@ MODELS = {
     "added_zordered.sql": """
         {{ config(materialized='incremental', zorder_by=['id', 'day']) }} select * from {{ ref('orders') }}
         {% if is_incremental() %} where day = date'2024-02-01' {% else %} where day = date'2024-01-31' {% endif %}""",
+    "newer.sql": """
+        {{ config(materialized='incremental', file_format='parquet', incremental_strategy='append') }}
+        select *, current_timestamp() as loaded_at from {{ ref('orders') }}
+        {% if is_incremental() %} where at > (select max(at) from {{ this }}) {% else %}
+        where at < timestamp'2024-02-20' {% endif %}""",
+    "newer_zordered.sql": """
+        {{ config(materialized='incremental', zorder_by=['id', 'at'], incremental_strategy='append') }}
+        with last as (select coalesce(max(at), timestamp'1900-01-01') as at from {{ ref('newer') }} where id >= 0)
+        select * from {{ ref('orders') }}
+        {% if is_incremental() %} where at > (select at from last) and at < now() {% else %}
+        where at < timestamp'2024-02-20' {% endif %}""",
     "batches.sql": """
         {{ config(materialized='incremental', incremental_strategy='microbatch', event_time='at', batch_size='day',
                   begin='2024-01-05', partition_by='day', zorder_by=['id'], concurrent_batches=false) }}
@@ -84,6 +95,15 @@ class TestPlainSqlIsPruned:
             _, log = run_dbt_and_capture(["run", "-s", model])
             assert _read(log, built.test_schema)[0] <= 8
             assert self._rows(built, model) == rows
+
+    def test_an_incremental_model_reads_the_files_of_what_is_new(self, built: Any) -> None:
+        run_dbt(["run", "-s", "newer", "newer_zordered"])
+        first = self._rows(built, "newer")
+        assert first == self._rows(built, "newer_zordered") == 5000
+        for model in ("newer_zordered", "newer"):
+            _, log = run_dbt_and_capture(["run", "-s", model])
+            assert _read(log, built.test_schema)[0] <= 8
+            assert self._rows(built, model) == 6000
 
     def test_each_batch_of_a_microbatch_model_reads_the_files_of_its_day(self, built: Any) -> None:
         _, log = run_dbt_and_capture(["run", "-s", "batches", *RANGE])

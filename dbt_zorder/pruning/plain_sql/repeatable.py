@@ -117,11 +117,11 @@ def _origins(plan: Any, has_it: Callable[[Any], bool]) -> Iterator[str]:
         part = waiting.pop()
         inner = [child for child in items(part.children()) if has_it(child)]
         waiting += inner
-        if not inner and not _is_subquery(part):
+        if not inner and not is_subquery(part):
             yield str(part.getClass().getSimpleName())
 
 
-def _is_subquery(part: Any) -> bool:
+def is_subquery(part: Any) -> bool:
     """Return whether an expression is a subquery, whose own expressions ``nodes`` visits."""
     return "Subquery" in part.getClass().getSimpleName() or part.getClass().getSimpleName() in ("Exists", "ListQuery")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_zorder.pruning.files.session_settings import read_settings
+from dbt_zorder.pruning.files.session_settings import Settings, read_settings
 from dbt_zorder.pruning.joins.pruner import JoinPruner, is_pinned
 from dbt_zorder.pruning.plain_sql.catalyst import (
     MENTIONS_AT_MOST,
@@ -24,6 +24,7 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     mark,
     plan_query,
 )
+from dbt_zorder.pruning.plain_sql.fixed_values import fix_values
 from dbt_zorder.pruning.plain_sql.parameters import Args, is_same, with_literals
 from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, is_qualified, today
 from dbt_zorder.pruning.plain_sql.scan_files import Chooser, ScanFiles, Table, table_with_stats
@@ -67,7 +68,7 @@ class Pruned:
     """A statement with the same result as the original, from fewer files.
 
     Attributes:
-        sql: text of the statement; the original text if no file is excluded.
+        sql: text of the statement; the original text if no file is excluded and no subquery was answered.
         places: reads of tables with statistics, in the order of the text.
         reason: why no file is excluded of a table with statistics; else empty.
         plan: analyzed plan of ``sql``, if files are excluded. It lists the files of joined tables whose keys were read.
@@ -103,7 +104,7 @@ def query(spark: SparkSession, sql: str, args: Args | None = None) -> DataFrame:
         return prepare(spark, sql).run(spark)
     text = _with_values(spark, sql, args)
     pruned = None if text is None else prepare(spark, text)
-    if pruned is None or not pruned.reads:
+    if pruned is None or pruned.sql == text:
         return spark.sql(sql, args)  # type: ignore[arg-type]
     return pruned.run(spark)
 
@@ -125,16 +126,16 @@ def _with_values(spark: SparkSession, sql: str, args: Args) -> str | None:
 def prune_statement(spark: SparkSession, sql: str) -> Pruned:
     """Return a statement that skips every file of a z-ordered Parquet table without a row that it uses.
 
-    Queries, ``CREATE TABLE ... AS`` and ``INSERT`` are pruned; any other statement stays unchanged. Joins exclude no
-    file, because the text may run when the joined tables have changed. Never raises: Spark reports the errors of a
+    Queries, ``CREATE TABLE ... AS`` and ``INSERT`` are pruned; any other statement stays unchanged. The text may run
+    later, so that joins, subqueries and the clock exclude no file. Never raises: Spark reports the errors of a
     statement.
     """
-    return _logged(_prune(spark, sql, by_joins=False))
+    return _logged(_prune(spark, sql, at_once=False))
 
 
 def prepare(spark: SparkSession, sql: str) -> Pruned:
-    """Return a statement to run at once: ``prune_statement``, and joins exclude files as well. Never raises."""
-    return _logged(_prune(spark, sql, by_joins=True))
+    """Return a statement to run at once: its joins, scalar subqueries and clock exclude files, too. Never raises."""
+    return _logged(_prune(spark, sql, at_once=True))
 
 
 def _logged(pruned: Pruned) -> Pruned:
@@ -147,21 +148,21 @@ def _logged(pruned: Pruned) -> Pruned:
     return pruned
 
 
-def _prune(spark: SparkSession, sql: str, *, by_joins: bool) -> Pruned:
+def _prune(spark: SparkSession, sql: str, *, at_once: bool) -> Pruned:
     if not has_jvm(spark):
         return Pruned(sql, reason="only a session in this process shows what a query reads")
     if VARIABLE in sql:
         return Pruned(sql, reason="Spark replaces ${...} in it by a setting's value when it runs")
     try:
         with active(spark), unlogged():
-            return _pruned(spark, sql, by_joins)
+            return _pruned(spark, sql, at_once=at_once)
     except UnfitError as exc:
         return Pruned(sql, reason=str(exc))
     except Exception as exc:  # any doubt is a full read
         return Pruned(sql, reason=f"pruning failed: {first_line(exc)}")
 
 
-def _pruned(spark: SparkSession, sql: str, by_joins: bool) -> Pruned:
+def _pruned(spark: SparkSession, sql: str, *, at_once: bool, fixed: bool = False) -> Pruned:
     settings = read_settings(spark)
     asked = find_query(spark, sql_parser(spark).parsePlan(sql))
     if asked is None:
@@ -170,8 +171,14 @@ def _pruned(spark: SparkSession, sql: str, by_joins: bool) -> Pruned:
     if not tables:
         return Pruned(sql)
     check_text(sql)
+    if at_once and not fixed:
+        values = fix_values(spark, sql, [table.facts for table in tables.values()], query)
+        if values.sql != sql:
+            pruned = _pruned(spark, values.sql, at_once=True, fixed=True)
+            _check_settings(spark, settings)
+            return pruned if pruned.reads or values.has_answers else replace(pruned, sql=sql)
     found, day, optimized = _scans(spark, sql, asked, tables)
-    chooser = Chooser(spark, settings, JoinPruner(spark, optimized) if by_joins else None)
+    chooser = Chooser(spark, settings, JoinPruner(spark, optimized) if at_once else None)
     chosen: dict[Mention, list[ScanFiles]] = {}
     places: list[TableRead] = []
     left = _SCANS_AT_MOST
@@ -186,9 +193,7 @@ def _pruned(spark: SparkSession, sql: str, by_joins: bool) -> Pruned:
         if not reason:
             chosen[place] = [one for one in files if isinstance(one, ScanFiles)]
         places.append(_table_read(table, chosen.get(place, ()), reason))
-    if read_settings(spark) != settings or (day is not None and today(spark) != day):
-        msg = "another thread changed Spark's settings meanwhile, or the day has ended"
-        raise UnfitError(msg)
+    _check_settings(spark, settings, day)
     if not chosen:
         reasons = dict.fromkeys(f"{place.table}: {place.reason}" for place in places)
         return Pruned(sql, tuple(places), "; ".join(reasons))
@@ -202,6 +207,13 @@ def _pruned(spark: SparkSession, sql: str, by_joins: bool) -> Pruned:
         msg = "another process changed what it joins meanwhile"
         raise UnfitError(msg)
     return Pruned(text, tuple(places), plan=plan)
+
+
+def _check_settings(spark: SparkSession, settings: Settings, day: str | None = None) -> None:
+    """Raise if the session has other settings than before, or another day if one is given."""
+    if read_settings(spark) != settings or (day is not None and today(spark) != day):
+        msg = "another thread changed Spark's settings meanwhile, or the day has ended"
+        raise UnfitError(msg)
 
 
 def _table_read(table: Table, scans: Sequence[ScanFiles], reason: str) -> TableRead:
