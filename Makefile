@@ -72,8 +72,9 @@ smoke-oldest:
 smoke-newest:
 	$(QUICK) PYTHON=$(call python_of,3.13) tests/smoke.sh newest 'pyspark<5' 'dbt-core<1.12' 'dbt-spark<1.12' 'sqlglot[c]'
 
-soak-pruning: $(STAMP) ## Decide 100,000 random predicates on live Spark, and 5,000 a kind of adversarial stats
-	$(QUICK) SOAK=100000 SOAK_T3=5000 $(BIN)/python -m pytest -s tests/soundness/test_random_predicates.py tests/soundness/test_adversarial_stats.py
+soak-pruning: $(STAMP) ## Decide 100,000 random predicates, 5,000 a kind of adversarial stats, 1,500 statements and 1,500 trees of joins
+	$(QUICK) SOAK=100000 SOAK_T3=5000 SOAK_T9=1500 SOAK_T10=1500 $(BIN)/python -m pytest -s tests/soundness/test_random_predicates.py \
+		tests/soundness/test_adversarial_stats.py tests/soundness/test_random_statements.py tests/soundness/test_random_joins.py
 
 soak-faults: $(STAMP) ## Strike builds at every point, race them at every step, and read beside 200 swaps
 	$(QUICK) SOAK_FAULTS=1 $(BIN)/python -m pytest -s tests/faults
