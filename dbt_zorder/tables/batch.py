@@ -142,8 +142,7 @@ def rows_after(
     """Yield the rows of a table after a batch, in the columns of ``schema``.
 
     A batch that replaces partitions is read twice: for the partitions and for the rows. Its result is therefore cached
-    if
-    a second run could be expensive or differ.
+    if a second run could be expensive or differ.
     """
     kept = conform(spark.table(request.table.sql), schema)
     if not batch.overwrite:

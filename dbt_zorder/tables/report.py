@@ -20,8 +20,7 @@ class BuildReport:
         version: name of the version that is served now.
         summary: files, rows and bytes, and the number of files that a point query reads.
         seconds: duration of each phase: query, sample, write, stats, swap. A query that is not cached also runs in
-            later
-            phases.
+            later phases.
         collected: names of the old versions that were deleted.
     """
 

@@ -65,9 +65,8 @@ def save_table(
     Example: ``save_table(df, "sales.orders", ["customer_id", "event_ts"], mode="overwrite")``.
 
     The rows are laid out, checked and swapped in as those of a dbt model. Readers see the old table until the new one
-    is
-    complete, and a failure leaves the old one in place. Where all of Spark runs on one machine, this process sorts and
-    writes the rows without a shuffle.
+    is complete, and a failure leaves the old one in place. Where all of Spark runs on one machine, this process sorts
+    and writes the rows without a shuffle.
 
     Args:
         df: any batch DataFrame. It may read the table that it replaces; create it just before this call.
@@ -85,8 +84,7 @@ def save_table(
         bloom: columns with a Parquet bloom filter.
         stats_columns: further columns to keep stats of.
         file_format: ``parquet``, ``delta`` or ``iceberg``; None keeps the table's format, or means ``parquet`` if it
-            has
-            none of these.
+            has none of these.
         options: options of Spark's Parquet writer, such as ``compression``.
         properties: properties of the table.
         comment: comment of the table; columns keep the comments of ``df``.
@@ -99,11 +97,9 @@ def save_table(
 
     Raises:
         ColumnError, ConfigError: an argument is invalid, or the table exists and ``mode`` forbids that; nothing was
-            read
-            or written.
+            read or written.
         BuildError: rows or files were lost, another run changed the table meanwhile, or the catalog refused; the table
-            is
-            unchanged.
+            is unchanged.
         LostRowsError: the write replaced another commit to a Delta or Iceberg table; the message says where its rows
             are.
     """

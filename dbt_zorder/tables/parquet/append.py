@@ -59,8 +59,7 @@ def append(
     """Add a batch to the version that a table is served from.
 
     A failure before the journal entry is ready leaves the table unchanged. After that, the batch is in the table's
-    journal,
-    and the next run completes it. The journal must have been recovered before ``df`` was analyse.
+    journal, and the next run completes it. The journal must have been recovered before ``df`` was analyse.
 
     Args:
         spark: the session.

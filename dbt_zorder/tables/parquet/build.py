@@ -79,15 +79,13 @@ def build(
         df: the query.
         request: settings of the table.
         guard: called just before the swap; an error that it raises abandons the build. The default checks whether
-            another
-            run has added rows to the replaced version. Callers with an earlier listing pass their own guard.
+            another run has added rows to the replaced version. Callers with an earlier listing pass their own guard.
         info: current catalog description of the table, if just read.
 
     Raises:
         ColumnError, ConfigError: nothing was read or written, because the request does not fit the query; its root lies
-            in
-            a folder that is deleted with the old table; another table lies in a folder of this one, or in one that this
-            build deletes; or the name of a helper is taken.
+            in a folder that is deleted with the old table; another table lies in a folder of this one, or in one that
+            this build deletes; or the name of a helper is taken.
         BuildError: rows or files were lost, another run changed the table meanwhile, or the catalog refused.
     """
     df = as_text(df)

@@ -72,8 +72,7 @@ def increment(
     """Add a query's rows to a table, as an incremental model does.
 
     Rows are added in place, through the journal, if the table is z-ordered and keeps its columns and partitions.
-    Otherwise
-    a new version is built of the existing rows and the batch, and swapped in by one catalog call.
+    Otherwise a new version is built of the existing rows and the batch, and swapped in by one catalog call.
 
     Args:
         spark: the session.

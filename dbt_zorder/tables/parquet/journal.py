@@ -125,8 +125,7 @@ def carry_out(spark: SparkSession, entry: Entry, plan: Plan) -> None:
     """Move the files of an entry to their places, folder by folder, then their stats, and delete the entry.
 
     In each folder the replaced files are moved out first. A reader that lists the folder in between finds neither set.
-    One
-    that listed it before gets an error. No reader finds rows twice.
+    One that listed it before gets an error. No reader finds rows twice.
 
     Raises:
         OSError: files of the batch are missing, or could not be renamed.
@@ -171,8 +170,7 @@ def recover_journal(spark: SparkSession, version_path: str) -> tuple[int, int]:
     """Complete the ready entries of a version, oldest first, and delete the abandoned ones.
 
     An entry that is not ready stays while the process that began it is alive. If that process is on another machine,
-    the
-    entry stays for 24 hours. Folders with other names are never touched.
+    the entry stays for 24 hours. Folders with other names are never touched.
 
     Returns:
         The numbers of entries completed and deleted.

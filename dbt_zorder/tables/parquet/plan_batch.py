@@ -31,8 +31,7 @@ def plan_batch(
         standing: state of the version.
         fresh: whether the batch consists of whole partitions, which are best laid out on their own.
         known: keys of the batch's rows or of a sample, for the saved layout's columns; or the number of rows; or None
-            if
-            neither is available.
+            if neither is available.
     """
     fetched = known if isinstance(known, FetchedKeys) else None
     rows = count_of(known)

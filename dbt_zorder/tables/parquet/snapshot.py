@@ -101,8 +101,7 @@ def next_state(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) 
     """Return the rows of a snapshot after its changes; columns that are new are NULL in its old rows.
 
     The result is that of a ``MERGE``. A row is closed if it is current and among those updated or deleted. A row is
-    added
-    if its id does not exist. Two changes of one row are an error, as in a ``MERGE``.
+    added if its id does not exist. Two changes of one row are an error, as in a ``MERGE``.
     """
     scd_id, valid_to = quote_name(names.scd_id), quote_name(names.valid_to)
     twice = quote_string("The snapshot's query has a unique_key twice, so that it is not known which row is to follow.")

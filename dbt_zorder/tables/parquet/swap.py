@@ -79,8 +79,7 @@ def publish(
 
     If only the location changes, the entry is pack: by one catalog call, or by ``ALTER TABLE ... SET LOCATION``, whose
     first call moves it. Otherwise the whole entry is replaced. Files at the former location stay. Then the table is
-    opened
-    by its name. If that does not find its rows, the previous entry is restored.
+    opened by its name. If that does not find its rows, the previous entry is restored.
 
     Args:
         spark: the session.
