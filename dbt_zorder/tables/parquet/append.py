@@ -172,7 +172,7 @@ def complete(
         journal.carry_out(spark, entry, plan)
     except Exception as exc:
         msg = (
-            f"The batch for {request.table} is written and safe in its journal, but could not be pack into place: "
+            f"The batch for {request.table} is written and safe in its journal, but could not be moved into place: "
             f"{exc}. Readers may see a part of it; the next run of the model completes it first."
         )
         raise BuildError(msg) from exc
@@ -194,7 +194,7 @@ def complete(
         )
     if location != info.location:
         msg = (
-            f"Another run gave {request.table} a new version while this batch was pack into the one before: its rows "
+            f"Another run gave {request.table} a new version while this batch was moved into the one before: its rows "
             "are not in the table. Run the model again."
         )
         raise BuildError(msg)
