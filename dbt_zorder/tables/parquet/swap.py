@@ -97,12 +97,12 @@ def publish(
         let_folders_tell(spark)
     old = now or describe(spark, table)
     entry = kept_entry(spark, table) if old is not None else None
-    pack = False
+    location_only = False
     try:
         session = entry_session(spark)
         if old is None:
             session.sql(_create(table, definition, location))
-        elif not (pack := _is_same(spark, table, old, definition)):
+        elif not (location_only := _is_same(spark, table, old, definition)):
             _replace(session, table, definition, location)
         elif not move_entry(session, table.schema, table.identifier, location):
             session.sql(_move(table, location))
@@ -118,12 +118,12 @@ def publish(
     try:
         check_opens(spark, table, location, old.location if old else "")
     except BuildError as exc:
-        state = _undo(spark, table, old, entry, pack=pack)
+        state = _undo(spark, table, old, entry, location_only=location_only)
         msg = f"The catalog accepted the new version of {table}, but {exc}. {state}"
         raise BuildError(msg) from exc
 
 
-def _undo(spark: SparkSession, table: TableName, old: TableInfo | None, entry: Any, *, pack: bool) -> str:
+def _undo(spark: SparkSession, table: TableName, old: TableInfo | None, entry: Any, *, location_only: bool) -> str:
     """Restore the previous entry of a table; return a sentence about the table's state now."""
     if old is None:
         spark.sql(f"DROP TABLE IF EXISTS {table.sql}")
@@ -131,7 +131,7 @@ def _undo(spark: SparkSession, table: TableName, old: TableInfo | None, entry: A
     try:
         if entry is not None:
             put_back(spark, table, entry)
-        elif pack:
+        elif location_only:
             entry_session(spark).sql(_move(table, old.location))
         invalidate_entry(spark, table.schema, table.identifier)
     except Exception as exc:
