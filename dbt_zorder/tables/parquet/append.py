@@ -59,14 +59,14 @@ def append(
     """Add a batch to the version that a table is served from.
 
     A failure before the journal entry is ready leaves the table unchanged. After that, the batch is in the table's
-    journal, and the next run completes it. The journal must have been recovered before ``df`` was analyse.
+    journal, and the next run completes it. The journal must have been recovered before ``df`` was analysed.
 
     Args:
         spark: the session.
         df: rows with exactly the table's columns and types.
         request: the model's settings; its spec has the table's partition columns.
         overwrite: replace every partition that the batch has rows of.
-        before: the table's files when ``df``, which may read them, was analyse; by default the current files.
+        before: the table's files when ``df``, which may read them, was analysed; by default the current files.
         info: current catalog description of the table, if just read.
         standing: state of the version, if just read.
 
@@ -115,7 +115,7 @@ def append(
 
 @dataclass
 class EntryCommit:
-    """A batch for a version: files in a journal entry that are pack in once the entry is ready.
+    """A batch for a version: files in a journal entry that are moved in once the entry is ready.
 
     Attributes:
         df, request, info: the batch, the model's settings, and the table's description.

@@ -46,7 +46,7 @@ _LOG = logging.getLogger("dbt_zorder")
 def begin(spark: SparkSession, table: TableName, info: TableInfo | None = None) -> Mapping[str, int] | None:
     """Complete the work of a failed run, and return the table's files; None if it is not a Parquet table.
 
-    Call it before a batch's query is analyse, which may read the table and must see all of it. A table that is not
+    Call it before a batch's query is analysed, which may read the table and must see all of it. A table that is not
     z-ordered yet is listed too. When it is replaced, its folder is deleted with any rows added meanwhile.
 
     Args:
@@ -105,7 +105,7 @@ def increment(
     owner = served_owner(spark, request.table, info.location) if in_place else None
     with naming_left_out(df, schema, request, batch):
         check_parts(spark, info, request, schema, batch)
-        # files pack into a version of another table or catalog would be added to that table as well
+        # files moved into a version of another table or catalog would be added to that table as well
         if owner is None or not same_partitions(spark, info, request, schema) or owner.refused:
             return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before, info))
         standing = known_standing(spark, info.location, schema, request.spec)
