@@ -34,10 +34,10 @@ from bench.kernel_time import RESULTS
 from bench.measure import SETTINGS, Meter
 from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.engine.local.large_table import SpooledRows
-from dbt_zorder.engine.local.moved_rows import ShuffledRows
 from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.row_groups import RowGroups
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
+from dbt_zorder.engine.local.shuffled_rows import ShuffledRows
 from dbt_zorder.engine.local.spool import spool as copies
 from dbt_zorder.engine.local.spool.spool import Spool
 from dbt_zorder.engine.parquet.column_options import Traits

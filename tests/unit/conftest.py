@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.engine import choose as holding
 from dbt_zorder.engine.local import small_table as held_rows
-from dbt_zorder.engine.local.moved_rows import ShuffledRows
 from dbt_zorder.engine.local.place import rows_of_files
+from dbt_zorder.engine.local.shuffled_rows import ShuffledRows
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.engine.spark.descent import apply_layout
 from dbt_zorder.tables.parquet import build

@@ -158,7 +158,9 @@ def test_what_fails_after_that_is_completed_by_the_next_run(
         if step == "move" and call >= moves:
             append(spark, batch, wanted, overwrite=overwrite)
         else:
-            with pytest.raises(BuildError, match=r"safe in its journal, but could not be moved into place: .*injected.*the next run"):
+            with pytest.raises(
+                BuildError, match=r"safe in its journal, but could not be moved into place: .*injected.*the next run"
+            ):
                 append(spark, batch, wanted, overwrite=overwrite)
     monkeypatch.undo()
     assert_sound(spark, table)  # half applied, what there is is read whole
