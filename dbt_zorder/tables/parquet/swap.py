@@ -77,8 +77,8 @@ def publish(
 ) -> None:
     """Make ``table`` an external Parquet table with this definition at ``location``, whatever it was before.
 
-    If only the location changes, the entry itself is updated: by one catalog call, or by ``ALTER TABLE ... SET LOCATION``, whose
-    first call moves it. Otherwise the whole entry is replaced. Files at the former location stay. Then the table is
+    If only the location changes, the entry keeps its definition: one catalog call, or ``ALTER TABLE ... SET LOCATION``,
+    changes its location. Otherwise the whole entry is replaced. Files at the former location stay. Then the table is
     opened by its name. If that does not find its rows, the previous entry is restored.
 
     Args:
