@@ -96,12 +96,6 @@ def folder_bytes(spark: SparkSession, path: str) -> int:
     return int(system.getContentSummary(folder).getLength())
 
 
-def is_empty(spark: SparkSession, path: str) -> bool:
-    """Return whether a folder is missing or empty."""
-    system, folder = open_path(spark, path)
-    return not system.exists(folder) or len(system.listStatus(folder)) == 0
-
-
 def written_at(spark: SparkSession, path: str) -> datetime | None:
     """Return a file's modification time, by the clock of its file system; None if there is no such file."""
     system, file = open_path(spark, path)

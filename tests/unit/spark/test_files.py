@@ -17,7 +17,6 @@ from dbt_zorder.spark.files import (
     delete_path,
     folders_with,
     has_client,
-    is_empty,
     list_files,
     list_folders,
     read_text,
@@ -69,13 +68,6 @@ def test_a_folder_is_listed_here_as_hadoop_lists_it(
     monkeypatch.setattr(module, "on_disk", nowhere)
     (tmp_path / "gone").unlink()  # Hadoop's client cannot list a folder with one
     assert quick == [one(spark, str(tmp_path)) for one in asked]
-
-
-def test_empty_is_empty_or_missing(spark: SparkSession, tmp_path: Path) -> None:
-    assert is_empty(spark, str(tmp_path))
-    assert is_empty(spark, str(tmp_path / "never"))
-    (tmp_path / "x").mkdir()
-    assert not is_empty(spark, str(tmp_path))
 
 
 def nowhere(*_: Any) -> None:
