@@ -33,13 +33,23 @@ def has_client(spark: SparkSession) -> bool:
 
 def list_folders(spark: SparkSession, path: str) -> list[str]:
     """Return the names of the folders in ``path``; empty if it does not exist."""
+    return _list_names(spark, path, folders=True)
+
+
+def list_files(spark: SparkSession, path: str) -> list[str]:
+    """Return the names of the files in ``path``, without its folders; empty if it does not exist."""
+    return _list_names(spark, path, folders=False)
+
+
+def _list_names(spark: SparkSession, path: str, *, folders: bool) -> list[str]:
     here = _entries_here(spark, path)
     if here is not None:
-        return sorted(entry.name for entry in here if entry.is_folder)
+        return sorted(entry.name for entry in here if (entry.is_folder if folders else entry.is_file))
     system, folder = open_path(spark, path)
     if not system.exists(folder):
         return []
-    return sorted(status.getPath().getName() for status in system.listStatus(folder) if status.isDirectory())
+    listed = system.listStatus(folder)
+    return sorted(one.getPath().getName() for one in listed if (one.isDirectory() if folders else one.isFile()))
 
 
 def folders_with(spark: SparkSession, path: str, name: str) -> dict[str, datetime]:
@@ -148,17 +158,6 @@ def exists(spark: SparkSession, path: str) -> bool:
     """Return whether there is a file or folder at ``path``."""
     system, file = open_path(spark, path)
     return bool(system.exists(file))
-
-
-def list_files(spark: SparkSession, path: str) -> list[str]:
-    """Return the names of the files in ``path``, without its folders; empty if it does not exist."""
-    here = _entries_here(spark, path)
-    if here is not None:
-        return sorted(entry.name for entry in here if entry.is_file)
-    system, folder = open_path(spark, path)
-    if not system.exists(folder):
-        return []
-    return sorted(status.getPath().getName() for status in system.listStatus(folder) if status.isFile())
 
 
 def files_below(spark: SparkSession, path: str) -> list[str]:
