@@ -14,6 +14,7 @@ from dbt_zorder.engine.local.place import rows_of_files
 from dbt_zorder.engine.local.shuffled_rows import ShuffledRows
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.engine.spark.descent import apply_layout
+from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.parquet import build
 from dbt_zorder.tables.parquet.swap import Definition
 from tests.support import unique
@@ -27,6 +28,12 @@ def database(spark: SparkSession) -> Iterator[str]:
     spark.sql(f"CREATE DATABASE {name}")
     yield name
     spark.sql(f"DROP DATABASE {name} CASCADE")
+
+
+@pytest.fixture
+def table(database: str) -> TableName:
+    """Return a name in the module's database that no table has yet."""
+    return TableName(database, unique("t"))
 
 
 @pytest.fixture(params=["here", "from disk", "by Spark"])

@@ -8,13 +8,7 @@ from dbt_zorder.request import check
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.tables.batch import Batch, naming_left_out, rows_after, schemas, table_of
 from dbt_zorder.tables.two_step_swap import previous_of
-from tests.support import unique
 from tests.unit.tables.parquet.batches import made, request, rows
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 def test_what_is_no_table_any_more_takes_no_batch(spark: SparkSession, table: TableName) -> None:

@@ -21,11 +21,6 @@ KINDS = {
 }
 
 
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
-
-
 def make(spark: SparkSession, table: TableName) -> None:
     build(spark, spark.range(10).toDF("id"), BuildRequest(table, LayoutSpec(by=["id"], files=1)))
 

@@ -28,11 +28,6 @@ QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s FROM ran
 
 
 @pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
-
-
-@pytest.fixture
 def rows(spark: SparkSession) -> DataFrame:
     return spark.sql(QUERY.format(0, 2000))
 

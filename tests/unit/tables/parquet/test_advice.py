@@ -28,11 +28,6 @@ DECIMAL = "cast(id AS DECIMAL({}, {}))"
 WIDER = "named_struct('a', id, 'n', 1, 'b', id * 2)"
 
 
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
-
-
 def go(spark: SparkSession, query: str, wanted: BuildRequest, **batch: Any) -> IncrementReport:
     before = begin(spark, wanted.table)
     return increment(spark, spark.sql(query), wanted, Batch(may_rewrite=False, **batch), before)

@@ -24,18 +24,13 @@ from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.stats_view import stats_table
 from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.version import is_version
-from tests.support import same_rows, settings, unique, versions
+from tests.support import same_rows, settings, versions
 
 pytestmark = pytest.mark.usefixtures("way")
 
 SPILL = "spark.shuffle.spill.numElementsForceSpillThreshold"
 
 QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s FROM range(500)"
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 def request(table: TableName, by: tuple[str, ...] = ("a", "s"), *, files: int = 4, **more: Any) -> BuildRequest:

@@ -25,11 +25,6 @@ from tests.support import unique
 pytestmark = pytest.mark.usefixtures("way")
 
 
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
-
-
 def request(table: TableName, by: tuple[str, ...], **more: Any) -> BuildRequest:
     return BuildRequest(table, LayoutSpec(by=by, files=4), **more)
 

@@ -15,18 +15,13 @@ from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet.incremental import begin, increment
 from dbt_zorder.tables.registry import existing, open_table
 from dbt_zorder.tables.save import check_free, save_table
-from tests.support import same_rows, unique, versions
+from tests.support import same_rows, versions
 
 QUERY = "SELECT id, pmod(hash(id), 100) AS a FROM range({}, {})"
 
 
 def guard_of(df: DataFrame, table: TableName) -> Callable[[], None] | None:
     return existing(open_table(df.sparkSession, table), table).guard(df)
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 @pytest.fixture

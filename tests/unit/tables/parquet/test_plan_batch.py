@@ -15,13 +15,7 @@ from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.plan_batch import plan_batch
 from dbt_zorder.tables.parquet.state import known_standing
 from dbt_zorder.tables.registry import existing, open_table
-from tests.support import unique
 from tests.unit.tables.parquet.batches import assert_sound, made, rows
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 @pytest.mark.parametrize("small", [SMALL_BYTES, -1])

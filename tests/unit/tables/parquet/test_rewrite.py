@@ -13,13 +13,7 @@ from dbt_zorder.tables.parquet import build as build_module
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.rewrite import optimize, own_table, recover, request_from_marker, rewrite
-from tests.support import unique
 from tests.unit.tables.parquet.batches import files, made, rows, same
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 def test_a_table_is_rewritten_on_demand_and_a_dry_run_tells_of_it(spark: SparkSession, table: TableName) -> None:

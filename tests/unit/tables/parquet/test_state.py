@@ -10,7 +10,6 @@ from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.saved_layout import TREE_DIRECTORY
 from dbt_zorder.tables.parquet.state import Standing, known_standing, measure, read_standing
-from tests.support import unique
 from tests.unit.tables.parquet.batches import folder, made, rows
 
 HERE = "file:/w/t__zorder/v20260101T000000000-00000000"
@@ -23,11 +22,6 @@ def held(paths: Mapping[str, int], **bounds: pa.Array) -> pa.Table:
         "row_count": pa.array(list(paths.values()), pa.int64()),
     }
     return pa.table(base | bounds)
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 def test_a_batch_adds_its_files_and_takes_away_those_that_it_replaced() -> None:

@@ -20,11 +20,6 @@ from dbt_zorder.tables.version import version_of
 from tests.support import checksum, unique
 
 
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
-
-
 def make(
     spark: SparkSession, table: TableName, query: str, partition_by: tuple[str, ...] = (), **more: Any
 ) -> tuple[str, tuple[int, int]]:

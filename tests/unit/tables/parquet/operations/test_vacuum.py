@@ -34,11 +34,6 @@ def left(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
-
-
 def test_a_dry_run_says_what_would_go_and_why(spark: SparkSession, table: TableName) -> None:
     first, second, third = (make(spark, table) for _ in range(3))
     orphan = new_version()
