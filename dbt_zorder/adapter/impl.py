@@ -30,13 +30,12 @@ from dbt_zorder.adapter.messages.logs import warn
 from dbt_zorder.adapter.messages.progress import progress
 from dbt_zorder.adapter.messages.response import ZorderResponse
 from dbt_zorder.adapter.messages.spark_errors import dbt_errors, short_message
-from dbt_zorder.adapter.models.batches import batch_of
 from dbt_zorder.adapter.models.grants import check_grants
 from dbt_zorder.adapter.models.hooks import check_hooks
+from dbt_zorder.adapter.models.microbatches import batch_of, warn_unless_utc
 from dbt_zorder.adapter.models.python_models import run_model
 from dbt_zorder.adapter.models.seeds import seed_rows
 from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES, ModelScope, run_in_sibling_session
-from dbt_zorder.adapter.models.timezone import warn_unless_utc
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.requests import (
     check_alias,
