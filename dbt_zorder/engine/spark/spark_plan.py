@@ -15,8 +15,8 @@ from dbt_zorder.engine.spark.order_grid import OrderGrid, SparkLayout
 from dbt_zorder.layout.page_order import page_rows_of
 from dbt_zorder.layout.plan import Plan
 
-_BYTES = 8 << 20
-_FILES = 64
+_BUNDLE_BYTES = 8 << 20
+_BUNDLE_FILES = 64
 """Limits for the small partitions that one Spark partition writes. A task with all its files open at a time need not
 have its rows grouped by partition. It may keep ``spark.sql.maxConcurrentOutputFileWriters`` of them open (100 in our
 sessions)."""
@@ -56,13 +56,13 @@ def group_small_partitions(files: Sequence[int], sizes: npt.NDArray[Any]) -> npt
         sizes: approximate bytes of each partition.
     """
     task_of_file: list[int] = []
-    task, bundled, size = -1, _FILES, 0.0
+    task, bundled, size = -1, _BUNDLE_FILES, 0.0
     for number, here in zip(files, sizes.tolist(), strict=True):
-        if number > 1 or bundled == _FILES or size + here > _BYTES:
+        if number > 1 or bundled == _BUNDLE_FILES or size + here > _BUNDLE_BYTES:
             task, bundled, size = task + 1, 0, 0.0
         task_of_file += [task] if number == 1 else list(range(task, task + number))
         if number > 1:
-            task, bundled = task + number - 1, _FILES
+            task, bundled = task + number - 1, _BUNDLE_FILES
         else:
             bundled, size = bundled + 1, size + here
     found = np.asarray(task_of_file, dtype=np.int32)

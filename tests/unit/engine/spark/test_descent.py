@@ -83,7 +83,7 @@ def test_a_partition_that_was_not_counted_loses_no_row(spark: SparkSession) -> N
 def test_the_search_for_a_partition_finds_each(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, partitions: int
 ) -> None:
-    monkeypatch.setattr("dbt_zorder.engine.spark.spark_plan._BYTES", 0)  # a Spark partition for each
+    monkeypatch.setattr("dbt_zorder.engine.spark.spark_plan._BUNDLE_BYTES", 0)  # a Spark partition for each
     frame = spark.sql(f"SELECT id, id % {partitions} AS p FROM range(90)")
     layout = plan_layout(frame, LayoutSpec(by=["id"], files=1, partition_by=["p"]))
     rows = apply_layout(frame, layout).select("p", f.spark_partition_id().alias("file")).distinct().collect()
