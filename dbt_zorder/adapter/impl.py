@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from threading import get_ident
+from multiprocessing.context import SpawnContext
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.__about__ import version as base_version
@@ -30,6 +30,7 @@ from dbt_zorder.adapter.messages.logs import warn
 from dbt_zorder.adapter.messages.progress import progress
 from dbt_zorder.adapter.messages.response import ZorderResponse
 from dbt_zorder.adapter.messages.spark_errors import dbt_errors, short_message
+from dbt_zorder.adapter.models.compiled_files import CompiledFiles
 from dbt_zorder.adapter.models.grants import check_grants
 from dbt_zorder.adapter.models.hooks import check_hooks
 from dbt_zorder.adapter.models.microbatches import batch_of, warn_unless_utc
@@ -76,6 +77,11 @@ class ZorderAdapter(SparkAdapter):
     ConnectionManager = ZorderConnectionManager  # type: ignore[assignment]
     connections: ZorderConnectionManager
 
+    def __init__(self, config: Any, mp_context: SpawnContext) -> None:
+        """Return the adapter of one invocation of dbt."""
+        super().__init__(config, mp_context)
+        self._compiled_files = CompiledFiles()
+
     # methods that dbt itself calls: runs, models and relations
 
     @classmethod
@@ -116,9 +122,7 @@ class ZorderAdapter(SparkAdapter):
 
         Forget the file lists that it read at compilation, because they do not apply to the next model.
         """
-        # copy the keys first, because other threads may add keys while they compile
-        for key in [key for key in list(self._files_at_compilation()) if key[0] == get_ident()]:
-            self._files_at_compilation().pop(key, None)
+        self._compiled_files.forget()
         try:
             with context:
                 batch, session = batch_of(config), self._session_if_open()
@@ -350,7 +354,7 @@ class ZorderAdapter(SparkAdapter):
             table = for_format(self.session, request)
             now = table.begin()
             # queries that the model ran on its table at compilation read the files of that time
-            compiled_with = self._files_at_compilation().pop((get_ident(), str(relation)), now)
+            compiled_with = self._compiled_files.pop(relation, now)
             before = compiled_with if now is not None else None
             report = table.increment(lambda: self.connections.query(sql), request, how, settings.optimize, before)
         return ZorderResponse.of(Outcome.of_increment(report))
@@ -435,8 +439,7 @@ class ZorderAdapter(SparkAdapter):
             with self.connections.exception_handler(f"recover {relation}"):
                 files = begin(self.session, table_name(relation))
             if files is not None:
-                # keep the first list of a model's run: a hook calls this again after the query was compiled
-                self._files_at_compilation().setdefault((get_ident(), str(relation)), files)
+                self._compiled_files.keep_first(relation, files)
 
     @available.parse_none
     def zorder_files(self, relation: BaseRelation) -> Mapping[str, int] | None:
@@ -447,11 +450,10 @@ class ZorderAdapter(SparkAdapter):
     @available.parse_none
     def zorder_after_hooks(self, relation: BaseRelation, before: Mapping[str, int]) -> None:
         """Accept the files that a model's own hooks have added since ``before``, so that they are no conflict."""
-        key = get_ident(), str(relation)
-        if self._files_at_compilation().get(key) == before:
+        if self._compiled_files.equal(relation, before):
             after = self.zorder_files(relation)
             if after is not None:
-                self._files_at_compilation()[key] = after
+                self._compiled_files.put(relation, after)
 
     @available.parse_none
     def zorder_recover(self, relation: BaseRelation) -> None:
@@ -463,11 +465,6 @@ class ZorderAdapter(SparkAdapter):
         if session is not None:
             with self.connections.exception_handler(f"recover {relation}"):
                 recover(session, table_name(relation))
-
-    def _files_at_compilation(self) -> dict[tuple[int, str], Mapping[str, int]]:
-        """Return the file lists stored by ``is_incremental()`` at compilation, by thread and relation."""
-        found: dict[tuple[int, str], Mapping[str, int]] = self.__dict__.setdefault("_zorder_files", {})
-        return found
 
     @available.parse(lambda *_, **__: False)
     def zorder_drop(self, relation: BaseRelation) -> bool:
