@@ -48,7 +48,7 @@ CATALOG = "spark.zorder.catalogId"
 
 
 @dataclass
-class Held:
+class Expected:
     """What the model knows of a table.
 
     Attributes:
@@ -78,7 +78,7 @@ class World:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark = spark
         self.folder = folder
-        self.tables: dict[TableName, Held] = {}
+        self.tables: dict[TableName, Expected] = {}
         self.foreign = ForeignFiles()
         self.versions: dict[str, Rows] = {}
         self.owners: dict[str, TableName] = {}
@@ -199,7 +199,7 @@ class World:
         if table in self.tables:
             return False
         if self._sql(f"CREATE TABLE {table.sql} (id BIGINT, k INT, p INT) USING parquet"):
-            self.tables[table] = Held(rows)
+            self.tables[table] = Expected(rows)
             self._write(table, rows)
         return self._done(f"create {table}")
 
@@ -296,7 +296,7 @@ class World:
             self.foreign.seal(Path(version))
         self.spark.sql(f"DROP TABLE IF EXISTS {stats_table(table).sql}")
         if keeps_entry:
-            self.tables[table] = Held(rows, by_user=True)
+            self.tables[table] = Expected(rows, by_user=True)
         else:
             self.spark.sql(f"DROP TABLE {table.sql}")
         return self._done(f"other_catalog {table} {root} {keeps_entry}")
@@ -351,19 +351,19 @@ class World:
         """
         self.is_broken = True
         self._served = self._places()
-        for table, held in self.tables.items():
+        for table, expected in self.tables.items():
             location = self._served[table]
             if not location:
                 msg = f"{table} is not there any more"
                 raise Lost(msg)
             there = self._reader.rows_at(path_of(location))
-            if there != held.rows:
-                msg = f"{table} holds rows {there}, and is to hold {held.rows}, at {location}"
+            if there != expected.rows:
+                msg = f"{table} holds rows {there}, and is to hold {expected.rows}, at {location}"
                 raise Lost(msg)
             place = str(path_of(location))
             # what somebody else writes into a version must not show when its table is rolled back to it
             if version_of(location) and self.owners.setdefault(place, table) == table:
-                self.versions[place] = held.rows
+                self.versions[place] = expected.rows
         self.foreign.check()
         self.is_broken = False
 
@@ -379,7 +379,9 @@ class World:
         for table in names:
             self.spark.catalog.refreshTable(table.sql)
         names.sort(key=lambda table: not version_of(self._served[table]))  # those with stats first
-        middle = max((held.rows[len(held.rows) // 2] for held in self.tables.values() if held.rows), default=0)
+        middle = max(
+            (expected.rows[len(expected.rows) // 2] for expected in self.tables.values() if expected.rows), default=0
+        )
         parts = [
             f"SELECT {number} AS t, {kind} AS kind, id FROM {table.sql} {where}"
             for number, table in enumerate(names)
@@ -438,8 +440,8 @@ class World:
 
     def _after_change(self, table: TableName, rows: Rows) -> None:
         """Note a table's rows; tables over the same folder see what is written there in place."""
-        held = self.tables.setdefault(table, Held(rows))
-        held.rows = rows
+        expected = self.tables.setdefault(table, Expected(rows))
+        expected.rows = rows
         place = location_of(self.spark, table)
         for other, also in self.tables.items():
             if other != table and location_of(self.spark, other) == place:
@@ -455,8 +457,8 @@ class World:
         return self.versions.get(str(path_of(location_of(self.spark, table))), ())
 
     def _same(self, table: TableName) -> Callable[[], Rows | None]:
-        held = self.tables.get(table)
-        return lambda: None if held is None else held.rows
+        expected = self.tables.get(table)
+        return lambda: None if expected is None else expected.rows
 
     def _places(self) -> dict[TableName, str]:
         return {table: location_of(self.spark, table) for table in self.tables}
@@ -479,8 +481,8 @@ class World:
         self.foreign.forget_below(folder)
         inside = [
             other
-            for other, held in self.tables.items()
-            if other != table and held.by_user and path_of(location_of(self.spark, other)).is_relative_to(folder)
+            for other, expected in self.tables.items()
+            if other != table and expected.by_user and path_of(location_of(self.spark, other)).is_relative_to(folder)
         ]
         for other in inside:
             self.spark.sql(f"DROP TABLE IF EXISTS {other.sql}")
@@ -489,7 +491,7 @@ class World:
     def _register(self, table: TableName, folder: Path, rows: Rows, parts: Iterable[str]) -> None:
         by = f"PARTITIONED BY ({', '.join(parts)})" if list(parts) else ""
         self.spark.sql(f"CREATE TABLE {table.sql} (id BIGINT, k INT, p INT) USING parquet {by} LOCATION '{folder}'")
-        self.tables[table] = Held(rows, by_user=True)
+        self.tables[table] = Expected(rows, by_user=True)
 
     def _write(self, table: TableName, rows: Rows) -> None:
         """Write rows into a managed table as Spark would, which takes a job for it."""
