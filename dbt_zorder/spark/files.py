@@ -176,7 +176,7 @@ def files_below(spark: SparkSession, path: str) -> list[str]:
 
 
 def _walked_here(spark: SparkSession, path: str) -> list[str] | None:
-    """Return the same of a folder on this machine's own disk; None as of ``_entries_here``."""
+    """Return the same for a folder on this machine's own disk; None where ``_entries_here`` returns None."""
     place = on_disk(spark, path)
     if place is None or not place.path.isascii() or not os.path.isdir(place.path):
         return None

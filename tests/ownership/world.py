@@ -1,7 +1,7 @@
-"""Some tables of two schemas whose folders meet, a model of what each holds, and what must never change.
+"""Tables of two schemas whose folders meet, a model of the rows of each, and what must never change.
 
 Every act is either a user's, by plain SQL or by hand, or ours. After each, every table that the catalog serves must
-hold the rows of the model, and every file that none of our builds wrote must be as it was.
+have the rows of the model, and every file that none of our builds wrote must be as it was.
 """
 
 from __future__ import annotations
@@ -341,7 +341,7 @@ class World:
         folder = path_of(location_of(self.spark, table))
         return self.plant(str(folder.relative_to(self.folder)), "_notes.txt")
 
-    # ---- what must hold
+    # ---- what must be true
 
     def check(self) -> None:
         """Compare the catalog and the disk with the model.
@@ -358,7 +358,7 @@ class World:
                 raise Lost(msg)
             there = self._reader.rows_at(path_of(location))
             if there != expected.rows:
-                msg = f"{table} holds rows {there}, and is to hold {expected.rows}, at {location}"
+                msg = f"{table} has rows {there}, not {expected.rows}, at {location}"
                 raise Lost(msg)
             place = str(path_of(location))
             # what somebody else writes into a version must not show when its table is rolled back to it

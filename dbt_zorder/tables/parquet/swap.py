@@ -206,7 +206,7 @@ def _replace(spark: SparkSession, table: TableName, definition: Definition, loca
     check_free(spark, table, NEXT_SUFFIX)
     drop_helper(spark, table, following)
     spark.sql(_create(following, definition, location))
-    # an earlier entry of that name went by the Hive client, of which the session's cache knows nothing
+    # the Hive client dropped an earlier entry of that name, which the session's cache may still have
     invalidate_entry(spark, following.schema, following.identifier)
     try:
         check_opens(spark, following, location)  # while the table is unchanged
