@@ -77,7 +77,7 @@ def _sized_by(source: RowSource, plan: Plan, spec: LayoutSpec, measuring: FileMe
         if not found.rows:
             return layout
         row_bytes = found.nbytes / found.rows
-        _LOG.debug("a row takes %.1f bytes, measured on some of %d files", row_bytes, layout.files)
+        _LOG.debug("a row has %.1f bytes on disk, measured on pilot files of %d files", row_bytes, layout.files)
         corrected = resize_plan(plan, row_bytes)
         fewest, most = sorted((layout.files, corrected.layout.files))
         if fewest == 1 or most <= _FAR_OFF * fewest:

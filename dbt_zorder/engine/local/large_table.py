@@ -237,7 +237,7 @@ class SpooledRows:
             numbers = folders.of(self.spool.partitions_in(found))
         return self._shuffled.pack(found, cells, finder.count, numbers).take(pa.array(order)), places
 
-    def _left_to_spark(self, why: str = "a part of a file, or of the rows, takes too much of memory") -> bool:
+    def _left_to_spark(self, why: str = "a part of a file, or of the rows, needs too much memory") -> bool:
         _LOG.debug("the rows are placed and written by Spark after all: %s", why)
         return False
 

@@ -216,7 +216,7 @@ def write_files(
     try:
         invalidate_entry(spark, files.name.schema, files.name.identifier)
     except Exception as exc:  # the rows are committed: a retry after a failure would add them twice
-        _LOG.warning("the session could not be told that %s has other files: %s", files.name, in_one_line(exc))
+        _LOG.warning("the session may still list the old files of %s: %s", files.name, in_one_line(exc))
     return {one.path: one.size for one in written}
 
 

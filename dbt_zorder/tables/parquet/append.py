@@ -181,9 +181,7 @@ def complete(
         try:
             spark.catalog.refreshTable(request.table.sql)
         except Exception as exc:
-            _LOG.warning(
-                "the session could not be told that %s has other files by now: %s", request.table, in_one_line(exc)
-            )
+            _LOG.warning("the session may still list the old files of %s: %s", request.table, in_one_line(exc))
     # the batch is committed: a run that failed because a catalog does not answer would be repeated and add it twice
     location = info.location
     try:

@@ -199,8 +199,8 @@ def _by(spark: SparkSession, standing: Standing, request: BuildRequest, schema: 
     keys = [key.column for key in tree.layout.keys]
     if resolve_all(wanted, schema, sensitive=case_sensitive(spark)) != keys:
         _LOG.warning(
-            "zorder_by of %s changed from %s to %s: what is appended stays clustered as the table is; the change takes "
-            "effect when the table is built anew (--full-refresh, zorder_optimize, or by itself when that is due)",
+            "zorder_by of %s changed from %s to %s: what is appended stays clustered as the table is; the change "
+            "is for when the table is built anew (--full-refresh, zorder_optimize, or by itself when that is due)",
             request.table, ", ".join(tree.by), ", ".join(wanted),
         )  # fmt: skip
     return [key.sql for key in keys]

@@ -151,7 +151,7 @@ def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
     marker = read_marker(spark, info.location)
     if marker is None:
         list_whole(spark, table, info.location)
-        msg = f"The marker of {table}'s version cannot be read, so its zorder_by is not known: name the model instead."
+        msg = f"The marker of {table}'s version cannot be read, and it alone says zorder_by: name the model instead."
         raise ZorderError(msg)
     schema = spark.table(table.sql).schema
     tree = read_tree(spark, info.location, schema)

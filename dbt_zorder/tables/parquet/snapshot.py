@@ -104,7 +104,7 @@ def next_state(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) 
     added if its id does not exist. Two changes of one row are an error, as in a ``MERGE``.
     """
     scd_id, valid_to = quote_name(names.scd_id), quote_name(names.valid_to)
-    twice = quote_string("The snapshot's query has a unique_key twice, so that it is not known which row is to follow.")
+    twice = quote_string("The snapshot's query has a unique_key twice, so that two rows would follow the current one.")
     closed = (
         changes.filter(_CLOSING)
         .groupBy(f.expr(scd_id).alias(_CLOSED_ID))

@@ -148,9 +148,9 @@ def why_not_own(spark: SparkSession, owner: Owner, path: str, marker: Marker, ch
 
 def _why_unrelated(owner: Owner, marker: Marker, chain: frozenset[str]) -> str:
     if not owner.location:
-        return "is not known to be the table's, as that is served from no version"
+        return "is not provably the table's, as that is served from no version"
     if owner.refused:
-        return f"is not known to be the table's: the version that is served {owner.refused}"
+        return f"is not provably the table's: the version that is served {owner.refused}"
     if marker.catalog and marker.table_id == owner.table_id:
         return ""
     if marker.catalog:
