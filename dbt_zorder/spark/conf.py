@@ -114,12 +114,12 @@ def sibling_session(spark: SparkSession, values: Mapping[str, str]) -> SparkSess
 
 def _remote_aside(spark: SparkSession, kind: tuple[str, ...]) -> SparkSession:
     """Return another session of the same Spark Connect server."""
-    known = _asides.setdefault(spark, {})
-    if kind not in known:
+    sessions = _asides.setdefault(spark, {})
+    if kind not in sessions:
         client: Any = getattr(spark, "_client", None)  # private, but there is no newSession
         make: Any = type(spark)
-        known[kind] = make(connection=client._builder)
-    return known[kind]
+        sessions[kind] = make(connection=client._builder)
+    return sessions[kind]
 
 
 COMMITTERS: Mapping[str, str] = {

@@ -148,8 +148,8 @@ def rows_after(
     if not batch.overwrite:
         yield kept.unionAll(rows)
         return
-    with staged(rows) as held:
-        rows = held.rows
+    with staged(rows) as copy:
+        rows = copy.rows
         columns = partition_columns(spark, schema, request)
         empty_is_null = request.file_format != "iceberg"
         values = [

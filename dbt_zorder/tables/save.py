@@ -109,7 +109,7 @@ def save_table(
     spark, df = df.sparkSession, as_text(df)
     mode = values.read("mode", mode, values.one_of(*MODES))
     name = _name(spark, table)
-    with _told_of(name):
+    with _naming(name):
         check_name(name)
         restore_if_interrupted(spark, name)
         there = open_table(spark, name)
@@ -230,14 +230,14 @@ def _name(spark: SparkSession, table: str) -> TableName:
 
 
 def _format(given: str | None, info: TableInfo | None) -> str:
-    known = (PARQUET, *LAKEHOUSE)
+    formats = (PARQUET, *LAKEHOUSE)
     if given is None:
-        return info.provider if info is not None and info.provider in known else PARQUET
-    return values.read("file_format", given, values.one_of(*known))
+        return info.provider if info is not None and info.provider in formats else PARQUET
+    return values.read("file_format", given, values.one_of(*formats))
 
 
 @contextlib.contextmanager
-def _told_of(table: TableName) -> Iterator[None]:
+def _naming(table: TableName) -> Iterator[None]:
     """Add the name of the table to errors raised in the block."""
     try:
         yield

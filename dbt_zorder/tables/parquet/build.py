@@ -125,12 +125,12 @@ def build(
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):
                 columns = stats_columns(df, done.layout, request)
                 stats = write_stats(collect_path(spark, path, df.schema, columns, version), path)
-                told = gather(stats, done.layout.keys)
-                summary = add_up(told, done.layout.keys)
+                file_stats = gather(stats, done.layout.keys)
+                summary = add_up(file_stats, done.layout.keys)
                 verify(done.counted, done.layout.rows, summary)
                 write_tree(spark, path, done.layout, summary)
         with clock.phase("swap"):
-            check_version(spark, path, told)
+            check_version(spark, path, file_stats)
             guard()
             forget_replaced(spark, path)
             # nothing may come between the last check and the swap
@@ -189,8 +189,8 @@ class VersionCommit:
         if base is not None and version_of(base.location):
             location = base.location
             spec = with_previous_row_bytes(spec, self.df, base, lambda: load_sizes(spark, location))
-        told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
-        plan = make_plan(holding.source, told, holding.known)
+        sized = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
+        plan = make_plan(holding.source, sized, holding.known)
         layout = sized_layout(holding, plan, spec, self.path, partial(write_rows, request))
         if holding.rows is None:
             warn_of_many(layout, request.table)

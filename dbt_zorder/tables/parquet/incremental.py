@@ -145,8 +145,8 @@ def _build_with(
 ) -> BuildReport:
     """Build a new version of the existing rows and those of a batch."""
     with rows_after(spark, rows, schema, request, batch) as state:
-        known = None if before is None else lambda: check_unchanged(spark, request.table, before)
-        return build(spark, state, request, known, info)
+        guard = None if before is None else lambda: check_unchanged(spark, request.table, before)
+        return build(spark, state, request, guard, info)
 
 
 def _renew_marker(spark: SparkSession, owner: Owner, schema: StructType) -> None:

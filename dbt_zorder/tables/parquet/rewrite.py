@@ -159,13 +159,15 @@ def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
     spec = LayoutSpec(by=marker.zorder_by, partition_by=list(info.partition_columns))
     if curve is not None:
         spec = replace(spec, curve=curve.curve, encoding=curve.encoding)
-    known: list[str] = []
+    stats_columns: list[str] = []
     with contextlib.suppress(Exception):  # without stats there are only the clustering columns
-        known = [quote_column(name, schema) for name in columns_type(load_stats(spark, info.location).schema).names]
+        stats_columns = [
+            quote_column(name, schema) for name in columns_type(load_stats(spark, info.location).schema).names
+        ]
     return BuildRequest(
         table,
         spec,
-        stats_columns=known,
+        stats_columns=stats_columns,
         properties=own_properties(spark, table),
         keep_versions=_ALL_VERSIONS,  # the model's own number is not available here
         location_root=info.location.rstrip("/").rsplit("/", 2)[0],
