@@ -66,8 +66,8 @@ class Contender(ABC):
     Attributes:
         task: what to do.
         name: for tables and plots.
-        size: bytes of a file, for those that are told a size instead of a number: what ``write`` wrote, shared out.
-        excess: how many times as large that is told, by what the runs before have made of it.
+        size: bytes of a file, for those that take a size in place of a number: the mean of what ``write`` wrote.
+        excess: factor of the size to ask for, by the files that earlier runs wrote.
     """
 
     task: Task
@@ -77,7 +77,7 @@ class Contender(ABC):
 
     @property
     def told(self) -> int:
-        """The size that is told."""
+        """The size to ask for, in bytes."""
         return int(self.size * self.excess)
 
     @property
@@ -95,7 +95,7 @@ class Contender(ABC):
         """Remove the table, which all contenders create anew; not measured."""
 
     def learn(self) -> None:
-        """After a run: where more files came of the size that was told, tell a larger one from now on."""
+        """Ask for a larger size from now on if a run wrote more files than wanted."""
         self.excess *= max(1.0, len(self.paths()) / self.task.files)
 
     @abstractmethod

@@ -224,7 +224,7 @@ def touched(ranges: Ranges, asked: list[Queries]) -> list[float]:
 def told(queried: str, means: list[float], least: float) -> tuple[list[str], str]:
     """Return the figures of some queries for the CSV file, and for a table.
 
-    Files are told of the worst column, of the mean of all, and of the first one, by which ORDER BY is best; points also
+    Files are those of the worst column, of the mean of all, and of the first one, by which ORDER BY is best; points also
     as ratios to what is the least for them, and for them alone.
     """
     counts = [max(means), float(np.mean(means))]

@@ -138,10 +138,10 @@ def report(path: Path, given: str, console: Console) -> None:
 
 
 def again(path: Path, console: Console) -> None:
-    """Print and write the tables of kept figures, on whichever machine: what was run, and by what, is as it was told.
+    """Print and write the tables of kept figures, on whichever machine; the lines that say what ran stay.
 
     Raises:
-        SystemExit: nothing was told yet.
+        SystemExit: there is no report yet.
     """
     told = path.with_suffix(".md")
     lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []

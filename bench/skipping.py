@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 IntArray = npt.NDArray[np.int64]
 PAGE_ROWS = 20_000
-"""Where Spark, Iceberg and delta-rs end a page unless told otherwise; short values never reach its bytes before."""
+"""Where Spark, Iceberg and delta-rs end a page by default; short values never reach its bytes before."""
 
 RANGE_SHARE = 0.01
 """Of the rows, in a range query."""

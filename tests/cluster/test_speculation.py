@@ -89,7 +89,7 @@ done = build(spark, spark.table("source"), BuildRequest(table, spec, options=opt
 until = time.monotonic() + 60
 while any(run[2] == "RUNNING" for run in writing()) and time.monotonic() < until:
     time.sleep(0.1)
-time.sleep(2)  # what a task that was told to end may still do
+time.sleep(2)  # what a task that was asked to end may still do
 root = describe(spark, table).location.removeprefix("file:")
 found = [os.path.relpath(os.path.join(folder, one), root) for folder, _, ones in os.walk(root) for one in ones]
 sums = [checksum(spark.table(one).select("id", "a", "t", "p")) for one in ("source", "twice")]

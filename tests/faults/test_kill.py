@@ -26,7 +26,7 @@ FIRST_ROWS = 1000
 def run(
     directory: Path, *args: str, program: str = "struck", settings: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any], subprocess.CompletedProcess[str]]:
-    """Run one process in a process group of its own, which it kills as a whole; return what it told."""
+    """Run one process in a process group of its own, which it kills as a whole; return what it printed."""
     done = subprocess.run(
         [sys.executable, "-m", f"tests.faults.{program}", str(directory), *args],
         cwd=ROOT,

@@ -56,7 +56,7 @@ def test_a_file_that_arrow_writes_reads_as_one_that_spark_writes(
         assert rows == read_stats(spark, by_spark).collect() == told.frame().collect()
         assert [row.file_path for row in rows] == sorted(row.file_path for row in rows)
         assert sum(row.row_count for row in rows) == 20000
-        # both in one folder, as a version has them whose batches were told in different ways
+        # both in one folder, as in a version whose batches were written in different ways
         low = "`columns`.`d9`.`min_value`"
         both = spark.read.parquet(stats_path(by_arrow).replace("[", "\\["), stats_path(by_spark))
         assert both.where(f"{low} < 0").count() == 2 * read.where(f"{low} < 0").count() > 0

@@ -165,7 +165,7 @@ def test_every_type_comes_through(spark: SparkSession, tmp_path: Path) -> None:
 def test_what_one_row_group_has_counts_for_the_whole_of_a_large_file(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Arrow is told of a file's columns before it gets the first row: NaN has no bounds, -0.0 no dictionary."""
+    """Arrow gets the options of a file's columns before the first row: NaN has no bounds, -0.0 no dictionary."""
     query = """
         SELECT id, id AS plain, id % 5 / 2D AS steady, if(id = 19000, double('NaN'), id / 3D) AS nan,
           if(id = 11000, -0.0D, id % 3 + 1D) AS minus, if(id BETWEEN 14000 AND 19999, 0D, 1D) AS zeros,
