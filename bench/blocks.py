@@ -109,8 +109,8 @@ def main() -> None:
     table = Table(*lines[0], title=f"{arguments.rows:g} M rows, {arguments.files} files, beside Spark's defaults")
     for line in lines:
         same = {name: value for name, value in line.items() if name in ("row_group_mb", "page_rows")}
-        told = [f"{same[name]:g}" if name in same else f"{value / lines[0][name]:.2f}" for name, value in line.items()]
-        table.add_row(*told)
+        cells = [f"{same[name]:g}" if name in same else f"{value / lines[0][name]:.2f}" for name, value in line.items()]
+        table.add_row(*cells)
     Console(width=180).print(table)
     shutil.rmtree(OUTPUT, ignore_errors=True)
 

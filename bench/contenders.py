@@ -76,7 +76,7 @@ class Contender(ABC):
     excess: float = field(default=1.0, init=False)
 
     @property
-    def told(self) -> int:
+    def asked_size(self) -> int:
         """The size to ask for, in bytes."""
         return int(self.size * self.excess)
 

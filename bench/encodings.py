@@ -132,8 +132,8 @@ def main() -> None:
         found = measure(spark, name, size, arguments.files, arguments.repeats, arguments.turns)
         table = Table(*list(found[0])[2:], title=f"{name} {size:g}, {arguments.files} files, beside ORDER BY")
         for line in found:
-            told = [value if isinstance(value, str) else f"{value / found[0][key]:.2f}" for key, value in line.items()]
-            table.add_row(*told[2:])
+            cells = [value if isinstance(value, str) else f"{value / found[0][key]:.2f}" for key, value in line.items()]
+            table.add_row(*cells[2:])
         Console(width=200).print(table)
         lines += found
     kept = figures_beside(arguments.out / "encodings.csv", ["table"], [[name] for name in arguments.sets])

@@ -143,11 +143,11 @@ def again(path: Path, console: Console) -> None:
     Raises:
         SystemExit: there is no report yet.
     """
-    told = path.with_suffix(".md")
-    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    tables = path.with_suffix(".md")
+    lines = tables.read_text(encoding="utf-8").splitlines() if tables.exists() else []
     versions = [line[: line.index(" cores.") + len(" cores.")] for line in lines if " cores." in line]
     if not versions:
-        msg = f"{told} does not tell what was run: see bench.peers."
+        msg = f"{tables} does not say what was run: see bench.peers."
         raise SystemExit(msg)
     _write(path, load(path), lines[0].removeprefix("# "), versions[0], console)
 

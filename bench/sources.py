@@ -128,8 +128,8 @@ def _lineitem(found: Source) -> None:
     shutil.rmtree(found.rows.parent, ignore_errors=True)
     found.rows.parent.mkdir(parents=True)
     generator = Path(sys.executable).with_name("tpchgen-cli")
-    told = ["parquet", "-s", f"{found.scale:g}", "--tables", "lineitem", "--parts", "8"]
-    subprocess.run([str(generator), *told, "--output-dir", str(found.rows.parent)], check=True)
+    options = ["parquet", "-s", f"{found.scale:g}", "--tables", "lineitem", "--parts", "8"]
+    subprocess.run([str(generator), *options, "--output-dir", str(found.rows.parent)], check=True)
     (found.rows.parent / "lineitem").rename(found.rows)
 
 

@@ -36,8 +36,8 @@ def failing(error: Exception) -> Any:
 
 def same(found: DataFrame, expected: DataFrame) -> bool:
     """Compare rows, of which the column ``m`` is a map."""
-    told = [df.withColumn("m", f.expr("array_sort(map_entries(m))")) for df in (found, expected)]
-    return same_rows(*told)
+    comparable = [df.withColumn("m", f.expr("array_sort(map_entries(m))")) for df in (found, expected)]
+    return same_rows(*comparable)
 
 
 def rows(spark: SparkSession, first: int, end: int) -> DataFrame:

@@ -87,7 +87,7 @@ def history(spark: SparkSession, table: TableName) -> list[tuple[int, str]]:
 def test_a_table_is_what_spark_would_have_made_of_it(
     spark: SparkSession, table: TableName, file_format: str, way: Any
 ) -> None:
-    df, told = all_types(spark), {}
+    df, written = all_types(spark), {}
     for name, in_memory, who in (("here", 1 << 28, HERE), ("spark", 0, BY_SPARK)):
         of = TableName(table.schema, f"{table.identifier}_{name}")
         wanted = request(of, file_format, files=1, properties={"mine": "1"})
@@ -110,7 +110,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
         assert detail is not None
         info = describe(spark, of)
         assert info is not None
-        told[who] = (
+        written[who] = (
             spark.table(of.sql).schema,
             dict(properties(spark, of)),
             *(stats[side] for side in ("numRecords", "nullCount", "minValues")),
@@ -120,7 +120,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
             last_whole_layout(spark, file_format, of).rows,
             replace(report.summary, bytes=0),
         )
-    for here, by_spark in zip(told[HERE], told[BY_SPARK], strict=True):
+    for here, by_spark in zip(written[HERE], written[BY_SPARK], strict=True):
         assert here == by_spark
 
 

@@ -61,8 +61,8 @@ def test_a_version_is_that_of_the_last_commit_by_whomever(
     if file_format == "delta":
         assert int(found) == int(before) + 1
     else:
-        told = spark.sql(f"SELECT snapshot_id FROM {table.sql}.refs WHERE name = 'main'").collect()
-        assert found == str(told[0][0]) != before
+        branch = spark.sql(f"SELECT snapshot_id FROM {table.sql}.refs WHERE name = 'main'").collect()
+        assert found == str(branch[0][0]) != before
 
 
 def test_a_table_that_was_set_back_is_laid_out_as_it_was_then(

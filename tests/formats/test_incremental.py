@@ -133,11 +133,11 @@ def check_nested(spark: SparkSession, table: TableName, file_format: str, old: i
     kind = "INT" if file_format == "iceberg" else "TINYINT"
     null = "cast(NULL AS STRING)"
     before, new = AFTER.format("NULL", kind, null, null), AFTER.format(1, kind, "'n'", "'n'")
-    told = [
+    both = [
         df.selectExpr("id", "st", "r", "to_json(m, map('ignoreNullFields', 'false')) AS m")
         for df in (spark.table(table.sql), spark.sql(f"{nested(0, old, before)} UNION ALL {nested(old, end, new)}"))
     ]
-    assert same_rows(*told)
+    assert same_rows(*both)
 
 
 @pytest.mark.parametrize("mode", ["append_new_columns", "sync_all_columns"])

@@ -224,9 +224,9 @@ def test_batches_of_very_many_keys_are_counted_by_their_copy(
     monkeypatch.setattr(copied_rows, "_MAX_KEY_BYTES", 1)
     asked: list[DataFrame] = []
 
-    def noted(df: DataFrame, *told: Any, **more: Any) -> Layout:
+    def noted(df: DataFrame, *given: Any, **more: Any) -> Layout:
         asked.append(df)
-        return plan_batch(df, *told, **more)
+        return plan_batch(df, *given, **more)
 
     monkeypatch.setattr(appending, "plan_batch", noted)
     batch = f"SELECT id + 50000 AS id, a, s, p FROM ({QUERY.format(20_000)})"

@@ -66,15 +66,17 @@ def test_an_entry_says_what_describe_does(spark: SparkSession, database: str, tm
     if kind == "plain":
         spark.sql(f"INSERT INTO {table.sql} SELECT 1, NULL")
         spark.sql(f"ANALYZE TABLE {table.sql} COMPUTE STATISTICS")
-    found, told = entry_of(spark, table.schema, table.identifier), catalog._entry_by_sql(spark, table)
+    found, from_sql = entry_of(spark, table.schema, table.identifier), catalog._entry_by_sql(spark, table)
     assert found is not None
-    assert list(found.columns) == list(told.columns)
-    assert list(found.partition_columns) == list(told.partition_columns)
+    assert list(found.columns) == list(from_sql.columns)
+    assert list(found.partition_columns) == list(from_sql.partition_columns)
     asked = ("Type", "Provider", "Location", "Comment", "Statistics", "Partition Provider", "Num Buckets")
-    assert {name: found.details.get(name, "") for name in asked} == {name: told.details.get(name, "") for name in asked}
-    assert ("Table Properties" in found.details) == ("Table Properties" in told.details)
-    assert (location_by_entry(spark, table.schema, table.identifier) or "") == told.details.get("Location", "")
-    assert location_of(spark, table) == told.details.get("Location", "")
+    assert {name: found.details.get(name, "") for name in asked} == {
+        name: from_sql.details.get(name, "") for name in asked
+    }
+    assert ("Table Properties" in found.details) == ("Table Properties" in from_sql.details)
+    assert (location_by_entry(spark, table.schema, table.identifier) or "") == from_sql.details.get("Location", "")
+    assert location_of(spark, table) == from_sql.details.get("Location", "")
     assert ("rows" in found.details.get("Statistics", "")) is (kind == "plain")
 
 

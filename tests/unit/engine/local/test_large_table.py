@@ -314,18 +314,18 @@ def test_what_ends_it_leaves_the_table_and_nothing_else(
         raise OSError(28, "No space left on device")
 
     def cancel(phase: str) -> None:
-        told.append(phase)
-        if told.count("write") == 2:
+        phases.append(phase)
+        if phases.count("write") == 2:
             raise BuildError("cancelled")
 
-    told: list[str] = []
+    phases: list[str] = []
     table = TableName(database, unique("t"))
     request = BuildRequest(table, LayoutSpec(by=["a", "s"], files=3))
     build(spark, spark.sql(QUERY.format(100)), request)
     monkeypatch.setattr(SpooledRows, "write", noted)
     if fault == "a full disk":
         monkeypatch.setattr(ArrowWriter, "_writer_to", full)
-    listener = cancel if fault == "cancelled" else told.append
+    listener = cancel if fault == "cancelled" else phases.append
     with report_phases_to(listener), pytest.raises(BuildError, match=r"No space left|cancelled"):
         build(spark, spark.sql(QUERY.format(3000)), request)
     assert len(folders) == 1

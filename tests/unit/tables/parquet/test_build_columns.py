@@ -75,8 +75,8 @@ def test_char_is_refused_before_anything_is_read_and_varchar_is_text(spark: Spar
         with pytest.raises(ColumnError, match=f"CHAR columns cannot be kept: {named}.*rtrim"):
             run(spark, table, f"SELECT {columns} FROM {source.sql}", by=("n",))
         assert not spark.catalog.tableExists(table.sql)
-    told = "rtrim(c) AS c, v, CAST(a AS ARRAY<STRING>) AS a"
-    run(spark, table, f"SELECT {told}, n FROM {source.sql}", by=("c", "v"))
+    advice = "rtrim(c) AS c, v, CAST(a AS ARRAY<STRING>) AS a"
+    run(spark, table, f"SELECT {advice}, n FROM {source.sql}", by=("c", "v"))
     assert spark.table(table.sql).where("c = 'a3' AND v = 'v3'").count() == 1
     assert scan(spark, table.sql, "c = 'a3'").count() == 1
     kept = f"SELECT CAST(c AS STRING) AS c, v, CAST(a AS ARRAY<STRING>) AS a, n FROM {source.sql}"

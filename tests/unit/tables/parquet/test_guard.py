@@ -46,8 +46,8 @@ def test_rows_that_came_since_the_table_was_read_are_not_lost(
     save_table(rows, str(table), "id", files=4)
     read = spark.table(table.sql).where("id > 5")
     append(spark, table, 2000)
-    told = f"^{table}: The DataFrame reads the table as it was before 1 of its 5 files came"
-    with pytest.raises(BuildError, match=told):
+    message = f"^{table}: The DataFrame reads the table as it was before 1 of its 5 files came"
+    with pytest.raises(BuildError, match=message):
         save_table(read, str(table), "id", "overwrite")
     # a batch that a killed run has left in the journal belongs to the table, and comes in before it is replaced
     read = spark.table(table.sql)

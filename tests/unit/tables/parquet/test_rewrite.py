@@ -20,9 +20,9 @@ def test_a_table_is_rewritten_on_demand_and_a_dry_run_tells_of_it(spark: SparkSe
     wanted = made(spark, table, rows(0, 300), comment="kept", column_comments={"a": "too"})
     append(spark, spark.sql(rows(300, 600)), wanted)
     before = files(spark, table)
-    told = optimize(spark, request_from_marker(spark, table), dry_run=True)
-    assert told.files == len(before) == 8
-    assert "would be rewritten" in str(told)
+    report = optimize(spark, request_from_marker(spark, table), dry_run=True)
+    assert report.files == len(before) == 8
+    assert "would be rewritten" in str(report)
     assert files(spark, table) == before
     done = optimize(spark, wanted, dry_run=False)
     assert done.files_after == 4
