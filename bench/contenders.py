@@ -250,8 +250,8 @@ def without_spark(spark: SparkSession, table: TableName) -> dict[str, Callable[[
 
 def count_by_delta_rs(folder: str, where: str) -> int:
     """Count the rows of a filter on a Delta table by DataFusion."""
-    known = QueryBuilder().register("t", DeltaTable(folder))
-    counted = known.execute(f"SELECT count(*) AS n FROM t WHERE {where}").read_all()
+    builder = QueryBuilder().register("t", DeltaTable(folder))
+    counted = builder.execute(f"SELECT count(*) AS n FROM t WHERE {where}").read_all()
     return int(counted.column("n")[0].as_py())
 
 

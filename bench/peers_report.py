@@ -307,8 +307,8 @@ def plot(figures: Figures, given: str, path: Path) -> None:
 def main() -> None:
     """Write tables anew."""
     parser = argparse.ArgumentParser(description=__doc__)
-    known = sorted(path.stem.removeprefix("peers_") for path in RESULTS.glob("peers_*.md"))
-    parser.add_argument("data", nargs="*", default=known, help=f"all by default: {', '.join(known)}")
+    names = sorted(path.stem.removeprefix("peers_") for path in RESULTS.glob("peers_*.md"))
+    parser.add_argument("data", nargs="*", default=names, help=f"all by default: {', '.join(names)}")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the figures and tables")
     arguments = parser.parse_args()
     for data in arguments.data:

@@ -101,10 +101,10 @@ def look(spark: SparkSession, kind: str, done: int) -> None:
     if describe(spark, table) is None:
         build(spark, spark.sql(batch(kind, 0)), request)
     begin(spark, table)
-    held = checksum(spark.table(table.sql))
+    found = checksum(spark.table(table.sql))
     new, old = (checksum(spark.sql(expected(kind, count))) for count in (done, max(0, done - 1)))
-    tell(f"held {kind}", "new" if held == new else "old" if held == old else "torn")
-    if held != new:
+    tell(f"rows of {kind}", "new" if found == new else "old" if found == old else "torn")
+    if found != new:
         run(spark, request, kind, done)
     info = describe(spark, table)
     assert info is not None

@@ -26,7 +26,7 @@ def main(directory: str, rows: int, kind: str, point: str) -> None:
     victim = Victim(spark, TableName("default", f"vacuumed_{kind}"), kind)
     if victim.served() == (0, 0):
         victim.build(rows, grace_hours=24)
-    tell("held", victim.served() == victim.expected(rows))
+    tell("served", victim.served() == victim.expected(rows))
     tell("left", victim.vacuum())
     victim.build(rows + 1, grace_hours=24)
     tell("old", len(victim.others()))

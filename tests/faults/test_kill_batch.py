@@ -36,7 +36,7 @@ def kill_batches(directory: Path, chain: Sequence[tuple[str, str]], settings: Ma
         assert printed.get("fired", False) == bool(point), where
         for one in KINDS:
             if struck is not None:
-                assert printed[f"held {one}"] == ("new" if one == struck[1] and POINTS[struck[0]] else "old"), where
+                assert printed[f"rows of {one}"] == ("new" if one == struck[1] and POINTS[struck[0]] else "old"), where
             assert printed[f"in the end {one}"] == [True, [], []], where
         struck = (point, kind)
     print(f"{len(chain)} batches were killed")  # noqa: T201

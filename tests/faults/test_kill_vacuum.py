@@ -31,7 +31,7 @@ def kill_vacuums(directory: Path, chain: Sequence[tuple[str, str]], settings: Ma
         where = f"after {struck}: {printed}\n{ended.stdout[-3000:]}{ended.stderr[-3000:]}"
         assert ended.returncode == (-signal.SIGKILL if point else 0), where
         assert printed.get("fired", False) == bool(point), where
-        assert (printed["held"], printed["left"], printed["old"]) == (True, [], 1), where
+        assert (printed["served"], printed["left"], printed["old"]) == (True, [], 1), where
         if not point:
             assert printed["in the end"] == [[], True], where
         struck = (point, kind)

@@ -34,11 +34,11 @@ VALUES = {
 
 
 def statistics_of(spark: SparkSession, file_format: str, table: TableName, names: Sequence[str]) -> DataFrame:
-    """Return what Spark reads of a table's files, which must be what is known of them from memory."""
+    """Return what Spark reads of a table's files, which must be what this process reads by itself."""
     state, columns = state_of(spark, file_format, table), resolve_all(names, spark.table(table.sql).schema)
-    known, read = state.load_stats(columns), state.stats(columns)
-    assert isinstance(known, LocalStats)
-    assert same_rows(known.frame(), read)
+    computed, read = state.load_stats(columns), state.stats(columns)
+    assert isinstance(computed, LocalStats)
+    assert same_rows(computed.frame(), read)
     return read
 
 

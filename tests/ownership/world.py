@@ -286,13 +286,13 @@ class World:
         if table in self.tables:
             return False
         rows = self._new_rows()
-        known = self._folders_of_versions()
+        before = self._folders_of_versions()
         try:
             with settings(self.spark, {CATALOG: "elsewhere"}):
                 build(self.spark, self._frame(rows), self._request(table, root, 24.0))
         except ZorderError:
             return False
-        for version in self._folders_of_versions() - known:
+        for version in self._folders_of_versions() - before:
             self.foreign.seal(Path(version))
         self.spark.sql(f"DROP TABLE IF EXISTS {stats_table(table).sql}")
         if keeps_entry:

@@ -91,21 +91,21 @@ def test_files_are_those_that_rows_in_memory_make(
     most: int,
     in_parts: bool,
 ) -> None:
-    """Beyond what may be held on the way, too, and where a file is not in memory as a whole."""
+    """Beyond what may be fetched on the way, too, and where a file is not in memory as a whole."""
     monkeypatch.setattr(module, "ShuffleBuffer", lambda _, folder: ShuffleBuffer(most, folder))
     if in_parts:
         write_in_parts(monkeypatch, 20_000)
     frame = spark.sql(mixed(4000))
     parts = resolve_all(spec.partition_by, frame.schema, sensitive=False)
-    held = fetch(frame, keys_for(frame, spec), 1 << 26, partition_by=parts)
-    assert held is not None
+    fetched = fetch(frame, keys_for(frame, spec), 1 << 26, partition_by=parts)
+    assert fetched is not None
     with rows_of(spark, mixed(4000), spec, tmp_path) as (rows, layout):
         assert rows.write(spark, layout, str(tmp_path / "t"))
         assert not rows.spool.chunks or not Path(rows.spool.chunks[0].path).exists(), "all is in the table's folder"
     finder = CellFinder.by(layout)
-    cells = finder.cells(held.keys)
-    wanted = rows_of_files(held.keys, layout)
-    numbers = held.rows["id"].to_numpy()
+    cells = finder.cells(fetched.keys)
+    wanted = rows_of_files(fetched.keys, layout)
+    numbers = fetched.rows["id"].to_numpy()
     # a file of two partitions that have one hash would be two
     files = {int(file.name[5:10]): file for file in sorted((tmp_path / "t").rglob("*.parquet"))}
     assert sorted(files) == sorted(wanted)

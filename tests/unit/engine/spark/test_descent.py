@@ -73,8 +73,8 @@ def test_a_column_may_be_called_like_a_temporary_one(spark: SparkSession, taken:
 
 
 def test_a_partition_that_was_not_counted_loses_no_row(spark: SparkSession) -> None:
-    known = spark.sql("SELECT id, id % 3 AS p FROM range(60)")
-    layout = plan_layout(known, LayoutSpec(by=["id"], files=2, partition_by=["p"]))
+    sampled = spark.sql("SELECT id, id % 3 AS p FROM range(60)")
+    layout = plan_layout(sampled, LayoutSpec(by=["id"], files=2, partition_by=["p"]))
     more = spark.sql("SELECT id, id % 5 AS p FROM range(100)")
     assert sorted(row[0] for row in apply_layout(more, layout).collect()) == list(range(100))
 

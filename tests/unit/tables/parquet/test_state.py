@@ -15,7 +15,7 @@ from tests.unit.tables.parquet.batches import folder, made, rows
 HERE = "file:/w/t__zorder/v20260101T000000000-00000000"
 
 
-def held(paths: Mapping[str, int], **bounds: pa.Array) -> pa.Table:
+def files_of(paths: Mapping[str, int], **bounds: pa.Array) -> pa.Table:
     base = {
         "file_path": pa.array([f"{HERE}/{path}" for path in paths], pa.string()),
         "file_size": pa.array([10 * rows for rows in paths.values()], pa.int64()),
@@ -25,8 +25,8 @@ def held(paths: Mapping[str, int], **bounds: pa.Array) -> pa.Table:
 
 
 def test_a_batch_adds_its_files_and_takes_away_those_that_it_replaced() -> None:
-    before = Standing(HERE, None, files=held({"p=%C3%BC%20x/a.parquet": 3, "p=1/b.parquet": 4}))
-    after = before.after(held({"p=%C3%BC%20x/c.parquet": 5}), {"p=ü x/a.parquet"})
+    before = Standing(HERE, None, files=files_of({"p=%C3%BC%20x/a.parquet": 3, "p=1/b.parquet": 4}))
+    after = before.after(files_of({"p=%C3%BC%20x/c.parquet": 5}), {"p=ü x/a.parquet"})
     assert after.files is not None
     assert [path.rpartition("/")[2] for path in after.files["file_path"].to_pylist()] == ["b.parquet", "c.parquet"]
     assert before.size == (70, 7)
@@ -35,12 +35,12 @@ def test_a_batch_adds_its_files_and_takes_away_those_that_it_replaced() -> None:
 
 @pytest.mark.parametrize(
     "added",
-    [held({"c": 5}), held({"c": 5}, min_value0=pa.array(["x"]), max_value0=pa.array(["y"]))],
+    [files_of({"c": 5}), files_of({"c": 5}, min_value0=pa.array(["x"]), max_value0=pa.array(["y"]))],
     ids=["without bounds", "bounds of another type"],
 )
 def test_what_is_of_another_shape_makes_nothing_known(added: pa.Table) -> None:
     numbers = pa.array([1], pa.int64())
-    before = Standing(HERE, None, files=held({"a": 3}, min_value0=numbers, max_value0=numbers))
+    before = Standing(HERE, None, files=files_of({"a": 3}, min_value0=numbers, max_value0=numbers))
     after = before.after(added, set())
     assert after.files is None
     assert after.size == (0, 0)
@@ -79,7 +79,7 @@ def test_without_a_tree_the_model_names_the_keys(spark: SparkSession, table: Tab
     wanted = made(spark, table, rows(0, 100), by=("s", "a"))
     for file in (folder(spark, table) / TREE_DIRECTORY).iterdir():
         file.unlink()
-    known = known_standing(spark, str(folder(spark, table)), spark.table(table.sql).schema, wanted.spec)
-    assert known.tree is None
-    assert [key.column.name for key in known.keys] == ["s", "a"]
-    assert known.size[1] == 100
+    state = known_standing(spark, str(folder(spark, table)), spark.table(table.sql).schema, wanted.spec)
+    assert state.tree is None
+    assert [key.column.name for key in state.keys] == ["s", "a"]
+    assert state.size[1] == 100
