@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=float, nargs="*", default=[1, 3, 4], help="scale of lineitem, millions of rows")
     parser.add_argument("--files", type=int, default=FILES)
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--turns", type=int, default=9, help="of which the first two are not counted")
+    parser.add_argument("--turns", type=int, default=9, help="number of turns; the first two are not counted")
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     spark = open_session(SETTINGS, str(DATA / "session"))

@@ -35,7 +35,7 @@ from dbt_zorder.tables.save import save_table
 class Case:
     """A table: million rows, columns, keys and files; ``grouped`` if its query has an aggregate; its curve.
 
-    Seven columns are those of ``events``, three of which are nested.
+    Seven columns are those of ``events``, three nested ones among them.
     """
 
     millions: float

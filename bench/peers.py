@@ -50,7 +50,7 @@ WARM = 4
 """Point queries of each column that are run before those."""
 
 APPENDS = 3
-"""Of the same tenth, one after the other, of which the median counts."""
+"""Appends of the same tenth, one after the other; their median counts."""
 
 Line = dict[str, Any]
 

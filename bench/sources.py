@@ -95,7 +95,7 @@ def make(spark: SparkSession, found: Source) -> None:
 
 
 def zipf(spark: SparkSession, rows: int) -> DataFrame:
-    """Return the narrow table with two keys of which few values have most rows, by Zipf's law with exponent 1.1."""
+    """Return the narrow table with two keys whose few values have most rows, by Zipf's law with exponent 1.1."""
 
     def drawn(seed: int, values: int) -> str:
         most = values ** (1 - _ZIPF)

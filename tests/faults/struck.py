@@ -1,7 +1,7 @@
 """One process of the chain of test_kill.py: look at what the killed one before it left, build, vacuum, and be killed.
 
 Usage: struck.py SESSION_DIR ROWS KIND [POINT]. ROWS are those of the build that was killed; the next has one more.
-Prints a line of JSON for each thing it sees, so that what happened before the end is known to the test.
+Prints a line of JSON for each thing it sees, so that the test learns what happened before the end.
 """
 
 from __future__ import annotations

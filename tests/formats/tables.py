@@ -35,13 +35,13 @@ def failing(error: Exception) -> Any:
 
 
 def same(found: DataFrame, expected: DataFrame) -> bool:
-    """Compare rows, of which the column ``m`` is a map."""
+    """Compare rows whose column ``m`` is a map."""
     comparable = [df.withColumn("m", f.expr("array_sort(map_entries(m))")) for df in (found, expected)]
     return same_rows(*comparable)
 
 
 def rows(spark: SparkSession, first: int, end: int) -> DataFrame:
-    """Rows of which ``a`` and ``s`` have many values in no order."""
+    """Return rows whose ``a`` and ``s`` have many values in no order."""
     return spark.range(first, end).selectExpr(
         "id",
         "pmod(hash(id), 5000) AS a",

@@ -98,7 +98,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
         last = commits(spark, of)[-1]
         (add,) = (one["add"] for one in last if "add" in one)
         stats = json.loads(add["stats"])
-        for column in ("ar", "m"):  # of which only NULL is counted
+        for column in ("ar", "m"):  # their statistics are counts of NULL alone
             stats["nullCount"].pop(column, None)
         stats["nullCount"]["st"].pop("Upper", None)
         for side in ("minValues", "maxValues"):
@@ -209,7 +209,7 @@ def test_what_a_killed_run_left_is_in_nobodys_way(
     assert [one.name for one in left.iterdir()] == ["part-0.parquet"], "nobody knows whose that is"
     assert describe(spark, table) is None
     mark = blake2b(str(table).lower().encode(), digest_size=8).hexdigest()
-    (left / "_zorder_helper").write_text(mark)  # as of a table that was half deleted
+    (left / "_zorder_helper").write_text(mark)  # as in a table that was half deleted
     build(spark, rows(spark, 0, 500), request(table, file_format, files=4))
     assert way(table) == HERE
     assert not left.exists()

@@ -20,7 +20,7 @@ MENDED = {
     "strangers of reserved names": True,
     "foreign files in our folders": True,
 }
-"""Kinds of faults of which generated sequences are to find none any more."""
+"""Kinds of faults that generated sequences must not find any more."""
 
 
 def is_mended(kind: str) -> bool:

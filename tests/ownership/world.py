@@ -49,7 +49,7 @@ CATALOG = "spark.zorder.catalogId"
 
 @dataclass
 class Expected:
-    """What the model knows of a table.
+    """The rows that the model expects in a table.
 
     Attributes:
         rows: numbers of its rows.

@@ -151,7 +151,7 @@ def test_a_table_is_as_good_as_sparks(
     *,
     copy: bool,
 ) -> None:
-    """The same rows in as many files, of which a point query reads no more; and batches go into either alike."""
+    """The same rows in as many files; a point query reads no more of them, and batches go into either alike."""
     if copy:
         monkeypatch.setattr(module, "_is_small", lambda _: False)
     found = {}

@@ -47,7 +47,7 @@ def plant(spark: SparkSession, location: Path, schema: Any, name: str = "part-0.
 
 
 def with_udt(path: Path) -> dict[str, Any]:
-    """Return the columns of stats, a bound of which is of a type that makes a file."""
+    """Return the columns of stats with one bound of a type that makes a file."""
     schema: dict[str, Any] = json.loads(SCHEMA.json())
     pickled = base64.b64encode(pickle.dumps(Touch(path))).decode()
     schema["fields"][-1]["type"]["fields"][0]["type"]["fields"][0]["type"] = {

@@ -153,7 +153,7 @@ def test_a_filter_that_parquet_is_asked_finds_every_row(
     frame = spark.sql(" UNION ALL ".join(f"SELECT {value} AS v" for value in written)).coalesce(1)
     place = on_disk(spark, str(tmp_path / "here"))
     assert place is not None
-    # every value by itself, every two, and all; and every one some times, of which there are dictionaries
+    # every value by itself, every two, and all; and every one several times, for dictionaries
     numbers = range(len(written))
     files = [np.array(some) for size in (1, 2, len(written)) for some in combinations(numbers, size)]
     # but 0.0: in its dictionary parquet-java does not find -0.0, in files that Spark itself writes neither

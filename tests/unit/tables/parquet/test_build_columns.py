@@ -1,4 +1,4 @@
-"""What the columns of a table may be called, and of which types, where it is built by them."""
+"""Names and types of the columns that a table may be clustered by."""
 
 from __future__ import annotations
 
