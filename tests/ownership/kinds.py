@@ -1,6 +1,6 @@
 """Which kinds of sequences are mended, in one place: a kind whose value is False is left out of generated sequences.
 
-``tests/ownership/test_least_sequences.py`` has the least sequence of each. A kind whose sequence passes there must be True here.
+``tests/ownership/test_least_sequences.py`` has the least sequence of each. A kind whose sequence passes there is True.
 """
 
 from __future__ import annotations
