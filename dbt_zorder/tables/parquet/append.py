@@ -129,7 +129,7 @@ class EntryCommit:
     info: TableInfo
     standing: Standing
     overwrite: bool
-    entry: journal.Entry | None = None
+    entry: journal.JournalEntry | None = None
     by_spark: bool = False
     counts_first: bool = True
 
@@ -160,7 +160,7 @@ class EntryCommit:
 
 
 def complete(
-    spark: SparkSession, request: BuildRequest, info: TableInfo, entry: journal.Entry, plan: journal.Plan
+    spark: SparkSession, request: BuildRequest, info: TableInfo, entry: journal.JournalEntry, plan: journal.MovePlan
 ) -> None:
     """Carry out an entry that is ready, and refresh the session's view of the table.
 
@@ -204,7 +204,7 @@ def complete(
 
 def _stage_stats(
     spark: SparkSession,
-    entry: journal.Entry,
+    entry: journal.JournalEntry,
     df: DataFrame,
     columns: Sequence[ResolvedColumn],
     standing: Standing,
@@ -225,20 +225,20 @@ def _columns(df: DataFrame, layout: Layout, request: BuildRequest, standing: Sta
 
 
 def _plan(
-    spark: SparkSession, entry: journal.Entry, adds: Sequence[str], before: Mapping[str, int], *, overwrite: bool
-) -> journal.Plan:
+    spark: SparkSession, entry: journal.JournalEntry, adds: Sequence[str], before: Mapping[str, int], *, overwrite: bool
+) -> journal.MovePlan:
     touched = {path.rpartition("/")[0] for path in adds}
     removes = sorted(path for path in before if path.rpartition("/")[0] in touched) if overwrite else []
     old_stats = _stats_files(spark, entry.version_path)
     replaced = _merge_stats(spark, entry, set(removes)) if removes or len(old_stats) >= _MOST_STATS_FILES else False
-    return journal.Plan(adds, removes, _stats_files(spark, entry.path), old_stats if replaced else [])
+    return journal.MovePlan(adds, removes, _stats_files(spark, entry.path), old_stats if replaced else [])
 
 
 def _stats_files(spark: SparkSession, location: str) -> list[str]:
     return [name for name in list_files(spark, stats_path(location)) if name[0] not in "._"]
 
 
-def _merge_stats(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:
+def _merge_stats(spark: SparkSession, entry: journal.JournalEntry, removes: set[str]) -> bool:
     """Merge the stats of all files that stay into the entry's stats; return False without readable old ones."""
     if _merge_here(spark, entry, removes):
         return True
@@ -260,7 +260,7 @@ def _merge_stats(spark: SparkSession, entry: journal.Entry, removes: set[str]) -
     return True
 
 
-def _merge_here(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:
+def _merge_here(spark: SparkSession, entry: journal.JournalEntry, removes: set[str]) -> bool:
     """Do the same in this process; return False if Spark must do it."""
     old, new = (read_local(spark, stats_path(path)) for path in (entry.version_path, entry.path))
     if old is None or new is None or old.schema != new.schema:
