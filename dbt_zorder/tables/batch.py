@@ -44,7 +44,7 @@ class Batch:
     may_rewrite: bool = True
 
 
-def table_of(spark: SparkSession, table: TableName) -> TableInfo:
+def describe_existing(spark: SparkSession, table: TableName) -> TableInfo:
     """Return the catalog's description of the table that a batch is for.
 
     Raises:

@@ -148,11 +148,11 @@ def save_table(
         replaced = there if there is not None and is_same else for_format(spark, request, info)
         replaced.check(df, request)
         with _set_for(spark, request):
-            guard = partial(check_free, spark, name) if there is None else there.guard(df)
+            guard = partial(check_still_absent, spark, name) if there is None else there.guard(df)
             return Outcome.of_build(replaced.build(df, request, guard))
 
 
-def check_free(spark: SparkSession, table: TableName) -> None:
+def check_still_absent(spark: SparkSession, table: TableName) -> None:
     """Check once more, just before the commit, that a table that did not exist still does not.
 
     Raises:

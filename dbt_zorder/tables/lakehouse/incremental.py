@@ -30,11 +30,11 @@ from dbt_zorder.tables.batch import (
     Batch,
     after_batch,
     check_parts,
+    describe_existing,
     naming_left_out,
     rows_after,
     same_partitions,
     schemas,
-    table_of,
 )
 from dbt_zorder.tables.batch_size import files_of_batch, target_bytes
 from dbt_zorder.tables.build import write
@@ -80,7 +80,7 @@ def increment(
         BuildError: the table no longer exists.
     """
     if batch.overwrite and not request.spec.partition_by:
-        info = table_of(spark, request.table)
+        info = describe_existing(spark, request.table)
         df = form.convert_types(query(), request)
         rows = conform(df, schemas(spark, df, request, batch)[1])
         kept = form.properties_to_keep(spark, info, rows, request)
@@ -218,7 +218,7 @@ def _batch_table(spark: SparkSession, form: Format, request: BuildRequest) -> tu
     state = own_state(spark, form.name, request.table)
     info = None if state is None else state.info()
     if info is None:  # a describe lasts as long as all of the above
-        info = check_own(table_of(spark, request.table), request)
+        info = check_own(describe_existing(spark, request.table), request)
     return state or state_of(spark, form.name, request.table), info
 
 

@@ -100,7 +100,7 @@ def build(
     definition = definition_for(df, request)
     root = root_of(spark, request.table, request.location_root)
     check_folder(spark, root)
-    _check_root(root, base, request)
+    _check_outside_managed(root, base, request)
     owner = None
     if base is not None and version_of(base.location):
         owner = served_owner(spark, request.table, base.location)
@@ -259,7 +259,7 @@ def _marker(
     )
 
 
-def _check_root(root: str, base: TableInfo | None, request: BuildRequest) -> None:
+def _check_outside_managed(root: str, base: TableInfo | None, request: BuildRequest) -> None:
     """Check that versions do not lie in the folder of a managed table, which is deleted with that table.
 
     Raises:

@@ -22,11 +22,11 @@ from dbt_zorder.tables.batch import (
     Batch,
     after_batch,
     check_parts,
+    describe_existing,
     naming_left_out,
     rows_after,
     same_partitions,
     schemas,
-    table_of,
 )
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.build import build
@@ -87,7 +87,7 @@ def increment(
         BuildError: ``build`` or ``append`` raised it, or the table no longer exists.
     """
     df = as_text(df)
-    info = table_of(spark, request.table)  # read again: analysing the query since ``begin`` may have taken long
+    info = describe_existing(spark, request.table)  # read again: the analysis of the query may have been long
     partitioned = bool(request.spec.partition_by)
     if batch.overwrite and not partitioned:
         rows = conform(df, schemas(spark, df, request, batch)[1])

@@ -14,7 +14,7 @@ from dbt_zorder.spark.catalog import TableName, describe, schema_location
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet.incremental import begin, increment
 from dbt_zorder.tables.registry import existing, open_table
-from dbt_zorder.tables.save import check_free, save_table
+from dbt_zorder.tables.save import check_still_absent, save_table
 from tests.support import same_rows, versions
 
 QUERY = "SELECT id, pmod(hash(id), 100) AS a FROM range({}, {})"
@@ -106,10 +106,10 @@ def test_a_table_that_others_leave_alone_passes_until_they_do_not(
 
 
 def test_a_name_that_is_free_is_to_stay_so(spark: SparkSession, table: TableName, rows: DataFrame) -> None:
-    check_free(spark, table)
+    check_still_absent(spark, table)
     spark.sql(f"CREATE VIEW {table.sql} AS SELECT 1 AS id")
     with pytest.raises(BuildError, match="Another run has made the table meanwhile"):
-        check_free(spark, table)
+        check_still_absent(spark, table)
 
 
 def test_nothing_tells_whether_a_table_of_sparks_own_or_one_whose_folder_is_gone_has_changed(
