@@ -48,7 +48,7 @@ from dbt_zorder.tables.save import save_table
 SCHEMA = "phases"
 STEPS: Sequence[tuple[Any, str, str]] = (
     (copies, "write_batches", "Spark copies the rows"),
-    (copies, "write_rows", "Spark copies the rows"),
+    (copies, "write_row_files", "Spark copies the rows"),
     (Spool, "fetch_keys", "keys of all rows are read"),
     (Spool, "read", "chunks are read"),
     (Spool, "read_compact", "chunks are read"),

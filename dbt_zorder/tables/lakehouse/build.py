@@ -30,9 +30,9 @@ from dbt_zorder.tables.lakehouse.lost_commits import check_lost
 from dbt_zorder.tables.lakehouse.properties import table_properties
 from dbt_zorder.tables.lakehouse.sink import FileTarget, writer_for
 from dbt_zorder.tables.lakehouse.spark_writer import check_session
-from dbt_zorder.tables.lakehouse.state import version_of
+from dbt_zorder.tables.lakehouse.state import format_version
 from dbt_zorder.tables.lakehouse.targets import build_target
-from dbt_zorder.tables.lakehouse.write_table import DropTable, TableWrite, name_of, put_table
+from dbt_zorder.tables.lakehouse.write_table import DropTable, TableWrite, put_table, written_name
 from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.reserved import check_free
 
@@ -83,7 +83,7 @@ def build(
     write(df, request, commit, clock)
     with clock.phase("stats"):
         summary = commit.summary or summary_of(spark, request, keys, commit.token)
-    return BuildReport(version_of(spark, form.name, request.table), summary, clock.seconds, [])
+    return BuildReport(format_version(spark, form.name, request.table), summary, clock.seconds, [])
 
 
 @dataclass
@@ -130,7 +130,7 @@ class TableCommit:
 
     def open(self) -> tuple[Sequence[Key], WriterFor]:
         """Return the clustering keys, and a factory of the writer for the future table."""
-        return self.keys, writer_for(partial(self._target, name_of(self.request, self.info)))
+        return self.keys, writer_for(partial(self._target, written_name(self.request, self.info)))
 
     def lay_out(self, holding: RowSource) -> Layout | None:
         """Assign rows to files."""
@@ -185,7 +185,7 @@ def _check_version(spark: SparkSession, request: BuildRequest, before: str) -> N
     Raises:
         BuildError: its version is not ``before``.
     """
-    if version_of(spark, request.file_format, request.table) != before:
+    if format_version(spark, request.file_format, request.table) != before:
         msg = f"Another run changed {request.table} while this one built it; this build is abandoned. Run it again."
         raise BuildError(msg)
 

@@ -111,7 +111,7 @@ def put_table(
         drop: a function that drops a Parquet table of ours.
     """
     table, following = request.table, _following(request.table)
-    if write.beside is None and name_of(request, info) == table:
+    if write.beside is None and written_name(request, info) == table:
         # left by a run that was killed between drop and rename
         if info is None or write.form.sink.empty_table is not None:
             drop_helper(spark, table, following)
@@ -142,7 +142,7 @@ def put_table(
     check_readable(spark, table, f"was written as {following} and renamed")
 
 
-def name_of(request: BuildRequest, info: TableInfo | None) -> TableName:
+def written_name(request: BuildRequest, info: TableInfo | None) -> TableName:
     """Return the name under which a table is written: its own, unless it cannot replace the existing table."""
     is_free = info is None or info.provider == request.file_format
     return request.table if is_free else _following(request.table)
