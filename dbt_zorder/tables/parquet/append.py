@@ -145,7 +145,7 @@ class EntryCommit:
         known = holding.known
         if known == 0:
             return None
-        # if there are too many keys to fetch, ``plan_batch`` lets Spark count rows
+        # if there are too many keys to fetch, Spark counts rows in ``plan_batch``
         source = holding.for_spark if isinstance(known, DrawnKeys) else holding.source
         layout = plan_batch(source, self.request, self.standing, fresh=self.overwrite, known=known)
         return layout if layout.rows else None
