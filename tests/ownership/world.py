@@ -36,12 +36,8 @@ from tests.ownership.disk import ForeignFiles, Lost, RowReader, Rows, path_of
 from tests.ownership.kinds import is_mended
 from tests.support import settings, unique
 
-ROOTS = ("", "shared", "one/a", "one/a__zorder", "two")
-"""Folders for ``location_root``, from the folder of the world: the second and third are those of table ``a``."""
-
-
 _PRUNED = 2
-"""Of how many tables pruned reads are compared: they take longest of all that is asked."""
+"""Number of tables whose pruned reads are compared: these reads take longest."""
 
 CATALOG = "spark.zorder.catalogId"
 """Setting by which a session says which catalog it has."""

@@ -32,8 +32,8 @@ from dbt_zorder.tables.build import written
 from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.analyze import analyzed, measure_again
 from dbt_zorder.tables.parquet.build import write_data
+from dbt_zorder.tables.parquet.changed_files import check_same_files
 from dbt_zorder.tables.parquet.conflicts import check_base, verify
-from dbt_zorder.tables.parquet.listing import check_same_files
 from dbt_zorder.tables.parquet.plan_batch import plan_batch
 from dbt_zorder.tables.parquet.state import Standing, known_standing
 from dbt_zorder.tables.parquet.stats_view import refresh_stats

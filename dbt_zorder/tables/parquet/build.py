@@ -44,8 +44,8 @@ from dbt_zorder.stats.store import load_sizes, write_stats
 from dbt_zorder.stats.summary import add_up, gather
 from dbt_zorder.tables.build import warn_of_many, written
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
+from dbt_zorder.tables.parquet.changed_files import watch
 from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_base, check_served, check_version, verify
-from dbt_zorder.tables.parquet.listing import watch
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
 from dbt_zorder.tables.parquet.retention.deletions import collect_old, delete_unserved
 from dbt_zorder.tables.parquet.retention.foreign_files import delete_around, sorted_out

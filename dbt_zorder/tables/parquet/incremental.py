@@ -30,7 +30,7 @@ from dbt_zorder.tables.batch import (
 )
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.build import build
-from dbt_zorder.tables.parquet.listing import check_unchanged
+from dbt_zorder.tables.parquet.changed_files import check_unchanged
 from dbt_zorder.tables.parquet.retention.ownership import Owner, served_owner, stamped
 from dbt_zorder.tables.parquet.retention.whole_versions import list_whole
 from dbt_zorder.tables.parquet.rewrite import recover, rewrite

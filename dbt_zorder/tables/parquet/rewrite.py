@@ -19,7 +19,7 @@ from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import load_stats
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.parquet.build import build
-from dbt_zorder.tables.parquet.listing import check_same_files
+from dbt_zorder.tables.parquet.changed_files import check_same_files
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell_of
 from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.retention.ownership import recover_own_journal

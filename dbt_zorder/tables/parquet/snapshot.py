@@ -24,8 +24,8 @@ from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.sql import quote_name, quote_string
 from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.changed_files import check_unchanged
 from dbt_zorder.tables.parquet.incremental import begin
-from dbt_zorder.tables.parquet.listing import check_unchanged
 from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.schema_change import conform, target_schema
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
