@@ -31,7 +31,7 @@ from dbt_zorder.tables.registry import for_format
 SCHEMA = "bench"
 OUTPUT = DATA / "peers"
 SNAPPY = {"write.parquet.compression-codec": "snappy"}
-"""Iceberg's default is zstd: with Spark's own codec bytes tell of the layout alone."""
+"""Iceberg's default is zstd: with Spark's own codec bytes depend on the layout alone."""
 
 ORDER = "ORDER BY"
 """Who all others are compared with."""

@@ -17,7 +17,7 @@ from bench.datasets import ordered
 from dbt_zorder.spark.catalog import TableName
 
 _LIKE_SPARK = WriterProperties(compression="SNAPPY")
-"""delta-rs's default is zstd: with Spark's own codec bytes tell of the layout alone."""
+"""delta-rs's default is zstd: with Spark's own codec bytes depend on the layout alone."""
 
 
 @dataclass
@@ -162,7 +162,7 @@ class Hudi(Contender):
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def learn(self) -> None:
-        """Tell a size that is larger by a root: both the number of its groups and of the files in one go by it.
+        """Ask for a size that is larger by a root: both the number of its groups and of the files in one go by it.
 
         Its writer goes by what it has in memory, before encoding and compression.
         """

@@ -105,7 +105,7 @@ SHARES = {
     "tests/unit/tables/parquet/operations/test_vacuum.py": 3,
     "tests/unit/tables/parquet/operations/test_verify.py": 7,
 }
-"""Of these files ``-m "not slow"`` takes every n-th test, and ``make test-all`` all."""
+"""Number n by file: ``-m "not slow"`` runs every n-th test of the file, and ``make test-all`` all."""
 
 TURN = 497_362
 """Which of every n tests it is. Raise it with a change of yours: what is in the other shares fails unseen.

@@ -34,7 +34,7 @@ def table(database: str) -> TableName:
 
 @pytest.fixture
 def way(caplog: pytest.LogCaptureFixture) -> Callable[[TableName], str]:
-    """Tells who wrote the files of a table since it was asked last."""
+    """Return a function that says who wrote the files of a table since it was called last."""
     caplog.set_level(logging.DEBUG, "dbt_zorder")
 
     def written_by(table: TableName) -> str:

@@ -404,7 +404,7 @@ def test_columns_that_come_meanwhile_leave_the_batch_to_spark(
         return write_files(*args)
 
     monkeypatch.setattr("dbt_zorder.tables.lakehouse.incremental.write_files", put)
-    # PySpark 3.5 says that the batch lacks the column, 4 takes it for NULL
+    # PySpark 3.5 says that the batch lacks the column, 4 reads it as NULL
     with contextlib.suppress(AnalysisException):
         increment(spark, partial(rows, spark, 300, 400), wanted, Batch(may_rewrite=False), "never")
     assert way(table) == BY_SPARK

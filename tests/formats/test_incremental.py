@@ -296,7 +296,7 @@ def test_a_layout_by_the_formats_own_command_counts_as_one(
     now = read_state(spark, wanted)
     assert now.built.bytes == pytest.approx(now.size[0])
     assert not now.overlap(wanted.spec).is_due
-    if file_format == "iceberg":  # one that orders nothing is no layout, though it takes every file
+    if file_format == "iceberg":  # one that orders nothing is no layout, though it rewrites every file
         increment(spark, partial(rows, spark, 5_000, 6_000), wanted, Batch(may_rewrite=False), "never")
         spark.sql(
             f"CALL spark_catalog.system.rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"

@@ -1,4 +1,4 @@
-"""What a first run of an incremental model tells those that ask, as hooks do, after its table is built."""
+"""The value of ``is_incremental()`` in a first run after its table is built, as in hooks."""
 
 from __future__ import annotations
 

@@ -24,5 +24,5 @@ MENDED = {
 
 
 def is_mended(kind: str) -> bool:
-    """Tell whether sequences of a kind are generated; ``OWNERSHIP_ALL=1`` generates all."""
+    """Return whether sequences of a kind are generated; ``OWNERSHIP_ALL=1`` generates all."""
     return MENDED[kind] or bool(os.environ.get("OWNERSHIP_ALL"))

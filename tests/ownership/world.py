@@ -444,7 +444,7 @@ class World:
                 also.rows = rows
 
     def _is_left_behind(self, table: TableName) -> bool:
-        """Tell whether a table is served from a version that another one was served from, and has moved on from."""
+        """Return whether a table is served from a version that another one was served from, and has moved on from."""
         place = location_of(self.spark, table)
         owner = self.owners.get(str(path_of(place)), table)
         return owner != table and owner in self.tables and location_of(self.spark, owner) != place
@@ -490,7 +490,7 @@ class World:
         self.tables[table] = Expected(rows, by_user=True)
 
     def _write(self, table: TableName, rows: Rows) -> None:
-        """Write rows into a managed table as Spark would, which takes a job for it."""
+        """Write rows into a managed table as Spark would, without its job."""
         folder = self._managed_folder(table)
         assert folder is not None
         folder.mkdir(exist_ok=True)

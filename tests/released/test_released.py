@@ -89,7 +89,7 @@ def wanted(table: TableName) -> BuildRequest:
 
 
 def holds(spark: SparkSession, table: TableName, query: str) -> bool:
-    """Tell whether a table holds the rows of a query, read by plain SQL and pruned."""
+    """Return whether a table holds the rows of a query, read by plain SQL and pruned."""
     spark.sql(f"REFRESH TABLE {table.sql}")
     expected, there = spark.sql(query), spark.table(table.sql)
     predicate = CONTENTS[table.identifier].predicate

@@ -52,7 +52,7 @@ def test_a_small_scan_is_fetched_and_all_else_is_copied(spark: SparkSession, tmp
     grouped = f"SELECT a, s, count(*) AS n FROM ({QUERY.format(500)}) GROUP BY a, s"
     for query, count in ((grouped, spark.sql(grouped).count()), (QUERY.format(20_000_000), 20_000_000)):
         if count > 500:
-            query += " WHERE id % 100000 = 7"  # Spark takes it for as large as what is filtered
+            query += " WHERE id % 100000 = 7"  # Spark estimates it as large as what is filtered
             count //= 100_000
         found = source_of(spark, query, tmp_path)
         assert isinstance(found.rows, SpooledRows)

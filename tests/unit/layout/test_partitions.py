@@ -1,4 +1,4 @@
-"""Names of partitions' folders, and the values that they tell."""
+"""Names of partitions' folders, and the values in them."""
 
 from __future__ import annotations
 

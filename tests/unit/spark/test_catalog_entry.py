@@ -104,7 +104,7 @@ def test_what_another_catalog_answers_for_is_asked_by_sql(
     assert here is not None
     with settings(spark, {"spark.sql.catalog.spark_catalog": "org.example.Another"}):
         assert entry_of(spark, database, "entry_other") is None
-    # SQL takes the first part of a name for a catalog's where there is one of that name
+    # SQL reads the first part of a name as a catalog's where there is one of that name
     with settings(spark, {f"spark.sql.catalog.{database}": "org.example.Another"}):
         assert entry_of(spark, database, "entry_other") is None
         assert not move_entry(spark, database, "entry_other", "/there")

@@ -172,7 +172,7 @@ def test_a_filter_that_parquet_is_asked_finds_every_row(
 
 @pytest.mark.parametrize("kind", ["float", "double"])
 def test_pyarrow_finds_zeros_in_files_of_nothing_else(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    """Its own ``isin`` takes bounds of -0.0 and 0.0, which are what zero has, for a column of -0.0."""
+    """Its own ``isin`` reads bounds of -0.0 and 0.0, which zero has, as a column of -0.0."""
     frame = spark.sql(f"SELECT cast(0 AS {kind}) AS v, id, cast(1 + id % 2 AS {kind}) AS w FROM range(50)")
     *ours, _ = write(spark, frame, tmp_path)
     files = ds.dataset(ours)
