@@ -96,8 +96,8 @@ def read_state_or_sizes(spark: SparkSession, request: BuildRequest) -> Lakehouse
     return state_module.read_state_or_sizes(spark, lakehouse_table(spark, request).form, request)
 
 
-def state_after_append(spark: SparkSession, request: BuildRequest, standing: LakehouseState) -> LakehouseState:
-    return state_module.state_after_append(spark, lakehouse_table(spark, request).form, request, standing)
+def state_after_append(spark: SparkSession, request: BuildRequest, state: LakehouseState) -> LakehouseState:
+    return state_module.state_after_append(spark, lakehouse_table(spark, request).form, request, state)
 
 
 def last_whole_layout(spark: SparkSession, file_format: str, table: TableName) -> Summary:

@@ -24,7 +24,7 @@ from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, properties
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.iceberg.target import IcebergTarget
-from dbt_zorder.tables.lakehouse import state as standing
+from dbt_zorder.tables.lakehouse import state as state_module
 from dbt_zorder.tables.lakehouse.sink import write_files
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, read_state, request, rows, same
@@ -363,13 +363,13 @@ def test_behind_a_batch_a_table_is_known_as_if_it_were_read_anew(
     wanted = request(table, file_format, files=4)
     build(spark, rows(spark, 0, 2000), wanted)
     asked: list[object] = []
-    original = standing.read_state_or_sizes
+    original = state_module.read_state_or_sizes
 
     def noted(*args: Any) -> Any:
         asked.append(args)
         return original(*args)
 
-    monkeypatch.setattr(standing, "read_state_or_sizes", noted)
+    monkeypatch.setattr(state_module, "read_state_or_sizes", noted)
 
     def add(first: int) -> None:
         report = increment(spark, partial(rows, spark, first, first + 100), wanted, Batch(), "never")

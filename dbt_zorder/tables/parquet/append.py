@@ -35,7 +35,7 @@ from dbt_zorder.tables.parquet.build import write_data
 from dbt_zorder.tables.parquet.changed_files import check_same_files
 from dbt_zorder.tables.parquet.conflicts import check_base, verify
 from dbt_zorder.tables.parquet.plan_batch import plan_batch
-from dbt_zorder.tables.parquet.state import Standing, known_standing
+from dbt_zorder.tables.parquet.state import ParquetState, read_state_or_layout
 from dbt_zorder.tables.parquet.stats_view import refresh_stats
 from dbt_zorder.tables.report import AppendReport
 from dbt_zorder.tables.version import version_of
@@ -54,7 +54,7 @@ def append(
     overwrite: bool = False,
     before: Mapping[str, int] | None = None,
     info: TableInfo | None = None,
-    standing: Standing | None = None,
+    state: ParquetState | None = None,
 ) -> AppendReport:
     """Add a batch to the version that a table is served from.
 
@@ -68,7 +68,7 @@ def append(
         overwrite: replace every partition that the batch has rows of.
         before: the table's files when ``df``, which may read them, was analysed; by default the current files.
         info: current catalog description of the table, if just read.
-        standing: state of the version, if just read.
+        state: state of the version, if just read.
 
     Raises:
         BuildError: rows were lost, or another run changed the table meanwhile.
@@ -79,18 +79,18 @@ def append(
     clock = Clock()
     with clock.phase("sample"):
         before = list_data(spark, info.location) if before is None else before
-        standing = standing or known_standing(spark, info.location, df.schema, request.spec)
-    commit = EntryCommit(df, request, info, standing, overwrite)
+        state = state or read_state_or_layout(spark, info.location, df.schema, request.spec)
+    commit = EntryCommit(df, request, info, state, overwrite)
     is_ready = False
     try:
         with written(readable_partitions(df, request), request, commit, clock) as done:
             if done is None:
-                return AppendReport(0, 0, 0, 0, clock.seconds, standing.if_known)
+                return AppendReport(0, 0, 0, 0, clock.seconds, state.if_with_stats)
             entry = commit.entry
             assert entry is not None
             report_phase("write")  # a run that was cancelled during the write ends here
             with clock.phase("stats"):
-                files = _stage_stats(spark, entry, df, _columns(df, done.layout, request, standing), standing)
+                files = _stage_stats(spark, entry, df, _columns(df, done.layout, request, state), state)
                 summary = add_up(files, [])
                 verify(done.counted, done.layout.rows, summary)
                 adds = sorted(below_uri(entry.version_path, path) for path in files.column("file_path").to_pylist())
@@ -109,7 +109,7 @@ def append(
     with clock.phase("swap"):
         complete(spark, request, info, entry, plan)
         measure_again(spark, request.table, statistics, df.columns, partitioned=bool(info.partition_columns))
-    after = standing.after(files, set(plan.removes)).if_known
+    after = state.after(files, set(plan.removes)).if_with_stats
     return AppendReport(summary.rows, summary.files, summary.bytes, len(plan.removes), clock.seconds, after)
 
 
@@ -119,7 +119,7 @@ class EntryCommit:
 
     Attributes:
         df, request, info: the batch, the model's settings, and the table's description.
-        standing: state of the version.
+        state: state of the version.
         overwrite: whether the batch consists of whole partitions.
         entry: the journal entry, once it is open.
     """
@@ -127,7 +127,7 @@ class EntryCommit:
     df: DataFrame
     request: BuildRequest
     info: TableInfo
-    standing: Standing
+    state: ParquetState
     overwrite: bool
     entry: journal.JournalEntry | None = None
     by_spark: bool = False
@@ -136,7 +136,7 @@ class EntryCommit:
     def open(self) -> tuple[Sequence[Key], WriterFor]:
         """Return the clustering columns and the writer of the version's files."""
         # whole partitions get a layout of their own, by the model's settings
-        tree = self.standing.tree.layout if self.standing.tree is not None and not self.overwrite else None
+        tree = self.state.tree.layout if self.state.tree is not None and not self.overwrite else None
         keys = keys_for(self.df, self.request.spec) if tree is None else tree.keys
         return keys, as_spark_writes(self.df.sparkSession, self.request, self.info.location)
 
@@ -147,7 +147,7 @@ class EntryCommit:
             return None
         # if there are too many keys to fetch, Spark counts rows in ``plan_batch``
         source = holding.for_spark if isinstance(known, DrawnKeys) else holding.source
-        layout = plan_batch(source, self.request, self.standing, fresh=self.overwrite, known=known)
+        layout = plan_batch(source, self.request, self.state, fresh=self.overwrite, known=known)
         return layout if layout.rows else None
 
     def write(self, holding: RowSource, layout: Layout) -> None:
@@ -207,20 +207,20 @@ def _stage_stats(
     entry: journal.JournalEntry,
     df: DataFrame,
     columns: Sequence[ResolvedColumn],
-    standing: Standing,
+    state: ParquetState,
 ) -> pa.Table:
     """Write the stats of the staged files under their final paths; return them in the form of ``gather``."""
     version = version_of(entry.version_path)
     written = write_stats(collect_path(spark, entry.data, df.schema, columns, version, entry.hidden_part), entry.path)
-    return gather(written, [key for key in standing.keys if key.column in columns])
+    return gather(written, [key for key in state.keys if key.column in columns])
 
 
-def _columns(df: DataFrame, layout: Layout, request: BuildRequest, standing: Standing) -> Sequence[ResolvedColumn]:
+def _columns(df: DataFrame, layout: Layout, request: BuildRequest, state: ParquetState) -> Sequence[ResolvedColumn]:
     """Return the columns that the version has stats of: all its stats files have the same columns."""
-    if standing.files is not None:
+    if state.files is not None:
         with contextlib.suppress(Exception):  # the stats are of other columns
             sensitive = case_sensitive(df.sparkSession)
-            return [resolve(quote_column(name, df.schema), df.schema, sensitive=sensitive) for name in standing.columns]
+            return [resolve(quote_column(name, df.schema), df.schema, sensitive=sensitive) for name in state.columns]
     return stats_columns(df, layout, request)  # correct for the batch's own files
 
 
