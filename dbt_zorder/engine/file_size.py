@@ -54,7 +54,7 @@ def sized_layout(
     """
     if source.rows is not None:
         return sized_here(source, plan, spec)
-    df = source.source
+    df = source.query
     if not _is_measured(plan.layout, spec):
         return plan.layout
     if not has_client(df.sparkSession):
@@ -83,7 +83,7 @@ def _sized_by(source: RowSource, plan: Plan, spec: LayoutSpec, measuring: FileMe
         if fewest == 1 or most <= _FAR_OFF * fewest:
             return corrected.layout
         # the sample was drawn for another number of files
-        plan = make_plan(source.source, replace(spec, row_bytes=row_bytes), source.known)
+        plan = make_plan(source.query, replace(spec, row_bytes=row_bytes), source.known)
         if last or row_bytes * layout.rows / layout.files > _RELIABLE_FILE_BYTES:
             break
     return plan.layout

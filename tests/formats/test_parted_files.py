@@ -228,9 +228,9 @@ def test_rows_that_come_in_while_partitions_are_replaced_are_not_lost_unheard(
 
     @contextlib.contextmanager
     def meanwhile(*args: Any) -> Iterator[Any]:
-        with open_rows(*args) as holding:
+        with open_rows(*args) as source:
             others.writeTo(table.sql).append()
-            yield holding
+            yield source
 
     monkeypatch.setattr("dbt_zorder.tables.build.open_rows", meanwhile)
     batch = rows(spark, 600, 700).where("p = 1")

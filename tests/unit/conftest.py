@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine import choose as holding
+from dbt_zorder.engine import choose
 from dbt_zorder.engine.local import small_table as held_rows
 from dbt_zorder.engine.local.place import rows_of_files
 from dbt_zorder.engine.local.shuffled_rows import ShuffledRows
@@ -40,9 +40,9 @@ def table(database: str) -> TableName:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return by whom rows are laid out and written; for tests of what must not depend on it."""
     if request.param == "from disk":
-        monkeypatch.setattr(holding, "_is_small", lambda _: False)
+        monkeypatch.setattr(choose, "_is_small", lambda _: False)
     if request.param == "by Spark":
-        monkeypatch.setattr(holding, "_writer", lambda *_: "a test wants it so")
+        monkeypatch.setattr(choose, "_writer", lambda *_: "a test wants it so")
     return str(request.param)
 
 

@@ -132,16 +132,16 @@ class TableCommit:
         """Return the clustering keys, and a factory of the writer for the future table."""
         return self.keys, writer_for(partial(self._target, written_name(self.request, self.info)))
 
-    def lay_out(self, holding: RowSource) -> Layout | None:
+    def lay_out(self, source: RowSource) -> Layout | None:
         """Assign rows to files."""
         spec = measured(self.request.spec, self.df, self.info, self.request)
-        sized = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
-        layout = sized_here(holding, make_plan(holding.source, sized, holding.known), spec)
-        if holding.rows is None:
+        sized = spec if source.rows is None else source.rows.with_row_bytes(spec)
+        layout = sized_here(source, make_plan(source.query, sized, source.known), spec)
+        if source.rows is None:
             warn_of_many(layout, self.request.table)
         return layout
 
-    def write(self, holding: RowSource, layout: Layout) -> None:
+    def write(self, source: RowSource, layout: Layout) -> None:
         """Write and commit the table.
 
         Raises:
@@ -151,10 +151,10 @@ class TableCommit:
         if self.before is not None:
             _check_version(spark, self.request, self.before)
         to_write = TableWrite(
-            form, self.df, self.request, self.keys, holding, layout, self._target, self.wanted, self.token, self.kept,
+            form, self.df, self.request, self.keys, source, layout, self._target, self.wanted, self.token, self.kept,
             self.guard,
         )  # fmt: skip
-        if holding.rows is not None and self.is_new:
+        if source.rows is not None and self.is_new:
             # a new table is created empty, filled, and then renamed: no reader sees it empty
             to_write.beside = form.sink.empty_table
         put_table(spark, self.request, self.info, to_write, self.drop)

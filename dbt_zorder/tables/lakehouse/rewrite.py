@@ -125,12 +125,12 @@ class RewriteCommit:
         """Return the clustering keys, and a factory of the writer for the table."""
         return keys_for(self.rows, self.request.spec), writer_for(self._target)
 
-    def lay_out(self, holding: RowSource) -> Layout | None:
+    def lay_out(self, source: RowSource) -> Layout | None:
         """Assign rows to files."""
         spec = measured(self.request.spec, self.rows, self.info, self.request)
-        return plan_layout(holding.source, spec, holding.known)
+        return plan_layout(source.query, spec, source.known)
 
-    def write(self, holding: RowSource, layout: Layout) -> None:
+    def write(self, source: RowSource, layout: Layout) -> None:
         """Write and commit the files.
 
         Raises:
@@ -138,8 +138,8 @@ class RewriteCommit:
         """
         spark, form, request = self.rows.sparkSession, self.form, self.request
         try:
-            if write_files(spark, holding, layout, self._target, self.rows.schema) is None:
-                form.rewrite_by_spark(apply_layout(holding.for_spark, layout), request, self.info, self.before)
+            if write_files(spark, source, layout, self._target, self.rows.schema) is None:
+                form.rewrite_by_spark(apply_layout(source.for_spark, layout), request, self.info, self.before)
         except Exception as exc:
             if form.sink.rewrites and format_version(spark, form.name, request.table) != self.before:
                 raise interrupted(request.table) from exc

@@ -140,20 +140,20 @@ class EntryCommit:
         keys = keys_for(self.df, self.request.spec) if tree is None else tree.keys
         return keys, as_spark_writes(self.df.sparkSession, self.request, self.info.location)
 
-    def lay_out(self, holding: RowSource) -> Layout | None:
+    def lay_out(self, source: RowSource) -> Layout | None:
         """Return the layout, which assigns each row to a file; None if there are no rows."""
-        known = holding.known
+        known = source.known
         if known == 0:
             return None
         # if there are too many keys to fetch, Spark counts rows in ``plan_batch``
-        source = holding.for_spark if isinstance(known, DrawnKeys) else holding.source
-        layout = plan_batch(source, self.request, self.state, fresh=self.overwrite, known=known)
+        rows = source.for_spark if isinstance(known, DrawnKeys) else source.query
+        layout = plan_batch(rows, self.request, self.state, fresh=self.overwrite, known=known)
         return layout if layout.rows else None
 
-    def write(self, holding: RowSource, layout: Layout) -> None:
+    def write(self, source: RowSource, layout: Layout) -> None:
         """Open an entry and write the files into it."""
         self.entry = journal.open_entry(self.df.sparkSession, self.info.location)
-        write_data(holding, layout, self.request, self.entry.data)
+        write_data(source, layout, self.request, self.entry.data)
 
     def settle(self) -> None:
         """Do nothing: no reader sees the files yet."""

@@ -183,37 +183,37 @@ class VersionCommit:
         write_marker(spark, self.path, marker)
         return keys_for(self.df, self.request.spec), as_spark_writes(spark, self.request, self.path)
 
-    def lay_out(self, holding: RowSource) -> Layout | None:
+    def lay_out(self, source: RowSource) -> Layout | None:
         """Return the layout of the rows, with the measured row size of the previous version if there is one."""
         spark, request, spec, base = self.df.sparkSession, self.request, self.request.spec, self.base
         if base is not None and version_of(base.location):
             location = base.location
             spec = with_previous_row_bytes(spec, self.df, base, lambda: load_sizes(spark, location))
-        sized = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
-        plan = make_plan(holding.source, sized, holding.known)
-        layout = sized_layout(holding, plan, spec, self.path, partial(write_rows, request))
-        if holding.rows is None:
+        sized = spec if source.rows is None else source.rows.with_row_bytes(spec)
+        plan = make_plan(source.query, sized, source.known)
+        layout = sized_layout(source, plan, spec, self.path, partial(write_rows, request))
+        if source.rows is None:
             warn_of_many(layout, request.table)
         return layout
 
-    def write(self, holding: RowSource, layout: Layout) -> None:
+    def write(self, source: RowSource, layout: Layout) -> None:
         """Write the files.
 
         Raises:
             BuildError: a vacuum deletes the folder meanwhile.
         """
         with beside_vacuum(self.df.sparkSession, self.request.table, self.path):
-            write_data(holding, layout, self.request, self.path)
+            write_data(source, layout, self.request, self.path)
 
     def settle(self) -> None:
         """Do nothing: no reader sees the version yet."""
 
 
-def write_data(holding: RowSource, layout: Layout, request: BuildRequest, path: str) -> None:
+def write_data(source: RowSource, layout: Layout, request: BuildRequest, path: str) -> None:
     """Write the clustered rows to ``path``: from this process if it has them, else one file per Spark partition."""
-    spark = holding.source.sparkSession
-    if holding.rows is None or not holding.rows.write(spark, layout, path):
-        write_rows(request, layout, holding.for_spark, path)
+    spark = source.query.sparkSession
+    if source.rows is None or not source.rows.write(spark, layout, path):
+        write_rows(request, layout, source.for_spark, path)
 
 
 def write_rows(request: BuildRequest, layout: Layout, rows: DataFrame, path: str) -> None:

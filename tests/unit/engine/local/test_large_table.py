@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine import choose as holding
+from dbt_zorder.engine import choose
 from dbt_zorder.engine.local import large_table as module
 from dbt_zorder.engine.local import row_groups as parts_module
 from dbt_zorder.engine.local.fetched_keys import fetch
@@ -236,7 +236,7 @@ def test_a_row_is_measured_as_it_is_written(spark: SparkSession, tmp_path: Path)
 def test_a_file_of_too_many_rows_is_left_to_spark(
     spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, after: str
 ) -> None:
-    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    monkeypatch.setattr(choose, "_is_small", lambda _: False)
     if after == "estimate":
         monkeypatch.setattr(module, "memory_here", lambda: None)
     else:
@@ -253,7 +253,7 @@ def test_a_file_of_too_many_rows_is_left_to_spark(
 def test_partitions_that_are_no_text_are_left_to_spark(
     spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    monkeypatch.setattr(choose, "_is_small", lambda _: False)
     table = TableName(database, unique("t"))
     query = "SELECT id, if(id < 7, CAST(X'FF' AS string), 'A') AS p FROM range(20)"
     build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["id"], files=1, partition_by=["p"])))
@@ -264,7 +264,7 @@ def test_partitions_that_are_no_text_are_left_to_spark(
 def test_a_partition_that_no_folder_can_be_named_for_is_told(
     spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    monkeypatch.setattr(choose, "_is_small", lambda _: False)
     query = "SELECT id, concat('x', chr(0)) AS p FROM range(9)"
     request = BuildRequest(TableName(database, unique("t")), LayoutSpec(by=["id"], files=1, partition_by=["p"]))
     with pytest.raises(BuildError, match=r"could not be written: .*null"):
@@ -272,7 +272,7 @@ def test_a_partition_that_no_folder_can_be_named_for_is_told(
 
 
 def test_a_batch_goes_the_same_way(spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    monkeypatch.setattr(choose, "_is_small", lambda _: False)
     table = TableName(database, unique("t"))
     request = BuildRequest(table, LayoutSpec(by=["a", "s"], files=4))
     build(spark, spark.sql(QUERY.format(3000)), request)
@@ -287,7 +287,7 @@ def test_a_batch_goes_the_same_way(spark: SparkSession, database: str, monkeypat
 def test_so_do_rows_of_which_keys_take_too_much(
     spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch, parts: list[str]
 ) -> None:
-    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    monkeypatch.setattr(choose, "_is_small", lambda _: False)
     monkeypatch.setattr(module, "_MAX_KEY_BYTES", 0)
     table = TableName(database, unique("t"))
     request = BuildRequest(table, LayoutSpec(by=["a", "s"], files=4, partition_by=parts))
@@ -302,7 +302,7 @@ def test_so_do_rows_of_which_keys_take_too_much(
 def test_what_ends_it_leaves_the_table_and_nothing_else(
     spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    monkeypatch.setattr(choose, "_is_small", lambda _: False)
     folders: list[str] = []
     write = SpooledRows.write
 

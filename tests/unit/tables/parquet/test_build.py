@@ -131,9 +131,9 @@ def test_what_goes_to_disk_keeps_the_order_of_the_tree_in_the_files_of_partition
     layouts: list[Layout] = []
     write_data = table_build.write_data
 
-    def noted(holding: RowSource, layout: Layout, *more: Any) -> None:
+    def noted(source: RowSource, layout: Layout, *more: Any) -> None:
         layouts.append(layout)
-        write_data(holding, layout, *more)
+        write_data(source, layout, *more)
 
     monkeypatch.setattr(table_build, "write_data", noted)
 
