@@ -10,7 +10,7 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
-from dbt_zorder.tables import two_step_swap as aside
+from dbt_zorder.tables import two_step_swap
 from dbt_zorder.tables.parquet import swap
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin
@@ -31,7 +31,7 @@ KINDS = {
 def table(spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch) -> TableName:
     """A name whose table is replaced by two calls."""
     monkeypatch.setattr(swap, "replace_entry", lambda *_: False)
-    monkeypatch.setattr(aside, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(two_step_swap, "_PATIENCE_SECONDS", 0.0)
     return TableName(database, unique("t"))
 
 
@@ -52,7 +52,7 @@ def leftovers(spark: SparkSession, table: TableName) -> list[object]:
 
 def strike(monkeypatch: pytest.MonkeyPatch, at: int, error: type[BaseException], *, done: bool) -> list[str]:
     """Let the renaming of that number fail, before it is carried out or after."""
-    real = aside._rename
+    real = two_step_swap._rename
     seen: list[str] = []
 
     def rename(spark: SparkSession, table: TableName, to: TableName) -> None:
@@ -64,7 +64,7 @@ def strike(monkeypatch: pytest.MonkeyPatch, at: int, error: type[BaseException],
             real(spark, table, to)
         raise error
 
-    monkeypatch.setattr(aside, "_rename", rename)
+    monkeypatch.setattr(two_step_swap, "_rename", rename)
     return seen
 
 
@@ -114,7 +114,7 @@ def test_whoever_comes_next_puts_the_table_back(
     first(spark, table, kind)
     with monkeypatch.context() as during:
         strike(during, 2, KeyboardInterrupt, done=False)
-        during.setattr(aside, "restore_if_interrupted", lambda *_, **__: False)  # as where the process ends
+        during.setattr(two_step_swap, "restore_if_interrupted", lambda *_, **__: False)  # as where the process ends
         with pytest.raises(KeyboardInterrupt):
             make(spark, table, 20)
     assert describe(spark, table) is None
