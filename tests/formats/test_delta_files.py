@@ -21,7 +21,7 @@ from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableName, describe, propert
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.delta import transaction as delta_transaction
 from dbt_zorder.tables.delta.target import DeltaTarget
-from dbt_zorder.tables.lakehouse.state import format_version
+from dbt_zorder.tables.lakehouse.state import current_version
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, last_whole_layout, request, rows, same
 from tests.support import same_rows, settings
@@ -414,7 +414,7 @@ def test_rows_that_come_in_while_all_are_laid_out_are_kept(
 ) -> None:
     wanted = request(table, file_format, files=2)
     build(spark, rows(spark, 0, 100), wanted)
-    before, describe = format_version(spark, file_format, table), DeltaTarget.describe_files
+    before, describe = current_version(spark, file_format, table), DeltaTarget.describe_files
 
     def interrupted(*args: Any) -> Any:
         rows(spark, 500, 510).writeTo(table.sql).append()

@@ -30,7 +30,7 @@ from dbt_zorder.tables.lakehouse.lost_commits import check_lost
 from dbt_zorder.tables.lakehouse.properties import table_properties
 from dbt_zorder.tables.lakehouse.sink import FileTarget, writer_for
 from dbt_zorder.tables.lakehouse.spark_writer import check_session
-from dbt_zorder.tables.lakehouse.state import format_version
+from dbt_zorder.tables.lakehouse.state import current_version
 from dbt_zorder.tables.lakehouse.targets import build_target
 from dbt_zorder.tables.lakehouse.write_table import DropTable, TableWrite, put_table, written_name
 from dbt_zorder.tables.report import BuildReport
@@ -83,7 +83,7 @@ def build(
     write(df, request, commit, clock)
     with clock.phase("stats"):
         summary = commit.summary or summary_of(spark, request, keys, commit.token)
-    return BuildReport(format_version(spark, form.name, request.table), summary, clock.seconds, [])
+    return BuildReport(current_version(spark, form.name, request.table), summary, clock.seconds, [])
 
 
 @dataclass
@@ -185,7 +185,7 @@ def _check_version(spark: SparkSession, request: BuildRequest, before: str) -> N
     Raises:
         BuildError: its version is not ``before``.
     """
-    if format_version(spark, request.file_format, request.table) != before:
+    if current_version(spark, request.file_format, request.table) != before:
         msg = f"Another run changed {request.table} while this one built it; this build is abandoned. Run it again."
         raise BuildError(msg)
 

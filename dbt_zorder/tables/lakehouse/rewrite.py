@@ -23,7 +23,7 @@ from dbt_zorder.tables.lakehouse.build import measured, summary_of
 from dbt_zorder.tables.lakehouse.format import Format
 from dbt_zorder.tables.lakehouse.lost_commits import interrupted
 from dbt_zorder.tables.lakehouse.sink import FileTarget, write_files, writer_for
-from dbt_zorder.tables.lakehouse.state import format_version, read_state
+from dbt_zorder.tables.lakehouse.state import current_version, read_state
 from dbt_zorder.tables.lakehouse.targets import rewrite_target
 from dbt_zorder.tables.report import BuildReport, OptimizeReport
 
@@ -55,7 +55,7 @@ def rewrite(
         _rewrite(spark, form, request, info, clock)
     with clock.phase("stats"):
         summary = summary_of(spark, request, keys)
-    return BuildReport(format_version(spark, form.name, request.table), summary, clock.seconds, [])
+    return BuildReport(current_version(spark, form.name, request.table), summary, clock.seconds, [])
 
 
 def optimize(spark: SparkSession, form: Format, request: BuildRequest, how: str, *, dry_run: bool) -> OptimizeReport:
@@ -141,7 +141,7 @@ class RewriteCommit:
             if write_files(spark, source, layout, self._target, self.rows.schema) is None:
                 form.rewrite_by_spark(apply_layout(source.for_spark, layout), request, self.info, self.before)
         except Exception as exc:
-            if form.sink.rewrites and format_version(spark, form.name, request.table) != self.before:
+            if form.sink.rewrites and current_version(spark, form.name, request.table) != self.before:
                 raise interrupted(request.table) from exc
             raise
 
@@ -154,7 +154,7 @@ class RewriteCommit:
 
 def _rewrite(spark: SparkSession, form: Format, request: BuildRequest, info: TableInfo, clock: Clock) -> None:
     spark.sql(f"REFRESH TABLE {request.table.sql}")
-    before = format_version(spark, form.name, request.table)
+    before = current_version(spark, form.name, request.table)
     if not before:
         msg = (
             f"{request.table} has no snapshot, so there is nothing to lay out: no rows were written to it yet, or only "
