@@ -114,8 +114,13 @@ class ZorderAdapter(SparkAdapter):
     def _session_if_open(self) -> SparkSession | None:
         """Return the session that statements run in. None for other methods, and after the run was cancelled."""
         with contextlib.suppress(DbtRuntimeError):
-            return getattr(self.connections.get_thread_connection().handle, "session", None)
+            return self._statement_session()
         return None
+
+    def _statement_session(self) -> SparkSession | None:
+        """Return the session that this thread's statements run in. None for other methods."""
+        session: SparkSession | None = getattr(self.connections.get_thread_connection().handle, "session", None)
+        return session
 
     def post_model_hook(self, config: Mapping[str, Any], context: ModelScope) -> None:
         """End a model, also after a failure: drop its temporary views, and restore the settings that it changed.
@@ -195,7 +200,7 @@ class ZorderAdapter(SparkAdapter):
     @available.parse(lambda *_, **__: True)
     def zorder_in_process(self) -> bool:
         """Return whether statements run in that session too. Only then can they read its temporary views."""
-        return getattr(self.connections.get_thread_connection().handle, "session", None) is not None
+        return self._statement_session() is not None
 
     @available.parse_none
     def zorder_view(self, model: Mapping[str, Any], code: str) -> BaseRelation:
@@ -461,7 +466,7 @@ class ZorderAdapter(SparkAdapter):
 
         Do nothing without an open session, because such a model does not need one.
         """
-        session = getattr(self.connections.get_thread_connection().handle, "session", None)
+        session = self._statement_session()
         if session is not None:
             with self.connections.exception_handler(f"recover {relation}"):
                 recover(session, table_name(relation))
