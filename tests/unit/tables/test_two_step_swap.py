@@ -50,13 +50,17 @@ def leftovers(spark: SparkSession, table: TableName) -> list[object]:
     return [name for name in (following_of(table), previous_of(table)) if describe(spark, name) is not None]
 
 
-def strike(monkeypatch: pytest.MonkeyPatch, at: int, error: type[BaseException], *, done: bool) -> list[str]:
-    """Let the renaming of that number fail, before it is carried out or after."""
+def strike(
+    monkeypatch: pytest.MonkeyPatch, at: int, error: type[BaseException], *, done: bool, ends: bool = False
+) -> list[str]:
+    """Let the renaming of that number fail, before it is carried out or after; with ``ends``, all later ones fail."""
     real = two_step_swap._rename
     seen: list[str] = []
 
     def rename(spark: SparkSession, table: TableName, to: TableName) -> None:
         seen.append(str(to))
+        if ends and len(seen) > at:
+            raise RuntimeError("the process has ended")
         if len(seen) != at:
             real(spark, table, to)
             return
@@ -113,8 +117,8 @@ def test_whoever_comes_next_puts_the_table_back(
 ) -> None:
     first(spark, table, kind)
     with monkeypatch.context() as during:
-        strike(during, 2, KeyboardInterrupt, done=False)
-        during.setattr(two_step_swap, "restore_if_interrupted", lambda *_, **__: False)  # as where the process ends
+        strike(during, 2, KeyboardInterrupt, done=False, ends=True)
+        during.setattr(two_step_swap, "restore_if_interrupted", lambda *_, **__: False)
         with pytest.raises(KeyboardInterrupt):
             make(spark, table, 20)
     assert describe(spark, table) is None
