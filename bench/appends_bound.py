@@ -41,7 +41,7 @@ def touched(runs: Runs) -> float:
 
 
 def can_hold(ratio: float, amplification: float, appends: int) -> bool:
-    """Tell whether merges were found that stay within both bounds."""
+    """Return whether merges were found that stay within both bounds."""
     states: dict[Runs, int] = {(1,): 1}
     for number in range(2, appends + 1):
         found: dict[Runs, int] = {}

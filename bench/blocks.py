@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--groups", type=float, nargs="*", default=[128, 8, 2], help="MB")
     parser.add_argument("--pages", type=int, nargs="*", default=[20_000, 5_000, 1_000], help="rows")
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--turns", type=int, default=12, help="of which the first two are not counted")
+    parser.add_argument("--turns", type=int, default=12, help="number of turns; the first two are not counted")
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     spark = open_session(SETTINGS, str(DATA / "session"))
@@ -109,8 +109,8 @@ def main() -> None:
     table = Table(*lines[0], title=f"{arguments.rows:g} M rows, {arguments.files} files, beside Spark's defaults")
     for line in lines:
         same = {name: value for name, value in line.items() if name in ("row_group_mb", "page_rows")}
-        told = [f"{same[name]:g}" if name in same else f"{value / lines[0][name]:.2f}" for name, value in line.items()]
-        table.add_row(*told)
+        cells = [f"{same[name]:g}" if name in same else f"{value / lines[0][name]:.2f}" for name, value in line.items()]
+        table.add_row(*cells)
     Console(width=180).print(table)
     shutil.rmtree(OUTPUT, ignore_errors=True)
 

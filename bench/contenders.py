@@ -31,7 +31,7 @@ from dbt_zorder.tables.registry import for_format
 SCHEMA = "bench"
 OUTPUT = DATA / "peers"
 SNAPPY = {"write.parquet.compression-codec": "snappy"}
-"""Iceberg's default is zstd: with Spark's own codec bytes tell of the layout alone."""
+"""Iceberg's default is zstd: with Spark's own codec bytes depend on the layout alone."""
 
 ORDER = "ORDER BY"
 """Who all others are compared with."""
@@ -66,8 +66,8 @@ class Contender(ABC):
     Attributes:
         task: what to do.
         name: for tables and plots.
-        size: bytes of a file, for those that are told a size instead of a number: what ``write`` wrote, shared out.
-        excess: how many times as large that is told, by what the runs before have made of it.
+        size: bytes of a file, for those that take a size in place of a number: the mean of what ``write`` wrote.
+        excess: factor of the size to ask for, by the files that earlier runs wrote.
     """
 
     task: Task
@@ -76,8 +76,8 @@ class Contender(ABC):
     excess: float = field(default=1.0, init=False)
 
     @property
-    def told(self) -> int:
-        """The size that is told."""
+    def asked_size(self) -> int:
+        """The size to ask for, in bytes."""
         return int(self.size * self.excess)
 
     @property
@@ -95,7 +95,7 @@ class Contender(ABC):
         """Remove the table, which all contenders create anew; not measured."""
 
     def learn(self) -> None:
-        """After a run: where more files came of the size that was told, tell a larger one from now on."""
+        """Ask for a larger size from now on if a run wrote more files than wanted."""
         self.excess *= max(1.0, len(self.paths()) / self.task.files)
 
     @abstractmethod
@@ -250,8 +250,8 @@ def without_spark(spark: SparkSession, table: TableName) -> dict[str, Callable[[
 
 def count_by_delta_rs(folder: str, where: str) -> int:
     """Count the rows of a filter on a Delta table by DataFusion."""
-    known = QueryBuilder().register("t", DeltaTable(folder))
-    counted = known.execute(f"SELECT count(*) AS n FROM t WHERE {where}").read_all()
+    builder = QueryBuilder().register("t", DeltaTable(folder))
+    counted = builder.execute(f"SELECT count(*) AS n FROM t WHERE {where}").read_all()
     return int(counted.column("n")[0].as_py())
 
 

@@ -52,7 +52,7 @@ def wide(spark: SparkSession, rows: int, columns: int) -> DataFrame:
 
 
 def events(spark: SparkSession, rows: int) -> DataFrame:
-    """Seven columns as of a shop's events: two keys, a text, and a struct in a struct, an array of structs, a map."""
+    """Return a shop's events, seven columns: two keys, a text, a struct in a struct, an array of structs, a map."""
     return spark.range(0, rows, 1, 16).selectExpr(
         "id",
         "cast(rand(1) * 1e5 as int) as customer_id",

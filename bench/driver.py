@@ -48,7 +48,7 @@ class Driver:
         return int(self._runtime.totalMemory() - self._runtime.freeMemory())
 
     def status_bytes(self, files: int, filled: float) -> int:
-        """Return the size of what one map task tells of its blocks.
+        """Return the size of one map task's report of its blocks.
 
         Args:
             files: as many blocks.

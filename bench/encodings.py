@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=float, nargs="*", default=[1, 3, 4], help="scale of lineitem, millions of rows")
     parser.add_argument("--files", type=int, default=FILES)
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--turns", type=int, default=9, help="of which the first two are not counted")
+    parser.add_argument("--turns", type=int, default=9, help="number of turns; the first two are not counted")
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     spark = open_session(SETTINGS, str(DATA / "session"))
@@ -132,8 +132,8 @@ def main() -> None:
         found = measure(spark, name, size, arguments.files, arguments.repeats, arguments.turns)
         table = Table(*list(found[0])[2:], title=f"{name} {size:g}, {arguments.files} files, beside ORDER BY")
         for line in found:
-            told = [value if isinstance(value, str) else f"{value / found[0][key]:.2f}" for key, value in line.items()]
-            table.add_row(*told[2:])
+            cells = [value if isinstance(value, str) else f"{value / found[0][key]:.2f}" for key, value in line.items()]
+            table.add_row(*cells[2:])
         Console(width=200).print(table)
         lines += found
     kept = figures_beside(arguments.out / "encodings.csv", ["table"], [[name] for name in arguments.sets])

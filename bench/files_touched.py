@@ -221,10 +221,10 @@ def touched(ranges: Ranges, asked: list[Queries]) -> list[float]:
     return [float(hits_of(ranges, queries).sum(axis=1).mean()) for queries in asked]
 
 
-def told(queried: str, means: list[float], least: float) -> tuple[list[str], str]:
+def summarized(queried: str, means: list[float], least: float) -> tuple[list[str], str]:
     """Return the figures of some queries for the CSV file, and for a table.
 
-    Files are told of the worst column, of the mean of all, and of the first one, by which ORDER BY is best; points also
+    Files are those of the worst column, of the mean of all, and of the first, by which ORDER BY is best; points also
     as ratios to what is the least for them, and for them alone.
     """
     counts = [max(means), float(np.mean(means))]
@@ -278,7 +278,9 @@ def main() -> None:
                         asked = {drawn: points(codes, rng, distinct=drawn == "distinct") for drawn in DRAWN} | wide
                         text = {}
                         for queried, queries in asked.items():
-                            figures, text[queried] = told(queried, touched(ranges, queries), files ** ((k - 1) / k))
+                            figures, text[queried] = summarized(
+                                queried, touched(ranges, queries), files ** ((k - 1) / k)
+                            )
                             of_rows = least if queried == "rows" else ""
                             writer.writerow(
                                 [name, k, files, layout, queried, *figures[:2], fullest, of_rows, *figures[2:]]

@@ -35,7 +35,7 @@ from dbt_zorder.tables.save import save_table
 class Case:
     """A table: million rows, columns, keys and files; ``grouped`` if its query has an aggregate; its curve.
 
-    Seven columns are those of ``events``, three of which are nested.
+    Seven columns are those of ``events``, three nested ones among them.
     """
 
     millions: float
@@ -169,18 +169,18 @@ def main() -> None:
                 spark.sql(f"DROP TABLE IF EXISTS {name.sql}")
         made.clear()
         rows = int(case.millions * MILLION * arguments.scale)
-        told = (f"{rows}", f"{case.columns}", f"{case.keys}", f"{case.files}", case.query)
-        done.append(told)
+        inputs = (f"{rows}", f"{case.columns}", f"{case.keys}", f"{case.files}", case.query)
+        done.append(inputs)
         for way, cost in costs.items():
             measured = (("wall_seconds", cost.wall), ("cpu_seconds", cost.cpu))
             figures_of = {name: round(value, 2) for name, value in measured}
-            lines.append({**dict(zip(NAMES, told, strict=True)), "way": way, **figures_of, "peak_bytes": cost.peak})
+            lines.append({**dict(zip(NAMES, inputs, strict=True)), "way": way, **figures_of, "peak_bytes": cost.peak})
         plain, base = costs["copy"], costs["order"]
         found = [costs[way] for way in ways]
         ratios = [cost.wall / base.wall for cost in found] + [cost.cpu / base.cpu for cost in found]
         ratios += [(cost.cpu - plain.cpu) / (base.cpu - plain.cpu) for cost in found]
         ratios += [cost.peak / base.peak for cost in found]
-        shown = [f"{rows:,} x {told[1]} {told[4]}", told[2], told[3], *(f"{ratio:.2f}" for ratio in ratios)]
+        shown = [f"{rows:,} x {inputs[1]} {inputs[4]}", inputs[2], inputs[3], *(f"{ratio:.2f}" for ratio in ratios)]
         table.add_row(*shown)
         Console(width=140).print(*shown)
         keep_figures([*figures_beside(figures, NAMES, done), *lines], figures)

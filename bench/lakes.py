@@ -17,7 +17,7 @@ from bench.datasets import ordered
 from dbt_zorder.spark.catalog import TableName
 
 _LIKE_SPARK = WriterProperties(compression="SNAPPY")
-"""delta-rs's default is zstd: with Spark's own codec bytes tell of the layout alone."""
+"""delta-rs's default is zstd: with Spark's own codec bytes depend on the layout alone."""
 
 
 @dataclass
@@ -112,7 +112,7 @@ class Lake(FormatTable):
         self.again()
 
     def _told(self) -> dict[str, str]:
-        return {key: value.format(size=self.told) for key, value in self.settings.items()}
+        return {key: value.format(size=self.asked_size) for key, value in self.settings.items()}
 
     def _optimize(self) -> None:
         by = "" if self.liquid else f" ZORDER BY ({', '.join(self.task.keys)})"
@@ -162,7 +162,7 @@ class Hudi(Contender):
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def learn(self) -> None:
-        """Tell a size that is larger by a root: both the number of its groups and of the files in one go by it.
+        """Ask for a size that is larger by a root: both the number of its groups and of the files in one go by it.
 
         Its writer goes by what it has in memory, before encoding and compression.
         """
@@ -174,15 +174,15 @@ class Hudi(Contender):
 
     def lay_out(self) -> None:
         """Plan a clustering and carry it out."""
-        told = {
+        options = {
             "hoodie.layout.optimize.curve.build.method": self.method,
-            "hoodie.clustering.plan.strategy.target.file.max.bytes": str(self.told),
+            "hoodie.clustering.plan.strategy.target.file.max.bytes": str(self.asked_size),
             "hoodie.clustering.plan.strategy.small.file.limit": str(1 << 40),
             "hoodie.clustering.plan.strategy.max.bytes.per.group": str(1 << 40),
             "hoodie.parquet.compression.codec": "snappy",
             **self._index,
         }
-        listed = ",".join(f"{key}={value}" for key, value in told.items())
+        listed = ",".join(f"{key}={value}" for key, value in options.items())
         self.spark.sql(
             f"CALL run_clustering(path => '{self.folder}', op => 'scheduleandexecute', "
             f"order => '{','.join(self.task.keys)}', order_strategy => '{self.curve}', options => '{listed}')"
@@ -230,7 +230,9 @@ class DeltaRs(Contender):
 
     def lay_out(self) -> None:
         """Z-order all files."""
-        DeltaTable(self.folder).optimize.z_order(self.task.keys, target_size=self.told, writer_properties=_LIKE_SPARK)
+        DeltaTable(self.folder).optimize.z_order(
+            self.task.keys, target_size=self.asked_size, writer_properties=_LIKE_SPARK
+        )
 
     def add(self, source: Path) -> None:
         """Append, then z-order all files."""

@@ -50,7 +50,7 @@ WARM = 4
 """Point queries of each column that are run before those."""
 
 APPENDS = 3
-"""Of the same tenth, one after the other, of which the median counts."""
+"""Appends of the same tenth, one after the other; their median counts."""
 
 Line = dict[str, Any]
 
@@ -240,11 +240,11 @@ def main() -> None:
         for session in arguments.sessions:
             part = OUTPUT / f"{session}.json"
             part.parent.mkdir(parents=True, exist_ok=True)
-            told = ["--data", data, "--scale", str(arguments.scale), "--files", str(arguments.files)]
-            told += ["--repeats", str(arguments.repeats), "--alone", session, "--out", str(part)]
-            told += ["--without", *arguments.without]
+            options = ["--data", data, "--scale", str(arguments.scale), "--files", str(arguments.files)]
+            options += ["--repeats", str(arguments.repeats), "--alone", session, "--out", str(part)]
+            options += ["--without", *arguments.without]
             python = arguments.hudi if session == "hudi" else sys.executable
-            subprocess.run([python, "-m", "bench.peers", *told], check=True)
+            subprocess.run([python, "-m", "bench.peers", *options], check=True)
             told_apart = {**how, "repeats": str(arguments.repeats)}
             lines += [{**line, **told_apart} for line in json.loads(part.read_text(encoding="utf-8"))]
             lines.sort(key=lambda line: SESSIONS.index(line["session"]))

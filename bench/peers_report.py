@@ -138,16 +138,16 @@ def report(path: Path, given: str, console: Console) -> None:
 
 
 def again(path: Path, console: Console) -> None:
-    """Print and write the tables of kept figures, on whichever machine: what was run, and by what, is as it was told.
+    """Print and write the tables of kept figures, on whichever machine; the lines that say what ran stay.
 
     Raises:
-        SystemExit: nothing was told yet.
+        SystemExit: there is no report yet.
     """
-    told = path.with_suffix(".md")
-    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    tables = path.with_suffix(".md")
+    lines = tables.read_text(encoding="utf-8").splitlines() if tables.exists() else []
     versions = [line[: line.index(" cores.") + len(" cores.")] for line in lines if " cores." in line]
     if not versions:
-        msg = f"{told} does not tell what was run: see bench.peers."
+        msg = f"{tables} does not say what was run: see bench.peers."
         raise SystemExit(msg)
     _write(path, load(path), lines[0].removeprefix("# "), versions[0], console)
 
@@ -307,8 +307,8 @@ def plot(figures: Figures, given: str, path: Path) -> None:
 def main() -> None:
     """Write tables anew."""
     parser = argparse.ArgumentParser(description=__doc__)
-    known = sorted(path.stem.removeprefix("peers_") for path in RESULTS.glob("peers_*.md"))
-    parser.add_argument("data", nargs="*", default=known, help=f"all by default: {', '.join(known)}")
+    names = sorted(path.stem.removeprefix("peers_") for path in RESULTS.glob("peers_*.md"))
+    parser.add_argument("data", nargs="*", default=names, help=f"all by default: {', '.join(names)}")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the figures and tables")
     arguments = parser.parse_args()
     for data in arguments.data:

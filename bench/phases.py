@@ -34,10 +34,10 @@ from bench.kernel_time import RESULTS
 from bench.measure import SETTINGS, Meter
 from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.engine.local.large_table import SpooledRows
-from dbt_zorder.engine.local.moved_rows import ShuffledRows
 from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.row_groups import RowGroups
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
+from dbt_zorder.engine.local.shuffled_rows import ShuffledRows
 from dbt_zorder.engine.local.spool import spool as copies
 from dbt_zorder.engine.local.spool.spool import Spool
 from dbt_zorder.engine.parquet.column_options import Traits
@@ -48,7 +48,7 @@ from dbt_zorder.tables.save import save_table
 SCHEMA = "phases"
 STEPS: Sequence[tuple[Any, str, str]] = (
     (copies, "write_batches", "Spark copies the rows"),
-    (copies, "write_rows", "Spark copies the rows"),
+    (copies, "write_row_files", "Spark copies the rows"),
     (Spool, "fetch_keys", "keys of all rows are read"),
     (Spool, "read", "chunks are read"),
     (Spool, "read_compact", "chunks are read"),
@@ -119,7 +119,7 @@ def measure(spark: SparkSession, case: Case, repeats: int, scale: float) -> list
     df, keys = rows_of(spark, case, scale)
     meter = Meter(spark)
     made: list[TableName] = []
-    told: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    measured: dict[str, list[tuple[float, float]]] = defaultdict(list)
 
     def new_table() -> TableName:
         made.append(TableName(SCHEMA, f"phases_{next(NUMBERS)}"))
@@ -132,11 +132,11 @@ def measure(spark: SparkSession, case: Case, repeats: int, scale: float) -> list
         python = time.process_time()
         with timed_steps() as steps:
             found = save_table(rows(), str(new_table()), keys, files=case.files, seed=len(made))
-        told["save_table: Python"].append((0.0, time.process_time() - python))
+        measured["save_table: Python"].append((0.0, time.process_time() - python))
         for phase, spent in found.seconds.items():
-            told[f"phase: {phase}"].append((spent, 0.0))
+            measured[f"phase: {phase}"].append((spent, 0.0))
         for step, wall in steps.wall.items():
-            told[step].append((wall, steps.cpu[step]))
+            measured[step].append((wall, steps.cpu[step]))
 
     runs: dict[str, Callable[[], object]] = {
         "plain copy": lambda: rows().write.saveAsTable(new_table().sql),
@@ -150,7 +150,7 @@ def measure(spark: SparkSession, case: Case, repeats: int, scale: float) -> list
     base |= {"keys": str(case.keys), "files": str(case.files)}
     whole = {way: (cost.wall, cost.cpu) for way, cost in costs.items()}
     # the first run of each was to warm up
-    kept = {name: tuple(map(statistics.median, zip(*found[1:], strict=True))) for name, found in told.items()}
+    kept = {name: tuple(map(statistics.median, zip(*found[1:], strict=True))) for name, found in measured.items()}
     return [
         base | {"what": name, "wall_seconds": f"{wall:.2f}", "cpu_seconds": f"{cpu:.2f}"}
         for name, (wall, cpu) in {**whole, **kept}.items()

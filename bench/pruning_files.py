@@ -32,10 +32,10 @@ from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.pruning import scan
 from dbt_zorder.pruning.files import exclusion
 from dbt_zorder.pruning.plan import make_plan
-from dbt_zorder.stats import cache as held
+from dbt_zorder.stats import cache
 
-HELD = held.FILE_BYTES
-HELD_FILES = 20_000
+CACHED = cache.FILE_BYTES
+CACHED_FILES = 20_000
 """Stats of more files are larger than that."""
 
 
@@ -162,13 +162,13 @@ def main() -> None:
             print(f"{count:,} files (made in {made:.0f} s); Spark lists them in {listing:.2f} s")
             lines.append({"files": count, "form": "Spark lists the files", "all": round(listing, 3)})
             forms = {
-                "stats held in memory": (1_000, HELD),
+                "stats cached in memory": (1_000, CACHED),
                 "stats by a job": (1_000, 0),
                 "stats by a job, files listed": (10**9, 0),
             }
-            for form, (up_to, held.FILE_BYTES) in forms.items():
-                if held.FILE_BYTES and count > HELD_FILES:
-                    continue  # so many are never held
+            for form, (up_to, cache.FILE_BYTES) in forms.items():
+                if cache.FILE_BYTES and count > CACHED_FILES:
+                    continue  # so many are never cached
                 parts = plan_times(spark, count, up_to)
                 print(f"  {form}: " + ", ".join(f"{part} {value:.2f} s" for part, value in parts.items()))
                 lines.append({"files": count, "form": form, **{part: round(value, 3) for part, value in parts.items()}})

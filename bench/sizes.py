@@ -75,10 +75,10 @@ def main() -> None:
                 assert found is not None
                 sizes = pc.divide(found["file_size"].cast("double"), float(target)).to_pylist()
                 figures = [min(sizes), median(sizes), max(sizes), sum(done.seconds.values())]
-                told = [kind, way, build, len(sizes), *(round(figure, 2) for figure in figures)]
-                table.add_row(*map(str, told))
-                Console(width=140).print(*told)
-                lines.append(dict(zip(COLUMNS, told, strict=True)))
+                cells = [kind, way, build, len(sizes), *(round(figure, 2) for figure in figures)]
+                table.add_row(*map(str, cells))
+                Console(width=140).print(*cells)
+                lines.append(dict(zip(COLUMNS, cells, strict=True)))
             drop_table(spark, to)
     Console(width=140).print(table)
     keep_figures(lines, arguments.out / "sizes.csv")

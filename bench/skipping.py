@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 IntArray = npt.NDArray[np.int64]
 PAGE_ROWS = 20_000
-"""Where Spark, Iceberg and delta-rs end a page unless told otherwise; short values never reach its bytes before."""
+"""Where Spark, Iceberg and delta-rs end a page by default; short values never reach its bytes before."""
 
 RANGE_SHARE = 0.01
 """Of the rows, in a range query."""
@@ -164,6 +164,6 @@ def hits_of(
     ranges: Mapping[str, tuple[IntArray, IntArray]], query: Mapping[str, tuple[int | IntArray, int | IntArray]]
 ) -> npt.NDArray[np.bool_]:
     """Return which runs of rows a query touches; of many queries, whose codes stand one below the other, a row each."""
-    held = [(ranges[column][0] <= high) & (ranges[column][1] >= low) for column, (low, high) in query.items()]
-    found: npt.NDArray[np.bool_] = np.logical_and.reduce(held)
+    matching = [(ranges[column][0] <= high) & (ranges[column][1] >= low) for column, (low, high) in query.items()]
+    found: npt.NDArray[np.bool_] = np.logical_and.reduce(matching)
     return found

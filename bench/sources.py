@@ -95,7 +95,7 @@ def make(spark: SparkSession, found: Source) -> None:
 
 
 def zipf(spark: SparkSession, rows: int) -> DataFrame:
-    """Return the narrow table with two keys of which few values have most rows, by Zipf's law with exponent 1.1."""
+    """Return the narrow table with two keys whose few values have most rows, by Zipf's law with exponent 1.1."""
 
     def drawn(seed: int, values: int) -> str:
         most = values ** (1 - _ZIPF)
@@ -128,8 +128,8 @@ def _lineitem(found: Source) -> None:
     shutil.rmtree(found.rows.parent, ignore_errors=True)
     found.rows.parent.mkdir(parents=True)
     generator = Path(sys.executable).with_name("tpchgen-cli")
-    told = ["parquet", "-s", f"{found.scale:g}", "--tables", "lineitem", "--parts", "8"]
-    subprocess.run([str(generator), *told, "--output-dir", str(found.rows.parent)], check=True)
+    options = ["parquet", "-s", f"{found.scale:g}", "--tables", "lineitem", "--parts", "8"]
+    subprocess.run([str(generator), *options, "--output-dir", str(found.rows.parent)], check=True)
     (found.rows.parent / "lineitem").rename(found.rows)
 
 

@@ -29,14 +29,14 @@ def write(df: DataFrame, keys: list[str], path: str) -> None:
 
 
 def by_footers(df: DataFrame, keys: list[str], path: str) -> None:
-    """Write the stats that the footers tell."""
+    """Write the stats from the footers."""
     stats = footer_stats(df.sparkSession, path, resolve_all(keys, df.schema), "v1")
     assert stats is not None
     write_stats(stats, path)
 
 
 def by_rows(df: DataFrame, keys: list[str], path: str) -> None:
-    """Write the stats that the rows tell."""
+    """Write the stats from the rows."""
     read = df.sparkSession.read.schema(df.schema).parquet(path)
     write_stats(row_stats(read, resolve_all(keys, df.schema), "v1"), path)
 

@@ -48,7 +48,7 @@ class Case:
 
 
 def read_cases(paths: Iterable[Path]) -> list[Case]:
-    """Return the tests of some JUnit files, of which later ones count."""
+    """Return the tests of JUnit files; a later file replaces an earlier one."""
     nodes = {}
     for path in paths:
         for node in ET.parse(path).iter("testcase"):

@@ -29,7 +29,7 @@ SHARES = {
     "tests/formats/test_carry.py": 2,
     "tests/formats/test_incremental.py": 8,
     "tests/formats/test_delta_files.py": 2,
-    "tests/formats/test_known.py": 4,
+    "tests/formats/test_bounds.py": 4,
     "tests/formats/test_meanwhile.py": 6,
     "tests/functional/adapter/test_simple_seed.py": 4,
     "tests/functional/test_advice.py": 5,
@@ -40,7 +40,7 @@ SHARES = {
     "tests/functional/test_stale_list.py": 4,
     "tests/functional/test_prune.py": 4,
     "tests/functional/test_habits.py": 3,
-    "tests/ownership/test_known.py": 4,
+    "tests/ownership/test_least_sequences.py": 4,
     "tests/released/test_released.py": 2,
     "tests/soundness/test_adversarial_stats.py": 2,
     "tests/soundness/test_historical_bugs.py": 3,
@@ -105,7 +105,7 @@ SHARES = {
     "tests/unit/tables/parquet/operations/test_vacuum.py": 3,
     "tests/unit/tables/parquet/operations/test_verify.py": 7,
 }
-"""Of these files ``-m "not slow"`` takes every n-th test, and ``make test-all`` all."""
+"""Number n by file: ``-m "not slow"`` runs every n-th test of the file, and ``make test-all`` all."""
 
 TURN = 497_362
 """Which of every n tests it is. Raise it with a change of yours: what is in the other shares fails unseen.

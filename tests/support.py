@@ -30,7 +30,7 @@ def checksum(df: DataFrame) -> tuple[int, int]:
 
 
 def same_rows(one: DataFrame, other: DataFrame) -> bool:
-    """Tell whether two queries give the same rows the same number of times."""
+    """Return whether two queries give the same rows the same number of times."""
     return one.exceptAll(other).isEmpty() and other.exceptAll(one).isEmpty()
 
 

@@ -145,7 +145,7 @@ def _check_names(model: str, config: Mapping[str, Any]) -> None:
             continue
         # dbt silently accepts misspelled prefixes ('zoder_by') as well as misspelled names ('zorder_bye')
         if key.startswith("zorder_") or (key[:1] == "z" and difflib.get_close_matches(key, KEYS, n=1, cutoff=0.8)):
-            msg = f"Model {model}: there is no config '{key}'.{did_you_mean(key, KEYS)} Known are: {', '.join(KEYS)}."
+            msg = f"Model {model}: there is no config '{key}'.{did_you_mean(key, KEYS)} There are: {', '.join(KEYS)}."
             raise ConfigError(msg)
 
 

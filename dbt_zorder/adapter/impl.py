@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from threading import get_ident
+from multiprocessing.context import SpawnContext
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.__about__ import version as base_version
@@ -30,13 +30,13 @@ from dbt_zorder.adapter.messages.logs import warn
 from dbt_zorder.adapter.messages.progress import progress
 from dbt_zorder.adapter.messages.response import ZorderResponse
 from dbt_zorder.adapter.messages.spark_errors import dbt_errors, short_message
-from dbt_zorder.adapter.models.batches import batch_of
+from dbt_zorder.adapter.models.compiled_files import CompiledFiles
 from dbt_zorder.adapter.models.grants import check_grants
 from dbt_zorder.adapter.models.hooks import check_hooks
+from dbt_zorder.adapter.models.microbatches import batch_of, warn_unless_utc
 from dbt_zorder.adapter.models.python_models import run_model
 from dbt_zorder.adapter.models.seeds import seed_rows
 from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES, ModelScope, run_in_sibling_session
-from dbt_zorder.adapter.models.timezone import warn_unless_utc
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.requests import (
     check_alias,
@@ -77,6 +77,11 @@ class ZorderAdapter(SparkAdapter):
     ConnectionManager = ZorderConnectionManager  # type: ignore[assignment]
     connections: ZorderConnectionManager
 
+    def __init__(self, config: Any, mp_context: SpawnContext) -> None:
+        """Return the adapter of one invocation of dbt."""
+        super().__init__(config, mp_context)
+        self._compiled_files = CompiledFiles()
+
     # methods that dbt itself calls: runs, models and relations
 
     @classmethod
@@ -109,17 +114,20 @@ class ZorderAdapter(SparkAdapter):
     def _session_if_open(self) -> SparkSession | None:
         """Return the session that statements run in. None for other methods, and after the run was cancelled."""
         with contextlib.suppress(DbtRuntimeError):
-            return getattr(self.connections.get_thread_connection().handle, "session", None)
+            return self._statement_session()
         return None
+
+    def _statement_session(self) -> SparkSession | None:
+        """Return the session that this thread's statements run in. None for other methods."""
+        session: SparkSession | None = getattr(self.connections.get_thread_connection().handle, "session", None)
+        return session
 
     def post_model_hook(self, config: Mapping[str, Any], context: ModelScope) -> None:
         """End a model, also after a failure: drop its temporary views, and restore the settings that it changed.
 
         Forget the file lists that it read at compilation, because they do not apply to the next model.
         """
-        # copy the keys first, because other threads may add keys while they compile
-        for key in [key for key in list(self._files_at_compilation()) if key[0] == get_ident()]:
-            self._files_at_compilation().pop(key, None)
+        self._compiled_files.forget()
         try:
             with context:
                 batch, session = batch_of(config), self._session_if_open()
@@ -192,7 +200,7 @@ class ZorderAdapter(SparkAdapter):
     @available.parse(lambda *_, **__: True)
     def zorder_in_process(self) -> bool:
         """Return whether statements run in that session too. Only then can they read its temporary views."""
-        return getattr(self.connections.get_thread_connection().handle, "session", None) is not None
+        return self._statement_session() is not None
 
     @available.parse_none
     def zorder_view(self, model: Mapping[str, Any], code: str) -> BaseRelation:
@@ -351,7 +359,7 @@ class ZorderAdapter(SparkAdapter):
             table = for_format(self.session, request)
             now = table.begin()
             # queries that the model ran on its table at compilation read the files of that time
-            compiled_with = self._files_at_compilation().pop((get_ident(), str(relation)), now)
+            compiled_with = self._compiled_files.pop(relation, now)
             before = compiled_with if now is not None else None
             report = table.increment(lambda: self.connections.query(sql), request, how, settings.optimize, before)
         return ZorderResponse.of(Outcome.of_increment(report))
@@ -436,8 +444,7 @@ class ZorderAdapter(SparkAdapter):
             with self.connections.exception_handler(f"recover {relation}"):
                 files = begin(self.session, table_name(relation))
             if files is not None:
-                # keep the first list of a model's run: a hook calls this again after the query was compiled
-                self._files_at_compilation().setdefault((get_ident(), str(relation)), files)
+                self._compiled_files.keep_first(relation, files)
 
     @available.parse_none
     def zorder_files(self, relation: BaseRelation) -> Mapping[str, int] | None:
@@ -448,11 +455,10 @@ class ZorderAdapter(SparkAdapter):
     @available.parse_none
     def zorder_after_hooks(self, relation: BaseRelation, before: Mapping[str, int]) -> None:
         """Accept the files that a model's own hooks have added since ``before``, so that they are no conflict."""
-        key = get_ident(), str(relation)
-        if self._files_at_compilation().get(key) == before:
+        if self._compiled_files.equal(relation, before):
             after = self.zorder_files(relation)
             if after is not None:
-                self._files_at_compilation()[key] = after
+                self._compiled_files.put(relation, after)
 
     @available.parse_none
     def zorder_recover(self, relation: BaseRelation) -> None:
@@ -460,15 +466,10 @@ class ZorderAdapter(SparkAdapter):
 
         Do nothing without an open session, because such a model does not need one.
         """
-        session = getattr(self.connections.get_thread_connection().handle, "session", None)
+        session = self._statement_session()
         if session is not None:
             with self.connections.exception_handler(f"recover {relation}"):
                 recover(session, table_name(relation))
-
-    def _files_at_compilation(self) -> dict[tuple[int, str], Mapping[str, int]]:
-        """Return the file lists stored by ``is_incremental()`` at compilation, by thread and relation."""
-        found: dict[tuple[int, str], Mapping[str, int]] = self.__dict__.setdefault("_zorder_files", {})
-        return found
 
     @available.parse(lambda *_, **__: False)
     def zorder_drop(self, relation: BaseRelation) -> bool:

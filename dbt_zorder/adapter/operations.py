@@ -33,7 +33,7 @@ def optimize_table(
 
 def explain_table(spark: SparkSession, table: TableName, predicate: str) -> dict[str, Any]:
     """Return the files that a pruned read of a table reads, and why. ``text`` is a printable table of the same."""
-    explanation = pruning.explain(spark, name_of(spark, table).sql, predicate)
+    explanation = pruning.explain(spark, existing_name(spark, table).sql, predicate)
     return {**explanation.to_dict(), "text": str(explanation)}
 
 
@@ -99,7 +99,7 @@ def find_mismatches(spark: SparkSession, table: TableName, predicates: Sequence[
         predicates: the user's predicates.
         made: number of additional predicates to generate from the stats.
     """
-    name = name_of(spark, table).sql
+    name = existing_name(spark, table).sql
     return pruning.sound(spark, name, [*predicates, *pruning.make_predicates(spark, name, made)])
 
 
@@ -142,7 +142,7 @@ def no_such_node(name: str, others: list[str]) -> CompilationError:
     )
 
 
-def name_of(spark: SparkSession, table: TableName) -> TableName:
+def existing_name(spark: SparkSession, table: TableName) -> TableName:
     """Return the name of a table, and raise if the table does not exist.
 
     Raises:

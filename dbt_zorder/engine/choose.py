@@ -43,13 +43,13 @@ class RowSource:
     """The place that the rows of a query are read from; callers may clear ``known`` once the layout is planned.
 
     Attributes:
-        source: query that returns the rows; if ``copy`` is set, only its columns may be used, as it must not run again.
+        query: query that returns the rows; if ``copy`` is set, only its columns may be used, as it must not run again.
         rows: rows that this process places and writes; None if Spark does.
         known: keys of the rows, or the number of rows, if either is available before planning.
         copy: function that returns a query over the spooled rows.
     """
 
-    source: DataFrame
+    query: DataFrame
     rows: InMemoryRows | SpooledRows | None = None
     known: KnownKeys = None
     copy: Callable[[], DataFrame] | None = None
@@ -57,7 +57,7 @@ class RowSource:
     @property
     def for_spark(self) -> DataFrame:
         """Return a query over the rows."""
-        return self.source if self.copy is None else self.copy()
+        return self.query if self.copy is None else self.copy()
 
 
 def as_spark_writes(spark: SparkSession, request: BuildRequest, path: str) -> WriterFor:

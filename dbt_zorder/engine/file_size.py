@@ -54,7 +54,7 @@ def sized_layout(
     """
     if source.rows is not None:
         return sized_here(source, plan, spec)
-    df = source.source
+    df = source.query
     if not _is_measured(plan.layout, spec):
         return plan.layout
     if not has_client(df.sparkSession):
@@ -77,13 +77,13 @@ def _sized_by(source: RowSource, plan: Plan, spec: LayoutSpec, measuring: FileMe
         if not found.rows:
             return layout
         row_bytes = found.nbytes / found.rows
-        _LOG.debug("a row takes %.1f bytes, measured on some of %d files", row_bytes, layout.files)
+        _LOG.debug("a row has %.1f bytes on disk, measured on pilot files of %d files", row_bytes, layout.files)
         corrected = resize_plan(plan, row_bytes)
         fewest, most = sorted((layout.files, corrected.layout.files))
         if fewest == 1 or most <= _FAR_OFF * fewest:
             return corrected.layout
         # the sample was drawn for another number of files
-        plan = make_plan(source.source, replace(spec, row_bytes=row_bytes), source.known)
+        plan = make_plan(source.query, replace(spec, row_bytes=row_bytes), source.known)
         if last or row_bytes * layout.rows / layout.files > _RELIABLE_FILE_BYTES:
             break
     return plan.layout

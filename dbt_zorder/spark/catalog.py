@@ -12,7 +12,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.errors import ZorderError
-from dbt_zorder.spark.catalog_entry import Entry, entry_of, is_absent, location_by_entry
+from dbt_zorder.spark.catalog_entry import CatalogEntry, entry_of, is_absent, location_by_entry
 from dbt_zorder.spark.columns import split_name
 from dbt_zorder.spark.inner_path import folder_name
 from dbt_zorder.spark.messages import in_one_line, unlogged
@@ -154,14 +154,14 @@ def location_of(spark: SparkSession, table: TableName) -> str:
     return info.location if info else ""
 
 
-def _entry_by_sql(spark: SparkSession, table: TableName) -> Entry:
+def _entry_by_sql(spark: SparkSession, table: TableName) -> CatalogEntry:
     head, details = described(spark, table.sql)
     columns = []
     for row in head:
         if row[0] == "" or row[0].startswith("# Partition"):
             break
         columns.append((row[0], row[1], row[2] or ""))
-    return Entry(columns, partition_columns([row[0] for row in head]), details)
+    return CatalogEntry(columns, partition_columns([row[0] for row in head]), details)
 
 
 def described(spark: SparkSession, name: str) -> tuple[list[Row], dict[str, str]]:

@@ -45,7 +45,7 @@ GLOBAL_VIEWS = "global_temp"
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """A catalog's entry of a table or view.
 
     Attributes:
@@ -59,7 +59,7 @@ class Entry:
     details: Mapping[str, str]
 
 
-def entry_of(spark: SparkSession, schema: str, identifier: str) -> Entry | None:
+def entry_of(spark: SparkSession, schema: str, identifier: str) -> CatalogEntry | None:
     """Return the entry of a table; None if SQL must be asked, also if there is no table by that name.
 
     There are three such cases. The session uses Spark Connect, a format or another catalog resolves the name, or the
@@ -76,7 +76,7 @@ def entry_of(spark: SparkSession, schema: str, identifier: str) -> Entry | None:
     except Exception:  # no such table, or of a kind that this call does not support
         return None
     columns = [(field.name, field.dataType.simpleString(), field.metadata.get("comment", "")) for field in fields]
-    return Entry(columns, parts.split(between) if parts else [], details) if columns else None
+    return CatalogEntry(columns, parts.split(between) if parts else [], details) if columns else None
 
 
 def location_by_entry(spark: SparkSession, schema: str, identifier: str) -> str | None:

@@ -100,10 +100,10 @@ def resolve(name: str, schema: StructType, *, sensitive: bool = False) -> Resolv
     for part in split_name(name):
         field = _match(here, part, sensitive) if isinstance(here, StructType) else None
         if field is None:
-            known = leaf_names(schema)
-            all_names = ", ".join(known) or "none"
+            names = leaf_names(schema)
+            all_names = ", ".join(names) or "none"
             msg = (
-                f"There is no column '{name}'.{_hint(name) or did_you_mean(name, known)} The columns are: {all_names}."
+                f"There is no column '{name}'.{_hint(name) or did_you_mean(name, names)} The columns are: {all_names}."
             )
             raise ColumnError(msg)
         path.append(field.name)

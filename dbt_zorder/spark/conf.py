@@ -37,7 +37,7 @@ OPEN_FILES = "spark.sql.maxConcurrentOutputFileWriters"
 REDACTED = "(redacted)"
 """Part of the value, after asterisks, that Spark shows for a hidden setting or property."""
 
-_asides: WeakKeyDictionary[SparkSession, dict[tuple[str, ...], SparkSession]] = WeakKeyDictionary()
+_siblings: WeakKeyDictionary[SparkSession, dict[tuple[str, ...], SparkSession]] = WeakKeyDictionary()
 """Further sessions of Spark Connect servers, by the keys of their own settings."""
 
 
@@ -91,35 +91,35 @@ def sibling_session(spark: SparkSession, values: Mapping[str, str]) -> SparkSess
     one such session for each set of keys. The server keeps all sessions that it ever opened.
     """
     try:
-        aside = spark.newSession() if has_jvm(spark) else _remote_aside(spark, tuple(values))
+        sibling = spark.newSession() if has_jvm(spark) else _remote_sibling(spark, tuple(values))
     except Exception as exc:
         _LOG.debug("there is no other session beside this one: %s", in_one_line(exc))
         return None
-    theirs, wanted = set_settings(aside), {**set_settings(spark), **values}
+    theirs, wanted = set_settings(sibling), {**set_settings(spark), **values}
     for key in {**theirs, **wanted}:
         if theirs.get(key) == wanted.get(key):
             continue
         with contextlib.suppress(Exception):  # a static one is the same in every session
             if key in wanted:
-                aside.conf.set(key, wanted[key])
+                sibling.conf.set(key, wanted[key])
             else:
-                aside.conf.unset(key)
-    aside.catalog.setCurrentCatalog(spark.catalog.currentCatalog())
+                sibling.conf.unset(key)
+    sibling.catalog.setCurrentCatalog(spark.catalog.currentCatalog())
     # creating a session redirects rdd.toDF() to it
     patch = getattr(pyspark.sql.session, "_monkey_patch_RDD", None)
     if patch is not None and has_jvm(spark):
         patch(spark)
-    return aside
+    return sibling
 
 
-def _remote_aside(spark: SparkSession, kind: tuple[str, ...]) -> SparkSession:
+def _remote_sibling(spark: SparkSession, kind: tuple[str, ...]) -> SparkSession:
     """Return another session of the same Spark Connect server."""
-    known = _asides.setdefault(spark, {})
-    if kind not in known:
+    sessions = _siblings.setdefault(spark, {})
+    if kind not in sessions:
         client: Any = getattr(spark, "_client", None)  # private, but there is no newSession
         make: Any = type(spark)
-        known[kind] = make(connection=client._builder)
-    return known[kind]
+        sessions[kind] = make(connection=client._builder)
+    return sessions[kind]
 
 
 COMMITTERS: Mapping[str, str] = {

@@ -33,13 +33,23 @@ def has_client(spark: SparkSession) -> bool:
 
 def list_folders(spark: SparkSession, path: str) -> list[str]:
     """Return the names of the folders in ``path``; empty if it does not exist."""
+    return _list_names(spark, path, folders=True)
+
+
+def list_files(spark: SparkSession, path: str) -> list[str]:
+    """Return the names of the files in ``path``, without its folders; empty if it does not exist."""
+    return _list_names(spark, path, folders=False)
+
+
+def _list_names(spark: SparkSession, path: str, *, folders: bool) -> list[str]:
     here = _entries_here(spark, path)
     if here is not None:
-        return sorted(entry.name for entry in here if entry.is_folder)
+        return sorted(entry.name for entry in here if (entry.is_folder if folders else entry.is_file))
     system, folder = open_path(spark, path)
     if not system.exists(folder):
         return []
-    return sorted(status.getPath().getName() for status in system.listStatus(folder) if status.isDirectory())
+    listed = system.listStatus(folder)
+    return sorted(one.getPath().getName() for one in listed if (one.isDirectory() if folders else one.isFile()))
 
 
 def folders_with(spark: SparkSession, path: str, name: str) -> dict[str, datetime]:
@@ -96,12 +106,6 @@ def folder_bytes(spark: SparkSession, path: str) -> int:
     return int(system.getContentSummary(folder).getLength())
 
 
-def is_empty(spark: SparkSession, path: str) -> bool:
-    """Return whether a folder is missing or empty."""
-    system, folder = open_path(spark, path)
-    return not system.exists(folder) or len(system.listStatus(folder)) == 0
-
-
 def written_at(spark: SparkSession, path: str) -> datetime | None:
     """Return a file's modification time, by the clock of its file system; None if there is no such file."""
     system, file = open_path(spark, path)
@@ -156,17 +160,6 @@ def exists(spark: SparkSession, path: str) -> bool:
     return bool(system.exists(file))
 
 
-def list_files(spark: SparkSession, path: str) -> list[str]:
-    """Return the names of the files in ``path``, without its folders; empty if it does not exist."""
-    here = _entries_here(spark, path)
-    if here is not None:
-        return sorted(entry.name for entry in here if entry.is_file)
-    system, folder = open_path(spark, path)
-    if not system.exists(folder):
-        return []
-    return sorted(status.getPath().getName() for status in system.listStatus(folder) if status.isFile())
-
-
 def files_below(spark: SparkSession, path: str) -> list[str]:
     """Return the paths, from ``path``, of all files below it, also of hidden ones and links; none if it is gone."""
     here = _walked_here(spark, path)
@@ -183,7 +176,7 @@ def files_below(spark: SparkSession, path: str) -> list[str]:
 
 
 def _walked_here(spark: SparkSession, path: str) -> list[str] | None:
-    """Return the same of a folder on this machine's own disk; None as of ``_entries_here``."""
+    """Return the same for a folder on this machine's own disk; None where ``_entries_here`` returns None."""
     place = on_disk(spark, path)
     if place is None or not place.path.isascii() or not os.path.isdir(place.path):
         return None

@@ -111,12 +111,12 @@ def _known_umask(spark: SparkSession, root: str) -> int | None:
 
     A build checks a dozen paths, and each would need as many JVM calls.
     """
-    known = _umasks.setdefault(spark, {})
-    if root not in known:
+    umasks = _umasks.setdefault(spark, {})
+    if root not in umasks:
         jvm, conf = spark._jvm, spark._jsc.hadoopConfiguration()
         system = _own_system(jvm, class_named(jvm, "org.apache.hadoop.fs.Path")(root), conf)
-        known[root] = None if system is None else _umask(jvm, system)
-    return known[root]
+        umasks[root] = None if system is None else _umask(jvm, system)
+    return umasks[root]
 
 
 def _own_system(jvm: Any, place: Any, conf: Any) -> Any | None:

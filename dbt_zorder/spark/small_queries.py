@@ -49,7 +49,7 @@ def estimated_bytes(df: DataFrame) -> int | None:
     except AnalysisException:  # the query is wrong, and the user must see it
         raise
     except Exception as exc:  # another version of Spark
-        _LOG.debug("Spark does not tell how large a query is: %s", in_one_line(exc))
+        _LOG.debug("Spark gives no size of a query: %s", in_one_line(exc))
         return None
 
 
@@ -69,7 +69,7 @@ def greatest_bytes(df: DataFrame) -> int | None:
         if listed and plan.outputSet().subsetOf(files.outputSet()):
             return _SLACK * int(files.relation().sizeInBytes())
     except Exception as exc:  # not a file scan, or not one of Spark's own
-        _LOG.debug("what is read does not tell how large it is: %s", in_one_line(exc))
+        _LOG.debug("the sources of a query give no size: %s", in_one_line(exc))
     return None
 
 

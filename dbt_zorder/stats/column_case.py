@@ -40,7 +40,7 @@ def without_misspelled(stats: DataFrame, table: str, columns: Sequence[ResolvedC
         counted = _nulls_by_the_other(spark, table, columns)
     except Exception as exc:
         _LOG.warning(
-            "The stats of %s tell nothing of its columns: with %s=%s, which would have to read the same, it cannot be "
+            "The stats of %s are not used for its columns: with %s=%s, which would have to read the same, it cannot be "
             "read: %s", table, CASE_SENSITIVE, not case_sensitive(spark), in_one_line(exc),
         )  # fmt: skip
         counted = []

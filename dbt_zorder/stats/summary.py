@@ -107,10 +107,10 @@ def summarize_format(stats: DataFrame | LocalStats, keys: Sequence[Key]) -> Summ
 
 def add_up_format(table: pa.Table, keys: Sequence[Key]) -> Summary:
     """Return the totals of a format's statistics; a column without bounds has no mean, as every file is read."""
-    return with_bounds(add_up(table, keys))
+    return drop_unbounded(add_up(table, keys))
 
 
-def with_bounds(found: Summary) -> Summary:
+def drop_unbounded(found: Summary) -> Summary:
     """Return figures without the columns for which a format keeps no bounds."""
     return replace(found, point_query_files={name: mean for name, mean in found.point_query_files.items() if mean})
 

@@ -44,7 +44,7 @@ class Batch:
     may_rewrite: bool = True
 
 
-def table_of(spark: SparkSession, table: TableName) -> TableInfo:
+def describe_existing(spark: SparkSession, table: TableName) -> TableInfo:
     """Return the catalog's description of the table that a batch is for.
 
     Raises:
@@ -142,15 +142,14 @@ def rows_after(
     """Yield the rows of a table after a batch, in the columns of ``schema``.
 
     A batch that replaces partitions is read twice: for the partitions and for the rows. Its result is therefore cached
-    if
-    a second run could be expensive or differ.
+    if a second run could be expensive or differ.
     """
     kept = conform(spark.table(request.table.sql), schema)
     if not batch.overwrite:
         yield kept.unionAll(rows)
         return
-    with staged(rows) as held:
-        rows = held.rows
+    with staged(rows) as copy:
+        rows = copy.rows
         columns = partition_columns(spark, schema, request)
         empty_is_null = request.file_format != "iceberg"
         values = [

@@ -33,10 +33,8 @@ def files_of_batch(spec: LayoutSpec, built: Summary, table_rows: int, rows: int,
     """Return the number of files of a batch that outgrows its table; None if files of the table's size fit.
 
     With ``zorder_files``, a table built of few or no rows has tiny files. At that size a later backfill would be
-    thousands
-    of files. The batch therefore gets its share of the files that a build of the whole table would make now. A batch
-    for
-    partitions is laid out as a build would lay it out.
+    thousands of files. The batch therefore gets its share of the files that a build of the whole table would make now.
+    A batch for partitions is laid out as a build would lay it out.
 
     Args:
         spec: the model's layout settings.

@@ -43,13 +43,13 @@ class Commit(Protocol):
     def open(self) -> tuple[Sequence[Key], WriterFor]:
         """Prepare for files; return the clustering columns and the writer of files from this process."""
 
-    def lay_out(self, holding: RowSource) -> Layout | None:
+    def lay_out(self, source: RowSource) -> Layout | None:
         """Return the layout, which assigns each row to a file; None if there is nothing to write."""
 
-    def write(self, holding: RowSource, layout: Layout) -> None:
+    def write(self, source: RowSource, layout: Layout) -> None:
         """Write the rows; a format that commits its writes commits them here.
 
-        Keep no reference to the holding after this call: its rows are freed next.
+        Keep no reference to the source after this call: its rows are freed next.
         """
 
     def settle(self) -> None:
@@ -83,24 +83,24 @@ def written(df: DataFrame, request: BuildRequest, commit: Commit, clock: Clock) 
         The result of the write; None if there was nothing to write.
     """
     with contextlib.ExitStack() as until_done, contextlib.ExitStack() as until_written:
-        query, holding = None, RowSource(df)
+        query, source = None, RowSource(df)
         if not commit.by_spark:
             query = until_done.enter_context(staged(df))
             with clock.phase("query"):
                 keys, files = commit.open()
-                holding = until_written.enter_context(open_rows(query, request, keys, files))
-                if holding.known is None and commit.counts_first:
-                    holding.known = query.count_kept()
+                source = until_written.enter_context(open_rows(query, request, keys, files))
+                if source.known is None and commit.counts_first:
+                    source.known = query.count_kept()
         with clock.phase("sample"):
-            layout = commit.lay_out(holding)
-            holding.known = None  # frees the keys of all rows
+            layout = commit.lay_out(source)
+            source.known = None  # frees the keys of all rows
         if layout is None:
             yield None
             return
         with clock.phase("write"):
-            commit.write(holding, layout)
-            counted = query if holding.rows is None else None
-            del holding
+            commit.write(source, layout)
+            counted = query if source.rows is None else None
+            del source
             until_written.close()
             commit.settle()
         yield Written(layout, counted)

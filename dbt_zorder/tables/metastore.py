@@ -77,10 +77,10 @@ def _put(spark: SparkSession, place: TableName, source: TableName, name: TableNa
         entry = client.getTable(source.schema, source.identifier)
         parts = [getattr(entry, f"copy$default${number}")() for number in range(1, entry.productArity() + 1)]
         parts[0] = table_identifier(jvm, entry.identifier().database().get(), name.identifier)
-        told = catalog.getTable(source.schema, source.identifier)
-        if entry.partitionColumnNames().size() < told.partitionColumnNames().size():
+        in_hive = catalog.getTable(source.schema, source.identifier)
+        if entry.partitionColumnNames().size() < in_hive.partitionColumnNames().size():
             # Spark omits the columns of an entry whose types exist in Spark but not in Hive
-            schema, partitions, names = entry.dataSchema(), told.partitionSchema(), []
+            schema, partitions, names = entry.dataSchema(), in_hive.partitionSchema(), []
             for number in range(partitions.size()):
                 field = partitions.apply(number)
                 names.append(field.name().lower())  # Hive stores all names in lower case

@@ -20,8 +20,7 @@ class BuildReport:
         version: name of the version that is served now.
         summary: files, rows and bytes, and the number of files that a point query reads.
         seconds: duration of each phase: query, sample, write, stats, swap. A query that is not cached also runs in
-            later
-            phases.
+            later phases.
         collected: names of the old versions that were deleted.
     """
 
@@ -39,7 +38,7 @@ class AppendReport:
         rows, files, bytes: size of the batch; a MERGE does not report its number of rows.
         removed: number of files that the batch replaced.
         seconds: duration of each phase: query, sample, write, stats, swap.
-        standing: state of the version after the batch; None if its stats cannot be read, or the format keeps its own.
+        state: state of the version after the batch; None if its stats cannot be read, or the format keeps its own.
     """
 
     rows: int | None
@@ -47,7 +46,7 @@ class AppendReport:
     bytes: int
     removed: int
     seconds: Mapping[str, float]
-    standing: TableState | None = None
+    state: TableState | None = None
 
 
 @dataclass(frozen=True)

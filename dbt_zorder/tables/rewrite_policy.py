@@ -43,8 +43,7 @@ class Overlap:
         """Whether a rewrite pays: it gains much, and the table has at least doubled since the last one.
 
         The second condition limits the bytes of all rewrites to twice those of the table. With its appends, the table
-        has
-        then been written at most three times.
+        has then been written at most three times.
         """
         return self.ratio > BOUND and self.now.bytes >= 2 * self.built_bytes
 

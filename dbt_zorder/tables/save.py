@@ -65,9 +65,8 @@ def save_table(
     Example: ``save_table(df, "sales.orders", ["customer_id", "event_ts"], mode="overwrite")``.
 
     The rows are laid out, checked and swapped in as those of a dbt model. Readers see the old table until the new one
-    is
-    complete, and a failure leaves the old one in place. Where all of Spark runs on one machine, this process sorts and
-    writes the rows without a shuffle.
+    is complete, and a failure leaves the old one in place. Where all of Spark runs on one machine, this process sorts
+    and writes the rows without a shuffle.
 
     Args:
         df: any batch DataFrame. It may read the table that it replaces; create it just before this call.
@@ -85,8 +84,7 @@ def save_table(
         bloom: columns with a Parquet bloom filter.
         stats_columns: further columns to keep stats of.
         file_format: ``parquet``, ``delta`` or ``iceberg``; None keeps the table's format, or means ``parquet`` if it
-            has
-            none of these.
+            has none of these.
         options: options of Spark's Parquet writer, such as ``compression``.
         properties: properties of the table.
         comment: comment of the table; columns keep the comments of ``df``.
@@ -99,11 +97,9 @@ def save_table(
 
     Raises:
         ColumnError, ConfigError: an argument is invalid, or the table exists and ``mode`` forbids that; nothing was
-            read
-            or written.
+            read or written.
         BuildError: rows or files were lost, another run changed the table meanwhile, or the catalog refused; the table
-            is
-            unchanged.
+            is unchanged.
         LostRowsError: the write replaced another commit to a Delta or Iceberg table; the message says where its rows
             are.
     """
@@ -113,7 +109,7 @@ def save_table(
     spark, df = df.sparkSession, as_text(df)
     mode = values.read("mode", mode, values.one_of(*MODES))
     name = _name(spark, table)
-    with _told_of(name):
+    with _naming(name):
         check_name(name)
         restore_if_interrupted(spark, name)
         there = open_table(spark, name)
@@ -152,11 +148,11 @@ def save_table(
         replaced = there if there is not None and is_same else for_format(spark, request, info)
         replaced.check(df, request)
         with _set_for(spark, request):
-            guard = partial(check_free, spark, name) if there is None else there.guard(df)
+            guard = partial(check_still_absent, spark, name) if there is None else there.guard(df)
             return Outcome.of_build(replaced.build(df, request, guard))
 
 
-def check_free(spark: SparkSession, table: TableName) -> None:
+def check_still_absent(spark: SparkSession, table: TableName) -> None:
     """Check once more, just before the commit, that a table that did not exist still does not.
 
     Raises:
@@ -234,14 +230,14 @@ def _name(spark: SparkSession, table: str) -> TableName:
 
 
 def _format(given: str | None, info: TableInfo | None) -> str:
-    known = (PARQUET, *LAKEHOUSE)
+    formats = (PARQUET, *LAKEHOUSE)
     if given is None:
-        return info.provider if info is not None and info.provider in known else PARQUET
-    return values.read("file_format", given, values.one_of(*known))
+        return info.provider if info is not None and info.provider in formats else PARQUET
+    return values.read("file_format", given, values.one_of(*formats))
 
 
 @contextlib.contextmanager
-def _told_of(table: TableName) -> Iterator[None]:
+def _naming(table: TableName) -> Iterator[None]:
     """Add the name of the table to errors raised in the block."""
     try:
         yield

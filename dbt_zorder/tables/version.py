@@ -92,8 +92,7 @@ def root_of(spark: SparkSession, table: TableName, location_root: str | None) ->
 
     It lies beside Spark's default location of the table, never inside it. Spark refuses to create a managed table over
     existing files, and deletes them with the table. A relative ``location_root`` starts at the schema's folder, as in
-    the
-    catalog. A plain writer would start at the working directory.
+    the catalog. A plain writer would start at the working directory.
     """
     parent = location_root or schema_location(spark, table.schema)
     if not parent.startswith("/") and not _SCHEME.match(parent):

@@ -206,10 +206,10 @@ assert run() is not old
             else:
                 pytest.fail("the first run has failed")
         with connect_and_thrift(tmp_path, server):
-            told, _ = run.communicate("\n", timeout=200)
-    assert run.returncode == 0, told[-3000:]
-    assert "was started anew and does not know this run's session" in told
-    assert told.splitlines()[-1] == "20 1"
+            output, _ = run.communicate("\n", timeout=200)
+    assert run.returncode == 0, output[-3000:]
+    assert "was started anew and does not know this run's session" in output
+    assert output.splitlines()[-1] == "20 1"
 
 
 @needs_client

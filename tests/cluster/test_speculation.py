@@ -53,10 +53,10 @@ def process(executor):
     words = ["CoarseGrainedExecutorBackend", "--executor-id", executor, sc.applicationId]
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            told = (folder / "cmdline").read_bytes().decode().split("\\0")
+            arguments = (folder / "cmdline").read_bytes().decode().split("\\0")
         except OSError:
             continue
-        if all(any(part == word or part.endswith("." + word) for part in told) for word in words):
+        if all(any(part == word or part.endswith("." + word) for part in arguments) for word in words):
             return int(folder.name)
 
 
@@ -89,7 +89,7 @@ done = build(spark, spark.table("source"), BuildRequest(table, spec, options=opt
 until = time.monotonic() + 60
 while any(run[2] == "RUNNING" for run in writing()) and time.monotonic() < until:
     time.sleep(0.1)
-time.sleep(2)  # what a task that was told to end may still do
+time.sleep(2)  # what a task that was asked to end may still do
 root = describe(spark, table).location.removeprefix("file:")
 found = [os.path.relpath(os.path.join(folder, one), root) for folder, _, ones in os.walk(root) for one in ones]
 sums = [checksum(spark.table(one).select("id", "a", "t", "p")) for one in ("source", "twice")]
@@ -127,20 +127,20 @@ def test_a_task_that_is_run_twice_writes_its_rows_once(
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    second = [index for index, besides, _, _ in told["runs"] if besides]
-    attempts = Counter(index for index, *_ in told["runs"])
+    printed: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    second = [index for index, besides, _, _ in printed["runs"] if besides]
+    attempts = Counter(index for index, *_ in printed["runs"])
     assert second, "no task was run twice"
     assert all(attempts[index] >= 2 for index in second)
-    ended = Counter(index for index, _, status, _ in told["runs"] if status == "SUCCESS")
+    ended = Counter(index for index, _, status, _ in printed["runs"] if status == "SUCCESS")
     assert ended == Counter(range(FILES)), "of each task one attempt counts"
     if till_it_ends:  # the first attempt is then the one that is not to count
-        assert any(besides and status == "SUCCESS" for _, besides, status, _ in told["runs"])
-    source, built = told["sums"]
+        assert any(besides and status == "SUCCESS" for _, besides, status, _ in printed["runs"])
+    source, built = printed["sums"]
     assert source == built
     assert source[0] == 6000
-    rows = [path for path in told["found"] if fnmatch(Path(path).name, "part-*.parquet")]
+    rows = [path for path in printed["found"] if fnmatch(Path(path).name, "part-*.parquet")]
     assert len(rows) == FILES
     sums = [str(Path(path).with_name(f".{Path(path).name}.crc")) for path in rows]
-    known = ["_SUCCESS", "._SUCCESS.crc", "_zorder_*", *rows, *sums]
-    assert not [path for path in told["found"] if not any(fnmatch(path, one) for one in known)]
+    allowed = ["_SUCCESS", "._SUCCESS.crc", "_zorder_*", *rows, *sums]
+    assert not [path for path in printed["found"] if not any(fnmatch(path, one) for one in allowed)]

@@ -1,4 +1,4 @@
-"""One process with an embedded metastore of its own: steps on the table ``default.t``, each of which tells its rows.
+"""One process with an embedded metastore of its own: steps on the table ``default.t``, each of which prints its rows.
 
 Usage: embedded.py SESSION_DIR LOCATION_ROOT STEPS. STEPS are JSON, as ``[["build", 10], ["append", 5], ["vacuum"]]``;
 an empty LOCATION_ROOT is the schema's folder.
@@ -41,8 +41,8 @@ def main(directory: str, location_root: str, steps: list[list[Any]]) -> None:
         if step == "drop":
             drop_table(spark, TABLE)
         is_there = spark.catalog.tableExists(TABLE.sql)
-        told = [spark.table(TABLE.sql).count(), location_of(spark, TABLE)] if is_there else [None, ""]
-        print(json.dumps(told), flush=True)  # noqa: T201
+        state = [spark.table(TABLE.sql).count(), location_of(spark, TABLE)] if is_there else [None, ""]
+        print(json.dumps(state), flush=True)  # noqa: T201
     spark.stop()
 
 

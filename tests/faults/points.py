@@ -105,14 +105,14 @@ def armed(point: Point, strike: Strike, spark: SparkSession, root: Path) -> Iter
 def _mid_write(strike: Strike, spark: SparkSession, root: Path) -> Iterator[None]:
     """Strike while Spark writes: some files of the version are there, and others are not."""
     real = build_module.write_data
-    known = set(root.rglob("*.parquet"))
+    before = set(root.rglob("*.parquet"))
 
     def wrapped(*args: Any) -> None:
         done = threading.Event()
 
         def watch() -> None:
             while not done.is_set():
-                if any(one not in known for one in root.rglob("part-*.parquet")):
+                if any(one not in before for one in root.rglob("part-*.parquet")):
                     with contextlib.suppress(Injected):
                         strike()
                     spark.sparkContext.cancelAllJobs()

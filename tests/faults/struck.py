@@ -1,7 +1,7 @@
 """One process of the chain of test_kill.py: look at what the killed one before it left, build, vacuum, and be killed.
 
 Usage: struck.py SESSION_DIR ROWS KIND [POINT]. ROWS are those of the build that was killed; the next has one more.
-Prints a line of JSON for each thing it sees, so that what happened before the end is known to the test.
+Prints a line of JSON for each thing it sees, so that the test learns what happened before the end.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ SETTINGS = {
 
 
 def die() -> None:
-    tell("fired", True)
+    emit("fired", True)
     os.killpg(os.getpgid(0), signal.SIGKILL)  # the JVM too
 
 
-def tell(key: str, value: Any) -> None:
+def emit(key: str, value: Any) -> None:
     print(json.dumps({key: value}), flush=True)  # noqa: T201
 
 
@@ -38,11 +38,11 @@ def main(directory: str, rows: int, kind: str, point: str) -> None:
     spark = open_session(SETTINGS, directory)
     victims = {kind: Victim(spark, TableName("default", kind), kind) for kind in KINDS}
     for name, victim in victims.items():
-        tell(f"served {name}", [victim.served(), victim.others()])
-        tell(f"expected {name}", [victim.expected(rows), victim.expected(rows - 1)])
+        emit(f"served {name}", [victim.served(), victim.others()])
+        emit(f"expected {name}", [victim.expected(rows), victim.expected(rows - 1)])
     for name, victim in victims.items():
         victim.build(rows)
-        tell(f"built {name}", [victim.served(), victim.vacuum()])
+        emit(f"built {name}", [victim.served(), victim.vacuum()])
     if point:
         with armed(POINTS[point], Strike(die), spark, victims[kind].root):
             victims[kind].build(rows + 1)

@@ -26,7 +26,7 @@ from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin, increment
 from dbt_zorder.tables.parquet.operations.verify import verify_table
-from tests.faults.struck import SETTINGS, tell
+from tests.faults.struck import SETTINGS, emit
 from tests.support import checksum
 
 KINDS = ("append", "overwrite")
@@ -59,7 +59,7 @@ def expected(kind: str, batches: int) -> str:
 
 
 def die() -> None:
-    tell("fired", True)
+    emit("fired", True)
     os.killpg(os.getpgid(0), signal.SIGKILL)  # the JVM too
 
 
@@ -94,22 +94,22 @@ def leftovers(spark: SparkSession, location: str) -> list[str]:
 
 
 def look(spark: SparkSession, kind: str, done: int) -> None:
-    """Recover a table as a run does first, tell what it holds, and add the last batch if it is not there."""
+    """Recover a table as a run does first, print what it has, and add the last batch if it is not there."""
     table = TableName("default", f"batches_{kind}")
     spec = LayoutSpec(by=["id", "a"], files=2, partition_by=["p"] if kind == "overwrite" else [])
     request = BuildRequest(table, spec)
     if describe(spark, table) is None:
         build(spark, spark.sql(batch(kind, 0)), request)
     begin(spark, table)
-    held = checksum(spark.table(table.sql))
+    found = checksum(spark.table(table.sql))
     new, old = (checksum(spark.sql(expected(kind, count))) for count in (done, max(0, done - 1)))
-    tell(f"held {kind}", "new" if held == new else "old" if held == old else "torn")
-    if held != new:
+    emit(f"rows of {kind}", "new" if found == new else "old" if found == old else "torn")
+    if found != new:
         run(spark, request, kind, done)
     info = describe(spark, table)
     assert info is not None
     whole = checksum(spark.table(table.sql)) == new
-    tell(f"in the end {kind}", [whole, leftovers(spark, info.location), list(verify_table(spark, table).findings)])
+    emit(f"in the end {kind}", [whole, leftovers(spark, info.location), list(verify_table(spark, table).findings)])
 
 
 def run(spark: SparkSession, request: BuildRequest, kind: str, number: int) -> None:

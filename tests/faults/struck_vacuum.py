@@ -10,7 +10,7 @@ import sys
 
 from dbt_zorder.adapter.session.open import open_session
 from dbt_zorder.spark.catalog import TableName
-from tests.faults.struck import SETTINGS, tell
+from tests.faults.struck import SETTINGS, emit
 from tests.faults.struck_batch import armed
 from tests.faults.victim import Victim
 
@@ -26,14 +26,14 @@ def main(directory: str, rows: int, kind: str, point: str) -> None:
     victim = Victim(spark, TableName("default", f"vacuumed_{kind}"), kind)
     if victim.served() == (0, 0):
         victim.build(rows, grace_hours=24)
-    tell("held", victim.served() == victim.expected(rows))
-    tell("left", victim.vacuum())
+    emit("served", victim.served() == victim.expected(rows))
+    emit("left", victim.vacuum())
     victim.build(rows + 1, grace_hours=24)
-    tell("old", len(victim.others()))
+    emit("old", len(victim.others()))
     if point:
         with armed(point):
             victim.vacuum()
-    tell("in the end", [victim.vacuum(), victim.served() == victim.expected(rows + 1)])
+    emit("in the end", [victim.vacuum(), victim.served() == victim.expected(rows + 1)])
     spark.stop()
 
 

@@ -115,10 +115,10 @@ def main(uri: str, folder: str, role: str, *args: str) -> None:
             time.sleep(0.2)
     spark = open_session(settings, str(directory / f"session_{role}_{args[0]}"))
     if role == "swap":
-        told = swap(spark, directory, int(args[0]), int(args[1]))
+        result = swap(spark, directory, int(args[0]), int(args[1]))
     else:
-        told = read(spark, directory, float(args[0]))
-    print(json.dumps(told), flush=True)  # noqa: T201
+        result = read(spark, directory, float(args[0]))
+    print(json.dumps(result), flush=True)  # noqa: T201
     spark.stop()
 
 

@@ -33,7 +33,7 @@ def start(uri: str, directory: Path, *args: str) -> subprocess.Popen[str]:
     )
 
 
-def told(process: subprocess.Popen[str], directory: Path) -> dict[str, Any]:
+def printed_by(process: subprocess.Popen[str], directory: Path) -> dict[str, Any]:
     out, _ = process.communicate(timeout=7200)
     lines = [line for line in out.splitlines() if line.startswith("{")]
     assert lines, "\n".join(path.read_text()[-3000:] for path in directory.glob("stderr_*"))
@@ -48,8 +48,8 @@ def test_no_reader_sees_anything_but_a_committed_version(tmp_path: Path) -> None
             start(uri, tmp_path, *args) for args in (("swap", str(SWAPS), str(READS)), ("read", "0"), ("read", "30"))
         ]
         try:
-            writer = told(processes[0], tmp_path)
-            readers = [told(process, tmp_path) for process in processes[1:]]
+            writer = printed_by(processes[0], tmp_path)
+            readers = [printed_by(process, tmp_path) for process in processes[1:]]
         finally:
             for process in processes:
                 process.kill()

@@ -1,8 +1,8 @@
 """A build, and at each of its steps something else that runs from its beginning to its end: another build, a vacuum, a
 rollback, a rebuild of the stats, readers that have just come and readers that have been there before.
 
-CI takes every step once, the rivals in turn, and a vacuum just after the write; `make soak-faults` takes all of them at
-each step.
+CI strikes every step once, the rivals in turn, and a vacuum just after the write; `make soak-faults` strikes all of
+them at each step.
 """
 
 from __future__ import annotations

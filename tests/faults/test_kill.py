@@ -26,7 +26,7 @@ FIRST_ROWS = 1000
 def run(
     directory: Path, *args: str, program: str = "struck", settings: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any], subprocess.CompletedProcess[str]]:
-    """Run one process in a process group of its own, which it kills as a whole; return what it told."""
+    """Run one process in a process group of its own, which it kills as a whole; return what it printed."""
     done = subprocess.run(
         [sys.executable, "-m", f"tests.faults.{program}", str(directory), *args],
         cwd=ROOT,
@@ -37,11 +37,11 @@ def run(
         check=False,
         start_new_session=True,
     )
-    told: dict[str, Any] = {}
+    printed: dict[str, Any] = {}
     for line in done.stdout.splitlines():
         if line.startswith("{"):
-            told.update(json.loads(line))
-    return told, done
+            printed.update(json.loads(line))
+    return printed, done
 
 
 def test_a_killed_build_leaves_a_whole_table_and_the_next_succeeds(tmp_path: Path) -> None:
@@ -57,17 +57,17 @@ def kill_builds(directory: Path, chain: Sequence[tuple[str, str]], settings: Map
     rows = FIRST_ROWS
     struck: tuple[str, str] | None = None
     for name, kind in [*chain, ("", KINDS[0])]:
-        told, done = run(directory, str(rows), kind, name, settings=settings)
-        where = f"after {struck}: {told}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+        printed, done = run(directory, str(rows), kind, name, settings=settings)
+        where = f"after {struck}: {printed}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
         assert done.returncode == (-signal.SIGKILL if name else 0), where
-        assert told.get("fired", False) == bool(name), where
+        assert printed.get("fired", False) == bool(name), where
         for one in KINDS:
-            (served, others), (new, old) = told[f"served {one}"], told[f"expected {one}"]
+            (served, others), (new, old) = printed[f"served {one}"], printed[f"expected {one}"]
             if struck is None:
                 assert (served, others) == ([0, 0], []), where
             else:
                 assert served == (new if one == struck[1] and POINTS[struck[0]].new else old), where
                 assert len(others) <= 1, where
-            assert told[f"built {one}"] == [new, []], where
+            assert printed[f"built {one}"] == [new, []], where
         struck, rows = (name, kind), rows + 1
     print(f"{len(chain)} builds were killed")  # noqa: T201

@@ -30,13 +30,13 @@ def kill_batches(directory: Path, chain: Sequence[tuple[str, str]], settings: Ma
     """Kill a batch at each point of a chain, of the kind beside it; after each the next process looks."""
     struck: tuple[str, str] | None = None
     for done, (point, kind) in enumerate([*chain, ("", KINDS[0])]):
-        told, ended = run(directory, str(done), kind, point, program="struck_batch", settings=settings)
-        where = f"after {struck}: {told}\n{ended.stdout[-3000:]}{ended.stderr[-3000:]}"
+        printed, ended = run(directory, str(done), kind, point, program="struck_batch", settings=settings)
+        where = f"after {struck}: {printed}\n{ended.stdout[-3000:]}{ended.stderr[-3000:]}"
         assert ended.returncode == (-signal.SIGKILL if point else 0), where
-        assert told.get("fired", False) == bool(point), where
+        assert printed.get("fired", False) == bool(point), where
         for one in KINDS:
             if struck is not None:
-                assert told[f"held {one}"] == ("new" if one == struck[1] and POINTS[struck[0]] else "old"), where
-            assert told[f"in the end {one}"] == [True, [], []], where
+                assert printed[f"rows of {one}"] == ("new" if one == struck[1] and POINTS[struck[0]] else "old"), where
+            assert printed[f"in the end {one}"] == [True, [], []], where
         struck = (point, kind)
     print(f"{len(chain)} batches were killed")  # noqa: T201

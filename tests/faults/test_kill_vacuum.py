@@ -27,13 +27,13 @@ def kill_vacuums(directory: Path, chain: Sequence[tuple[str, str]], settings: Ma
     rows = dict.fromkeys(KINDS, FIRST_ROWS)
     struck: tuple[str, str] | None = None
     for point, kind in [*chain, ("", chain[-1][1])]:
-        told, ended = run(directory, str(rows[kind]), kind, point, program="struck_vacuum", settings=settings)
-        where = f"after {struck}: {told}\n{ended.stdout[-3000:]}{ended.stderr[-3000:]}"
+        printed, ended = run(directory, str(rows[kind]), kind, point, program="struck_vacuum", settings=settings)
+        where = f"after {struck}: {printed}\n{ended.stdout[-3000:]}{ended.stderr[-3000:]}"
         assert ended.returncode == (-signal.SIGKILL if point else 0), where
-        assert told.get("fired", False) == bool(point), where
-        assert (told["held"], told["left"], told["old"]) == (True, [], 1), where
+        assert printed.get("fired", False) == bool(point), where
+        assert (printed["served"], printed["left"], printed["old"]) == (True, [], 1), where
         if not point:
-            assert told["in the end"] == [[], True], where
+            assert printed["in the end"] == [[], True], where
         struck = (point, kind)
         rows[kind] += 1
     print(f"{len(chain)} vacuums were killed")  # noqa: T201

@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_zorder.stats.schema import STATS_DIRECTORY
-from dbt_zorder.tables.parquet.journal import Plan, carry_out, leave_entry, make_ready, open_entry, recover_journal
+from dbt_zorder.tables.parquet.journal import MovePlan, carry_out, leave_entry, make_ready, open_entry, recover_journal
 from tests.unit.tables.parquet.systems import System, opened_as
 
-PLAN = Plan(
+PLAN = MovePlan(
     ["p=1/new.parquet", "p=2/new.parquet"], ["p=1/old.parquet", "p=2/old.parquet"], ["new.stats"], ["old.stats"]
 )
 

@@ -17,9 +17,9 @@ def run(directory: Path, *steps: list[Any], root: Path | str = "") -> list[int |
     call = [sys.executable, "-m", embedded.__name__, str(directory), str(root), json.dumps([*steps, ["look"]])]
     done = subprocess.run(call, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    told = [json.loads(line)[0] for line in done.stdout.splitlines() if line.startswith("[")]
-    assert len(told) == len(steps) + 1
-    return told
+    printed = [json.loads(line)[0] for line in done.stdout.splitlines() if line.startswith("[")]
+    assert len(printed) == len(steps) + 1
+    return printed
 
 
 def test_a_copied_project_and_its_original_leave_each_other_alone(tmp_path: Path) -> None:
@@ -43,6 +43,6 @@ def test_a_plain_table_of_a_copied_project_keeps_its_rows(tmp_path: Path) -> Non
 def test_two_metastores_share_a_location_root(tmp_path: Path) -> None:
     root = tmp_path / "shared"
     assert run(tmp_path / "one", ["build", 10], root=root) == [10, 10]
-    told = run(tmp_path / "two", ["build", 20], ["build", 30], ["append", 30, 35], ["vacuum"], ["drop"], root=root)
-    assert told == [20, 30, 35, 35, None, None]
+    printed = run(tmp_path / "two", ["build", 20], ["build", 30], ["append", 30, 35], ["vacuum"], ["drop"], root=root)
+    assert printed == [20, 30, 35, 35, None, None]
     assert run(tmp_path / "one", ["append", 10, 15], ["vacuum"], root=root) == [15, 15, 15]

@@ -34,13 +34,13 @@ def table(database: str) -> TableName:
 
 @pytest.fixture
 def way(caplog: pytest.LogCaptureFixture) -> Callable[[TableName], str]:
-    """Tells who wrote the files of a table since it was asked last."""
+    """Return a function that says who wrote the files of a table since it was called last."""
     caplog.set_level(logging.DEBUG, "dbt_zorder")
 
-    def told(table: TableName) -> str:
+    def written_by(table: TableName) -> str:
         text = caplog.text
         caplog.clear()
         here = f"{table} is laid out and written here" in text and "by Spark after all" not in text
         return HERE if here else BY_SPARK
 
-    return told
+    return written_by

@@ -35,13 +35,13 @@ def failing(error: Exception) -> Any:
 
 
 def same(found: DataFrame, expected: DataFrame) -> bool:
-    """Compare rows, of which the column ``m`` is a map."""
-    told = [df.withColumn("m", f.expr("array_sort(map_entries(m))")) for df in (found, expected)]
-    return same_rows(*told)
+    """Compare rows whose column ``m`` is a map."""
+    comparable = [df.withColumn("m", f.expr("array_sort(map_entries(m))")) for df in (found, expected)]
+    return same_rows(*comparable)
 
 
 def rows(spark: SparkSession, first: int, end: int) -> DataFrame:
-    """Rows of which ``a`` and ``s`` have many values in no order."""
+    """Return rows whose ``a`` and ``s`` have many values in no order."""
     return spark.range(first, end).selectExpr(
         "id",
         "pmod(hash(id), 5000) AS a",
@@ -96,8 +96,8 @@ def read_state_or_sizes(spark: SparkSession, request: BuildRequest) -> Lakehouse
     return state_module.read_state_or_sizes(spark, lakehouse_table(spark, request).form, request)
 
 
-def state_after_append(spark: SparkSession, request: BuildRequest, standing: LakehouseState) -> LakehouseState:
-    return state_module.state_after_append(spark, lakehouse_table(spark, request).form, request, standing)
+def state_after_append(spark: SparkSession, request: BuildRequest, state: LakehouseState) -> LakehouseState:
+    return state_module.state_after_append(spark, lakehouse_table(spark, request).form, request, state)
 
 
 def last_whole_layout(spark: SparkSession, file_format: str, table: TableName) -> Summary:

@@ -21,7 +21,7 @@ from dbt_zorder.spark.scan_metrics import scan_metrics
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.stats.delta import log as delta_log
 from dbt_zorder.stats.delta.log import delta_state
-from dbt_zorder.tables.lakehouse.state import version_of
+from dbt_zorder.tables.lakehouse.state import current_version
 from dbt_zorder.tables.parquet.build import build as build_parquet
 from dbt_zorder.tables.reserved import mark_folder
 from tests.formats.tables import build, failing, last_whole_layout, request, rewrite, rows
@@ -120,7 +120,7 @@ def test_a_rebuild_is_one_commit_and_the_version_before_is_kept(
 ) -> None:
     wanted = request(table, file_format, properties={"team": "me"})
     build(spark, rows(spark, 0, 900), wanted)
-    before = version_of(spark, file_format, table)
+    before = current_version(spark, file_format, table)
     report = build(spark, rows(spark, 0, 1000), wanted)
     assert report.version != before
     assert spark.sql(f"SELECT count(*) FROM {table.sql} VERSION AS OF {before}").collect()[0][0] == 900

@@ -21,7 +21,7 @@ from dbt_zorder.spark.catalog import FORMAT_SUFFIX, TableName, describe, propert
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.delta import transaction as delta_transaction
 from dbt_zorder.tables.delta.target import DeltaTarget
-from dbt_zorder.tables.lakehouse.state import version_of
+from dbt_zorder.tables.lakehouse.state import current_version
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, last_whole_layout, request, rows, same
 from tests.support import same_rows, settings
@@ -87,7 +87,7 @@ def history(spark: SparkSession, table: TableName) -> list[tuple[int, str]]:
 def test_a_table_is_what_spark_would_have_made_of_it(
     spark: SparkSession, table: TableName, file_format: str, way: Any
 ) -> None:
-    df, told = all_types(spark), {}
+    df, written = all_types(spark), {}
     for name, in_memory, who in (("here", 1 << 28, HERE), ("spark", 0, BY_SPARK)):
         of = TableName(table.schema, f"{table.identifier}_{name}")
         wanted = request(of, file_format, files=1, properties={"mine": "1"})
@@ -98,7 +98,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
         last = commits(spark, of)[-1]
         (add,) = (one["add"] for one in last if "add" in one)
         stats = json.loads(add["stats"])
-        for column in ("ar", "m"):  # of which only NULL is counted
+        for column in ("ar", "m"):  # their statistics are counts of NULL alone
             stats["nullCount"].pop(column, None)
         stats["nullCount"]["st"].pop("Upper", None)
         for side in ("minValues", "maxValues"):
@@ -110,7 +110,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
         assert detail is not None
         info = describe(spark, of)
         assert info is not None
-        told[who] = (
+        written[who] = (
             spark.table(of.sql).schema,
             dict(properties(spark, of)),
             *(stats[side] for side in ("numRecords", "nullCount", "minValues")),
@@ -120,7 +120,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
             last_whole_layout(spark, file_format, of).rows,
             replace(report.summary, bytes=0),
         )
-    for here, by_spark in zip(told[HERE], told[BY_SPARK], strict=True):
+    for here, by_spark in zip(written[HERE], written[BY_SPARK], strict=True):
         assert here == by_spark
 
 
@@ -209,7 +209,7 @@ def test_what_a_killed_run_left_is_in_nobodys_way(
     assert [one.name for one in left.iterdir()] == ["part-0.parquet"], "nobody knows whose that is"
     assert describe(spark, table) is None
     mark = blake2b(str(table).lower().encode(), digest_size=8).hexdigest()
-    (left / "_zorder_helper").write_text(mark)  # as of a table that was half deleted
+    (left / "_zorder_helper").write_text(mark)  # as in a table that was half deleted
     build(spark, rows(spark, 0, 500), request(table, file_format, files=4))
     assert way(table) == HERE
     assert not left.exists()
@@ -414,7 +414,7 @@ def test_rows_that_come_in_while_all_are_laid_out_are_kept(
 ) -> None:
     wanted = request(table, file_format, files=2)
     build(spark, rows(spark, 0, 100), wanted)
-    before, describe = version_of(spark, file_format, table), DeltaTarget.describe_files
+    before, describe = current_version(spark, file_format, table), DeltaTarget.describe_files
 
     def interrupted(*args: Any) -> Any:
         rows(spark, 500, 510).writeTo(table.sql).append()

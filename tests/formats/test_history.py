@@ -9,7 +9,7 @@ from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.stats.delta import log as delta_log
 from dbt_zorder.stats.delta.log import delta_state
 from dbt_zorder.tables.iceberg import history
-from dbt_zorder.tables.lakehouse.state import version_of
+from dbt_zorder.tables.lakehouse.state import current_version
 from tests.formats.tables import build, last_whole_layout, request, rows
 
 
@@ -42,7 +42,7 @@ def test_the_last_whole_layout_is_found_behind_a_commit_that_has_expired(
         pytest.skip("Delta keeps its log in one piece")
     build(spark, rows(spark, 0, 1_000), request(table, file_format, files=4))
     rows(spark, 1_000, 1_100).writeTo(table.sql).append()
-    gone = version_of(spark, file_format, table)
+    gone = current_version(spark, file_format, table)
     rows(spark, 1_100, 1_200).writeTo(table.sql).append()
     spark.sql(
         f"CALL spark_catalog.system.expire_snapshots(table => '{table}', snapshot_ids => ARRAY({gone}))"
@@ -55,14 +55,14 @@ def test_a_version_is_that_of_the_last_commit_by_whomever(
     spark: SparkSession, table: TableName, file_format: str
 ) -> None:
     build(spark, rows(spark, 0, 100), request(table, file_format, files=2))
-    before = version_of(spark, file_format, table)
+    before = current_version(spark, file_format, table)
     rows(spark.newSession(), 100, 200).writeTo(table.sql).append()
-    found = version_of(spark, file_format, table)
+    found = current_version(spark, file_format, table)
     if file_format == "delta":
         assert int(found) == int(before) + 1
     else:
-        told = spark.sql(f"SELECT snapshot_id FROM {table.sql}.refs WHERE name = 'main'").collect()
-        assert found == str(told[0][0]) != before
+        branch = spark.sql(f"SELECT snapshot_id FROM {table.sql}.refs WHERE name = 'main'").collect()
+        assert found == str(branch[0][0]) != before
 
 
 def test_a_table_that_was_set_back_is_laid_out_as_it_was_then(
@@ -72,10 +72,10 @@ def test_a_table_that_was_set_back_is_laid_out_as_it_was_then(
         pytest.skip("Delta's RESTORE is a commit upon the others")
     wanted = request(table, file_format, files=4)
     build(spark, rows(spark, 0, 1_000), wanted)
-    first = version_of(spark, file_format, table)
+    first = current_version(spark, file_format, table)
     rows(spark, 1_000, 1_100).writeTo(table.sql).append()
     build(spark, rows(spark, 0, 2_000), wanted)
     assert last_whole_layout(spark, file_format, table).rows == 2_000
     spark.sql(f"CALL spark_catalog.system.set_current_snapshot('{table}', {first})").collect()
-    assert version_of(spark, file_format, table) == first
+    assert current_version(spark, file_format, table) == first
     assert last_whole_layout(spark, file_format, table).rows == 1_000

@@ -24,7 +24,7 @@ from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe, properties
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.iceberg.target import IcebergTarget
-from dbt_zorder.tables.lakehouse import state as standing
+from dbt_zorder.tables.lakehouse import state as state_module
 from dbt_zorder.tables.lakehouse.sink import write_files
 from tests.conftest import FORMATS_HERE
 from tests.formats.tables import BY_SPARK, HERE, build, failing, increment, read_state, request, rows, same
@@ -87,7 +87,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
 ) -> None:
     df = all_types(spark)
     wanted = request(table, file_format, files=1, properties={"format-version": version, "mine": "1"})
-    told = {}
+    written = {}
     for in_memory, who in ((1 << 28, HERE), (0, BY_SPARK)):
         report = build(spark, df, replace(wanted, in_memory=in_memory, comment="a comment"))
         assert way(table) == who
@@ -103,14 +103,14 @@ def test_a_table_is_what_spark_would_have_made_of_it(
         (snapshot,) = spark.table(f"{table.sql}.snapshots").orderBy("committed_at").tail(1)
         summary = {name: value for name, value in snapshot["summary"].items() if "size" not in name}
         assert len(summary.pop("dbt_zorder.token")) == 32
-        told[who] = (
+        written[who] = (
             spark.table(table.sql).schema,
-            {name: told for name, told in properties(spark, table).items() if name != "current-snapshot-id"},
+            {name: value for name, value in properties(spark, table).items() if name != "current-snapshot-id"},
             measured,
             {**summary, "operation": snapshot["operation"]},
             replace(report.summary, bytes=0),
         )
-    for here, by_spark in zip(told[HERE], told[BY_SPARK], strict=True):
+    for here, by_spark in zip(written[HERE], written[BY_SPARK], strict=True):
         assert here == by_spark
 
 
@@ -247,8 +247,8 @@ def test_floats_of_any_name_are_found(spark: SparkSession, table: TableName, fil
     for column in (*(f"`{name}`" for name in names), "St.`In Ner`"):
         for where in (f"isnan({column})", f"{column} = 7", f"{column} > 880 AND NOT isnan({column})"):
             assert spark.table(table.sql).where(where).count() == df.where(where).count() > 0
-            told = spark.table(table.sql).where(f"NOT isnan({column})").agg(f.expr(f"max({column})")).collect()
-            assert told[0][0] == 899
+            greatest = spark.table(table.sql).where(f"NOT isnan({column})").agg(f.expr(f"max({column})")).collect()
+            assert greatest[0][0] == 899
 
 
 @pytest.mark.slow
@@ -363,13 +363,13 @@ def test_behind_a_batch_a_table_is_known_as_if_it_were_read_anew(
     wanted = request(table, file_format, files=4)
     build(spark, rows(spark, 0, 2000), wanted)
     asked: list[object] = []
-    original = standing.read_state_or_sizes
+    original = state_module.read_state_or_sizes
 
-    def told(*args: Any) -> Any:
+    def noted(*args: Any) -> Any:
         asked.append(args)
         return original(*args)
 
-    monkeypatch.setattr(standing, "read_state_or_sizes", told)
+    monkeypatch.setattr(state_module, "read_state_or_sizes", noted)
 
     def add(first: int) -> None:
         report = increment(spark, partial(rows, spark, first, first + 100), wanted, Batch(), "never")
@@ -404,7 +404,7 @@ def test_columns_that_come_meanwhile_leave_the_batch_to_spark(
         return write_files(*args)
 
     monkeypatch.setattr("dbt_zorder.tables.lakehouse.incremental.write_files", put)
-    # PySpark 3.5 says that the batch lacks the column, 4 takes it for NULL
+    # PySpark 3.5 says that the batch lacks the column, 4 reads it as NULL
     with contextlib.suppress(AnalysisException):
         increment(spark, partial(rows, spark, 300, 400), wanted, Batch(may_rewrite=False), "never")
     assert way(table) == BY_SPARK

@@ -133,11 +133,11 @@ def check_nested(spark: SparkSession, table: TableName, file_format: str, old: i
     kind = "INT" if file_format == "iceberg" else "TINYINT"
     null = "cast(NULL AS STRING)"
     before, new = AFTER.format("NULL", kind, null, null), AFTER.format(1, kind, "'n'", "'n'")
-    told = [
+    both = [
         df.selectExpr("id", "st", "r", "to_json(m, map('ignoreNullFields', 'false')) AS m")
         for df in (spark.table(table.sql), spark.sql(f"{nested(0, old, before)} UNION ALL {nested(old, end, new)}"))
     ]
-    assert same_rows(*told)
+    assert same_rows(*both)
 
 
 @pytest.mark.parametrize("mode", ["append_new_columns", "sync_all_columns"])
@@ -296,7 +296,7 @@ def test_a_layout_by_the_formats_own_command_counts_as_one(
     now = read_state(spark, wanted)
     assert now.built.bytes == pytest.approx(now.size[0])
     assert not now.overlap(wanted.spec).is_due
-    if file_format == "iceberg":  # one that orders nothing is no layout, though it takes every file
+    if file_format == "iceberg":  # one that orders nothing is no layout, though it rewrites every file
         increment(spark, partial(rows, spark, 5_000, 6_000), wanted, Batch(may_rewrite=False), "never")
         spark.sql(
             f"CALL spark_catalog.system.rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"

@@ -54,26 +54,26 @@ PARTED = {
 
 
 def parted_rows(spark: SparkSession, count: int = 3000) -> DataFrame:
-    told = [f"{sql} AS {quote_name(name)}" for name, sql in PARTED.items()]
-    return rows(spark, 0, count).selectExpr("a", *told, "s", "id", "CAST(id AS DOUBLE) AS x", "st")
+    columns = [f"{sql} AS {quote_name(name)}" for name, sql in PARTED.items()]
+    return rows(spark, 0, count).selectExpr("a", *columns, "s", "id", "CAST(id AS DOUBLE) AS x", "st")
 
 
-def files_told(spark: SparkSession, table: TableName, file_format: str) -> list[Any]:
-    """Return what a table tells of its files, but for their names, sizes and times."""
+def file_facts(spark: SparkSession, table: TableName, file_format: str) -> list[Any]:
+    """Return the facts that a table's log or manifests state of its files, without names, sizes and times."""
     if file_format == "iceberg":
         found = spark.table(f"{table.sql}.files").selectExpr(
             "partition", "record_count", "spec_id", "sort_order_id", "readable_metrics"
         )
-        told = [row.asDict(recursive=True) for row in found.collect()]
-        for one in told:
+        actions = [row.asDict(recursive=True) for row in found.collect()]
+        for one in actions:
             for metrics in one["readable_metrics"].values():
                 del metrics["column_size"]
-        return sorted(told, key=str)
+        return sorted(actions, key=str)
     info = describe(spark, table)
     assert info is not None
     log = sorted((Path(urlsplit(info.location).path) / "_delta_log").glob("*.json"))
     actions = [json.loads(line) for line in log[-1].read_text().splitlines()]
-    told = [
+    actions = [
         {
             "partition": one["add"]["partitionValues"],
             "folder": one["add"]["path"].rpartition("/")[0],
@@ -82,7 +82,7 @@ def files_told(spark: SparkSession, table: TableName, file_format: str) -> list[
         for one in actions
         if "add" in one
     ]
-    return sorted(told, key=str)
+    return sorted(actions, key=str)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_table_is_what_spark_would_have_made_of_it(
 ) -> None:
     if copied:
         monkeypatch.setattr("dbt_zorder.engine.choose.SMALL_BYTES", -1)
-    df, told = parted_rows(spark), {}
+    df, written = parted_rows(spark), {}
     for name, in_memory, who in (("here", 1 << 28, HERE), ("spark", 0, BY_SPARK)):
         of = TableName(table.schema, f"{table.identifier}_{name}")
         wanted = request(of, file_format, files=1, partition_by=[quote_name(part) for part in parts])
@@ -115,11 +115,11 @@ def test_a_table_is_what_spark_would_have_made_of_it(
         info = describe(spark, of)
         assert info is not None
         assert [*info.partition_columns] == parts
-        told[who] = (
+        written[who] = (
             Counter(map(tuple, spark.table(of.sql).collect())),
             spark.table(of.sql).schema,
             {key: value for key, value in properties(spark, of).items() if key != "current-snapshot-id"},
-            files_told(spark, of, file_format),
+            file_facts(spark, of, file_format),
             replace(report.summary, bytes=0),
         )
         for part in parts:
@@ -128,13 +128,13 @@ def test_a_table_is_what_spark_would_have_made_of_it(
                 # to Delta, an empty text that parts a table is NULL
                 if file_format == "iceberg" or (part, value) not in {("text", ""), ("text", None)}:
                     assert same_rows(spark.table(of.sql).where(asked), df.where(asked)), asked
-    for here, by_spark in zip(told[HERE], told[BY_SPARK], strict=True):
+    for here, by_spark in zip(written[HERE], written[BY_SPARK], strict=True):
         assert here == by_spark
     if file_format == "delta":  # which knows its files by how their names are spelled
         of = TableName(table.schema, f"{table.identifier}_here")
         with settings(spark, {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}):
             spark.sql(f"VACUUM {of.sql} RETAIN 0 HOURS").collect()
-        assert Counter(map(tuple, spark.table(of.sql).collect())) == told[HERE][0]
+        assert Counter(map(tuple, spark.table(of.sql).collect())) == written[HERE][0]
 
 
 def literal(value: Any) -> str:
@@ -169,12 +169,12 @@ def test_a_text_that_stands_for_null_is_no_null_where_the_format_has_it_so(
         monkeypatch.setattr("dbt_zorder.engine.choose.SMALL_BYTES", -1)
     text = "array('__HIVE_DEFAULT_PARTITION__', 'x', '', NULL)[CAST(id % 4 AS INT)]"
     df = rows(spark, 0, 300).selectExpr("id", "a", "s", f"{text} AS part")
-    told = []
+    answers = []
     for in_memory in (1 << 28, 0):
         wanted = request(table, file_format, files=1, partition_by=["part"])
         build(spark, df, replace(wanted, in_memory=in_memory))
-        told.append(Counter(map(tuple, spark.table(table.sql).collect())))
-    assert told[0] == told[1]
+        answers.append(Counter(map(tuple, spark.table(table.sql).collect())))
+    assert answers[0] == answers[1]
 
 
 @pytest.mark.slow
@@ -228,9 +228,9 @@ def test_rows_that_come_in_while_partitions_are_replaced_are_not_lost_unheard(
 
     @contextlib.contextmanager
     def meanwhile(*args: Any) -> Iterator[Any]:
-        with open_rows(*args) as holding:
+        with open_rows(*args) as source:
             others.writeTo(table.sql).append()
-            yield holding
+            yield source
 
     monkeypatch.setattr("dbt_zorder.tables.build.open_rows", meanwhile)
     batch = rows(spark, 600, 700).where("p = 1")

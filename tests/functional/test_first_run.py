@@ -1,4 +1,4 @@
-"""What a first run of an incremental model tells those that ask, as hooks do, after its table is built."""
+"""The value of ``is_incremental()`` in a first run after its table is built, as in hooks."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dbt.tests.util import run_dbt
 from pyspark.sql import SparkSession
 
 HOW = "{{ 'batch' if is_incremental() else 'whole' }}"
-TELL = "insert into {{ this.schema }}.told select '{{ this.identifier }}', '" + HOW + "'"
-TOLD = "create table if not exists {{ target.schema }}.told (model string, how string) using parquet"
+NOTE = "insert into {{ this.schema }}.notes select '{{ this.identifier }}', '" + HOW + "'"
+NOTES = "create table if not exists {{ target.schema }}.notes (model string, how string) using parquet"
 
 
 class TestFirstRun:
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
         return {
-            "on-run-start": TOLD,
-            "models": {"+post-hook": TELL, "+materialized": "incremental"},
+            "on-run-start": NOTES,
+            "models": {"+post-hook": NOTE, "+materialized": "incremental"},
         }
 
     @pytest.fixture(scope="class")
@@ -31,6 +31,6 @@ class TestFirstRun:
     def test_it_is_incremental_from_the_second_run_on(self, project: Any, spark: SparkSession) -> None:
         for how in ("whole", "batch"):
             run_dbt(["run", "--threads", "1"])  # Spark has two inserts into one table of files fail now and then
-            told = spark.table(f"{project.test_schema}.told")
-            assert {row.model for row in told.where(f"how = '{how}'").collect()} == {"clustered", "plain"}
-            assert told.count() == (2 if how == "whole" else 4)
+            notes = spark.table(f"{project.test_schema}.notes")
+            assert {row.model for row in notes.where(f"how = '{how}'").collect()} == {"clustered", "plain"}
+            assert notes.count() == (2 if how == "whole" else 4)

@@ -87,12 +87,14 @@ class TestWarningsAsErrors(Habits):
 
     def test_a_described_column_that_is_not_there_fails_a_run_before_its_rows_are_in(self) -> None:
         described = "columns: [{name: id, description: the id}, {name: gone, description: none}]"
-        self.model("told", f"{INCREMENTAL}, persist_docs={{'relation': true, 'columns': true}}", properties=described)
-        _, log = run_dbt_and_capture(["run", "-s", "told"])
+        self.model(
+            "documented", f"{INCREMENTAL}, persist_docs={{'relation': true, 'columns': true}}", properties=described
+        )
+        _, log = run_dbt_and_capture(["run", "-s", "documented"])
         assert log.count("not present in the database: gone") == 1
-        assert "not present in the database: gone" in self.fails("--warn-error", "run", "-s", "told")
-        assert self.rows("told") == 50
-        described = self.project.run_sql("describe {schema}.told", fetch="all")
+        assert "not present in the database: gone" in self.fails("--warn-error", "run", "-s", "documented")
+        assert self.rows("documented") == 50
+        described = self.project.run_sql("describe {schema}.documented", fetch="all")
         assert [tuple(row)[2] for row in described] == ["the id", None]
 
     def test_a_warning_about_rows_that_are_in_fails_no_run(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine import choose as holding
+from dbt_zorder.engine import choose
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark import local_disk as disk
 from dbt_zorder.spark.catalog import TableName
@@ -58,9 +58,9 @@ def root(
 @pytest.fixture(params=["here", "from disk", "by Spark"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "from disk":
-        monkeypatch.setattr(holding, "_is_small", lambda _: False)
+        monkeypatch.setattr(choose, "_is_small", lambda _: False)
     if request.param == "by Spark":
-        monkeypatch.setattr(holding, "_writer", lambda *_: "a test wants it so")
+        monkeypatch.setattr(choose, "_writer", lambda *_: "a test wants it so")
     return str(request.param)
 
 

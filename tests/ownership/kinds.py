@@ -1,6 +1,6 @@
 """Which kinds of sequences are mended, in one place: a kind whose value is False is left out of generated sequences.
 
-``tests/ownership/test_known.py`` holds the least sequence of each; what passes there is to be True here.
+``tests/ownership/test_least_sequences.py`` has the least sequence of each. A kind whose sequence passes there is True.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ MENDED = {
     "strangers of reserved names": True,
     "foreign files in our folders": True,
 }
-"""Kinds of faults of which generated sequences are to find none any more."""
+"""Kinds of faults that generated sequences must not find any more."""
 
 
 def is_mended(kind: str) -> bool:
-    """Tell whether sequences of a kind are generated; ``OWNERSHIP_ALL=1`` generates all."""
+    """Return whether sequences of a kind are generated; ``OWNERSHIP_ALL=1`` generates all."""
     return MENDED[kind] or bool(os.environ.get("OWNERSHIP_ALL"))

@@ -1,12 +1,11 @@
-"""Some tables of two schemas whose folders meet, a model of what each holds, and what must never change.
+"""Tables of two schemas whose folders meet, a model of the rows of each, and what must never change.
 
 Every act is either a user's, by plain SQL or by hand, or ours. After each, every table that the catalog serves must
-hold the rows of the model, and every file that none of our builds wrote must be as it was.
+have the rows of the model, and every file that none of our builds wrote must be as it was.
 """
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import uuid
 from collections.abc import Callable, Iterable
@@ -33,30 +32,20 @@ from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.rewrite import optimize, request_from_marker
 from dbt_zorder.tables.parquet.stats_view import stats_table
 from dbt_zorder.tables.version import is_version, new_version, version_of
+from tests.ownership.disk import ForeignFiles, Lost, RowReader, Rows, path_of
 from tests.ownership.kinds import is_mended
 from tests.support import settings, unique
 
-Rows = tuple[int, ...]
-"""Numbers of the rows of a table, sorted: each row that is ever written has a number of its own."""
-
-ROOTS = ("", "shared", "one/a", "one/a__zorder", "two")
-"""Folders for ``location_root``, from the folder of the world: the second and third are those of table ``a``."""
-
-
 _PRUNED = 2
-"""Of how many tables pruned reads are compared: they take longest of all that is asked."""
+"""Number of tables whose pruned reads are compared: these reads take longest."""
 
 CATALOG = "spark.zorder.catalogId"
 """Setting by which a session says which catalog it has."""
 
 
-class Lost(AssertionError):  # noqa: N818
-    """A table lacks rows or has too many, or a file that is not ours was touched."""
-
-
 @dataclass
-class Held:
-    """What the model knows of a table.
+class Expected:
+    """The rows that the model expects in a table.
 
     Attributes:
         rows: numbers of its rows.
@@ -72,8 +61,7 @@ class World:
 
     Attributes:
         tables: what the catalog is to serve.
-        foreign: size and time of every file that no build of ours wrote, with the table that Spark wrote it for.
-        sealed: files of each folder that is another's, where none may come either.
+        foreign: the files that no build of ours wrote.
         versions: rows of each version by its path, as when the table that was first served from it was so last.
         owners: these tables.
         steps: acts that were carried out, refused ones among them.
@@ -86,9 +74,8 @@ class World:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark = spark
         self.folder = folder
-        self.tables: dict[TableName, Held] = {}
-        self.foreign: dict[Path, tuple[int, int, TableName | None]] = {}
-        self.sealed: dict[Path, set[str]] = {}
+        self.tables: dict[TableName, Expected] = {}
+        self.foreign = ForeignFiles()
         self.versions: dict[str, Rows] = {}
         self.owners: dict[str, TableName] = {}
         self.steps = 0
@@ -98,7 +85,7 @@ class World:
         self.log: list[str] = []
         self._served: dict[TableName, str] = {}
         self._numbers = count(1)
-        self._read: dict[tuple[str, int, int], Rows] = {}
+        self._reader = RowReader()
         self.schemas = [unique("own"), unique("own")]
         for schema, name in zip(self.schemas, ("one", "two"), strict=True):
             (folder / name).mkdir(parents=True)
@@ -208,7 +195,7 @@ class World:
         if table in self.tables:
             return False
         if self._sql(f"CREATE TABLE {table.sql} (id BIGINT, k INT, p INT) USING parquet"):
-            self.tables[table] = Held(rows)
+            self.tables[table] = Expected(rows)
             self._write(table, rows)
         return self._done(f"create {table}")
 
@@ -238,7 +225,7 @@ class World:
         assert info is not None
         if self._sql(f"ALTER TABLE {old.sql} RENAME TO {new.sql}"):
             if info.kind == "MANAGED":
-                self._user_takes(_path(info.location), old)
+                self._user_takes(path_of(info.location), old)
             self.tables[new] = self.tables.pop(old)
             self.owners = {path: new if owner == old else owner for path, owner in self.owners.items()}
             if then is not None:
@@ -253,7 +240,7 @@ class World:
         info = describe(self.spark, table)
         if info is None or not self._stands(table):
             return False
-        self._register(to, _path(info.location), self.tables[table].rows, info.partition_columns)
+        self._register(to, path_of(info.location), self.tables[table].rows, info.partition_columns)
         return self._done(f"clone {table} {to}")
 
     def copy_root(self, table: TableName, to: str, served: TableName | None = None) -> bool:
@@ -264,10 +251,10 @@ class World:
         target = self.folder / to
         if target.exists() or (served is not None and served in self.tables):
             return False
-        place = _path(info.location)
+        place = path_of(info.location)
         shutil.copytree(place.parent, target)
         for copied in target.iterdir():  # a build may put a version of its own beside them
-            self._seal(copied)
+            self.foreign.seal(copied)
         if served is not None:
             self._register(served, target / place.name, self.tables[table].rows, info.partition_columns)
         return self._done(f"copy_root {table} {to} {served}")
@@ -277,12 +264,12 @@ class World:
         info = describe(self.spark, table)
         if table not in self.tables or info is None or not version_of(info.location) or not self._stands(table):
             return False
-        place = _path(info.location)
+        place = path_of(info.location)
         target = self.folder / "one/c__zorder" / place.name if same_name else place.with_name(new_version())
         if target.exists() or (served is not None and served in self.tables):
             return False
         shutil.copytree(place, target)
-        self._seal(target)
+        self.foreign.seal(target)
         if served is not None:
             self._register(served, target, self.tables[table].rows, info.partition_columns)
         return self._done(f"copy_version {table} {served} {same_name}")
@@ -295,17 +282,17 @@ class World:
         if table in self.tables:
             return False
         rows = self._new_rows()
-        known = self._folders_of_versions()
+        before = self._folders_of_versions()
         try:
             with settings(self.spark, {CATALOG: "elsewhere"}):
                 build(self.spark, self._frame(rows), self._request(table, root, 24.0))
         except ZorderError:
             return False
-        for version in self._folders_of_versions() - known:
-            self._seal(Path(version))
+        for version in self._folders_of_versions() - before:
+            self.foreign.seal(Path(version))
         self.spark.sql(f"DROP TABLE IF EXISTS {stats_table(table).sql}")
         if keeps_entry:
-            self.tables[table] = Held(rows, by_user=True)
+            self.tables[table] = Expected(rows, by_user=True)
         else:
             self.spark.sql(f"DROP TABLE {table.sql}")
         return self._done(f"other_catalog {table} {root} {keeps_entry}")
@@ -315,9 +302,9 @@ class World:
         info = describe(self.spark, table)
         if table not in self.tables or info is None or not version_of(info.location):
             return False
-        root = str(_path(info.location).parent)
+        root = str(path_of(info.location).parent)
         others = sorted(
-            path for path in self.versions if path.startswith(f"{root}/") and path != str(_path(info.location))
+            path for path in self.versions if path.startswith(f"{root}/") and path != str(path_of(info.location))
         )
         others = [path for path in others if self.owners.get(path) == table]
         if not others:
@@ -340,17 +327,17 @@ class World:
             target.mkdir()
             target = target / "part-00000.parquet"
         target.write_text("not ours")
-        self._note(target)
+        self.foreign.note(target)
         return self._done(f"plant {target.relative_to(self.folder)}")
 
     def plant_inside(self, table: TableName) -> bool:
         """Put a file that no reader sees as rows into the folder that a table is served from."""
         if table not in self.tables or not self._stands(table):
             return False
-        folder = _path(location_of(self.spark, table))
+        folder = path_of(location_of(self.spark, table))
         return self.plant(str(folder.relative_to(self.folder)), "_notes.txt")
 
-    # ---- what must hold
+    # ---- what must be true
 
     def check(self) -> None:
         """Compare the catalog and the disk with the model.
@@ -360,27 +347,20 @@ class World:
         """
         self.is_broken = True
         self._served = self._places()
-        for table, held in self.tables.items():
+        for table, expected in self.tables.items():
             location = self._served[table]
             if not location:
                 msg = f"{table} is not there any more"
                 raise Lost(msg)
-            there = self.rows_at(_path(location))
-            if there != held.rows:
-                msg = f"{table} holds rows {there}, and is to hold {held.rows}, at {location}"
+            there = self._reader.rows_at(path_of(location))
+            if there != expected.rows:
+                msg = f"{table} has rows {there}, not {expected.rows}, at {location}"
                 raise Lost(msg)
-            place = str(_path(location))
+            place = str(path_of(location))
             # what somebody else writes into a version must not show when its table is rolled back to it
             if version_of(location) and self.owners.setdefault(place, table) == table:
-                self.versions[place] = held.rows
-        for path, (size, time, _) in self.foreign.items():
-            if _signed(path) != (size, time):
-                msg = f"{path} is not as it was, and none of our builds wrote it"
-                raise Lost(msg)
-        for folder, names in self.sealed.items():
-            if _names(folder) != names:
-                msg = f"{folder} is another's, and holds other files than before: {_names(folder) ^ names}"
-                raise Lost(msg)
+                self.versions[place] = expected.rows
+        self.foreign.check()
         self.is_broken = False
 
     def check_reads(self) -> None:
@@ -395,7 +375,9 @@ class World:
         for table in names:
             self.spark.catalog.refreshTable(table.sql)
         names.sort(key=lambda table: not version_of(self._served[table]))  # those with stats first
-        middle = max((held.rows[len(held.rows) // 2] for held in self.tables.values() if held.rows), default=0)
+        middle = max(
+            (expected.rows[len(expected.rows) // 2] for expected in self.tables.values() if expected.rows), default=0
+        )
         parts = [
             f"SELECT {number} AS t, {kind} AS kind, id FROM {table.sql} {where}"
             for number, table in enumerate(names)
@@ -414,17 +396,6 @@ class World:
                 if given != wanted:
                     msg = f"{table}: {('plain SQL', 'a pruned read')[kind]} gives {given}, not {wanted}"
                     raise Lost(msg)
-
-    def rows_at(self, folder: Path) -> Rows:
-        """Return the rows of the files that a reader of a folder sees."""
-        found: list[int] = []
-        for path in _visible(folder):
-            status = path.stat()
-            key = (str(path), status.st_size, status.st_mtime_ns)
-            if key not in self._read:
-                self._read[key] = tuple(pq.ParquetFile(path).read(columns=["id"])["id"].to_pylist())
-            found += self._read[key]
-        return tuple(sorted(found))
 
     # ---- the model's own
 
@@ -455,7 +426,7 @@ class World:
             msg = f"versions of other tables were deleted: {lost}"
             raise Lost(msg)
         if managed is not None and self._managed_folder(table) is None:
-            self._forget(table)
+            self.foreign.forget_of(table)
         rows = becomes()
         if rows is None:
             self.tables.pop(table, None)
@@ -465,35 +436,35 @@ class World:
 
     def _after_change(self, table: TableName, rows: Rows) -> None:
         """Note a table's rows; tables over the same folder see what is written there in place."""
-        held = self.tables.setdefault(table, Held(rows))
-        held.rows = rows
+        expected = self.tables.setdefault(table, Expected(rows))
+        expected.rows = rows
         place = location_of(self.spark, table)
         for other, also in self.tables.items():
             if other != table and location_of(self.spark, other) == place:
                 also.rows = rows
 
     def _is_left_behind(self, table: TableName) -> bool:
-        """Tell whether a table is served from a version that another one was served from, and has moved on from."""
+        """Return whether a table is served from a version that another one was served from, and has moved on from."""
         place = location_of(self.spark, table)
-        owner = self.owners.get(str(_path(place)), table)
+        owner = self.owners.get(str(path_of(place)), table)
         return owner != table and owner in self.tables and location_of(self.spark, owner) != place
 
     def _version_rows(self, table: TableName) -> Rows | None:
-        return self.versions.get(str(_path(location_of(self.spark, table))), ())
+        return self.versions.get(str(path_of(location_of(self.spark, table))), ())
 
     def _same(self, table: TableName) -> Callable[[], Rows | None]:
-        held = self.tables.get(table)
-        return lambda: None if held is None else held.rows
+        expected = self.tables.get(table)
+        return lambda: None if expected is None else expected.rows
 
     def _places(self) -> dict[TableName, str]:
         return {table: location_of(self.spark, table) for table in self.tables}
 
     def _stands(self, table: TableName) -> bool:
-        return _path(location_of(self.spark, table)).exists()
+        return path_of(location_of(self.spark, table)).exists()
 
     def _managed_folder(self, table: TableName) -> Path | None:
         info = describe(self.spark, table)
-        return _path(info.location) if info is not None and info.kind == "MANAGED" else None
+        return path_of(info.location) if info is not None and info.kind == "MANAGED" else None
 
     def _drop_by_sql(self, table: TableName) -> None:
         folder = self._managed_folder(table)
@@ -503,31 +474,23 @@ class World:
 
     def _user_takes(self, folder: Path, table: TableName) -> None:
         """Forget what users themselves put into a folder that goes, or moves, with a managed table of theirs."""
-        for path in [path for path in self.foreign if path.is_relative_to(folder)]:
-            del self.foreign[path]
-        for path in [path for path in self.sealed if path.is_relative_to(folder)]:
-            del self.sealed[path]
+        self.foreign.forget_below(folder)
         inside = [
             other
-            for other, held in self.tables.items()
-            if other != table and held.by_user and _path(location_of(self.spark, other)).is_relative_to(folder)
+            for other, expected in self.tables.items()
+            if other != table and expected.by_user and path_of(location_of(self.spark, other)).is_relative_to(folder)
         ]
         for other in inside:
             self.spark.sql(f"DROP TABLE IF EXISTS {other.sql}")
             del self.tables[other]
 
-    def _forget(self, table: TableName) -> None:
-        """Forget the files that Spark wrote for a managed table, which one of ours has replaced."""
-        for path in [path for path, (_, _, owner) in self.foreign.items() if owner == table]:
-            del self.foreign[path]
-
     def _register(self, table: TableName, folder: Path, rows: Rows, parts: Iterable[str]) -> None:
         by = f"PARTITIONED BY ({', '.join(parts)})" if list(parts) else ""
         self.spark.sql(f"CREATE TABLE {table.sql} (id BIGINT, k INT, p INT) USING parquet {by} LOCATION '{folder}'")
-        self.tables[table] = Held(rows, by_user=True)
+        self.tables[table] = Expected(rows, by_user=True)
 
     def _write(self, table: TableName, rows: Rows) -> None:
-        """Write rows into a managed table as Spark would, which takes a job for it."""
+        """Write rows into a managed table as Spark would, without its job."""
         folder = self._managed_folder(table)
         assert folder is not None
         folder.mkdir(exist_ok=True)
@@ -543,19 +506,7 @@ class World:
         if folder is not None:
             for path in folder.iterdir():
                 if path.is_file():
-                    self._note(path, table)
-
-    def _seal(self, folder: Path) -> None:
-        """Let a folder be another's: no file of it may change, and none may come."""
-        for path in [folder, *folder.rglob("*")]:
-            if path.is_file():
-                self._note(path)
-        if folder.is_dir():
-            self.sealed[folder] = _names(folder)
-
-    def _note(self, path: Path, owner: TableName | None = None) -> None:
-        size, time = _signed(path) or (0, 0)
-        self.foreign[path] = (size, time, owner)
+                    self.foreign.note(path, table)
 
     def _folders_of_versions(self) -> set[str]:
         return {str(path) for path in self.folder.glob("**/v*T*-*") if path.is_dir()}
@@ -594,32 +545,3 @@ class World:
             self.log.append(what)
         self.check()
         return True
-
-
-def _path(location: str) -> Path:
-    return Path(location.removeprefix("file:").rstrip("/"))
-
-
-def _visible(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    found = []
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith((".", "_")):
-            continue
-        if path.is_dir() and "=" in path.name:
-            found += _visible(path)
-        elif path.suffix == ".parquet" and path.is_file() and path.stat().st_size > 20:
-            found.append(path)
-    return found
-
-
-def _names(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} if folder.exists() else set()
-
-
-def _signed(path: Path) -> tuple[int, int] | None:
-    with contextlib.suppress(OSError):
-        status = path.stat()
-        return status.st_size, status.st_mtime_ns
-    return None

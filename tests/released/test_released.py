@@ -32,7 +32,7 @@ from tests.released.contents import CONTENTS, PLACEHOLDER, SCHEMA, STATS_ENDING,
 from tests.support import same_rows
 
 UNFINISHED = ("ready", "halfway")
-KNOWN: dict[str, dict[str, Any]] = {one["name"]: one for one in json.loads((WAREHOUSE / "tables.json").read_text())}
+RECORDED: dict[str, dict[str, Any]] = {one["name"]: one for one in json.loads((WAREHOUSE / "tables.json").read_text())}
 """What the catalog knew of each table."""
 
 
@@ -69,27 +69,27 @@ def bring(spark: SparkSession, root: Path, to: Path, warehouse: Path) -> None:
 
 def register(spark: SparkSession, name: str, warehouse: Path) -> None:
     """Enter a table and its stats into the catalog as they were in the old one."""
-    known = KNOWN[name]
-    place = f"file:{warehouse}/{known['location']}"
-    parts = f"PARTITIONED BY ({', '.join(known['partition_by'])})" if known["partition_by"] else ""
-    pairs = ", ".join(f"'{key}' = '{value}'" for key, value in known["properties"].items())
+    recorded = RECORDED[name]
+    place = f"file:{warehouse}/{recorded['location']}"
+    parts = f"PARTITIONED BY ({', '.join(recorded['partition_by'])})" if recorded["partition_by"] else ""
+    pairs = ", ".join(f"'{key}' = '{value}'" for key, value in recorded["properties"].items())
     spark.sql(
-        f"CREATE TABLE {SCHEMA}.{name}{'__zorder_prev' if name == 'aside' else ''} ({', '.join(known['columns'])}) "
-        f"USING parquet {parts} LOCATION '{place}' COMMENT '{known['comment']}' "
+        f"CREATE TABLE {SCHEMA}.{name}{'__zorder_prev' if name == 'aside' else ''} ({', '.join(recorded['columns'])}) "
+        f"USING parquet {parts} LOCATION '{place}' COMMENT '{recorded['comment']}' "
         f"{f'TBLPROPERTIES ({pairs})' if pairs else ''}"
     )
     spark.sql(f"CREATE TABLE {SCHEMA}.{name}__zorder_stats USING parquet LOCATION '{place}/_zorder_stats'")
 
 
 def wanted(table: TableName) -> BuildRequest:
-    content, known = CONTENTS[table.identifier], KNOWN[table.identifier]
-    own = {key: value for key, value in known["properties"].items() if not key.startswith("dbt_zorder.")}
+    content, recorded = CONTENTS[table.identifier], RECORDED[table.identifier]
+    own = {key: value for key, value in recorded["properties"].items() if not key.startswith("dbt_zorder.")}
     spec = LayoutSpec(by=content.by, files=2, partition_by=content.partition_by)
-    return BuildRequest(table, spec, comment=known["comment"], properties=own)
+    return BuildRequest(table, spec, comment=recorded["comment"], properties=own)
 
 
 def holds(spark: SparkSession, table: TableName, query: str) -> bool:
-    """Tell whether a table holds the rows of a query, read by plain SQL and pruned."""
+    """Return whether a table holds the rows of a query, read by plain SQL and pruned."""
     spark.sql(f"REFRESH TABLE {table.sql}")
     expected, there = spark.sql(query), spark.table(table.sql)
     predicate = CONTENTS[table.identifier].predicate
@@ -166,7 +166,7 @@ def test_a_table_is_replaced_with_its_comment_and_properties_by_moving_its_entry
     info = describe(spark, table)
     assert info is not None
     assert version_of(info.location) != version
-    assert info.comment == KNOWN["plain"]["comment"]
+    assert info.comment == RECORDED["plain"]["comment"]
     assert own_properties(spark, table) == dict(wanted(table).properties)
 
 

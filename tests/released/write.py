@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from dbt_zorder.adapter.session.open import open_session
-from dbt_zorder.engine import choose as holding
+from dbt_zorder.engine import choose
 from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
@@ -125,7 +125,7 @@ def write_all(spark: SparkSession, warehouse: Path) -> None:
     make(spark, "moved", CONTENTS["moved"].rows)
     make(spark, "hilbert", CONTENTS["hilbert"].rows, curve="hilbert")
     make(spark, "bits", CONTENTS["bits"].rows, encoding="bits")
-    with patch.object(holding, "_writer", lambda *_: "Spark is to write it"):
+    with patch.object(choose, "_writer", lambda *_: "Spark is to write it"):
         make(spark, "by_spark", CONTENTS["by_spark"].rows)
     make(spark, "aside", CONTENTS["aside"].rows)
 

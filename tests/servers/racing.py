@@ -16,7 +16,7 @@ from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin, increment
-from tests.faults.struck import SETTINGS, tell
+from tests.faults.struck import SETTINGS, emit
 from tests.unit.tables.parquet.batches import request, rows
 
 BATCHES, ROWS, FIRST = 4, 50, 1000
@@ -49,13 +49,13 @@ def add(spark: SparkSession, table: TableName, first: int, end: int) -> int:
 
 def main(directory: str, number: int, schema: str) -> None:
     spark = open_session(SETTINGS, directory)
-    tell("ready", True)
+    emit("ready", True)
     sys.stdin.readline()
     gave_up = sum(add(spark, TableName(schema, "shared"), *ids(number, batch)) for batch in range(BATCHES))
     own = TableName(schema, f"own_{number}")
     for files in (2, 3):
         build(spark, spark.sql(rows(0, 100 * files)), request(own, files=files, keep_versions=0, grace_hours=0))
-    tell("gave up", gave_up)
+    emit("gave up", gave_up)
     spark.stop()
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine import choose as holding
+from dbt_zorder.engine import choose
 from dbt_zorder.engine.local import small_table as held_rows
-from dbt_zorder.engine.local.moved_rows import ShuffledRows
 from dbt_zorder.engine.local.place import rows_of_files
+from dbt_zorder.engine.local.shuffled_rows import ShuffledRows
 from dbt_zorder.engine.rows import Rows
 from dbt_zorder.engine.spark.descent import apply_layout
+from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.parquet import build
 from dbt_zorder.tables.parquet.swap import Definition
 from tests.support import unique
@@ -29,13 +30,19 @@ def database(spark: SparkSession) -> Iterator[str]:
     spark.sql(f"DROP DATABASE {name} CASCADE")
 
 
+@pytest.fixture
+def table(database: str) -> TableName:
+    """Return a name in the module's database that no table has yet."""
+    return TableName(database, unique("t"))
+
+
 @pytest.fixture(params=["here", "from disk", "by Spark"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return by whom rows are laid out and written; for tests of what must not depend on it."""
     if request.param == "from disk":
-        monkeypatch.setattr(holding, "_is_small", lambda _: False)
+        monkeypatch.setattr(choose, "_is_small", lambda _: False)
     if request.param == "by Spark":
-        monkeypatch.setattr(holding, "_writer", lambda *_: "a test wants it so")
+        monkeypatch.setattr(choose, "_writer", lambda *_: "a test wants it so")
     return str(request.param)
 
 

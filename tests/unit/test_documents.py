@@ -1,4 +1,4 @@
-"""What is linked within the documents is there."""
+"""Links in the documents lead somewhere, and the files that they name exist."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md")])
+
+FILE_NAMES = {path.name for folder in ("dbt_zorder", "tests", "bench") for path in (ROOT / folder).rglob("*.py")}
 
 
 def anchors(document: Path) -> set[str]:
@@ -30,3 +32,10 @@ def test_links_lead_somewhere(document: Path) -> None:
         target = (document.parent / path).resolve() if path else document
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_that_are_named_exist(document: Path) -> None:
+    for path in re.findall(r"`([\w./]+\.py|[\w.]+/[\w./]+\.sql)`", document.read_text(encoding="utf-8")):
+        there = (ROOT / path).is_file() or (ROOT / "dbt_zorder" / path).is_file()
+        assert there or path in FILE_NAMES, path

@@ -13,7 +13,7 @@ from dbt_zorder.request import BuildRequest, check, readable_partitions
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.swap import definition_for
-from tests.support import settings, unique
+from tests.support import settings
 
 
 def request(by: tuple[str, ...], partition_by: tuple[str, ...] = (), **more: Any) -> BuildRequest:
@@ -73,11 +73,6 @@ def test_a_moment_whose_folder_is_that_of_another_is_no_partition(spark: SparkSe
         assert readable_partitions(df, request(("a",), ("p",))).collect() == df.collect()
         with pytest.raises(Exception, match="partition column p holds a moment that clocks show twice"):
             readable_partitions(spark.sql(query.format(winter)), request(("a",), ("p",))).collect()
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 def test_a_bloom_filter_wins_over_an_option_of_the_same_name(spark: SparkSession, table: TableName) -> None:

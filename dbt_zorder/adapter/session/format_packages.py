@@ -95,7 +95,7 @@ def _package(name: str, user: Mapping[str, str], version: str) -> dict[str, str]
     if minor not in PACKAGES[name]:
         supported = ", ".join(PACKAGES[name])
         msg = (
-            f"zorder_formats: no release of {name} is known here that fits PySpark {version}: "
+            f"zorder_formats: this version of dbt-zorder has no release of {name} that fits PySpark {version}: "
             f"install pyspark {supported}, or name a package yourself by spark.jars.packages in server_side_parameters."
         )
         raise ConfigError(msg)

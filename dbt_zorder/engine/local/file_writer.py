@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt_zorder.engine.local.moved_rows import ShuffledRows
 from dbt_zorder.engine.local.output_files import OutputFile
 from dbt_zorder.engine.local.pipeline import ordered_map
 from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
+from dbt_zorder.engine.local.shuffled_rows import ShuffledRows
 from dbt_zorder.engine.parquet.column_options import Traits, float_columns
 from dbt_zorder.engine.parquet.writer import ArrowWriter, by_folder
 from dbt_zorder.spark.local_disk import LocalPath

@@ -15,12 +15,12 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local.fetched_keys import distinct_partitions
 from dbt_zorder.engine.local.file_writer import FileWriter
-from dbt_zorder.engine.local.moved_rows import ShuffledRows
 from dbt_zorder.engine.local.output_files import OutputFile, files_of
 from dbt_zorder.engine.local.pipeline import ordered_map
 from dbt_zorder.engine.local.place import CellFinder
 from dbt_zorder.engine.local.row_groups import RowGroups
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
+from dbt_zorder.engine.local.shuffled_rows import ShuffledRows
 from dbt_zorder.engine.local.small_table import SAMPLE_ROWS
 from dbt_zorder.engine.local.spool.folder import spool_errors
 from dbt_zorder.engine.local.spool.parquet_files import Chunk
@@ -237,7 +237,7 @@ class SpooledRows:
             numbers = folders.of(self.spool.partitions_in(found))
         return self._shuffled.pack(found, cells, finder.count, numbers).take(pa.array(order)), places
 
-    def _left_to_spark(self, why: str = "a part of a file, or of the rows, takes too much of memory") -> bool:
+    def _left_to_spark(self, why: str = "a part of a file, or of the rows, needs too much memory") -> bool:
         _LOG.debug("the rows are placed and written by Spark after all: %s", why)
         return False
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_zorder.engine.parquet.schema import leaf_types, leaves_of
+from dbt_zorder.engine.parquet.leaves import leaf_types, leaves_of
 from dbt_zorder.spark.arrow import one_chunk
 
 _PAGE_BYTES, _BATCH_ROWS = 1 << 20, 1024

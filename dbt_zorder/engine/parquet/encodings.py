@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dbt_zorder.engine.parquet.schema import leaf_types
+from dbt_zorder.engine.parquet.leaves import leaf_types
 from dbt_zorder.spark.decimals import can_compact
 
 VERSION_OPTION = "parquet.writer.version"

@@ -41,8 +41,8 @@ def count_cells(
         return np.bincount(cells.column(0).to_numpy(), minlength=1 << len(layout.levels))
     by = [names.node, *([names.partition] if layout.partition_columns else [])]
     grouped = steps.groupBy(*by).count().collect()
-    known = set(layout.partition_hashes.tolist())
-    if layout.partition_columns and any(row[1] not in known for row in grouped):
+    sampled = set(layout.partition_hashes.tolist())
+    if layout.partition_columns and any(row[1] not in sampled for row in grouped):
         return None
     counts = np.zeros(layout.trees << len(layout.levels), dtype=np.int64)
     for row in grouped:

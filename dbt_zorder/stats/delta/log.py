@@ -129,7 +129,7 @@ class DeltaState:
             if kept.isDefined():
                 return [json.loads(str(one.json()))["add"] for one in items(kept.get())]
         except Exception as exc:  # another version of Delta
-            _LOG.debug("the files of a version are not told by its checksum: %s", in_one_line(exc))
+            _LOG.debug("the checksum of a version does not list its files: %s", in_one_line(exc))
         return DataFrame(self.snapshot.allFiles().toDF(), self.spark)
 
     def _stats_of(

@@ -55,7 +55,7 @@ def delta_values(
         UnreadableValueError: Spark must read the statistics.
     """
     if any(arrow_type(column.data_type) is None for column in columns):
-        msg = "a type that is not known here"
+        msg = "a type that is not read here"
         raise UnreadableValueError(msg)
     try:
         return [_of_file(action, folder, columns) for action in actions]

@@ -86,7 +86,7 @@ class IcebergState:
         except UnreadableValueError as exc:
             _LOG.debug("the metrics of %s are read by Spark: %s", self.table, exc)
         except Exception as exc:  # another version of Iceberg
-            _LOG.debug("the metrics of %s are not told by Iceberg's library: %s", self.table, in_one_line(exc))
+            _LOG.debug("Iceberg's library gives no metrics of %s: %s", self.table, in_one_line(exc))
         self.kept.refresh()  # the query uses this table object, and the files of this snapshot may be deleted by now
         return self.stats(columns, token)
 

@@ -36,7 +36,7 @@ def iceberg_values(jvm: Any, table: Any, snapshot: Any, columns: Sequence[Resolv
         UnreadableValueError: Spark must read the metrics.
     """
     if any(arrow_type(column.data_type) is None for column in columns):
-        msg = "a type that is not known here"
+        msg = "a type that is not read here"
         raise UnreadableValueError(msg)
     if int(snapshot.summary().get("total-data-files") or MOST_FILES + 1) > MOST_FILES:
         msg = "there are many files"

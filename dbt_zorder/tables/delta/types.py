@@ -9,7 +9,7 @@ from dbt_zorder.layout.partitions import null_if_unnamed
 from dbt_zorder.request import BuildRequest, check_names, partition_columns
 from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.columns import naming
-from dbt_zorder.tables.lakehouse.values import replace_columns
+from dbt_zorder.tables.lakehouse.types import replace_columns
 
 
 def in_delta_types(df: DataFrame, request: BuildRequest) -> DataFrame:

@@ -18,7 +18,7 @@ from dbt_zorder.request import check_names
 from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.sql import quote_name
-from dbt_zorder.tables.lakehouse.values import replace_columns
+from dbt_zorder.tables.lakehouse.types import replace_columns
 
 
 def in_iceberg_types(df: DataFrame) -> DataFrame:

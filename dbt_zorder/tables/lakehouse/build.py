@@ -30,9 +30,9 @@ from dbt_zorder.tables.lakehouse.lost_commits import check_lost
 from dbt_zorder.tables.lakehouse.properties import table_properties
 from dbt_zorder.tables.lakehouse.sink import FileTarget, writer_for
 from dbt_zorder.tables.lakehouse.spark_writer import check_session
-from dbt_zorder.tables.lakehouse.state import version_of
+from dbt_zorder.tables.lakehouse.state import current_version
 from dbt_zorder.tables.lakehouse.targets import build_target
-from dbt_zorder.tables.lakehouse.write_table import DropTable, TableWrite, name_of, put_table
+from dbt_zorder.tables.lakehouse.write_table import DropTable, TableWrite, put_table, written_name
 from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.reserved import check_free
 
@@ -83,7 +83,7 @@ def build(
     write(df, request, commit, clock)
     with clock.phase("stats"):
         summary = commit.summary or summary_of(spark, request, keys, commit.token)
-    return BuildReport(version_of(spark, form.name, request.table), summary, clock.seconds, [])
+    return BuildReport(current_version(spark, form.name, request.table), summary, clock.seconds, [])
 
 
 @dataclass
@@ -130,18 +130,18 @@ class TableCommit:
 
     def open(self) -> tuple[Sequence[Key], WriterFor]:
         """Return the clustering keys, and a factory of the writer for the future table."""
-        return self.keys, writer_for(partial(self._target, name_of(self.request, self.info)))
+        return self.keys, writer_for(partial(self._target, written_name(self.request, self.info)))
 
-    def lay_out(self, holding: RowSource) -> Layout | None:
+    def lay_out(self, source: RowSource) -> Layout | None:
         """Assign rows to files."""
         spec = measured(self.request.spec, self.df, self.info, self.request)
-        sized = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
-        layout = sized_here(holding, make_plan(holding.source, sized, holding.known), spec)
-        if holding.rows is None:
+        sized = spec if source.rows is None else source.rows.with_row_bytes(spec)
+        layout = sized_here(source, make_plan(source.query, sized, source.known), spec)
+        if source.rows is None:
             warn_of_many(layout, self.request.table)
         return layout
 
-    def write(self, holding: RowSource, layout: Layout) -> None:
+    def write(self, source: RowSource, layout: Layout) -> None:
         """Write and commit the table.
 
         Raises:
@@ -151,10 +151,10 @@ class TableCommit:
         if self.before is not None:
             _check_version(spark, self.request, self.before)
         to_write = TableWrite(
-            form, self.df, self.request, self.keys, holding, layout, self._target, self.wanted, self.token, self.kept,
+            form, self.df, self.request, self.keys, source, layout, self._target, self.wanted, self.token, self.kept,
             self.guard,
         )  # fmt: skip
-        if holding.rows is not None and self.is_new:
+        if source.rows is not None and self.is_new:
             # a new table is created empty, filled, and then renamed: no reader sees it empty
             to_write.beside = form.sink.empty_table
         put_table(spark, self.request, self.info, to_write, self.drop)
@@ -185,7 +185,7 @@ def _check_version(spark: SparkSession, request: BuildRequest, before: str) -> N
     Raises:
         BuildError: its version is not ``before``.
     """
-    if version_of(spark, request.file_format, request.table) != before:
+    if current_version(spark, request.file_format, request.table) != before:
         msg = f"Another run changed {request.table} while this one built it; this build is abandoned. Run it again."
         raise BuildError(msg)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dbt_zorder.engine.parquet.schema import leaves_of
+from dbt_zorder.engine.parquet.leaves import leaves_of
 
 
 @dataclass(frozen=True)

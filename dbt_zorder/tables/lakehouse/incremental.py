@@ -30,11 +30,11 @@ from dbt_zorder.tables.batch import (
     Batch,
     after_batch,
     check_parts,
+    describe_existing,
     naming_left_out,
     rows_after,
     same_partitions,
     schemas,
-    table_of,
 )
 from dbt_zorder.tables.batch_size import files_of_batch, target_bytes
 from dbt_zorder.tables.build import write
@@ -80,7 +80,7 @@ def increment(
         BuildError: the table no longer exists.
     """
     if batch.overwrite and not request.spec.partition_by:
-        info = table_of(spark, request.table)
+        info = describe_existing(spark, request.table)
         df = form.convert_types(query(), request)
         rows = conform(df, schemas(spark, df, request, batch)[1])
         kept = form.properties_to_keep(spark, info, rows, request)
@@ -154,13 +154,13 @@ class BatchCommit:
         self._keys = keys_for(self.rows, self.request.spec)
         return self._keys, writer_for(self._target)
 
-    def lay_out(self, holding: RowSource) -> Layout | None:
+    def lay_out(self, source: RowSource) -> Layout | None:
         """Lay out the batch by itself, in files of the same size as the table's.
 
         A batch that replaces partitions is laid out as in a full build. Return None for an appended batch without rows.
         """
         overwrite, spark = self.batch.overwrite, self.rows.sparkSession
-        if count_of(holding.known) == 0 and not overwrite:
+        if count_of(source.known) == 0 and not overwrite:
             return None
         # a long query leaves time for commits of other runs, which must not count as ours
         self.state = state_of(spark, self.form.name, self.request.table)
@@ -169,22 +169,22 @@ class BatchCommit:
         if not overwrite:
             files = None
             if spec.files is not None:
-                counted = count_of(holding.known)
-                counted = holding.source.count() if counted is None else counted
+                counted = count_of(source.known)
+                counted = source.query.count() if counted is None else counted
                 table_rows = self._state_before.size[1]
                 files = files_of_batch(spec, built, table_rows, counted, partitioned=bool(spec.partition_by))
             size = target_bytes(spec, built, built.bytes)
             spec = replace(spec, files=files, file_size=spec.file_size if files is not None else size)
         spec = measured(spec, self.rows, self.info, self.request, self._state_before.files)
-        sized = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
-        layout = plan_layout(holding.source, sized, holding.known)
+        sized = spec if source.rows is None else source.rows.with_row_bytes(spec)
+        layout = plan_layout(source.query, sized, source.known)
         return layout if layout.rows or overwrite else None
 
-    def write(self, holding: RowSource, layout: Layout) -> None:
+    def write(self, source: RowSource, layout: Layout) -> None:
         """Write and commit the batch."""
-        self._own = write_files(self.rows.sparkSession, holding, layout, self._target, self.rows.schema)
+        self._own = write_files(self.rows.sparkSession, source, layout, self._target, self.rows.schema)
         if self._own is None:
-            made = writer(self.form, apply_layout(holding.for_spark, layout), self.request.table, self.request)
+            made = writer(self.form, apply_layout(source.for_spark, layout), self.request.table, self.request)
             made.overwritePartitions() if self.batch.overwrite else made.append()
         self.rows_written = layout.rows
 
@@ -218,7 +218,7 @@ def _batch_table(spark: SparkSession, form: Format, request: BuildRequest) -> tu
     state = own_state(spark, form.name, request.table)
     info = None if state is None else state.info()
     if info is None:  # a describe lasts as long as all of the above
-        info = check_own(table_of(spark, request.table), request)
+        info = check_own(describe_existing(spark, request.table), request)
     return state or state_of(spark, form.name, request.table), info
 
 

@@ -34,7 +34,7 @@ def check_lost(spark: SparkSession, form: Format, table: TableName, before: str,
         found = form.lost(spark, table, before, token)
     except Exception as exc:  # the rows are committed: a retry after a failure would add them twice
         _LOG.warning(
-            "it could not be told whether another run committed to %s just before this one: %s", table, in_one_line(exc)
+            "commits of other runs to %s just before this one could not be looked for: %s", table, in_one_line(exc)
         )
         return
     if found:

@@ -11,7 +11,7 @@ from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.columns import case_sensitive
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.stats.table_state import state_of
-from dbt_zorder.tables.batch import Batch, table_of
+from dbt_zorder.tables.batch import Batch, describe_existing
 from dbt_zorder.tables.conversion import fields_by_name, same_type
 from dbt_zorder.tables.lakehouse.build import build
 from dbt_zorder.tables.lakehouse.format import Format
@@ -54,7 +54,7 @@ def merge_source(
     types = dict(zip(changed, after.fields, strict=True))
     whole = StructType([types.get(key, one) for key, one in ours.items()])
     if not keeps(table.schema, whole):
-        info, version = table_of(spark, request.table), state_of(spark, form.name, request.table).version
+        info, version = describe_existing(spark, request.table), state_of(spark, form.name, request.table).version
         rows = conform(table, whole)
         parts = [quote_name(name) for name in info.partition_columns]
         by_table = replace(request, spec=replace(request.spec, partition_by=parts))

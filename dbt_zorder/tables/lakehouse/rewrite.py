@@ -23,7 +23,7 @@ from dbt_zorder.tables.lakehouse.build import measured, summary_of
 from dbt_zorder.tables.lakehouse.format import Format
 from dbt_zorder.tables.lakehouse.lost_commits import interrupted
 from dbt_zorder.tables.lakehouse.sink import FileTarget, write_files, writer_for
-from dbt_zorder.tables.lakehouse.state import read_state, version_of
+from dbt_zorder.tables.lakehouse.state import current_version, read_state
 from dbt_zorder.tables.lakehouse.targets import rewrite_target
 from dbt_zorder.tables.report import BuildReport, OptimizeReport
 
@@ -55,7 +55,7 @@ def rewrite(
         _rewrite(spark, form, request, info, clock)
     with clock.phase("stats"):
         summary = summary_of(spark, request, keys)
-    return BuildReport(version_of(spark, form.name, request.table), summary, clock.seconds, [])
+    return BuildReport(current_version(spark, form.name, request.table), summary, clock.seconds, [])
 
 
 def optimize(spark: SparkSession, form: Format, request: BuildRequest, how: str, *, dry_run: bool) -> OptimizeReport:
@@ -125,12 +125,12 @@ class RewriteCommit:
         """Return the clustering keys, and a factory of the writer for the table."""
         return keys_for(self.rows, self.request.spec), writer_for(self._target)
 
-    def lay_out(self, holding: RowSource) -> Layout | None:
+    def lay_out(self, source: RowSource) -> Layout | None:
         """Assign rows to files."""
         spec = measured(self.request.spec, self.rows, self.info, self.request)
-        return plan_layout(holding.source, spec, holding.known)
+        return plan_layout(source.query, spec, source.known)
 
-    def write(self, holding: RowSource, layout: Layout) -> None:
+    def write(self, source: RowSource, layout: Layout) -> None:
         """Write and commit the files.
 
         Raises:
@@ -138,10 +138,10 @@ class RewriteCommit:
         """
         spark, form, request = self.rows.sparkSession, self.form, self.request
         try:
-            if write_files(spark, holding, layout, self._target, self.rows.schema) is None:
-                form.rewrite_by_spark(apply_layout(holding.for_spark, layout), request, self.info, self.before)
+            if write_files(spark, source, layout, self._target, self.rows.schema) is None:
+                form.rewrite_by_spark(apply_layout(source.for_spark, layout), request, self.info, self.before)
         except Exception as exc:
-            if form.sink.rewrites and version_of(spark, form.name, request.table) != self.before:
+            if form.sink.rewrites and current_version(spark, form.name, request.table) != self.before:
                 raise interrupted(request.table) from exc
             raise
 
@@ -154,7 +154,7 @@ class RewriteCommit:
 
 def _rewrite(spark: SparkSession, form: Format, request: BuildRequest, info: TableInfo, clock: Clock) -> None:
     spark.sql(f"REFRESH TABLE {request.table.sql}")
-    before = version_of(spark, form.name, request.table)
+    before = current_version(spark, form.name, request.table)
     if not before:
         msg = (
             f"{request.table} has no snapshot, so there is nothing to lay out: no rows were written to it yet, or only "

@@ -160,7 +160,7 @@ def writer_for(find: FindTarget) -> WriterFor:
 
 def write_files(
     spark: SparkSession,
-    holding: RowSource,
+    source: RowSource,
     layout: Layout,
     find: FindTarget,
     columns: StructType,
@@ -170,7 +170,7 @@ def write_files(
 
     Args:
         spark: the session.
-        holding: the rows.
+        source: the rows.
         layout: the layout of the rows.
         find: a function that looks up the table in its current state, which may differ from the one at the fetch.
         columns: the columns of the query.
@@ -184,16 +184,16 @@ def write_files(
         BuildError: the disk failed, or the files lack rows of the layout.
         Exception: the format rejected the commit.
     """
-    if holding.rows is None:
+    if source.rows is None:
         return None
-    files, writer = _builtins(find, columns, holding.rows.writer.blooms)
+    files, writer = _builtins(find, columns, source.rows.writer.blooms)
     if files is None or isinstance(writer, str):
         _LOG.debug("the rows are written by Spark after all: %s", writer)
         return None
     with _folder(spark, files.folder):
         place = writer.place_of(spark, files.folder)
         try:
-            if not replace(holding.rows, writer=writer).write(spark, layout, files.folder):
+            if not replace(source.rows, writer=writer).write(spark, layout, files.folder):
                 return None
             written = written_files(writer.files(), place.path, files.path_of)
             rows = sum(one.footer.num_rows for one in written)
@@ -216,7 +216,7 @@ def write_files(
     try:
         invalidate_entry(spark, files.name.schema, files.name.identifier)
     except Exception as exc:  # the rows are committed: a retry after a failure would add them twice
-        _LOG.warning("the session could not be told that %s has other files: %s", files.name, in_one_line(exc))
+        _LOG.warning("the session may still list the old files of %s: %s", files.name, in_one_line(exc))
     return {one.path: one.size for one in written}
 
 

@@ -140,6 +140,6 @@ def state_after_append(
     return read_state_or_sizes(spark, form, request, earlier.built, state, earlier.keys)
 
 
-def version_of(spark: SparkSession, provider: str, table: TableName) -> str:
+def current_version(spark: SparkSession, provider: str, table: TableName) -> str:
     """Return the version number of a Delta table, or the snapshot id of an Iceberg table."""
     return state_of(spark, provider, table).version

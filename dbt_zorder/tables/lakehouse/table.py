@@ -17,7 +17,7 @@ from dbt_zorder.request import BuildRequest, check
 from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.spark.messages import in_one_line
-from dbt_zorder.stats.summary import Summary, no_stats, over_all_columns, with_bounds
+from dbt_zorder.stats.summary import Summary, drop_unbounded, no_stats, over_all_columns
 from dbt_zorder.stats.table_state import state_of
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.lakehouse import build, incremental, merge_source, rewrite
@@ -105,7 +105,7 @@ class LakehouseTable:
             stats = state_of(self.spark, self.form.name, self.name).load_stats(columns)
         except Exception as exc:
             raise ZorderError(no_stats(self.name)) from exc
-        return with_bounds(over_all_columns(stats))
+        return drop_unbounded(over_all_columns(stats))
 
     def verify(self) -> Verified:
         """Raise: a lakehouse table has no stats of ours to compare.

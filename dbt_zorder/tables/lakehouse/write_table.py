@@ -36,7 +36,7 @@ class TableWrite:
 
     Attributes:
         form: the format of the table.
-        df, request, keys, holding, layout: the query, the settings, the clustering keys, the rows and their layout.
+        df, request, keys, source, layout: the query, the settings, the clustering keys, the rows and their layout.
         target: a function that returns the target of files under a name.
         wanted: a function that returns the table's properties under a name.
         token: the text that identifies the commit in the log.
@@ -51,7 +51,7 @@ class TableWrite:
     df: DataFrame
     request: BuildRequest
     keys: list[Key]
-    holding: RowSource
+    source: RowSource
     layout: Layout
     target: Callable[[TableName], FileTarget | str]
     wanted: Callable[[TableName], Mapping[str, str]]
@@ -70,12 +70,12 @@ class TableWrite:
             self.made = make_empty(self.beside, self.df, to, request, self.wanted(to))
             mark_folder(spark, request.table, to)
             find = partial(filled_target, self.form, self.beside, self.df, to, request, self.token, self.made)
-        sizes = write_files(spark, self.holding, self.layout, find, self.df.schema, self.check_free)
+        sizes = write_files(spark, self.source, self.layout, find, self.df.schema, self.check_free)
         if sizes is not None:
             self.summary = _footer_summary(spark, self.form, request, self.keys, sizes)
             return
         self.check_free()
-        clustered = apply_layout(self.holding.for_spark, self.layout)
+        clustered = apply_layout(self.source.for_spark, self.layout)
         create(self.form, clustered, to, request, self.wanted(to), token=self.token, kept=self.kept)
         self.made = self.beside.id_of(spark, to) if self.beside is not None else ""
 
@@ -111,7 +111,7 @@ def put_table(
         drop: a function that drops a Parquet table of ours.
     """
     table, following = request.table, _following(request.table)
-    if write.beside is None and name_of(request, info) == table:
+    if write.beside is None and written_name(request, info) == table:
         # left by a run that was killed between drop and rename
         if info is None or write.form.sink.empty_table is not None:
             drop_helper(spark, table, following)
@@ -142,7 +142,7 @@ def put_table(
     check_readable(spark, table, f"was written as {following} and renamed")
 
 
-def name_of(request: BuildRequest, info: TableInfo | None) -> TableName:
+def written_name(request: BuildRequest, info: TableInfo | None) -> TableName:
     """Return the name under which a table is written: its own, unless it cannot replace the existing table."""
     is_free = info is None or info.provider == request.file_format
     return request.table if is_free else _following(request.table)

@@ -67,4 +67,4 @@ def why_not_partitioned(columns: t.StructType, wanted: Sequence[str], kept: Sequ
     if {*wanted} - {*columns.names}:
         return "it is parted by a part of a struct"
     others = [name for name in wanted if not isinstance(columns[name].dataType, _SHARED_TEXT)]
-    return f"it is parted by {others[0]}, of which formats have texts of their own" if others else ""
+    return f"it is parted by {others[0]}, which each format writes as a text of its own" if others else ""

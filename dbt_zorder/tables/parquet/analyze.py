@@ -46,10 +46,8 @@ def analyze_again(
     """Recompute a table's former statistics, for those of their columns that still exist.
 
     Only the planner uses them, so a failure is a warning and not a failed build. For a partitioned table they are
-    computed
-    only if the planner derives bytes from rows. Spark adds up the bytes of the partitions in the catalog. The catalog
-    has
-    none, so Spark would broadcast a table of zero bytes. Without statistics it uses the sizes of the files.
+    computed only if the planner derives bytes from rows. Spark adds up the bytes of the partitions in the catalog. The
+    catalog has none, so Spark would broadcast a table of zero bytes. Without statistics it uses the sizes of the files.
     """
     if before is None or (partitioned and not any(is_on(spark, key) for key in _BY_ROWS)):
         return

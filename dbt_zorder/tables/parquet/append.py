@@ -32,10 +32,10 @@ from dbt_zorder.tables.build import written
 from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.analyze import analyzed, measure_again
 from dbt_zorder.tables.parquet.build import write_data
+from dbt_zorder.tables.parquet.changed_files import check_same_files
 from dbt_zorder.tables.parquet.conflicts import check_base, verify
-from dbt_zorder.tables.parquet.listing import check_same_files
 from dbt_zorder.tables.parquet.plan_batch import plan_batch
-from dbt_zorder.tables.parquet.state import Standing, known_standing
+from dbt_zorder.tables.parquet.state import ParquetState, read_state_or_layout
 from dbt_zorder.tables.parquet.stats_view import refresh_stats
 from dbt_zorder.tables.report import AppendReport
 from dbt_zorder.tables.version import version_of
@@ -54,22 +54,21 @@ def append(
     overwrite: bool = False,
     before: Mapping[str, int] | None = None,
     info: TableInfo | None = None,
-    standing: Standing | None = None,
+    state: ParquetState | None = None,
 ) -> AppendReport:
     """Add a batch to the version that a table is served from.
 
     A failure before the journal entry is ready leaves the table unchanged. After that, the batch is in the table's
-    journal,
-    and the next run completes it. The journal must have been recovered before ``df`` was analyse.
+    journal, and the next run completes it. The journal must have been recovered before ``df`` was analysed.
 
     Args:
         spark: the session.
         df: rows with exactly the table's columns and types.
         request: the model's settings; its spec has the table's partition columns.
         overwrite: replace every partition that the batch has rows of.
-        before: the table's files when ``df``, which may read them, was analyse; by default the current files.
+        before: the table's files when ``df``, which may read them, was analysed; by default the current files.
         info: current catalog description of the table, if just read.
-        standing: state of the version, if just read.
+        state: state of the version, if just read.
 
     Raises:
         BuildError: rows were lost, or another run changed the table meanwhile.
@@ -80,18 +79,18 @@ def append(
     clock = Clock()
     with clock.phase("sample"):
         before = list_data(spark, info.location) if before is None else before
-        standing = standing or known_standing(spark, info.location, df.schema, request.spec)
-    commit = EntryCommit(df, request, info, standing, overwrite)
+        state = state or read_state_or_layout(spark, info.location, df.schema, request.spec)
+    commit = EntryCommit(df, request, info, state, overwrite)
     is_ready = False
     try:
         with written(readable_partitions(df, request), request, commit, clock) as done:
             if done is None:
-                return AppendReport(0, 0, 0, 0, clock.seconds, standing.if_known)
+                return AppendReport(0, 0, 0, 0, clock.seconds, state.if_with_stats)
             entry = commit.entry
             assert entry is not None
             report_phase("write")  # a run that was cancelled during the write ends here
             with clock.phase("stats"):
-                files = _stage_stats(spark, entry, df, _columns(df, done.layout, request, standing), standing)
+                files = _stage_stats(spark, entry, df, _columns(df, done.layout, request, state), state)
                 summary = add_up(files, [])
                 verify(done.counted, done.layout.rows, summary)
                 adds = sorted(below_uri(entry.version_path, path) for path in files.column("file_path").to_pylist())
@@ -110,17 +109,17 @@ def append(
     with clock.phase("swap"):
         complete(spark, request, info, entry, plan)
         measure_again(spark, request.table, statistics, df.columns, partitioned=bool(info.partition_columns))
-    after = standing.after(files, set(plan.removes)).if_known
+    after = state.after(files, set(plan.removes)).if_with_stats
     return AppendReport(summary.rows, summary.files, summary.bytes, len(plan.removes), clock.seconds, after)
 
 
 @dataclass
 class EntryCommit:
-    """A batch for a version: files in a journal entry that are pack in once the entry is ready.
+    """A batch for a version: files in a journal entry that are moved in once the entry is ready.
 
     Attributes:
         df, request, info: the batch, the model's settings, and the table's description.
-        standing: state of the version.
+        state: state of the version.
         overwrite: whether the batch consists of whole partitions.
         entry: the journal entry, once it is open.
     """
@@ -128,40 +127,40 @@ class EntryCommit:
     df: DataFrame
     request: BuildRequest
     info: TableInfo
-    standing: Standing
+    state: ParquetState
     overwrite: bool
-    entry: journal.Entry | None = None
+    entry: journal.JournalEntry | None = None
     by_spark: bool = False
     counts_first: bool = True
 
     def open(self) -> tuple[Sequence[Key], WriterFor]:
         """Return the clustering columns and the writer of the version's files."""
         # whole partitions get a layout of their own, by the model's settings
-        tree = self.standing.tree.layout if self.standing.tree is not None and not self.overwrite else None
+        tree = self.state.tree.layout if self.state.tree is not None and not self.overwrite else None
         keys = keys_for(self.df, self.request.spec) if tree is None else tree.keys
         return keys, as_spark_writes(self.df.sparkSession, self.request, self.info.location)
 
-    def lay_out(self, holding: RowSource) -> Layout | None:
+    def lay_out(self, source: RowSource) -> Layout | None:
         """Return the layout, which assigns each row to a file; None if there are no rows."""
-        known = holding.known
+        known = source.known
         if known == 0:
             return None
-        # if there are too many keys to fetch, ``plan_batch`` lets Spark count rows
-        source = holding.for_spark if isinstance(known, DrawnKeys) else holding.source
-        layout = plan_batch(source, self.request, self.standing, fresh=self.overwrite, known=known)
+        # if there are too many keys to fetch, Spark counts rows in ``plan_batch``
+        rows = source.for_spark if isinstance(known, DrawnKeys) else source.query
+        layout = plan_batch(rows, self.request, self.state, fresh=self.overwrite, known=known)
         return layout if layout.rows else None
 
-    def write(self, holding: RowSource, layout: Layout) -> None:
+    def write(self, source: RowSource, layout: Layout) -> None:
         """Open an entry and write the files into it."""
         self.entry = journal.open_entry(self.df.sparkSession, self.info.location)
-        write_data(holding, layout, self.request, self.entry.data)
+        write_data(source, layout, self.request, self.entry.data)
 
     def settle(self) -> None:
         """Do nothing: no reader sees the files yet."""
 
 
 def complete(
-    spark: SparkSession, request: BuildRequest, info: TableInfo, entry: journal.Entry, plan: journal.Plan
+    spark: SparkSession, request: BuildRequest, info: TableInfo, entry: journal.JournalEntry, plan: journal.MovePlan
 ) -> None:
     """Carry out an entry that is ready, and refresh the session's view of the table.
 
@@ -173,7 +172,7 @@ def complete(
         journal.carry_out(spark, entry, plan)
     except Exception as exc:
         msg = (
-            f"The batch for {request.table} is written and safe in its journal, but could not be pack into place: "
+            f"The batch for {request.table} is written and safe in its journal, but could not be moved into place: "
             f"{exc}. Readers may see a part of it; the next run of the model completes it first."
         )
         raise BuildError(msg) from exc
@@ -182,9 +181,7 @@ def complete(
         try:
             spark.catalog.refreshTable(request.table.sql)
         except Exception as exc:
-            _LOG.warning(
-                "the session could not be told that %s has other files by now: %s", request.table, in_one_line(exc)
-            )
+            _LOG.warning("the session may still list the old files of %s: %s", request.table, in_one_line(exc))
     # the batch is committed: a run that failed because a catalog does not answer would be repeated and add it twice
     location = info.location
     try:
@@ -195,7 +192,7 @@ def complete(
         )
     if location != info.location:
         msg = (
-            f"Another run gave {request.table} a new version while this batch was pack into the one before: its rows "
+            f"Another run gave {request.table} a new version while this batch was moved into the one before: its rows "
             "are not in the table. Run the model again."
         )
         raise BuildError(msg)
@@ -207,41 +204,41 @@ def complete(
 
 def _stage_stats(
     spark: SparkSession,
-    entry: journal.Entry,
+    entry: journal.JournalEntry,
     df: DataFrame,
     columns: Sequence[ResolvedColumn],
-    standing: Standing,
+    state: ParquetState,
 ) -> pa.Table:
     """Write the stats of the staged files under their final paths; return them in the form of ``gather``."""
     version = version_of(entry.version_path)
     written = write_stats(collect_path(spark, entry.data, df.schema, columns, version, entry.hidden_part), entry.path)
-    return gather(written, [key for key in standing.keys if key.column in columns])
+    return gather(written, [key for key in state.keys if key.column in columns])
 
 
-def _columns(df: DataFrame, layout: Layout, request: BuildRequest, standing: Standing) -> Sequence[ResolvedColumn]:
+def _columns(df: DataFrame, layout: Layout, request: BuildRequest, state: ParquetState) -> Sequence[ResolvedColumn]:
     """Return the columns that the version has stats of: all its stats files have the same columns."""
-    if standing.files is not None:
+    if state.files is not None:
         with contextlib.suppress(Exception):  # the stats are of other columns
             sensitive = case_sensitive(df.sparkSession)
-            return [resolve(quote_column(name, df.schema), df.schema, sensitive=sensitive) for name in standing.columns]
+            return [resolve(quote_column(name, df.schema), df.schema, sensitive=sensitive) for name in state.columns]
     return stats_columns(df, layout, request)  # correct for the batch's own files
 
 
 def _plan(
-    spark: SparkSession, entry: journal.Entry, adds: Sequence[str], before: Mapping[str, int], *, overwrite: bool
-) -> journal.Plan:
+    spark: SparkSession, entry: journal.JournalEntry, adds: Sequence[str], before: Mapping[str, int], *, overwrite: bool
+) -> journal.MovePlan:
     touched = {path.rpartition("/")[0] for path in adds}
     removes = sorted(path for path in before if path.rpartition("/")[0] in touched) if overwrite else []
     old_stats = _stats_files(spark, entry.version_path)
     replaced = _merge_stats(spark, entry, set(removes)) if removes or len(old_stats) >= _MOST_STATS_FILES else False
-    return journal.Plan(adds, removes, _stats_files(spark, entry.path), old_stats if replaced else [])
+    return journal.MovePlan(adds, removes, _stats_files(spark, entry.path), old_stats if replaced else [])
 
 
 def _stats_files(spark: SparkSession, location: str) -> list[str]:
     return [name for name in list_files(spark, stats_path(location)) if name[0] not in "._"]
 
 
-def _merge_stats(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:
+def _merge_stats(spark: SparkSession, entry: journal.JournalEntry, removes: set[str]) -> bool:
     """Merge the stats of all files that stay into the entry's stats; return False without readable old ones."""
     if _merge_here(spark, entry, removes):
         return True
@@ -263,7 +260,7 @@ def _merge_stats(spark: SparkSession, entry: journal.Entry, removes: set[str]) -
     return True
 
 
-def _merge_here(spark: SparkSession, entry: journal.Entry, removes: set[str]) -> bool:
+def _merge_here(spark: SparkSession, entry: journal.JournalEntry, removes: set[str]) -> bool:
     """Do the same in this process; return False if Spark must do it."""
     old, new = (read_local(spark, stats_path(path)) for path in (entry.version_path, entry.path))
     if old is None or new is None or old.schema != new.schema:

@@ -44,8 +44,8 @@ from dbt_zorder.stats.store import load_sizes, write_stats
 from dbt_zorder.stats.summary import add_up, gather
 from dbt_zorder.tables.build import warn_of_many, written
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
+from dbt_zorder.tables.parquet.changed_files import watch
 from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_base, check_served, check_version, verify
-from dbt_zorder.tables.parquet.listing import watch
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
 from dbt_zorder.tables.parquet.retention.deletions import collect_old, delete_unserved
 from dbt_zorder.tables.parquet.retention.foreign_files import delete_around, sorted_out
@@ -79,15 +79,13 @@ def build(
         df: the query.
         request: settings of the table.
         guard: called just before the swap; an error that it raises abandons the build. The default checks whether
-            another
-            run has added rows to the replaced version. Callers with an earlier listing pass their own guard.
+            another run has added rows to the replaced version. Callers with an earlier listing pass their own guard.
         info: current catalog description of the table, if just read.
 
     Raises:
         ColumnError, ConfigError: nothing was read or written, because the request does not fit the query; its root lies
-            in
-            a folder that is deleted with the old table; another table lies in a folder of this one, or in one that this
-            build deletes; or the name of a helper is taken.
+            in a folder that is deleted with the old table; another table lies in a folder of this one, or in one that
+            this build deletes; or the name of a helper is taken.
         BuildError: rows or files were lost, another run changed the table meanwhile, or the catalog refused.
     """
     df = as_text(df)
@@ -102,7 +100,7 @@ def build(
     definition = definition_for(df, request)
     root = root_of(spark, request.table, request.location_root)
     check_folder(spark, root)
-    _check_root(root, base, request)
+    _check_outside_managed(root, base, request)
     owner = None
     if base is not None and version_of(base.location):
         owner = served_owner(spark, request.table, base.location)
@@ -127,12 +125,12 @@ def build(
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):
                 columns = stats_columns(df, done.layout, request)
                 stats = write_stats(collect_path(spark, path, df.schema, columns, version), path)
-                told = gather(stats, done.layout.keys)
-                summary = add_up(told, done.layout.keys)
+                file_stats = gather(stats, done.layout.keys)
+                summary = add_up(file_stats, done.layout.keys)
                 verify(done.counted, done.layout.rows, summary)
                 write_tree(spark, path, done.layout, summary)
         with clock.phase("swap"):
-            check_version(spark, path, told)
+            check_version(spark, path, file_stats)
             guard()
             forget_replaced(spark, path)
             # nothing may come between the last check and the swap
@@ -185,37 +183,37 @@ class VersionCommit:
         write_marker(spark, self.path, marker)
         return keys_for(self.df, self.request.spec), as_spark_writes(spark, self.request, self.path)
 
-    def lay_out(self, holding: RowSource) -> Layout | None:
+    def lay_out(self, source: RowSource) -> Layout | None:
         """Return the layout of the rows, with the measured row size of the previous version if there is one."""
         spark, request, spec, base = self.df.sparkSession, self.request, self.request.spec, self.base
         if base is not None and version_of(base.location):
             location = base.location
             spec = with_previous_row_bytes(spec, self.df, base, lambda: load_sizes(spark, location))
-        told = spec if holding.rows is None else holding.rows.with_row_bytes(spec)
-        plan = make_plan(holding.source, told, holding.known)
-        layout = sized_layout(holding, plan, spec, self.path, partial(write_rows, request))
-        if holding.rows is None:
+        sized = spec if source.rows is None else source.rows.with_row_bytes(spec)
+        plan = make_plan(source.query, sized, source.known)
+        layout = sized_layout(source, plan, spec, self.path, partial(write_rows, request))
+        if source.rows is None:
             warn_of_many(layout, request.table)
         return layout
 
-    def write(self, holding: RowSource, layout: Layout) -> None:
+    def write(self, source: RowSource, layout: Layout) -> None:
         """Write the files.
 
         Raises:
             BuildError: a vacuum deletes the folder meanwhile.
         """
         with beside_vacuum(self.df.sparkSession, self.request.table, self.path):
-            write_data(holding, layout, self.request, self.path)
+            write_data(source, layout, self.request, self.path)
 
     def settle(self) -> None:
         """Do nothing: no reader sees the version yet."""
 
 
-def write_data(holding: RowSource, layout: Layout, request: BuildRequest, path: str) -> None:
+def write_data(source: RowSource, layout: Layout, request: BuildRequest, path: str) -> None:
     """Write the clustered rows to ``path``: from this process if it has them, else one file per Spark partition."""
-    spark = holding.source.sparkSession
-    if holding.rows is None or not holding.rows.write(spark, layout, path):
-        write_rows(request, layout, holding.for_spark, path)
+    spark = source.query.sparkSession
+    if source.rows is None or not source.rows.write(spark, layout, path):
+        write_rows(request, layout, source.for_spark, path)
 
 
 def write_rows(request: BuildRequest, layout: Layout, rows: DataFrame, path: str) -> None:
@@ -261,7 +259,7 @@ def _marker(
     )
 
 
-def _check_root(root: str, base: TableInfo | None, request: BuildRequest) -> None:
+def _check_outside_managed(root: str, base: TableInfo | None, request: BuildRequest) -> None:
     """Check that versions do not lie in the folder of a managed table, which is deleted with that table.
 
     Raises:

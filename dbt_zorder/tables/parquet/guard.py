@@ -13,8 +13,8 @@ from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.location import is_within
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.listing import below_uri
+from dbt_zorder.tables.parquet.changed_files import check_unchanged
 from dbt_zorder.tables.parquet.incremental import begin
-from dbt_zorder.tables.parquet.listing import check_unchanged
 from dbt_zorder.tables.version import read_marker, roots_of
 
 _LOG = logging.getLogger("dbt_zorder")

@@ -22,19 +22,19 @@ from dbt_zorder.tables.batch import (
     Batch,
     after_batch,
     check_parts,
+    describe_existing,
     naming_left_out,
     rows_after,
     same_partitions,
     schemas,
-    table_of,
 )
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.build import build
-from dbt_zorder.tables.parquet.listing import check_unchanged
+from dbt_zorder.tables.parquet.changed_files import check_unchanged
 from dbt_zorder.tables.parquet.retention.ownership import Owner, served_owner, stamped
 from dbt_zorder.tables.parquet.retention.whole_versions import list_whole
 from dbt_zorder.tables.parquet.rewrite import recover, rewrite
-from dbt_zorder.tables.parquet.state import Standing, known_standing, measure
+from dbt_zorder.tables.parquet.state import ParquetState, measure, read_state_or_layout
 from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport
 from dbt_zorder.tables.rewrite_policy import Overlap
 from dbt_zorder.tables.schema_change import add_columns_sql, conform, keeps
@@ -46,7 +46,7 @@ _LOG = logging.getLogger("dbt_zorder")
 def begin(spark: SparkSession, table: TableName, info: TableInfo | None = None) -> Mapping[str, int] | None:
     """Complete the work of a failed run, and return the table's files; None if it is not a Parquet table.
 
-    Call it before a batch's query is analyse, which may read the table and must see all of it. A table that is not
+    Call it before a batch's query is analysed, which may read the table and must see all of it. A table that is not
     z-ordered yet is listed too. When it is replaced, its folder is deleted with any rows added meanwhile.
 
     Args:
@@ -72,8 +72,7 @@ def increment(
     """Add a query's rows to a table, as an incremental model does.
 
     Rows are added in place, through the journal, if the table is z-ordered and keeps its columns and partitions.
-    Otherwise
-    a new version is built of the existing rows and the batch, and swapped in by one catalog call.
+    Otherwise a new version is built of the existing rows and the batch, and swapped in by one catalog call.
 
     Args:
         spark: the session.
@@ -88,7 +87,7 @@ def increment(
         BuildError: ``build`` or ``append`` raised it, or the table no longer exists.
     """
     df = as_text(df)
-    info = table_of(spark, request.table)  # read again: analysing the query since ``begin`` may have taken long
+    info = describe_existing(spark, request.table)  # read again: the analysis of the query may have been long
     partitioned = bool(request.spec.partition_by)
     if batch.overwrite and not partitioned:
         rows = conform(df, schemas(spark, df, request, batch)[1])
@@ -106,17 +105,17 @@ def increment(
     owner = served_owner(spark, request.table, info.location) if in_place else None
     with naming_left_out(df, schema, request, batch):
         check_parts(spark, info, request, schema, batch)
-        # files pack into a version of another table or catalog would be added to that table as well
+        # files moved into a version of another table or catalog would be added to that table as well
         if owner is None or not same_partitions(spark, info, request, schema) or owner.refused:
             return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before, info))
-        standing = known_standing(spark, info.location, schema, request.spec)
-        if standing.files is not None and not standing.files.num_rows:
+        state = read_state_or_layout(spark, info.location, schema, request.spec)
+        if state.files is not None and not state.files.num_rows:
             # a table without rows has no order to follow: dbt run --empty, or a source that had none yet
             return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before, info))
         # the weights belong to the model's columns, which may differ from the table's
-        spec = replace(request.spec, by=_by(spark, standing, request, schema), weights=None)
+        spec = replace(request.spec, by=_by(spark, state, request, schema), weights=None)
         check(rows, replace(request, spec=spec))
-    _say_of_stats(spark, standing, request, schema)
+    _say_of_stats(spark, state, request, schema)
     added = schema.fields[len(existing.fields) :]
     if added:
         sensitive = case_sensitive(spark)
@@ -125,7 +124,7 @@ def increment(
         change_entry(spark, request.table.schema, request.table.identifier, statement)
         rows = conform(df, spark.table(request.table.sql).schema)
     _renew_marker(spark, owner, spark.table(request.table.sql).schema if added else existing)
-    report = append(spark, rows, request, overwrite=batch.overwrite, before=before, info=info, standing=standing)
+    report = append(spark, rows, request, overwrite=batch.overwrite, before=before, info=info, state=state)
     return after_batch(
         report,
         request.table,
@@ -146,8 +145,8 @@ def _build_with(
 ) -> BuildReport:
     """Build a new version of the existing rows and those of a batch."""
     with rows_after(spark, rows, schema, request, batch) as state:
-        known = None if before is None else lambda: check_unchanged(spark, request.table, before)
-        return build(spark, state, request, known, info)
+        guard = None if before is None else lambda: check_unchanged(spark, request.table, before)
+        return build(spark, state, request, guard, info)
 
 
 def _renew_marker(spark: SparkSession, owner: Owner, schema: StructType) -> None:
@@ -173,17 +172,17 @@ def _number_of_columns(schema: str) -> int | None:
 
 def _measured(spark: SparkSession, info: TableInfo, request: BuildRequest, report: AppendReport) -> Overlap:
     """Measure a table after a batch from its state in memory, or else from its stats."""
-    if report.standing is not None:
-        return report.standing.overlap(request.spec)
+    if report.state is not None:
+        return report.state.overlap(request.spec)
     return measure(spark, request.table, info, request.spec)
 
 
-def _say_of_stats(spark: SparkSession, standing: Standing, request: BuildRequest, schema: StructType) -> None:
+def _say_of_stats(spark: SparkSession, state: ParquetState, request: BuildRequest, schema: StructType) -> None:
     """Warn if the model names columns that the version has no stats of: all its stats files have the same columns."""
     sensitive = case_sensitive(spark)
     wanted = [resolve(name, schema, sensitive=sensitive).name for name in request.stats_columns]
-    unknown = [name for name in wanted if name not in standing.columns]
-    if standing.files is not None and unknown:
+    unknown = [name for name in wanted if name not in state.columns]
+    if state.files is not None and unknown:
         _LOG.warning(
             "zorder_stats_columns of %s names %s, which the table has no stats of: they come when it is built anew "
             "(--full-refresh, zorder_optimize, or by itself when that is due)",
@@ -191,17 +190,17 @@ def _say_of_stats(spark: SparkSession, standing: Standing, request: BuildRequest
         )  # fmt: skip
 
 
-def _by(spark: SparkSession, standing: Standing, request: BuildRequest, schema: StructType) -> list[str]:
+def _by(spark: SparkSession, state: ParquetState, request: BuildRequest, schema: StructType) -> list[str]:
     """Return the columns that a version is clustered by; warn if the model names others now."""
     wanted = list(request.spec.by)
-    tree = standing.tree
+    tree = state.tree
     if tree is None or tree.layout is None:
         return wanted
     keys = [key.column for key in tree.layout.keys]
     if resolve_all(wanted, schema, sensitive=case_sensitive(spark)) != keys:
         _LOG.warning(
-            "zorder_by of %s changed from %s to %s: what is appended stays clustered as the table is; the change takes "
-            "effect when the table is built anew (--full-refresh, zorder_optimize, or by itself when that is due)",
+            "zorder_by of %s changed from %s to %s: what is appended stays clustered as the table is; the change "
+            "is for when the table is built anew (--full-refresh, zorder_optimize, or by itself when that is due)",
             request.table, ", ".join(tree.by), ", ".join(wanted),
         )  # fmt: skip
     return [key.sql for key in keys]

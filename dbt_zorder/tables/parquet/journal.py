@@ -60,7 +60,7 @@ _open_here: set[str] = set()
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """A journal entry of the version at ``version_path``."""
 
     version_path: str
@@ -83,7 +83,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MovePlan:
     """The steps of a batch. Paths of data are relative to the version's folder.
 
     Attributes:
@@ -101,17 +101,17 @@ class Plan:
     format: int = _FORMAT
 
 
-def open_entry(spark: SparkSession, version_path: str) -> Entry:
+def open_entry(spark: SparkSession, version_path: str) -> JournalEntry:
     """Create an entry under a unique name."""
     now = datetime.now(timezone.utc)
     name = f"b{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}-{secrets.token_hex(4)}"
-    entry = Entry(version_path, name)
+    entry = JournalEntry(version_path, name)
     _open_here.add(name)
     write_text(spark, f"{entry.path}/owner.json", json.dumps({"host": _here(), "pid": os.getpid()}))
     return entry
 
 
-def make_ready(spark: SparkSession, entry: Entry, plan: Plan) -> None:
+def make_ready(spark: SparkSession, entry: JournalEntry, plan: MovePlan) -> None:
     """Write the plan: from now on the batch belongs to the table, and the next run completes it if need be.
 
     Raises:
@@ -121,12 +121,11 @@ def make_ready(spark: SparkSession, entry: Entry, plan: Plan) -> None:
     write_text(spark, f"{entry.path}/plan.json", json.dumps(asdict(plan)))
 
 
-def carry_out(spark: SparkSession, entry: Entry, plan: Plan) -> None:
+def carry_out(spark: SparkSession, entry: JournalEntry, plan: MovePlan) -> None:
     """Move the files of an entry to their places, folder by folder, then their stats, and delete the entry.
 
     In each folder the replaced files are moved out first. A reader that lists the folder in between finds neither set.
-    One
-    that listed it before gets an error. No reader finds rows twice.
+    One that listed it before gets an error. No reader finds rows twice.
 
     Raises:
         OSError: files of the batch are missing, or could not be renamed.
@@ -152,7 +151,7 @@ def carry_out(spark: SparkSession, entry: Entry, plan: Plan) -> None:
     close_entry(spark, entry)
 
 
-def close_entry(spark: SparkSession, entry: Entry) -> None:
+def close_entry(spark: SparkSession, entry: JournalEntry) -> None:
     """Delete an entry: its plan first, so that the rest can only be deleted."""
     delete_path(spark, f"{entry.path}/plan.json")
     delete_path(spark, entry.path)
@@ -162,7 +161,7 @@ def close_entry(spark: SparkSession, entry: Entry) -> None:
     _open_here.discard(entry.name)
 
 
-def leave_entry(entry: Entry) -> None:
+def leave_entry(entry: JournalEntry) -> None:
     """Stop work on an entry that failed midway; the next run continues it."""
     _open_here.discard(entry.name)
 
@@ -171,8 +170,7 @@ def recover_journal(spark: SparkSession, version_path: str) -> tuple[int, int]:
     """Complete the ready entries of a version, oldest first, and delete the abandoned ones.
 
     An entry that is not ready stays while the process that began it is alive. If that process is on another machine,
-    the
-    entry stays for 24 hours. Folders with other names are never touched.
+    the entry stays for 24 hours. Folders with other names are never touched.
 
     Returns:
         The numbers of entries completed and deleted.
@@ -185,7 +183,7 @@ def recover_journal(spark: SparkSession, version_path: str) -> tuple[int, int]:
     for name in list_folders(spark, journal):
         if _NAME.fullmatch(name) is None or name in _open_here:
             continue
-        entry = Entry(version_path, name)
+        entry = JournalEntry(version_path, name)
         if exists(spark, f"{entry.path}/plan.json"):
             carry_out(spark, entry, read_plan(spark, entry))
             completed += 1
@@ -197,7 +195,7 @@ def recover_journal(spark: SparkSession, version_path: str) -> tuple[int, int]:
     return completed, deleted
 
 
-def ready_entries(spark: SparkSession, version_path: str) -> list[Entry]:
+def ready_entries(spark: SparkSession, version_path: str) -> list[JournalEntry]:
     """Return the entries of a version whose batches belong to the table but are not fully moved in.
 
     The list is empty over Spark Connect, where files cannot be renamed, and so no journal is kept.
@@ -205,11 +203,11 @@ def ready_entries(spark: SparkSession, version_path: str) -> list[Entry]:
     if not has_client(spark):
         return []
     journal = f"{version_path.rstrip('/')}/{JOURNAL_DIRECTORY}"
-    entries = [Entry(version_path, name) for name in list_folders(spark, journal) if _NAME.fullmatch(name)]
+    entries = [JournalEntry(version_path, name) for name in list_folders(spark, journal) if _NAME.fullmatch(name)]
     return [entry for entry in entries if exists(spark, f"{entry.path}/plan.json")]
 
 
-def read_plan(spark: SparkSession, entry: Entry) -> Plan:
+def read_plan(spark: SparkSession, entry: JournalEntry) -> MovePlan:
     """Return the plan of an entry that is ready.
 
     Raises:
@@ -228,14 +226,14 @@ def read_plan(spark: SparkSession, entry: Entry) -> Plan:
     return _parse(spark, entry, found)
 
 
-def _parse(spark: SparkSession, entry: Entry, found: Any) -> Plan:
+def _parse(spark: SparkSession, entry: JournalEntry, found: Any) -> MovePlan:
     """Parse the plan of an entry, and check that each path leads to a file below the version's own folder.
 
     Raises:
         ZorderError: the plan is invalid, or a path leads elsewhere.
     """
     try:
-        keys = {one.name for one in fields(Plan)}
+        keys = {one.name for one in fields(MovePlan)}
         if not isinstance(found, dict) or {*found} != keys:
             msg = f"it is no object with the keys {', '.join(sorted(keys))}"
             raise ValueError(msg)
@@ -243,7 +241,7 @@ def _parse(spark: SparkSession, entry: Entry, found: Any) -> Plan:
         if wrong:
             msg = f"its {wrong[0]} is no list"
             raise ValueError(msg)
-        plan = Plan(
+        plan = MovePlan(
             [data_file(path) for path in found["adds"]],
             [data_file(path) for path in found["removes"]],
             [stats_file(name) for name in found["stats_adds"]],
@@ -256,7 +254,7 @@ def _parse(spark: SparkSession, entry: Entry, found: Any) -> Plan:
     return plan
 
 
-def _check_links(spark: SparkSession, entry: Entry, plan: Plan) -> None:
+def _check_links(spark: SparkSession, entry: JournalEntry, plan: MovePlan) -> None:
     """Check on a local file system that no folder in the moves of a plan is a link.
 
     Raises:
@@ -272,7 +270,7 @@ def _check_links(spark: SparkSession, entry: Entry, plan: Plan) -> None:
     check_links(here.path, [one.rstrip("/") for one in (inside, *stats, *data, *staged)])
 
 
-def _refused(entry: Entry, why: str) -> ZorderError:
+def _refused(entry: JournalEntry, why: str) -> ZorderError:
     return ZorderError(
         f"The journal entry {entry.path} has a plan.json that no batch of dbt-zorder's wrote: {why}. Nothing was moved "
         "or deleted. Find out who writes to this folder; to go on without the batch, delete the entry, or run the "
@@ -292,7 +290,7 @@ def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _is_alive(spark: SparkSession, entry: Entry) -> bool:
+def _is_alive(spark: SparkSession, entry: JournalEntry) -> bool:
     """Return whether a run may still be working on an entry."""
     match = _NAME.fullmatch(entry.name)
     assert match is not None
@@ -311,7 +309,7 @@ def _is_alive(spark: SparkSession, entry: Entry) -> bool:
     return True
 
 
-def _owner(spark: SparkSession, entry: Entry) -> tuple[str, int]:
+def _owner(spark: SparkSession, entry: JournalEntry) -> tuple[str, int]:
     """Return host and process id of the run that began an entry; an empty host if they are missing."""
     with contextlib.suppress(Exception):
         owner = json.loads(read_text(spark, f"{entry.path}/owner.json"))

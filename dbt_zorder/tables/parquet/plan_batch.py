@@ -17,29 +17,28 @@ from dbt_zorder.layout.page_order import batch_levels, page_levels, page_rows_of
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes
 from dbt_zorder.tables.batch_size import NOT_BUILT, files_of_batch, target_bytes
-from dbt_zorder.tables.parquet.state import Standing
+from dbt_zorder.tables.parquet.state import ParquetState
 
 
 def plan_batch(
-    df: DataFrame, request: BuildRequest, standing: Standing, *, fresh: bool, known: KnownKeys = None
+    df: DataFrame, request: BuildRequest, state: ParquetState, *, fresh: bool, known: KnownKeys = None
 ) -> Layout:
     """Return the layout of a batch: by the saved layout of its version if that can separate the rows.
 
     Args:
         df: the batch.
         request: the model's settings.
-        standing: state of the version.
+        state: state of the version.
         fresh: whether the batch consists of whole partitions, which are best laid out on their own.
         known: keys of the batch's rows or of a sample, for the saved layout's columns; or the number of rows; or None
-            if
-            neither is available.
+            if neither is available.
     """
     fetched = known if isinstance(known, FetchedKeys) else None
     rows = count_of(known)
-    tree = standing.tree
-    table_bytes, table_rows = standing.size
+    tree = state.tree
+    table_bytes, table_rows = state.size
     if fresh:
-        row_bytes = row_bytes_in_files(standing.files, parse_size(request.spec.file_size))
+        row_bytes = row_bytes_in_files(state.files, parse_size(request.spec.file_size))
         return plan_layout(df, replace(request.spec, row_bytes=row_bytes), known)
     partitioned = tree is not None and tree.layout is not None and bool(tree.layout.partition_columns)
     if request.spec.files is not None and tree is not None:
@@ -50,7 +49,7 @@ def plan_batch(
             apart = replace(request.spec, by=by, weights=None, files=files)
             return plan_layout(df, apart, count if known is None else known)
     target = target_bytes(request.spec, tree.built if tree is not None else NOT_BUILT, table_bytes)
-    row_bytes = row_bytes_in_files(standing.files, target)
+    row_bytes = row_bytes_in_files(state.files, target)
     spec = replace(request.spec, row_bytes=row_bytes)
     if tree is not None and tree.layout is not None:
         # small files overestimate the row size, never underestimate it: a batch of one file by it is one file

@@ -19,7 +19,7 @@ from dbt_zorder.stats.schema import columns_type
 from dbt_zorder.stats.store import load_stats
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.parquet.build import build
-from dbt_zorder.tables.parquet.listing import check_same_files
+from dbt_zorder.tables.parquet.changed_files import check_same_files
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell_of
 from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.retention.ownership import recover_own_journal
@@ -151,7 +151,7 @@ def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
     marker = read_marker(spark, info.location)
     if marker is None:
         list_whole(spark, table, info.location)
-        msg = f"The marker of {table}'s version cannot be read, so its zorder_by is not known: name the model instead."
+        msg = f"The marker of {table}'s version cannot be read, and it alone says zorder_by: name the model instead."
         raise ZorderError(msg)
     schema = spark.table(table.sql).schema
     tree = read_tree(spark, info.location, schema)
@@ -159,13 +159,15 @@ def request_from_marker(spark: SparkSession, table: TableName) -> BuildRequest:
     spec = LayoutSpec(by=marker.zorder_by, partition_by=list(info.partition_columns))
     if curve is not None:
         spec = replace(spec, curve=curve.curve, encoding=curve.encoding)
-    known: list[str] = []
+    stats_columns: list[str] = []
     with contextlib.suppress(Exception):  # without stats there are only the clustering columns
-        known = [quote_column(name, schema) for name in columns_type(load_stats(spark, info.location).schema).names]
+        stats_columns = [
+            quote_column(name, schema) for name in columns_type(load_stats(spark, info.location).schema).names
+        ]
     return BuildRequest(
         table,
         spec,
-        stats_columns=known,
+        stats_columns=stats_columns,
         properties=own_properties(spark, table),
         keep_versions=_ALL_VERSIONS,  # the model's own number is not available here
         location_root=info.location.rstrip("/").rsplit("/", 2)[0],

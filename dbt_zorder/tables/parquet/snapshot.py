@@ -24,8 +24,8 @@ from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive
 from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.sql import quote_name, quote_string
 from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.tables.parquet.changed_files import check_unchanged
 from dbt_zorder.tables.parquet.incremental import begin
-from dbt_zorder.tables.parquet.listing import check_unchanged
 from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.schema_change import conform, target_schema
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
@@ -101,11 +101,10 @@ def next_state(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) 
     """Return the rows of a snapshot after its changes; columns that are new are NULL in its old rows.
 
     The result is that of a ``MERGE``. A row is closed if it is current and among those updated or deleted. A row is
-    added
-    if its id does not exist. Two changes of one row are an error, as in a ``MERGE``.
+    added if its id does not exist. Two changes of one row are an error, as in a ``MERGE``.
     """
     scd_id, valid_to = quote_name(names.scd_id), quote_name(names.valid_to)
-    twice = quote_string("The snapshot's query has a unique_key twice, so that it is not known which row is to follow.")
+    twice = quote_string("The snapshot's query has a unique_key twice, so that two rows would follow the current one.")
     closed = (
         changes.filter(_CLOSING)
         .groupBy(f.expr(scd_id).alias(_CLOSED_ID))

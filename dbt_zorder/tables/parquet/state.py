@@ -24,7 +24,7 @@ from dbt_zorder.tables.rewrite_policy import Overlap, overlap_of
 
 
 @dataclass(frozen=True)
-class Standing:
+class ParquetState:
     """The state of a version between two batches.
 
     Attributes:
@@ -47,7 +47,7 @@ class Standing:
         return (0, 0) if self.files is None else total_of(self.files)
 
     @property
-    def if_known(self) -> Standing | None:
+    def if_with_stats(self) -> ParquetState | None:
         """The state itself; None if the stats are missing."""
         return None if self.files is None else self
 
@@ -63,7 +63,7 @@ class Standing:
         trees = 1 if self.tree is None or self.tree.layout is None else self.tree.layout.trees
         return overlap_of(rows_by_folder(self.files), now, built, trees, target_bytes(spec, built, now.bytes), spec)
 
-    def after(self, added: pa.Table, removed: Collection[str]) -> Standing:
+    def after(self, added: pa.Table, removed: Collection[str]) -> ParquetState:
         """Return the state after a batch: with its files, and without those that it replaced.
 
         Args:
@@ -80,7 +80,7 @@ class Standing:
         return replace(self, files=pa.concat_tables([kept, added], promote_options="default"))
 
 
-def read_standing(spark: SparkSession, location: str, schema: StructType, spec: LayoutSpec) -> Standing:
+def read_state(spark: SparkSession, location: str, schema: StructType, spec: LayoutSpec) -> ParquetState:
     """Read the saved layout and the stats of the version at ``location``.
 
     Args:
@@ -92,15 +92,15 @@ def read_standing(spark: SparkSession, location: str, schema: StructType, spec: 
     Raises:
         LookupError: the version has no stats.
     """
-    return _with_stats(spark, Standing(location, read_tree(spark, location, schema)), schema, spec)
+    return _with_stats(spark, ParquetState(location, read_tree(spark, location, schema)), schema, spec)
 
 
-def known_standing(spark: SparkSession, location: str, schema: StructType, spec: LayoutSpec) -> Standing:
+def read_state_or_layout(spark: SparkSession, location: str, schema: StructType, spec: LayoutSpec) -> ParquetState:
     """Read the state of a version that may have no readable stats."""
-    standing = Standing(location, read_tree(spark, location, schema))
+    state = ParquetState(location, read_tree(spark, location, schema))
     with contextlib.suppress(Exception):  # without stats the state has no files
-        return _with_stats(spark, standing, schema, spec)
-    return standing
+        return _with_stats(spark, state, schema, spec)
+    return state
 
 
 def measure(spark: SparkSession, table: TableName, info: TableInfo, spec: LayoutSpec) -> Overlap:
@@ -109,20 +109,20 @@ def measure(spark: SparkSession, table: TableName, info: TableInfo, spec: Layout
     Raises:
         AnalysisException: it has no stats.
     """
-    return read_standing(spark, info.location, spark.table(table.sql).schema, spec).overlap(spec)
+    return read_state(spark, info.location, spark.table(table.sql).schema, spec).overlap(spec)
 
 
 def _shape(table: pa.Table) -> list[tuple[str, pa.DataType]]:
     return [(column.name, column.type) for column in table.schema]
 
 
-def _with_stats(spark: SparkSession, standing: Standing, schema: StructType, spec: LayoutSpec) -> Standing:
-    stats = load_stats(spark, standing.location)
-    tree = standing.tree
+def _with_stats(spark: SparkSession, state: ParquetState, schema: StructType, spec: LayoutSpec) -> ParquetState:
+    stats = load_stats(spark, state.location)
+    tree = state.tree
     if tree is not None and tree.layout is not None:
         keys = list(tree.layout.keys)
     else:
         keys = [key_of(column) for column in resolve_all(spec.by, schema, sensitive=case_sensitive(spark))]
     columns = columns_type(stats.schema).names
     keys = [key for key in keys if key.column.name in columns]
-    return replace(standing, columns=columns, keys=keys, files=gather(stats, keys))
+    return replace(state, columns=columns, keys=keys, files=gather(stats, keys))

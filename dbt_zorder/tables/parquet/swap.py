@@ -77,10 +77,9 @@ def publish(
 ) -> None:
     """Make ``table`` an external Parquet table with this definition at ``location``, whatever it was before.
 
-    If only the location changes, the entry is pack: by one catalog call, or by ``ALTER TABLE ... SET LOCATION``, whose
-    first call moves it. Otherwise the whole entry is replaced. Files at the former location stay. Then the table is
-    opened
-    by its name. If that does not find its rows, the previous entry is restored.
+    If only the location changes, the entry keeps its definition: one catalog call, or ``ALTER TABLE ... SET LOCATION``,
+    changes its location. Otherwise the whole entry is replaced. Files at the former location stay. Then the table is
+    opened by its name. If that does not find its rows, the previous entry is restored.
 
     Args:
         spark: the session.
@@ -98,12 +97,12 @@ def publish(
         let_folders_tell(spark)
     old = now or describe(spark, table)
     entry = kept_entry(spark, table) if old is not None else None
-    pack = False
+    location_only = False
     try:
         session = entry_session(spark)
         if old is None:
             session.sql(_create(table, definition, location))
-        elif not (pack := _is_same(spark, table, old, definition)):
+        elif not (location_only := _is_same(spark, table, old, definition)):
             _replace(session, table, definition, location)
         elif not move_entry(session, table.schema, table.identifier, location):
             session.sql(_move(table, location))
@@ -119,12 +118,12 @@ def publish(
     try:
         check_opens(spark, table, location, old.location if old else "")
     except BuildError as exc:
-        state = _undo(spark, table, old, entry, pack=pack)
+        state = _undo(spark, table, old, entry, location_only=location_only)
         msg = f"The catalog accepted the new version of {table}, but {exc}. {state}"
         raise BuildError(msg) from exc
 
 
-def _undo(spark: SparkSession, table: TableName, old: TableInfo | None, entry: Any, *, pack: bool) -> str:
+def _undo(spark: SparkSession, table: TableName, old: TableInfo | None, entry: Any, *, location_only: bool) -> str:
     """Restore the previous entry of a table; return a sentence about the table's state now."""
     if old is None:
         spark.sql(f"DROP TABLE IF EXISTS {table.sql}")
@@ -132,7 +131,7 @@ def _undo(spark: SparkSession, table: TableName, old: TableInfo | None, entry: A
     try:
         if entry is not None:
             put_back(spark, table, entry)
-        elif pack:
+        elif location_only:
             entry_session(spark).sql(_move(table, old.location))
         invalidate_entry(spark, table.schema, table.identifier)
     except Exception as exc:
@@ -207,7 +206,7 @@ def _replace(spark: SparkSession, table: TableName, definition: Definition, loca
     check_free(spark, table, NEXT_SUFFIX)
     drop_helper(spark, table, following)
     spark.sql(_create(following, definition, location))
-    # an earlier entry of that name went by the Hive client, of which the session's cache knows nothing
+    # the Hive client dropped an earlier entry of that name, which the session's cache may still have
     invalidate_entry(spark, following.schema, following.identifier)
     try:
         check_opens(spark, following, location)  # while the table is unchanged

@@ -63,7 +63,7 @@ class SparkCatalog:
                 name: {**column, "index": place} for place, (name, column) in enumerate(node["columns"].items())
             }  # dbt-spark counts from 0
             if run == "delta" and node["metadata"]["type"] == "table":
-                # of other catalogs dbt-spark takes the types as SQL has them
+                # in other catalogs dbt-spark reads the types as SQL has them
                 for column in node["columns"].values():
                     column["type"] = {"long": "bigint"}.get(column["type"], column["type"])
         return found

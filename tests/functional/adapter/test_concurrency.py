@@ -1,4 +1,4 @@
-"""Many models at once, one of which fails."""
+"""Many models at once; one fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contracts, and constraints, of which Parquet keeps none."""
+"""Contracts and constraints; Parquet enforces no constraint."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class TestTypeBoolean(BaseTypeBoolean):
 class TestTypeFloat(BaseTypeFloat):
     @pytest.fixture(scope="class")
     def seeds(self) -> dict[str, str]:
-        """A seed has doubles unless told otherwise, and dbt's float is Spark's."""
+        """A seed has doubles by default, and dbt's float is Spark's."""
         return {
             "expected.csv": test_type_float.seeds__expected_csv,
             "expected.yml": COLUMN_TYPES % "float_col: float",
@@ -36,7 +36,7 @@ class TestTypeFloat(BaseTypeFloat):
 class TestTypeInt(BaseTypeInt):
     @pytest.fixture(scope="class")
     def seeds(self) -> dict[str, str]:
-        """A seed has bigints unless told otherwise."""
+        """A seed has bigints by default."""
         return {"expected.csv": test_type_int.seeds__expected_csv, "expected.yml": COLUMN_TYPES % "int_col: int"}
 
 

@@ -48,7 +48,7 @@ class TestSnapshotInvalidColumnNames(BaseSnapshotInvalidColumnNames):
 
 class TestSnapshotDbtValidToCurrent(BaseSnapshotDbtValidToCurrent):
     def test_valid_to_current(self, project: Any) -> None:
-        """As the suite's own, which takes it for granted that rows come in the order they were written in."""
+        """As the suite's own, which assumes that rows come in the order in which they were written."""
         for statement in (
             fixtures.create_seed_sql,
             fixtures.create_snapshot_expected_sql,

@@ -167,7 +167,7 @@ def test_a_wrong_value_is_an_error_that_names_model_key_value_and_what_is_allowe
 def test_an_unknown_key_is_an_error_also_without_zorder_by(key: str, hint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         ModelSettings.from_config(MODEL, {key: "a"})
-    assert str(caught.value) == f"Model {MODEL}: there is no config '{key}'.{hint} Known are: {', '.join(KEYS)}."
+    assert str(caught.value) == f"Model {MODEL}: there is no config '{key}'.{hint} There are: {', '.join(KEYS)}."
 
 
 @pytest.mark.parametrize("key", ["zone", "meta", "order_by", "z", "zebra_stripes"])

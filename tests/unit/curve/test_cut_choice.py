@@ -23,7 +23,7 @@ def halved(columns: int, files: int) -> float:
 
 @pytest.mark.parametrize(("columns", "files"), [(3, 16), (3, 40), (4, 24), (4, 32), (4, 48)])
 def test_halves_that_make_up_for_each_other_come_within_six_percent(columns: int, files: int) -> None:
-    # one way alone cuts 16 files of 3 columns into 4 x 2 x 2 and its like, of which the worst column has 1.26
+    # one way alone cuts 16 files of 3 columns into 4 x 2 x 2 and its like, with 1.26 for the worst column
     assert halved(columns, files) < 1.06 * files ** ((columns - 1) / columns)
 
 

@@ -106,7 +106,7 @@ def test_a_page_of_nothing_but_null_counts_as_read_by_no_value() -> None:
 
 
 def test_a_key_of_eight_columns_fits_a_bigint(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One column of many values among coarse ones takes nearly all boundaries, and only so many bits of the key."""
+    """One column of many values among coarse ones gets nearly all boundaries, and only so many bits of the key."""
     monkeypatch.setattr(module, "BOUNDARIES", (254,))
     ranks = np.ones((ROWS, 8), dtype=np.int32)
     ranks[:, 0] = uniform(1)[:, 0]

@@ -9,5 +9,5 @@ MODULES = [f"dbt_zorder.curve.{name.stem}" for name in files("dbt_zorder.curve")
 
 def test_curves_know_no_spark() -> None:
     code = f"import sys, importlib; [importlib.import_module(m) for m in {MODULES}]; print('pyspark' in sys.modules)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "False"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "False"

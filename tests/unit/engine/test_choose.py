@@ -34,7 +34,7 @@ pytestmark = needs_page_limit
 QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s, id % 3 AS p FROM range({})"
 
 
-def held(spark: SparkSession, query: str, path: Path, **more: Any) -> RowSource:
+def source_of(spark: SparkSession, query: str, path: Path, **more: Any) -> RowSource:
     df = spark.sql(query)
     spec = LayoutSpec(**{"by": ["a", "s"], **more.pop("spec", {})})
     request = BuildRequest(TableName("default", "any"), spec, **more)
@@ -46,15 +46,15 @@ def held(spark: SparkSession, query: str, path: Path, **more: Any) -> RowSource:
 
 
 def test_a_small_scan_is_fetched_and_all_else_is_copied(spark: SparkSession, tmp_path: Path) -> None:
-    found = held(spark, QUERY.format(500), tmp_path)
+    found = source_of(spark, QUERY.format(500), tmp_path)
     assert isinstance(found.rows, InMemoryRows)
     assert count_of(found.known) == found.rows.fetched.count == 500
     grouped = f"SELECT a, s, count(*) AS n FROM ({QUERY.format(500)}) GROUP BY a, s"
     for query, count in ((grouped, spark.sql(grouped).count()), (QUERY.format(20_000_000), 20_000_000)):
         if count > 500:
-            query += " WHERE id % 100000 = 7"  # Spark takes it for as large as what is filtered
+            query += " WHERE id % 100000 = 7"  # Spark estimates it as large as what is filtered
             count //= 100_000
-        found = held(spark, query, tmp_path)
+        found = source_of(spark, query, tmp_path)
         assert isinstance(found.rows, SpooledRows)
         assert count_of(found.known) == found.rows.spool.count == count
         assert not Path(found.rows.spool.folder).exists(), "it goes with the block"
@@ -64,13 +64,13 @@ def test_elsewhere_than_on_one_machine_small_scans_alone_are_fetched(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "can_spool", lambda *_: False)
-    assert isinstance(held(spark, QUERY.format(500), tmp_path).rows, InMemoryRows)
+    assert isinstance(source_of(spark, QUERY.format(500), tmp_path).rows, InMemoryRows)
     kept = f"SELECT a, s, count(*) AS n FROM ({QUERY.format(500)}) GROUP BY a, s"
     for query in (kept, f"{QUERY.format(20_000_000)} WHERE id < 7"):
-        left = held(spark, query, tmp_path)
+        left = source_of(spark, query, tmp_path)
         assert (left.rows, left.known) == (None, None)
     monkeypatch.setattr(module, "fetch", lambda *_, **__: None)  # of rows that are longer than they were taken for
-    longer = held(spark, QUERY.format(500), tmp_path)
+    longer = source_of(spark, QUERY.format(500), tmp_path)
     assert (longer.rows, count_of(longer.known)) == (None, None)
 
 
@@ -78,11 +78,13 @@ def test_what_is_too_long_to_be_fetched_is_copied(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "fetch", lambda *_, **__: None)
-    assert isinstance(held(spark, QUERY.format(500), tmp_path).rows, SpooledRows)
+    assert isinstance(source_of(spark, QUERY.format(500), tmp_path).rows, SpooledRows)
 
 
 def test_no_rows_are_neither(spark: SparkSession, tmp_path: Path) -> None:
-    found = held(spark, f"SELECT a, s, count(*) AS n FROM ({QUERY.format(5)}) GROUP BY a, s HAVING n > 9", tmp_path)
+    found = source_of(
+        spark, f"SELECT a, s, count(*) AS n FROM ({QUERY.format(5)}) GROUP BY a, s HAVING n > 9", tmp_path
+    )
     assert (found.rows, count_of(found.known)) == (None, 0)
 
 
@@ -102,7 +104,7 @@ def test_what_spark_does_better_is_left_to_it(
     spark: SparkSession, tmp_path: Path, more: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG", "dbt_zorder")
-    assert held(spark, QUERY.format(500), tmp_path, **more).rows is None
+    assert source_of(spark, QUERY.format(500), tmp_path, **more).rows is None
     assert why in caplog.text
 
 
@@ -132,9 +134,9 @@ def test_old_dates_are_left_to_spark(spark: SparkSession, tmp_path: Path, monkey
     query = f"SELECT *, DATE'1500-01-01' AS day FROM ({QUERY.format(500)})"
     with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInWrite": "EXCEPTION"}):
         with pytest.raises(Exception, match="datetimeRebaseModeInWrite"):
-            held(spark, query, tmp_path)  # Spark asks, as it would when it writes the table
+            source_of(spark, query, tmp_path)  # Spark asks, as it would when it writes the table
         monkeypatch.setattr(module, "can_spool", lambda *_: False)
-        assert held(spark, query, tmp_path).rows is None
+        assert source_of(spark, query, tmp_path).rows is None
 
 
 @pytest.mark.parametrize("parts", [(), ("p",)])
@@ -149,7 +151,7 @@ def test_a_table_is_as_good_as_sparks(
     *,
     copy: bool,
 ) -> None:
-    """The same rows in as many files, of which a point query reads no more; and batches go into either alike."""
+    """The same rows in as many files; a point query reads no more of them, and batches go into either alike."""
     if copy:
         monkeypatch.setattr(module, "_is_small", lambda _: False)
     found = {}
@@ -206,7 +208,7 @@ def folder_of(location: str) -> Path:
 
 
 def test_a_folder_that_is_elsewhere_by_now_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
-    rows = held(spark, QUERY.format(5), tmp_path).rows
+    rows = source_of(spark, QUERY.format(5), tmp_path).rows
     assert rows is not None
     with pytest.raises(BuildError, match="cannot be written to from here"):
         rows.write(spark, None, "s3a://bucket/t")  # type: ignore[arg-type]
@@ -224,9 +226,9 @@ def test_batches_of_very_many_keys_are_counted_by_their_copy(
     monkeypatch.setattr(copied_rows, "_MAX_KEY_BYTES", 1)
     asked: list[DataFrame] = []
 
-    def noted(df: DataFrame, *told: Any, **more: Any) -> Layout:
+    def noted(df: DataFrame, *given: Any, **more: Any) -> Layout:
         asked.append(df)
-        return plan_batch(df, *told, **more)
+        return plan_batch(df, *given, **more)
 
     monkeypatch.setattr(appending, "plan_batch", noted)
     batch = f"SELECT id + 50000 AS id, a, s, p FROM ({QUERY.format(20_000)})"

@@ -41,7 +41,7 @@ def test_files_come_out_at_the_size_that_was_asked_for(
     report = build(spark, spark.sql(QUERIES[query]), wanted)
     assert ("is laid out and written here" in caplog.text) == (in_memory == HERE)
     # twice where the first estimate was far off: Arrow's own files of 20,000 rows have other dictionaries
-    rounds = caplog.text.count("bytes, measured on some of")
+    rounds = caplog.text.count("bytes on disk, measured on pilot files")
     assert 1 <= rounds <= 2
     if (query, codec, in_memory) == ("random texts", "snappy", BY_SPARK):
         assert rounds == 1, "one is enough where rows take what they were taken for"

@@ -144,11 +144,11 @@ def test_what_is_kept_is_let_go_also_after_a_failure(
     files: list[str] = []
 
     def use_and_fail() -> None:
-        with staged(frame) as held:
-            assert held.is_kept
-            assert held.rows.is_cached is not copies
-            assert held.count_kept() == 10
-            files.extend(held.rows.inputFiles())
+        with staged(frame) as copy:
+            assert copy.is_kept
+            assert copy.rows.is_cached is not copies
+            assert copy.count_kept() == 10
+            files.extend(copy.rows.inputFiles())
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -160,15 +160,15 @@ def test_what_is_kept_is_let_go_also_after_a_failure(
 
 def test_what_is_not_asked_for_is_not_run(spark: SparkSession) -> None:
     fails = spark.sql("SELECT raise_error('it ran') AS a, count(*) AS n FROM range(3) GROUP BY 1")
-    with staged(fails) as held:
-        assert held.is_kept
+    with staged(fails) as copy:
+        assert copy.is_kept
 
 
 @pytest.mark.parametrize("copies", [True, False])
 def test_a_kept_query_runs_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, *, copies: bool) -> None:
     monkeypatch.setattr(module, "can_spool", lambda _: copies)
-    with staged(spark.sql("SELECT id, uuid() AS u FROM range(20)")) as held:
-        assert sorted(held.rows.collect()) == sorted(held.rows.collect())
+    with staged(spark.sql("SELECT id, uuid() AS u FROM range(20)")) as copy:
+        assert sorted(copy.rows.collect()) == sorted(copy.rows.collect())
 
 
 NESTED = "named_struct('a', array(id), 'm', map('k', cast(id AS decimal(30, 2))), 'd', DATE'1200-01-01')"
@@ -178,16 +178,16 @@ NESTED = "named_struct('a', array(id), 'm', map('k', cast(id AS decimal(30, 2)))
 @pytest.mark.parametrize("value", [NESTED, "INTERVAL '1' DAY", "id", "TIMESTAMP'1000-01-01'", "NULL"])
 def test_each_value_is_kept_as_it_is(spark: SparkSession, value: str, mode: str) -> None:
     frame = spark.sql(f"SELECT id AS `a.b`, id AS `B ,;`, {value} AS v, count(*) OVER () AS n FROM range(9)")
-    with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInWrite": mode}), staged(frame) as held:
-        assert held.rows.schema.simpleString() == frame.schema.simpleString()
-        assert sorted(map(repr, held.rows.collect())) == sorted(map(repr, frame.collect()))
+    with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInWrite": mode}), staged(frame) as copy:
+        assert copy.rows.schema.simpleString() == frame.schema.simpleString()
+        assert sorted(map(repr, copy.rows.collect())) == sorted(map(repr, frame.collect()))
 
 
 def test_a_plain_scan_is_not_kept(spark: SparkSession, source: str) -> None:
-    with staged(spark.table(source)) as held:
-        assert not held.is_kept
-        assert not held.rows.is_cached
-        assert held.count_kept() is None
+    with staged(spark.table(source)) as copy:
+        assert not copy.is_kept
+        assert not copy.rows.is_cached
+        assert copy.count_kept() is None
 
 
 def test_the_filter_of_an_incremental_model_is_told_without_planning(

@@ -1,4 +1,4 @@
-"""Names of partitions' folders, and the values that they tell."""
+"""Names of partitions' folders, and the values in them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_spark_names_folders_and_reads_null(spark: SparkSession) -> None:
 
 
 def test_what_has_no_name(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    for value, told in ((NULL_PARTITION, "a text is"), ("x" * 300, "too long")):
-        with pytest.raises(NamelessError, match=told):
+    for value, message in ((NULL_PARTITION, "a text is"), ("x" * 300, "too long")):
+        with pytest.raises(NamelessError, match=message):
             folder_names(spark, ["p"], [(value,)], whole=True)
     assert folder_names(spark, ["p"], [("é",)]) == ["p=é"]
     monkeypatch.setattr(folders, "_is_unicode", lambda _: False)

@@ -188,7 +188,7 @@ def test_partitions_that_are_too_many_do_not_all_come_to_the_driver(
 ) -> None:
     df = spark.range(5_000).selectExpr("id", "id AS g")
     monkeypatch.setattr(module, "MOST_FILES", 100)
-    monkeypatch.setattr(module, "fetch_keys", lambda *_: None)  # as of a query that is not small
+    monkeypatch.setattr(module, "fetch_keys", lambda *_: None)  # as for a query that is not small
     collect = type(df).collect
     seen: list[int] = []
 

@@ -64,8 +64,10 @@ def test_a_schema_says_where_it_lies(spark: SparkSession, database: str) -> None
 
 
 def test_a_comment_does_not_hide_where_a_table_lies(spark: SparkSession, database: str) -> None:
-    spark.sql(f"CREATE TABLE {database}.told (a INT) USING parquet COMMENT 'moved\nLocation: /elsewhere/there\nback'")
-    assert served_locations(spark)["told"] == f"{database}.told"
+    spark.sql(
+        f"CREATE TABLE {database}.commented (a INT) USING parquet COMMENT 'moved\nLocation: /elsewhere/there\nback'"
+    )
+    assert served_locations(spark)["commented"] == f"{database}.commented"
 
 
 def test_a_table_of_another_tool_hides_no_other_one_by_its_name() -> None:

@@ -66,15 +66,17 @@ def test_an_entry_says_what_describe_does(spark: SparkSession, database: str, tm
     if kind == "plain":
         spark.sql(f"INSERT INTO {table.sql} SELECT 1, NULL")
         spark.sql(f"ANALYZE TABLE {table.sql} COMPUTE STATISTICS")
-    found, told = entry_of(spark, table.schema, table.identifier), catalog._entry_by_sql(spark, table)
+    found, from_sql = entry_of(spark, table.schema, table.identifier), catalog._entry_by_sql(spark, table)
     assert found is not None
-    assert list(found.columns) == list(told.columns)
-    assert list(found.partition_columns) == list(told.partition_columns)
+    assert list(found.columns) == list(from_sql.columns)
+    assert list(found.partition_columns) == list(from_sql.partition_columns)
     asked = ("Type", "Provider", "Location", "Comment", "Statistics", "Partition Provider", "Num Buckets")
-    assert {name: found.details.get(name, "") for name in asked} == {name: told.details.get(name, "") for name in asked}
-    assert ("Table Properties" in found.details) == ("Table Properties" in told.details)
-    assert (location_by_entry(spark, table.schema, table.identifier) or "") == told.details.get("Location", "")
-    assert location_of(spark, table) == told.details.get("Location", "")
+    assert {name: found.details.get(name, "") for name in asked} == {
+        name: from_sql.details.get(name, "") for name in asked
+    }
+    assert ("Table Properties" in found.details) == ("Table Properties" in from_sql.details)
+    assert (location_by_entry(spark, table.schema, table.identifier) or "") == from_sql.details.get("Location", "")
+    assert location_of(spark, table) == from_sql.details.get("Location", "")
     assert ("rows" in found.details.get("Statistics", "")) is (kind == "plain")
 
 
@@ -102,7 +104,7 @@ def test_what_another_catalog_answers_for_is_asked_by_sql(
     assert here is not None
     with settings(spark, {"spark.sql.catalog.spark_catalog": "org.example.Another"}):
         assert entry_of(spark, database, "entry_other") is None
-    # SQL takes the first part of a name for a catalog's where there is one of that name
+    # SQL reads the first part of a name as a catalog's where there is one of that name
     with settings(spark, {f"spark.sql.catalog.{database}": "org.example.Another"}):
         assert entry_of(spark, database, "entry_other") is None
         assert not move_entry(spark, database, "entry_other", "/there")

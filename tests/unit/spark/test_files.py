@@ -17,7 +17,6 @@ from dbt_zorder.spark.files import (
     delete_path,
     folders_with,
     has_client,
-    is_empty,
     list_files,
     list_folders,
     read_text,
@@ -71,13 +70,6 @@ def test_a_folder_is_listed_here_as_hadoop_lists_it(
     assert quick == [one(spark, str(tmp_path)) for one in asked]
 
 
-def test_empty_is_empty_or_missing(spark: SparkSession, tmp_path: Path) -> None:
-    assert is_empty(spark, str(tmp_path))
-    assert is_empty(spark, str(tmp_path / "never"))
-    (tmp_path / "x").mkdir()
-    assert not is_empty(spark, str(tmp_path))
-
-
 def nowhere(*_: Any) -> None:
     """Stands for a path on another machine."""
 
@@ -126,7 +118,7 @@ def test_a_disk_that_only_the_jvm_sees_is_written_to_by_it(
 ) -> None:
     monkeypatch.setattr(Path, "is_dir", lambda _: False)
     monkeypatch.setattr(module, "_write_here", lambda *_: pytest.fail("written here"))
-    for text in ("told", "told again"):
+    for text in ("text", "text again"):
         write_text(spark, f"{tmp_path}/new/note", text)
         assert read_text(spark, f"{tmp_path}/new/note") == text
 
@@ -142,15 +134,15 @@ def test_a_disk_that_only_this_process_sees_is_left_as_it_was(
     path = f"{tmp_path}/jvm/new/deep/note"
     with monkeypatch.context() as patched:
         patched.setattr(module, "_write_here", lambda *_: pytest.fail("written here"))
-        write_text(spark, path, "told")
+        write_text(spark, path, "text")
     assert list((tmp_path / "here").iterdir()) == []
-    assert Path(path).read_text() == "told"
+    assert Path(path).read_text() == "text"
 
 
 @pytest.mark.parametrize("name", ["new/deep/note", "ü/note"])
 def test_folders_of_a_text_have_the_rights_that_hadoop_gives(spark: SparkSession, tmp_path: Path, name: str) -> None:
     tmp_path.chmod(0o700)
-    write_text(spark, f"{tmp_path}/{name}", "told")
+    write_text(spark, f"{tmp_path}/{name}", "text")
     rights = [folder.stat().st_mode & 0o777 for folder in (tmp_path / name).parents if folder.is_relative_to(tmp_path)]
     assert rights == [0o755] * name.count("/") + [0o700]
 

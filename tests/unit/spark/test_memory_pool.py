@@ -39,13 +39,13 @@ def test_an_arrow_without_it_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_it_keeps_for_the_next_step_what_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[int] = []
+    calls: list[int] = []
     monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
-    monkeypatch.setattr(pa, "jemalloc_set_decay_ms", told.append)
+    monkeypatch.setattr(pa, "jemalloc_set_decay_ms", calls.append)
     choose_arrow_pool()
-    assert told == ([10_000] if "jemalloc" in pa.supported_memory_backends() else [])
+    assert calls == ([10_000] if "jemalloc" in pa.supported_memory_backends() else [])
     choose_arrow_pool.cache_clear()
     monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
-    told.clear()
+    calls.clear()
     choose_arrow_pool()
-    assert told == []
+    assert calls == []

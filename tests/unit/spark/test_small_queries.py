@@ -67,7 +67,7 @@ def test_few_rows_are_fetched_and_many_are_not(spark: SparkSession, monkeypatch:
 
     monkeypatch.setattr(small, "collect_arrow", noted)
     assert small.fetch_few(rows, rows, 4 * 26) is not None
-    assert small.fetch_few(rows, rows, 4 * 25 + 3) is None, "whether that was all cannot be told"
+    assert small.fetch_few(rows, rows, 4 * 25 + 3) is None, "whether that was all is unclear"
     assert small.fetch_few(rows, rows, 4 * 7) is None
     assert [table.num_rows for table in sent] == [100, 100, 28], "no task sends more than its share"
     assert small.fetch_few(rows, rows, 3) is None

@@ -44,19 +44,19 @@ def test_a_file_that_arrow_writes_reads_as_one_that_spark_writes(
     with settings(spark, {"spark.sql.session.timeZone": zone, "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"}):
         stats = stats_of(spark, tmp_path / "p=1" / "a [b] ü%20")
         by_arrow, by_spark = str(tmp_path / "p=1" / "a [b] ü%20"), str(tmp_path / "spark")
-        told = write_stats(stats, by_arrow)
-        assert isinstance(told, LocalStats)
+        written = write_stats(stats, by_arrow)
+        assert isinstance(written, LocalStats)
         write_stats(stats.frame(), by_spark)
         (file,) = Path(stats_path(by_arrow)).iterdir()
         assert file.stat().st_mode & 0o777 == 0o644
         assert "arrow" in pq.read_metadata(file).created_by
         read = read_stats(spark, by_arrow)
-        assert read.schema == read_stats(spark, by_spark).schema == stats.schema == told.schema
+        assert read.schema == read_stats(spark, by_spark).schema == stats.schema == written.schema
         rows = read.collect()
-        assert rows == read_stats(spark, by_spark).collect() == told.frame().collect()
+        assert rows == read_stats(spark, by_spark).collect() == written.frame().collect()
         assert [row.file_path for row in rows] == sorted(row.file_path for row in rows)
         assert sum(row.row_count for row in rows) == 20000
-        # both in one folder, as a version has them whose batches were told in different ways
+        # both in one folder, as in a version whose batches were written in different ways
         low = "`columns`.`d9`.`min_value`"
         both = spark.read.parquet(stats_path(by_arrow).replace("[", "\\["), stats_path(by_spark))
         assert both.where(f"{low} < 0").count() == 2 * read.where(f"{low} < 0").count() > 0
@@ -65,18 +65,18 @@ def test_a_file_that_arrow_writes_reads_as_one_that_spark_writes(
 def test_spark_finds_its_own_schema_in_the_file(spark: SparkSession, tmp_path: Path) -> None:
     write_stats(stats_of(spark, tmp_path / "t"), str(tmp_path / "t"))
     (file,) = Path(stats_path(str(tmp_path / "t"))).iterdir()
-    told = pq.read_metadata(file).metadata
-    assert told[b"org.apache.spark.version"].decode() == spark.version
-    assert json.loads(told[b"org.apache.spark.sql.parquet.row.metadata"])["fields"][0]["name"] == "file_path"
+    metadata = pq.read_metadata(file).metadata
+    assert metadata[b"org.apache.spark.version"].decode() == spark.version
+    assert json.loads(metadata[b"org.apache.spark.sql.parquet.row.metadata"])["fields"][0]["name"] == "file_path"
 
 
 def test_no_rows_are_stats_too(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.range(0).toDF("id")
     stats = footer_stats(spark, wrote(frame, tmp_path / "t"), resolve_all(["id"], frame.schema), "v1")
     assert stats is not None
-    told = write_stats(stats, str(tmp_path / "t"))
-    assert isinstance(told, LocalStats)
-    assert told.frame().collect() == []
+    written = write_stats(stats, str(tmp_path / "t"))
+    assert isinstance(written, LocalStats)
+    assert written.frame().collect() == []
     assert read_stats(spark, str(tmp_path / "t")).schema == stats.schema
 
 
@@ -113,12 +113,14 @@ def test_what_arrow_cannot_write_spark_does(
     monkeypatch.setattr(pq, "write_table", fails)
     assert write_local(stats, str(tmp_path / "s")) is None
     assert not (tmp_path / "s").exists()
-    told = write_stats(stats, str(tmp_path / "t"))
-    assert isinstance(told, DataFrame)
+    written = write_stats(stats, str(tmp_path / "t"))
+    assert isinstance(written, DataFrame)
     assert (
-        read_stats(spark, str(tmp_path / "t")).collect() == told.collect() == stats.frame().sort("file_path").collect()
+        read_stats(spark, str(tmp_path / "t")).collect()
+        == written.collect()
+        == stats.frame().sort("file_path").collect()
     )
-    assert told.count() == 4
+    assert written.count() == 4
 
 
 def test_stats_that_are_there_already_are_replaced(spark: SparkSession, tmp_path: Path) -> None:

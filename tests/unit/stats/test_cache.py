@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.stats import cache as held
+from dbt_zorder.stats import cache as module
 from dbt_zorder.stats.cache import cached_stats
 from dbt_zorder.stats.store import read_stats, write_stats
 
@@ -37,7 +37,7 @@ def test_every_type_comes_back_as_it_was(spark: SparkSession, tmp_path: Path) ->
 def test_selecting_takes_no_job(spark: SparkSession, tmp_path: Path) -> None:
     write_stats(spark.sql(ROW), str(tmp_path))
     cached_stats(spark, str(tmp_path))
-    group = "held stats"
+    group = "cached stats"
     context: Any = spark.sparkContext
     context.setJobGroup(group, group)
     jobs = []
@@ -72,7 +72,7 @@ def test_what_cannot_be_held_is_read_as_it_lies(
     for bound in ("TABLE_BYTES", "FILE_BYTES"):
         write_stats(spark.sql("SELECT 'a' AS file_path"), str(tmp_path / "large"))
         with monkeypatch.context() as patch:
-            patch.setattr(held, bound, 4)
+            patch.setattr(module, bound, 4)
             assert cached_stats(spark, str(tmp_path / "large")) is None
     assert cached_stats(spark, str(tmp_path / "large")) is not None
 
@@ -80,7 +80,7 @@ def test_what_cannot_be_held_is_read_as_it_lies(
 def test_a_refusal_is_remembered(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_stats(spark.sql("SELECT 'a' AS file_path, interval 1 year AS y"), str(tmp_path))
     assert cached_stats(spark, str(tmp_path)) is None
-    monkeypatch.setattr(held, "load_stats", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(module, "load_stats", lambda *_: pytest.fail("read again"))
     assert cached_stats(spark, str(tmp_path)) is None
 
 
@@ -90,10 +90,10 @@ def test_what_was_not_asked_for_longest_goes(
     folders = [str(tmp_path / str(number)) for number in range(4)]
     for folder in folders:
         write_stats(spark.sql("SELECT 'a' AS file_path"), folder)
-    monkeypatch.setattr(held, "_cache", OrderedDict())
+    monkeypatch.setattr(module, "_cache", OrderedDict())
     cached_stats(spark, folders[0])
-    (_, _, size) = next(iter(held._cache.values()))
-    monkeypatch.setattr(held, "ALL_BYTES", 2 * size)
+    (_, _, size) = next(iter(module._cache.values()))
+    monkeypatch.setattr(module, "ALL_BYTES", 2 * size)
     for number in (1, 0, 2, 3):
         cached_stats(spark, folders[number])
-    assert [location for _, location in held._cache] == [folders[2], folders[3]]
+    assert [location for _, location in module._cache] == [folders[2], folders[3]]

@@ -52,8 +52,8 @@ def test_stats_are_those_of_the_files(spark: SparkSession, table: str) -> None:
         ids = [int(str(r["id"])) for r in data]
         assert stats["id"][:3] == (min(ids), max(ids), 0)
         assert stats["_metadata"][:3] == (min(ids), max(ids), 0)
-        known = [i for i in ids if i % 4]
-        assert stats["n"][:3] == (min(known), max(known), len(ids) - len(known))
+        values = [i for i in ids if i % 4]
+        assert stats["n"][:3] == (min(values), max(values), len(ids) - len(values))
         assert stats["nothing"][:3] == (None, None, len(ids))
         inner = [i for i in ids if i % 5]
         assert stats["s.x.y z"][:3] == (min(inner), max(inner), len(ids) - len(inner))

@@ -37,14 +37,17 @@ def plant(spark: SparkSession, location: Path, schema: Any, name: str = "part-0.
     """Write stats whose footer names columns of somebody's choice."""
     bounds = {"min_value": 1, "max_value": 2, "null_count": 0}
     row = {"file_path": "f", "file_size": 1, "row_count": 1, "version": "", "columns": {"id": bounds}}
-    told = {SCHEMA_KEY: schema if isinstance(schema, str) else json.dumps(schema), "org.apache.spark.version": "3.5.3"}
+    metadata = {
+        SCHEMA_KEY: schema if isinstance(schema, str) else json.dumps(schema),
+        "org.apache.spark.version": "3.5.3",
+    }
     folder = Path(stats_path(str(location)))
     folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist([row]).replace_schema_metadata(told), folder / name)
+    pq.write_table(pa.Table.from_pylist([row]).replace_schema_metadata(metadata), folder / name)
 
 
 def with_udt(path: Path) -> dict[str, Any]:
-    """Return the columns of stats, a bound of which is of a type that makes a file."""
+    """Return the columns of stats with one bound of a type that makes a file."""
     schema: dict[str, Any] = json.loads(SCHEMA.json())
     pickled = base64.b64encode(pickle.dumps(Touch(path))).decode()
     schema["fields"][-1]["type"]["fields"][0]["type"]["fields"][0]["type"] = {

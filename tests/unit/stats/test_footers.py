@@ -38,7 +38,7 @@ def wrote(frame: DataFrame, path: Path, **options: str) -> str:
     return str(path)
 
 
-def told(frame: DataFrame, path: str, columns: Sequence[str]) -> DataFrame | None:
+def stats_from_footers(frame: DataFrame, path: str, columns: Sequence[str]) -> DataFrame | None:
     return by_footers(frame, path, resolve_all(columns, frame.schema))
 
 
@@ -132,10 +132,10 @@ def test_more_floats_than_are_read_here_are_left_to_spark(
     frame = spark.range(100).selectExpr("id", "CAST(id AS double) AS x")
     path = wrote(frame, tmp_path / "t")
     monkeypatch.setattr(footers, "MOST_VALUES", 100)
-    assert told(frame, path, ["id", "x"]) is not None
+    assert stats_from_footers(frame, path, ["id", "x"]) is not None
     monkeypatch.setattr(footers, "MOST_VALUES", 99)
-    assert told(frame, path, ["id", "x"]) is None
-    assert told(frame, path, ["id"]) is not None
+    assert stats_from_footers(frame, path, ["id", "x"]) is None
+    assert stats_from_footers(frame, path, ["id"]) is not None
 
 
 @pytest.mark.parametrize(
@@ -153,14 +153,14 @@ def test_what_a_session_writes_in_another_way_is_left_to_the_rows(
     frame = spark.range(100).selectExpr("id", f"{value} AS v")
     with settings(spark, {key: setting}):
         path = wrote(frame, tmp_path / "t")
-    assert told(frame, path, ["v"]) is None
-    assert told(frame, wrote(frame, tmp_path / "usual"), ["v"]) is not None
+    assert stats_from_footers(frame, path, ["v"]) is None
+    assert stats_from_footers(frame, wrote(frame, tmp_path / "usual"), ["v"]) is not None
 
 
 def test_text_that_the_writer_shortens_has_wider_bounds(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.sql("SELECT 'customer-000' || id AS v, unhex('ffffff') || cast(id AS binary) AS b FROM range(9)")
     path = wrote(frame.coalesce(1), tmp_path / "t", **{"parquet.statistics.truncate.length": "8"})
-    stats = told(frame, path, ["v", "b"])
+    stats = stats_from_footers(frame, path, ["v", "b"])
     assert stats is not None
     for found, real in zip(
         sorted_rows(stats), sorted_rows(by_rows(frame, path, resolve_all(["v", "b"], frame.schema))), strict=True
@@ -174,8 +174,8 @@ def test_text_that_the_writer_shortens_has_wider_bounds(spark: SparkSession, tmp
 def test_a_path_that_two_leaves_share_is_left_to_the_rows(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.sql("SELECT id AS `a.b`, named_struct('b', -id) AS a FROM range(9)")
     path = wrote(frame, tmp_path / "t")
-    assert told(frame, path, ["a.b"]) is None
-    assert told(frame, path, ["`a`.b"]) is None
+    assert stats_from_footers(frame, path, ["a.b"]) is None
+    assert stats_from_footers(frame, path, ["`a`.b"]) is None
 
 
 def test_columns_that_differ_by_case_are_told_apart(spark: SparkSession, tmp_path: Path) -> None:
@@ -192,8 +192,8 @@ def test_a_partition_column_is_in_no_footer(spark: SparkSession, tmp_path: Path)
     frame = spark.sql("SELECT id, if(id > 5, 'x y/z%', NULL) AS p FROM range(9)")
     path = str(tmp_path / "t")
     frame.write.partitionBy("p").parquet(path)
-    assert told(frame, path, ["p"]) is None
-    stats = told(frame, path, ["id"])
+    assert stats_from_footers(frame, path, ["p"]) is None
+    stats = stats_from_footers(frame, path, ["id"])
     assert stats is not None
     assert sorted_rows(stats) == sorted_rows(by_rows(frame, path, resolve_all(["id"], frame.schema)))
 
@@ -202,12 +202,12 @@ def test_a_file_without_rows_has_no_row_of_stats(spark: SparkSession, tmp_path: 
     frame = spark.range(0).toDF("id")
     path = wrote(frame, tmp_path / "t")
     assert list(Path(path).glob("*.parquet")), "Spark writes one all the same"
-    stats = told(frame, path, ["id"])
+    stats = stats_from_footers(frame, path, ["id"])
     assert stats is not None
     assert stats.collect() == by_rows(frame, path, resolve_all(["id"], frame.schema)).collect() == []
     frame = spark.range(0).selectExpr("id", "id AS p")
     frame.write.partitionBy("p").parquet(str(tmp_path / "parted"))
-    stats = told(frame, str(tmp_path / "parted"), ["id"])
+    stats = stats_from_footers(frame, str(tmp_path / "parted"), ["id"])
     assert stats is not None
     assert stats.collect() == []
 
@@ -216,11 +216,11 @@ def test_a_file_without_rows_has_no_row_of_stats(spark: SparkSession, tmp_path: 
 def test_a_writer_that_keeps_no_statistics_is_left_to_the_rows(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.range(9).toDF("id")
     path = wrote(frame, tmp_path / "t", **{"parquet.column.statistics.enabled": "false"})
-    assert told(frame, path, ["id"]) is None
+    assert stats_from_footers(frame, path, ["id"]) is None
 
 
 def test_files_elsewhere_are_left_to_spark(spark: SparkSession) -> None:
-    assert told(spark.range(9), "hdfs://elsewhere/t", ["id"]) is None
+    assert stats_from_footers(spark.range(9), "hdfs://elsewhere/t", ["id"]) is None
 
 
 class Unwrapped(pe.KmsClient):  # type: ignore[misc]
@@ -255,6 +255,6 @@ def test_a_file_that_spark_did_not_write_is_left_to_spark(
 ) -> None:
     frame = spark.range(9).toDF("id")
     path = wrote(frame, tmp_path / "t")
-    assert told(frame, path, ["id"]) is not None
+    assert stats_from_footers(frame, path, ["id"]) is not None
     spoil(next(Path(path).glob("*.parquet")))
-    assert told(frame, path, ["id"]) is None
+    assert stats_from_footers(frame, path, ["id"]) is None

@@ -113,7 +113,7 @@ def test_where_spark_is_told_what_to_pass_over_it_lists(
     spark: SparkSession, tmp_path: Path, files: dict[str, int], monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     monkeypatch.setattr(listing, "_walked", lambda *_: {})
-    monkeypatch.setattr(listing, "listed_files", lambda *_: spark.createDataFrame([("told", 1)]))
+    monkeypatch.setattr(listing, "listed_files", lambda *_: spark.createDataFrame([("listed", 1)]))
     assert data_files(spark, str(tmp_path)) == {}
     with settings(spark, {key: "[.]x"}):
-        assert data_files(spark, str(tmp_path)) == {"told": 1}
+        assert data_files(spark, str(tmp_path)) == {"listed": 1}

@@ -1,4 +1,4 @@
-"""Files of another writer, of which sessions may read other dates and times."""
+"""Files of another writer, in which sessions may read other dates and times."""
 
 from __future__ import annotations
 

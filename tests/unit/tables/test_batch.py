@@ -6,31 +6,25 @@ from pyspark.sql import SparkSession
 from dbt_zorder.errors import BuildError, ColumnError
 from dbt_zorder.request import check
 from dbt_zorder.spark.catalog import TableName, describe
-from dbt_zorder.tables.batch import Batch, naming_left_out, rows_after, schemas, table_of
+from dbt_zorder.tables.batch import Batch, describe_existing, naming_left_out, rows_after, schemas
 from dbt_zorder.tables.two_step_swap import previous_of
-from tests.support import unique
 from tests.unit.tables.parquet.batches import made, request, rows
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 def test_what_is_no_table_any_more_takes_no_batch(spark: SparkSession, table: TableName) -> None:
     with pytest.raises(BuildError, match="is not there any more"):
-        table_of(spark, table)
+        describe_existing(spark, table)
     assert describe(spark, table) is None
     spark.sql(f"CREATE VIEW {table.sql} AS {rows(0, 10)}")
     with pytest.raises(BuildError, match="is a view by now"):
-        table_of(spark, table)
+        describe_existing(spark, table)
     assert spark.table(table.sql).count() == 10
 
 
 def test_a_table_that_is_aside_just_now_is_waited_for(spark: SparkSession, table: TableName) -> None:
     made(spark, table, rows(0, 100))
     spark.sql(f"ALTER TABLE {table.sql} RENAME TO {previous_of(table).sql}")
-    assert table_of(spark, table).provider == "parquet"
+    assert describe_existing(spark, table).provider == "parquet"
 
 
 def test_a_column_that_the_table_lacks_is_said_to_be_left_out(spark: SparkSession, table: TableName) -> None:

@@ -39,15 +39,15 @@ class Noted:
         self.steps.append("open")
         return keys_for(self.df, REQUEST.spec), as_spark_writes(self.df.sparkSession, REQUEST, self.path)
 
-    def lay_out(self, holding: RowSource) -> Layout | None:
+    def lay_out(self, source: RowSource) -> Layout | None:
         self.steps.append("lay out")
-        self.known = holding.known
-        return None if self.empty else plan_layout(holding.source, REQUEST.spec, holding.known)
+        self.known = source.known
+        return None if self.empty else plan_layout(source.query, REQUEST.spec, source.known)
 
-    def write(self, holding: RowSource, layout: Layout) -> None:
+    def write(self, source: RowSource, layout: Layout) -> None:
         self.steps.append("write")
-        assert holding.known is None, "the keys are freed before the write"
-        self.rows = None if holding.rows is None else weakref.ref(holding.rows)
+        assert source.known is None, "the keys are freed before the write"
+        self.rows = None if source.rows is None else weakref.ref(source.rows)
 
     def settle(self) -> None:
         gc.collect()

@@ -10,13 +10,8 @@ from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.tables.metastore import replace_entry
 from dbt_zorder.tables.parquet import swap
 from dbt_zorder.tables.parquet.swap import Definition, publish
-from tests.support import same_rows, unique
+from tests.support import same_rows
 from tests.unit.tables.parquet.versions import V1, V2
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 def published(spark: SparkSession, table: TableName, path: Path, columns: str) -> list[str]:

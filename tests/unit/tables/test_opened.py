@@ -145,7 +145,7 @@ def test_what_takes_another_place_as_it_replaces_is_put_back(
 def test_a_path_that_spark_takes_for_a_pattern_is_found_out(
     spark: SparkSession, table: TableName, tmp_path: Path, write: Write
 ) -> None:
-    """As of ``location_root: /data/${y}``: the catalog has it as it was given, and every SELECT fails."""
+    """A ``location_root: /data/${y}``: the catalog has it as it was given, and every SELECT fails."""
     publish(spark, table, write(V1, "SELECT 1 AS a"), str(tmp_path / V1))
     place = tmp_path / "${y}" / V2
     spark.sql("SELECT 2 AS a").write.parquet(str(place))

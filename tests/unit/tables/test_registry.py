@@ -14,14 +14,8 @@ from dbt_zorder.tables.iceberg.table import IcebergTable
 from dbt_zorder.tables.parquet import build as build_module
 from dbt_zorder.tables.parquet.table import ParquetTable
 from dbt_zorder.tables.registry import LAKEHOUSE, existing, for_format, lakehouse_table, open_table, table_of
-from tests.support import unique
 
 KINDS = {"parquet": ParquetTable, "delta": DeltaTable, "iceberg": IcebergTable}
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 @pytest.mark.parametrize("provider", KINDS)

@@ -21,11 +21,6 @@ KINDS = {
 }
 
 
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
-
-
 def make(spark: SparkSession, table: TableName) -> None:
     build(spark, spark.range(10).toDF("id"), BuildRequest(table, LayoutSpec(by=["id"], files=1)))
 
@@ -77,12 +72,12 @@ def test_names_of_helpers_are_no_names_of_tables(spark: SparkSession, table: Tab
 def test_a_marked_table_is_a_helper_of_that_table_alone(spark: SparkSession, table: TableName) -> None:
     spark.sql(KINDS["table"].format(t=table.sql))
     mark_helper(spark, table)
-    aside = TableName(table.schema, table.identifier + FORMAT_SUFFIX)
-    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {aside.sql}")
+    renamed = TableName(table.schema, table.identifier + FORMAT_SUFFIX)
+    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {renamed.sql}")
     check_free(spark, table, FORMAT_SUFFIX)
-    spark.sql(f"ALTER TABLE {aside.sql} RENAME TO {table.sql}")
+    spark.sql(f"ALTER TABLE {renamed.sql} RENAME TO {table.sql}")
     unmark_helper(spark, table)
-    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {aside.sql}")
+    spark.sql(f"ALTER TABLE {table.sql} RENAME TO {renamed.sql}")
     with pytest.raises(ConfigError, match="in the way"):
         check_free(spark, table, FORMAT_SUFFIX)
 

@@ -28,11 +28,6 @@ QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s FROM ran
 
 
 @pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
-
-
-@pytest.fixture
 def rows(spark: SparkSession) -> DataFrame:
     return spark.sql(QUERY.format(0, 2000))
 
@@ -69,10 +64,10 @@ def test_a_table_that_is_there_is_left_or_replaced(spark: SparkSession, table: T
 
 
 def test_columns_keep_their_comments_and_the_table_is_parted(spark: SparkSession, table: TableName) -> None:
-    told = f"{table.schema}.{unique('told')}"
-    spark.sql(f"CREATE TABLE {told} (id BIGINT COMMENT 'which', p STRING, `P q` INT COMMENT 'more') USING orc")
-    spark.sql(f"INSERT INTO {told} SELECT id, concat('p', id % 3), 1 FROM range(90)")
-    done = save_table(spark.table(told), str(table), ["id"], files=2, partition_by="p")
+    source = f"{table.schema}.{unique('source')}"
+    spark.sql(f"CREATE TABLE {source} (id BIGINT COMMENT 'which', p STRING, `P q` INT COMMENT 'more') USING orc")
+    spark.sql(f"INSERT INTO {source} SELECT id, concat('p', id % 3), 1 FROM range(90)")
+    done = save_table(spark.table(source), str(table), ["id"], files=2, partition_by="p")
     assert done.files == 6
     info = describe(spark, table)
     assert info is not None
@@ -125,8 +120,8 @@ def test_settings_mean_what_those_of_a_model_mean(spark: SparkSession, table: Ta
     assert chunks["ts"].is_stats_set
     assert chunks["s"].bloom_filter_offset
     assert not chunks["a"].bloom_filter_offset
-    told = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {table.sql}").collect()}
-    assert {key: told.get(key) for key in "xyz"} == {"x": "1", "y": None, "z": "true"}
+    owned = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {table.sql}").collect()}
+    assert {key: owned.get(key) for key in "xyz"} == {"x": "1", "y": None, "z": "true"}
     stats = spark.table(stats_table(table).sql)
     assert stats.selectExpr("columns.*").columns == ["a", "ts", "id"]
     bounds = stats.selectExpr("columns.a.min_value", "columns.a.max_value").collect()
@@ -247,12 +242,12 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 def test_what_cannot_be_done_is_told_before_anything_begins(
     spark: SparkSession, table: TableName, rows: DataFrame, case: str
 ) -> None:
-    given, told = BAD[case]
+    given, message = BAD[case]
     if "{}" in str(given.get("table")):
         given = {"table": given["table"].format(table.schema)}
     phases: list[str] = []
-    told = told.replace("TABLE", str(table)).replace("SCHEMA.", f"{table.schema}.")
-    with report_phases_to(phases.append), pytest.raises((ColumnError, ConfigError), match="^" + told):
+    message = message.replace("TABLE", str(table)).replace("SCHEMA.", f"{table.schema}.")
+    with report_phases_to(phases.append), pytest.raises((ColumnError, ConfigError), match="^" + message):
         save_table(rows, **{"table": str(table), "by": ["id"], **given})
     assert phases == []
     assert describe(spark, table) is None

@@ -10,7 +10,7 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
-from dbt_zorder.tables import two_step_swap as aside
+from dbt_zorder.tables import two_step_swap
 from dbt_zorder.tables.parquet import swap
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin
@@ -31,7 +31,7 @@ KINDS = {
 def table(spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch) -> TableName:
     """A name whose table is replaced by two calls."""
     monkeypatch.setattr(swap, "replace_entry", lambda *_: False)
-    monkeypatch.setattr(aside, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(two_step_swap, "_PATIENCE_SECONDS", 0.0)
     return TableName(database, unique("t"))
 
 
@@ -53,20 +53,22 @@ def leftovers(spark: SparkSession, table: TableName) -> list[object]:
 def strike(
     monkeypatch: pytest.MonkeyPatch, at: int, error: type[BaseException], *, done: bool, ends: bool = False
 ) -> list[str]:
-    """Let the renaming of that number fail, before it is carried out or after; if the process ends, all later ones."""
-    real = aside._rename
+    """Let the renaming of that number fail, before it is carried out or after; with ``ends``, all later ones fail."""
+    real = two_step_swap._rename
     seen: list[str] = []
 
     def rename(spark: SparkSession, table: TableName, to: TableName) -> None:
         seen.append(str(to))
-        if len(seen) < at or (len(seen) > at and not ends):
+        if ends and len(seen) > at:
+            raise RuntimeError("the process has ended")
+        if len(seen) != at:
             real(spark, table, to)
             return
         if done:
             real(spark, table, to)
         raise error
 
-    monkeypatch.setattr(aside, "_rename", rename)
+    monkeypatch.setattr(two_step_swap, "_rename", rename)
     return seen
 
 
@@ -116,7 +118,7 @@ def test_whoever_comes_next_puts_the_table_back(
     first(spark, table, kind)
     with monkeypatch.context() as during:
         strike(during, 2, KeyboardInterrupt, done=False, ends=True)
-        during.setattr(aside, "restore_if_interrupted", lambda *_, **__: False)
+        during.setattr(two_step_swap, "restore_if_interrupted", lambda *_, **__: False)
         with pytest.raises(KeyboardInterrupt):
             make(spark, table, 20)
     assert describe(spark, table) is None

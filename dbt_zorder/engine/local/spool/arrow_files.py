@@ -28,7 +28,7 @@ from pyspark.sql.types import DataType, DecimalType
 
 from dbt_zorder.engine.local.row_estimate import LEAST_WIDTH, MOST_TEXTS, estimated_row_bytes, text_length, texts_of
 from dbt_zorder.engine.local.spool.folder import CHUNK_BYTES, OPTIONS, column_name, files_in, spool_errors, uri_of
-from dbt_zorder.engine.local.spool.parquet_files import Chunk, frame_of
+from dbt_zorder.engine.local.spool.parquet_files import Chunk, spooled_query
 from dbt_zorder.engine.local.spool.spoolable import survives_parquet
 from dbt_zorder.engine.local.spool.unscaled import unscaled
 from dbt_zorder.spark.arrow import ARROW_TYPES
@@ -107,7 +107,7 @@ class BatchFiles:
             folder.mkdir(exist_ok=True)
             for number, rows in enumerate(map(self.read, self.chunks) if self.chunks else [schema.empty_table()]):
                 pq.write_table(rows.cast(schema), folder / f"{number:06d}.parquet", **options)
-        return frame_of(self.query, str(folder))
+        return spooled_query(self.query, str(folder))
 
     @cached_property
     def numbers(self) -> Mapping[str, pa.DataType]:

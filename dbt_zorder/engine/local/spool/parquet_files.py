@@ -65,7 +65,7 @@ class RowFiles:
     @cached_property
     def frame(self) -> DataFrame:
         """Return a query over the rows with the same columns, all nullable."""
-        return frame_of(self.query, self.folder)
+        return spooled_query(self.query, self.folder)
 
     @cached_property
     def chunks(self) -> Sequence[Chunk]:
@@ -98,7 +98,7 @@ class RowFiles:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def write_rows(df: DataFrame, extra_columns: Sequence[str], folder: str) -> RowFiles | None:
+def write_row_files(df: DataFrame, extra_columns: Sequence[str], folder: str) -> RowFiles | None:
     """Spool the rows of a query; return None if this process cannot see the files that Spark wrote.
 
     Args:
@@ -113,7 +113,7 @@ def write_rows(df: DataFrame, extra_columns: Sequence[str], folder: str) -> RowF
     return RowFiles(df, folder) if files_in(folder) else None
 
 
-def frame_of(query: DataFrame, folder: str) -> DataFrame:
+def spooled_query(query: DataFrame, folder: str) -> DataFrame:
     """Return a query over files with numbered column names, with the columns of the spooled query."""
     fields = query.schema.fields
     named = [StructField(column_name(place), field.dataType) for place, field in enumerate(fields)]

@@ -21,7 +21,7 @@ from pyspark.sql.types import DecimalType
 from dbt_zorder.engine.local.fetched_keys import partition_sql
 from dbt_zorder.engine.local.spool.arrow_files import BatchFiles, write_batches
 from dbt_zorder.engine.local.spool.folder import column_name, new_spool_folder, spool_errors
-from dbt_zorder.engine.local.spool.parquet_files import Chunk, RowFiles, write_rows
+from dbt_zorder.engine.local.spool.parquet_files import Chunk, RowFiles, write_row_files
 from dbt_zorder.layout.key_arrays import key_values
 from dbt_zorder.layout.keys import TEXT, Key
 from dbt_zorder.layout.known_keys import FetchedKeys
@@ -200,7 +200,7 @@ def spool_rows(
         if keys is not None and not partition_by:
             wanted = {column_name(df.columns.index(key.column.path[0])) for key in keys}
             files = _without_long_text(write_batches(df, f"{folder}/{_BATCHES}", sorted(wanted)))
-        files = files or write_rows(df, partition_sql(partition_by), f"{folder}/{_ROWS}")
+        files = files or write_row_files(df, partition_sql(partition_by), f"{folder}/{_ROWS}")
         if files is None:
             _LOG.debug("Spark wrote the rows of a query to %s, where they cannot be seen from here", folder)
         yield None if files is None else Spool(df, files, folder, partition_by, whole)

@@ -59,8 +59,7 @@ def rename_stats(spark: SparkSession, old: TableName, new: TableName) -> None:
     """Rename the stats relation of a renamed table, and renew its versions' markers; the versions stay in place.
 
     A later table of the old name keeps its versions in the same root. By the markers, each table drops and collects
-    only
-    its own.
+    only its own.
     """
     stats = describe(spark, stats_table(old))
     if stats is not None and is_helper(spark, old, stats_table(old), stats):

@@ -29,8 +29,7 @@ def rebuild_stats(spark: SparkSession, table: TableName, columns: Sequence[str] 
     """Collect the stats of a table's current files, write them beside the files, and register their relation.
 
     During the write, and if it fails, the table has no stats and is read in full. Files that are added later have no
-    stats
-    and are always read.
+    stats and are always read.
 
     Args:
         spark: the session.

@@ -17,7 +17,7 @@ from dbt_zorder.tables.parquet.journal import recover_journal
 from dbt_zorder.tables.parquet.properties import own_properties
 from dbt_zorder.tables.parquet.retention.ownership import Owner, own_versions, served_owner
 from dbt_zorder.tables.parquet.retention.replacements import forget_replaced, note_replaced
-from dbt_zorder.tables.parquet.retention.whole_versions import told_of_gone, whole_versions
+from dbt_zorder.tables.parquet.retention.whole_versions import missing_version_message, whole_versions
 from dbt_zorder.tables.parquet.rewrite import own_table
 from dbt_zorder.tables.parquet.stats_view import publish_stats
 from dbt_zorder.tables.parquet.swap import definition_of, publish
@@ -57,7 +57,7 @@ def rollback(spark: SparkSession, table: TableName, version: str | None = None) 
     if owner.marker is None:
         folders = whole_versions(spark, table, owner.location)
         if version not in folders:
-            msg = told_of_gone(spark, table, owner.location, "which is gone")
+            msg = missing_version_message(spark, table, owner.location, "which is gone")
             raise ZorderError(msg)
     else:
         folders = _versions(spark, owner)

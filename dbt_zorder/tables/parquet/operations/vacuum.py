@@ -15,7 +15,7 @@ from dbt_zorder.spark.files import folder_bytes, has_client
 from dbt_zorder.tables.parquet.retention.deletions import RetentionDecision, delete_planned, plan_deletions
 from dbt_zorder.tables.parquet.retention.former_roots import listed_roots
 from dbt_zorder.tables.parquet.retention.ownership import Owner, owner_of
-from dbt_zorder.tables.parquet.retention.whole_versions import told_of_gone, why_gone
+from dbt_zorder.tables.parquet.retention.whole_versions import missing_version_message, why_gone
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import read_marker, root_of, version_of
 
@@ -106,7 +106,7 @@ def vacuum(
         owner = owner_of(spark, table, current, marker)
         gone = why_gone(spark, current)
         if gone:
-            refused = f"Nothing is deleted: {told_of_gone(spark, table, current, gone)}"
+            refused = f"Nothing is deleted: {missing_version_message(spark, table, current, gone)}"
     decisions = plan_deletions(spark, owner, roots, keep, grace_hours, note=not (dry_run or refused))
     if refused:
         decisions = [

@@ -91,9 +91,9 @@ def _compared(
         f"The batch {entry.name} is in the journal and not all in its place: the next run of the model completes it."
         for entry in ready_entries(spark, location)
     ]
-    known = sum(row[2] for row in kept.values())
-    if rows is not None and rows != known:
-        findings.append(f"The table has {rows:,} rows, and its stats count {known:,}.")
+    counted = sum(row[2] for row in kept.values())
+    if rows is not None and rows != counted:
+        findings.append(f"The table has {rows:,} rows, and its stats count {counted:,}.")
     relation = describe(spark, stats_table(table))
     shown = version_of(relation.location.rstrip("/").rsplit("/", 1)[0]) if relation else ""
     if version_of(location) != shown:

@@ -107,8 +107,7 @@ def plan_deletions(
 
     Never deleted are the current version, a folder without a version's name, and a version without proof that the table
     owns it (see ``ownership``). Nor is a version that any table of the catalog is served from, under any name. The
-    remains
-    of an interrupted deletion do not count towards ``keep``.
+    remains of an interrupted deletion do not count towards ``keep``.
 
     A reader that began with a version can read it for the grace period after it was replaced. If a killed run failed to
     note that time, the period begins now.

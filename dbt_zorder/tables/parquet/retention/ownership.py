@@ -72,7 +72,7 @@ class Owner:
         return "" if self.refused or self.marker is None else self.marker.table_id
 
     def shares_identity(self, marker: Marker) -> bool:
-        """Tell whether a version has the identity of the one that is served, whatever the table's name was then."""
+        """Return whether a version has the identity of the one that is served, whatever the table's name was then."""
         return bool(self.table_id) and marker.table_id == self.table_id
 
     def names(self, marker: Marker) -> bool:
@@ -148,9 +148,9 @@ def why_not_own(spark: SparkSession, owner: Owner, path: str, marker: Marker, ch
 
 def _why_unrelated(owner: Owner, marker: Marker, chain: frozenset[str]) -> str:
     if not owner.location:
-        return "is not known to be the table's, as that is served from no version"
+        return "is not provably the table's, as that is served from no version"
     if owner.refused:
-        return f"is not known to be the table's: the version that is served {owner.refused}"
+        return f"is not provably the table's: the version that is served {owner.refused}"
     if marker.catalog and marker.table_id == owner.table_id:
         return ""
     if marker.catalog:
@@ -260,7 +260,7 @@ def _was_completed(spark: SparkSession, path: str) -> bool:
 
 
 def _leads_to(spark: SparkSession, marker: Marker, location: str) -> bool:
-    """Tell whether the table that a version was built for is served from it, or from another version of that table.
+    """Return whether the table that a version was built for is served from it, or from another version of that table.
 
     A table that was renamed leads nowhere under its old name, and a new one of that name has another identity. Where
     the marker has no identity, the chain of builds counts.

@@ -24,8 +24,7 @@ def note_replaced(spark: SparkSession, path: str, successor: str = "") -> None:
         spark: the session.
         path: folder of the version.
         successor: version that replaced it; empty if that is unclear, because a run was killed in between or because
-            the
-            version was never served.
+            the version was never served.
     """
     if has_client(spark):
         # without a note the grace period only begins later

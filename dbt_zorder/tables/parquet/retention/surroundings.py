@@ -34,8 +34,7 @@ def check_root(
     """Check, before a table's first version is written to a folder, that no other table uses the folder.
 
     The whole catalog is searched only if the folder exists or ``location_root`` is set. By default versions lie beside
-    the
-    schema's other tables, in a new folder.
+    the schema's other tables, in a new folder.
 
     Args:
         spark: the session.

@@ -23,8 +23,7 @@ def raise_tombstone(spark: SparkSession, path: str) -> str:
     """Write a tombstone into the version at ``path`` before its deletion; return the tombstone's path.
 
     The tombstone contains the marker, so that the rest of an interrupted deletion can still be identified. Each
-    deletion
-    has its own tombstone, and removes no other.
+    deletion has its own tombstone, and removes no other.
     """
     stone = f"{path}/{TOMBSTONE}/{secrets.token_hex(8)}.txt"
     marker = read_marker(spark, path, dying=True)

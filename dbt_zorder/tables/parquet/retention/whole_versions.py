@@ -72,11 +72,11 @@ def check_there(spark: SparkSession, table: TableName, location: str, cause: Exc
         MissingVersionError: it is, or its deletion has begun.
     """
     if version_of(location) and (read_marker(spark, location) is None or is_dying(spark, location)):
-        msg = told_of_gone(spark, table, location, why_gone(spark, location))
+        msg = missing_version_message(spark, table, location, why_gone(spark, location))
         raise MissingVersionError(msg) from cause
 
 
-def told_of_gone(spark: SparkSession, table: TableName, location: str, why: str) -> str:
+def missing_version_message(spark: SparkSession, table: TableName, location: str, why: str) -> str:
     """Return a message that names the missing version, the remaining complete ones, and the repair."""
     names = sorted(whole_versions(spark, table, location), reverse=True) if has_client(spark) else []
     left = "No whole version is left there. " if has_client(spark) else ""

@@ -98,7 +98,7 @@ def test_a_view_ends_with_its_model(spark: SparkSession) -> None:
     assert not [name for name in left if name.startswith("orders__dbt_tmp")]
 
 
-def test_a_statement_aside_has_our_settings_and_its_own(spark: SparkSession, database: str) -> None:
+def test_a_statement_in_a_sibling_session_has_our_settings_and_its_own(spark: SparkSession, database: str) -> None:
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:

@@ -51,7 +51,7 @@ def test_no_format_is_no_change() -> None:
         (
             ["delta"],
             "4.3.0",
-            "no release of delta is known here that fits PySpark 4.3.0: install pyspark 3.5,",
+            "this version of dbt-zorder has no release of delta that fits PySpark 4.3.0: install pyspark 3.5,",
         ),
     ],
 )

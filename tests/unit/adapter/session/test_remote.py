@@ -40,9 +40,9 @@ def test_a_token_is_in_no_message(url: str) -> None:
 
 def test_a_piece_of_an_address_that_an_error_quotes_is_not_shown() -> None:
     url = "sc://host:15002/;user_id=me;token=SECRET="
-    told = _without_secrets(url, ValueError("[INVALID_CONNECT_URL] Parameter 'token=SECRET=' should be key=value"))
-    assert "SECRET" not in told
-    assert "INVALID_CONNECT_URL" in told
+    shown = _without_secrets(url, ValueError("[INVALID_CONNECT_URL] Parameter 'token=SECRET=' should be key=value"))
+    assert "SECRET" not in shown
+    assert "INVALID_CONNECT_URL" in shown
 
 
 def test_a_token_is_not_shown() -> None:

@@ -7,9 +7,9 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.engine.local import large_table as copied_rows
 from dbt_zorder.engine.local.file_writer import FileWriter
-from dbt_zorder.engine.local.moved_rows import ShuffledRows
 from dbt_zorder.engine.local.output_files import files_of
 from dbt_zorder.engine.local.shuffle import ShuffleBuffer
+from dbt_zorder.engine.local.shuffled_rows import ShuffledRows
 from dbt_zorder.layout.spec import LayoutSpec
 from tests.unit.engine.local.test_large_table import rows_of, write_in_parts
 from tests.unit.engine.parquet.test_writer import needs_page_limit

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine import choose as holding
+from dbt_zorder.engine import choose
 from dbt_zorder.engine.local import large_table as module
 from dbt_zorder.engine.local import row_groups as parts_module
 from dbt_zorder.engine.local.fetched_keys import fetch
@@ -91,21 +91,21 @@ def test_files_are_those_that_rows_in_memory_make(
     most: int,
     in_parts: bool,
 ) -> None:
-    """Beyond what may be held on the way, too, and where a file is not in memory as a whole."""
+    """Beyond what may be fetched on the way, too, and where a file is not in memory as a whole."""
     monkeypatch.setattr(module, "ShuffleBuffer", lambda _, folder: ShuffleBuffer(most, folder))
     if in_parts:
         write_in_parts(monkeypatch, 20_000)
     frame = spark.sql(mixed(4000))
     parts = resolve_all(spec.partition_by, frame.schema, sensitive=False)
-    held = fetch(frame, keys_for(frame, spec), 1 << 26, partition_by=parts)
-    assert held is not None
+    fetched = fetch(frame, keys_for(frame, spec), 1 << 26, partition_by=parts)
+    assert fetched is not None
     with rows_of(spark, mixed(4000), spec, tmp_path) as (rows, layout):
         assert rows.write(spark, layout, str(tmp_path / "t"))
         assert not rows.spool.chunks or not Path(rows.spool.chunks[0].path).exists(), "all is in the table's folder"
     finder = CellFinder.by(layout)
-    cells = finder.cells(held.keys)
-    wanted = rows_of_files(held.keys, layout)
-    numbers = held.rows["id"].to_numpy()
+    cells = finder.cells(fetched.keys)
+    wanted = rows_of_files(fetched.keys, layout)
+    numbers = fetched.rows["id"].to_numpy()
     # a file of two partitions that have one hash would be two
     files = {int(file.name[5:10]): file for file in sorted((tmp_path / "t").rglob("*.parquet"))}
     assert sorted(files) == sorted(wanted)
@@ -165,7 +165,7 @@ def test_every_type_comes_through(spark: SparkSession, tmp_path: Path) -> None:
 def test_what_one_row_group_has_counts_for_the_whole_of_a_large_file(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Arrow is told of a file's columns before it gets the first row: NaN has no bounds, -0.0 no dictionary."""
+    """Arrow gets the options of a file's columns before the first row: NaN has no bounds, -0.0 no dictionary."""
     query = """
         SELECT id, id AS plain, id % 5 / 2D AS steady, if(id = 19000, double('NaN'), id / 3D) AS nan,
           if(id = 11000, -0.0D, id % 3 + 1D) AS minus, if(id BETWEEN 14000 AND 19999, 0D, 1D) AS zeros,
@@ -236,7 +236,7 @@ def test_a_row_is_measured_as_it_is_written(spark: SparkSession, tmp_path: Path)
 def test_a_file_of_too_many_rows_is_left_to_spark(
     spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, after: str
 ) -> None:
-    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    monkeypatch.setattr(choose, "_is_small", lambda _: False)
     if after == "estimate":
         monkeypatch.setattr(module, "memory_here", lambda: None)
     else:
@@ -253,7 +253,7 @@ def test_a_file_of_too_many_rows_is_left_to_spark(
 def test_partitions_that_are_no_text_are_left_to_spark(
     spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    monkeypatch.setattr(choose, "_is_small", lambda _: False)
     table = TableName(database, unique("t"))
     query = "SELECT id, if(id < 7, CAST(X'FF' AS string), 'A') AS p FROM range(20)"
     build(spark, spark.sql(query), BuildRequest(table, LayoutSpec(by=["id"], files=1, partition_by=["p"])))
@@ -264,7 +264,7 @@ def test_partitions_that_are_no_text_are_left_to_spark(
 def test_a_partition_that_no_folder_can_be_named_for_is_told(
     spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    monkeypatch.setattr(choose, "_is_small", lambda _: False)
     query = "SELECT id, concat('x', chr(0)) AS p FROM range(9)"
     request = BuildRequest(TableName(database, unique("t")), LayoutSpec(by=["id"], files=1, partition_by=["p"]))
     with pytest.raises(BuildError, match=r"could not be written: .*null"):
@@ -272,7 +272,7 @@ def test_a_partition_that_no_folder_can_be_named_for_is_told(
 
 
 def test_a_batch_goes_the_same_way(spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    monkeypatch.setattr(choose, "_is_small", lambda _: False)
     table = TableName(database, unique("t"))
     request = BuildRequest(table, LayoutSpec(by=["a", "s"], files=4))
     build(spark, spark.sql(QUERY.format(3000)), request)
@@ -287,7 +287,7 @@ def test_a_batch_goes_the_same_way(spark: SparkSession, database: str, monkeypat
 def test_so_do_rows_of_which_keys_take_too_much(
     spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch, parts: list[str]
 ) -> None:
-    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    monkeypatch.setattr(choose, "_is_small", lambda _: False)
     monkeypatch.setattr(module, "_MAX_KEY_BYTES", 0)
     table = TableName(database, unique("t"))
     request = BuildRequest(table, LayoutSpec(by=["a", "s"], files=4, partition_by=parts))
@@ -302,7 +302,7 @@ def test_so_do_rows_of_which_keys_take_too_much(
 def test_what_ends_it_leaves_the_table_and_nothing_else(
     spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    monkeypatch.setattr(holding, "_is_small", lambda _: False)
+    monkeypatch.setattr(choose, "_is_small", lambda _: False)
     folders: list[str] = []
     write = SpooledRows.write
 
@@ -314,18 +314,18 @@ def test_what_ends_it_leaves_the_table_and_nothing_else(
         raise OSError(28, "No space left on device")
 
     def cancel(phase: str) -> None:
-        told.append(phase)
-        if told.count("write") == 2:
+        phases.append(phase)
+        if phases.count("write") == 2:
             raise BuildError("cancelled")
 
-    told: list[str] = []
+    phases: list[str] = []
     table = TableName(database, unique("t"))
     request = BuildRequest(table, LayoutSpec(by=["a", "s"], files=3))
     build(spark, spark.sql(QUERY.format(100)), request)
     monkeypatch.setattr(SpooledRows, "write", noted)
     if fault == "a full disk":
         monkeypatch.setattr(ArrowWriter, "_writer_to", full)
-    listener = cancel if fault == "cancelled" else told.append
+    listener = cancel if fault == "cancelled" else phases.append
     with report_phases_to(listener), pytest.raises(BuildError, match=r"No space left|cancelled"):
         build(spark, spark.sql(QUERY.format(3000)), request)
     assert len(folders) == 1

@@ -45,7 +45,7 @@ def planned(spark: SparkSession, query: str, spec: LayoutSpec) -> tuple[Layout, 
 @pytest.mark.parametrize("by", [COLUMNS[:2], COLUMNS[2:5], COLUMNS[5:7], ["d", "a"], ["s", "id"]])
 def test_cells_are_those_that_spark_descends_to(spark: SparkSession, by: list[str], parts: tuple[str, ...]) -> None:
     layout, found = planned(spark, mixed(3000), LayoutSpec(by=by, files=9, partition_by=parts))
-    # also of cuts that were saved, of which no two NaN are one object
+    # also of cuts that were saved, in which no two NaN are one object
     saved = layout_from_json(layout_to_json(layout), spark.sql(mixed(1)).schema)
     frame = spark.sql(mixed(3000)).coalesce(1)
     names = TemporaryColumns.beside(frame)

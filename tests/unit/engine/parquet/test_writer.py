@@ -107,11 +107,11 @@ def test_files_are_like_sparks_own(spark: SparkSession, tmp_path: Path) -> None:
             assert chunks[0].has_offset_index
             dictionaries = ["DICTIONARY" in str(chunk.encodings) for chunk in chunks]
             assert dictionaries[0] == dictionaries[1], one.path
-        told, wanted = file.metadata.metadata, theirs.metadata.metadata
-        assert told[b"org.apache.spark.version"] == wanted[b"org.apache.spark.version"]
+        ours, wanted = file.metadata.metadata, theirs.metadata.metadata
+        assert ours[b"org.apache.spark.version"] == wanted[b"org.apache.spark.version"]
         row_metadata = b"org.apache.spark.sql.parquet.row.metadata"
         nullable = wanted[row_metadata].replace(b'"nullable":false', b'"nullable":true')
-        assert json.loads(told[row_metadata]) == json.loads(nullable)
+        assert json.loads(ours[row_metadata]) == json.loads(nullable)
     assert same_rows(spark.read.parquet(str(tmp_path / "here")), frame)
     assert spark.read.parquet(str(tmp_path / "here")).schema.simpleString() == frame.schema.simpleString()
 
@@ -130,10 +130,10 @@ def test_every_value_comes_back(spark: SparkSession, tmp_path: Path, zone: str, 
         here = spark.read.parquet(str(tmp_path / "here"))
         assert same_rows(here, frame)
         columns = resolve_all(["v"], frame.schema, sensitive=False)
-        told = footer_stats(spark, str(tmp_path / "here"), columns, "v1")
-        assert (told is None) == (name in ("decimal(38,10)", "decimal(38,38)"))
-        if told is not None:
-            assert same_rows(told.frame(), row_stats(here, columns, "v1"))
+        stats = footer_stats(spark, str(tmp_path / "here"), columns, "v1")
+        assert (stats is None) == (name in ("decimal(38,10)", "decimal(38,38)"))
+        if stats is not None:
+            assert same_rows(stats.frame(), row_stats(here, columns, "v1"))
 
 
 FLOATS = ["-1", "'-0.0'", "0", "1.5", "'Infinity'", "'NaN'"]
@@ -153,7 +153,7 @@ def test_a_filter_that_parquet_is_asked_finds_every_row(
     frame = spark.sql(" UNION ALL ".join(f"SELECT {value} AS v" for value in written)).coalesce(1)
     place = on_disk(spark, str(tmp_path / "here"))
     assert place is not None
-    # every value by itself, every two, and all; and every one some times, of which there are dictionaries
+    # every value by itself, every two, and all; and every one several times, for dictionaries
     numbers = range(len(written))
     files = [np.array(some) for size in (1, 2, len(written)) for some in combinations(numbers, size)]
     # but 0.0: in its dictionary parquet-java does not find -0.0, in files that Spark itself writes neither
@@ -172,15 +172,15 @@ def test_a_filter_that_parquet_is_asked_finds_every_row(
 
 @pytest.mark.parametrize("kind", ["float", "double"])
 def test_pyarrow_finds_zeros_in_files_of_nothing_else(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    """Its own ``isin`` takes bounds of -0.0 and 0.0, which are what zero has, for a column of -0.0."""
+    """Its own ``isin`` reads bounds of -0.0 and 0.0, which zero has, as a column of -0.0."""
     frame = spark.sql(f"SELECT cast(0 AS {kind}) AS v, id, cast(1 + id % 2 AS {kind}) AS w FROM range(50)")
     *ours, _ = write(spark, frame, tmp_path)
     files = ds.dataset(ours)
     for wanted in ([0.0], [0.0, 5.0]):
         assert files.count_rows(filter=ds.field("v").isin(wanted)) == 50
     assert files.count_rows(filter=ds.field("w").isin([1.0])) == 25
-    told = pq.read_metadata(ours[0]).row_group(0)
-    assert [told.column(place).is_stats_set for place in range(3)] == [False, True, True]
+    group = pq.read_metadata(ours[0]).row_group(0)
+    assert [group.column(place).is_stats_set for place in range(3)] == [False, True, True]
     assert spark.read.parquet(str(tmp_path / "here")).where("v = 0").count() == 50
 
 

@@ -73,8 +73,8 @@ def test_a_column_may_be_called_like_a_temporary_one(spark: SparkSession, taken:
 
 
 def test_a_partition_that_was_not_counted_loses_no_row(spark: SparkSession) -> None:
-    known = spark.sql("SELECT id, id % 3 AS p FROM range(60)")
-    layout = plan_layout(known, LayoutSpec(by=["id"], files=2, partition_by=["p"]))
+    sampled = spark.sql("SELECT id, id % 3 AS p FROM range(60)")
+    layout = plan_layout(sampled, LayoutSpec(by=["id"], files=2, partition_by=["p"]))
     more = spark.sql("SELECT id, id % 5 AS p FROM range(100)")
     assert sorted(row[0] for row in apply_layout(more, layout).collect()) == list(range(100))
 
@@ -83,7 +83,7 @@ def test_a_partition_that_was_not_counted_loses_no_row(spark: SparkSession) -> N
 def test_the_search_for_a_partition_finds_each(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, partitions: int
 ) -> None:
-    monkeypatch.setattr("dbt_zorder.engine.spark.small_partitions._BYTES", 0)  # a Spark partition for each
+    monkeypatch.setattr("dbt_zorder.engine.spark.spark_plan._BUNDLE_BYTES", 0)  # a Spark partition for each
     frame = spark.sql(f"SELECT id, id % {partitions} AS p FROM range(90)")
     layout = plan_layout(frame, LayoutSpec(by=["id"], files=1, partition_by=["p"]))
     rows = apply_layout(frame, layout).select("p", f.spark_partition_id().alias("file")).distinct().collect()

@@ -40,7 +40,7 @@ TYPES = {
 
 
 def lines(spark: SparkSession, types: Sequence[str] = ("whole", "text")) -> DataFrame:
-    """Rows of which each is there ten times in all keys, far from each other."""
+    """Rows whose keys are all there ten times, far from each other."""
     keys = ", ".join(f"{TYPES[name]} AS {name}" for name in types)
     return spark.sql(f"SELECT id, {keys} FROM (SELECT id, pmod(id * 7919, 800) AS n FROM range(8000))").coalesce(1)
 

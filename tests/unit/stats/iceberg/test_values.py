@@ -15,40 +15,40 @@ from pyspark.sql import types as t
 from dbt_zorder.stats.iceberg.values import _value
 
 
-def told(raw: bytes, kind: t.DataType) -> Any:
+def decoded(raw: bytes, kind: t.DataType) -> Any:
     return _value(raw.hex(), kind)
 
 
 @given(some.integers(-(2**31), 2**31 - 1))
 def test_whole_numbers_are_told_by_either_width(number: int) -> None:
     for width, kind in ((4, t.IntegerType()), (8, t.LongType()), (4, t.LongType())):
-        assert told(number.to_bytes(width, "little", signed=True), kind) == number
+        assert decoded(number.to_bytes(width, "little", signed=True), kind) == number
 
 
 @given(some.integers(-(10**38) + 1, 10**38 - 1), some.integers(0, 38))
 def test_decimals_are_exact(unscaled: int, scale: int) -> None:
     raw = unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True)
-    sign, digits, exponent = told(raw, t.DecimalType(38, scale)).as_tuple()
+    sign, digits, exponent = decoded(raw, t.DecimalType(38, scale)).as_tuple()
     assert (int("".join(map(str, digits))) * (-1 if sign else 1), exponent) == (unscaled, -scale)
 
 
 @given(some.floats(allow_nan=False), some.dates(), some.datetimes(), some.text())
 def test_other_values_are_told(number: float, day: date, moment: datetime, text: str) -> None:
-    assert told(struct.pack("<d", number), t.DoubleType()) == number
+    assert decoded(struct.pack("<d", number), t.DoubleType()) == number
     days = (day - date(1970, 1, 1)).days
-    assert told(days.to_bytes(4, "little", signed=True), t.DateType()) == day
+    assert decoded(days.to_bytes(4, "little", signed=True), t.DateType()) == day
     micros = (moment - datetime(1970, 1, 1)) // timedelta(microseconds=1)
     raw = micros.to_bytes(8, "little", signed=True)
-    assert told(raw, t.TimestampNTZType()) == moment
-    assert told(raw, t.TimestampType()) == moment.replace(tzinfo=timezone.utc)
-    assert told(text.encode(), t.StringType()) == text
+    assert decoded(raw, t.TimestampNTZType()) == moment
+    assert decoded(raw, t.TimestampType()) == moment.replace(tzinfo=timezone.utc)
+    assert decoded(text.encode(), t.StringType()) == text
 
 
 def test_there_may_be_none() -> None:
     assert _value(None, t.LongType()) is None
-    assert told(b"\0", t.BooleanType()) is False
-    assert told(struct.pack("<f", 0.5), t.DoubleType()) == 0.5
-    assert told((250).to_bytes(2, "big"), t.DecimalType(5, 2)) == Decimal("2.50")
+    assert decoded(b"\0", t.BooleanType()) is False
+    assert decoded(struct.pack("<f", 0.5), t.DoubleType()) == 0.5
+    assert decoded((250).to_bytes(2, "big"), t.DecimalType(5, 2)) == Decimal("2.50")
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_there_may_be_none() -> None:
 )
 def test_what_is_no_value_is_an_error(raw: bytes, kind: t.DataType) -> None:
     with pytest.raises((ValueError, ArithmeticError, struct.error)):
-        told(raw, kind)
+        decoded(raw, kind)

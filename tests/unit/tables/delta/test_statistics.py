@@ -19,7 +19,9 @@ from dbt_zorder.tables.delta.statistics import statistics
 NAN = float("nan")
 
 
-def told(path: Path, values: list[Any], kind: pa.DataType, spark: t.DataType, group: int = 2) -> tuple[Any, Any, Any]:
+def statistics_of(
+    path: Path, values: list[Any], kind: pa.DataType, spark: t.DataType, group: int = 2
+) -> tuple[Any, Any, Any]:
     """Return the bounds and the count of NULL of one column, None where there are none."""
     file = path / "f.parquet"
     rows = pa.table({"c": pa.array(values, kind)})
@@ -88,11 +90,11 @@ LONG = "é" * 40
 def test_bounds_are_as_delta_keeps_them(
     tmp_path: Path, values: list[Any], kind: pa.DataType, spark: t.DataType, expected: tuple[Any, Any, Any]
 ) -> None:
-    assert told(tmp_path, values, kind, spark) == expected
+    assert statistics_of(tmp_path, values, kind, spark) == expected
 
 
 def test_dates_beyond_the_years_that_json_has_are_left_out(tmp_path: Path) -> None:
-    assert told(tmp_path, [-800_000, 0], pa.int32(), t.DateType()) == (None, None, 0)
+    assert statistics_of(tmp_path, [-800_000, 0], pa.int32(), t.DateType()) == (None, None, 0)
 
 
 def test_nan_is_above_all(tmp_path: Path) -> None:

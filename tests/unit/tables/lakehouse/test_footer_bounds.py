@@ -1,4 +1,4 @@
-"""What footers tell of the bounds of a column, and what is read of floats where they tell none."""
+"""The bounds of a column in footers, and those of floats, which footers may lack."""
 
 from __future__ import annotations
 

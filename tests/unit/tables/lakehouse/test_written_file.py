@@ -1,4 +1,4 @@
-"""What the path of a file tells of its partition, and which partitions formats read from our texts."""
+"""The partition in a file's path, and the partitions that formats read from our texts."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.errors import BuildError, ColumnError, ConfigError, SchemaChangeError, ZorderError
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName
-from dbt_zorder.tables.batch import Batch, table_of
+from dbt_zorder.tables.batch import Batch, describe_existing
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.incremental import begin, increment
 from dbt_zorder.tables.parquet.rewrite import rewrite
@@ -26,11 +26,6 @@ from tests.unit.tables.parquet.batches import folder, request, rows
 STRUCT = "named_struct('a', id, 'b', id * 2)"
 DECIMAL = "cast(id AS DECIMAL({}, {}))"
 WIDER = "named_struct('a', id, 'n', 1, 'b', id * 2)"
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 def go(spark: SparkSession, query: str, wanted: BuildRequest, **batch: Any) -> IncrementReport:
@@ -139,7 +134,7 @@ def test_a_table_that_is_gone_is_built_by_the_next_run(spark: SparkSession, tabl
     if now == "VIEW":
         spark.sql(f"CREATE VIEW {table.sql} AS {rows(0, 3)}")
     with pytest.raises(BuildError, match="Run the model again, with --full-refresh if"):
-        table_of(spark, table)
+        describe_existing(spark, table)
     full_refresh(spark, rows(0, 10), wanted)
 
 

@@ -24,18 +24,13 @@ from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.stats_view import stats_table
 from dbt_zorder.tables.report import BuildReport
 from dbt_zorder.tables.version import is_version
-from tests.support import same_rows, settings, unique, versions
+from tests.support import same_rows, settings, versions
 
 pytestmark = pytest.mark.usefixtures("way")
 
 SPILL = "spark.shuffle.spill.numElementsForceSpillThreshold"
 
 QUERY = "SELECT id, pmod(hash(id), 100) AS a, concat('k', id % 10) AS s FROM range(500)"
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 def request(table: TableName, by: tuple[str, ...] = ("a", "s"), *, files: int = 4, **more: Any) -> BuildRequest:
@@ -136,9 +131,9 @@ def test_what_goes_to_disk_keeps_the_order_of_the_tree_in_the_files_of_partition
     layouts: list[Layout] = []
     write_data = table_build.write_data
 
-    def noted(holding: RowSource, layout: Layout, *more: Any) -> None:
+    def noted(source: RowSource, layout: Layout, *more: Any) -> None:
         layouts.append(layout)
-        write_data(holding, layout, *more)
+        write_data(source, layout, *more)
 
     monkeypatch.setattr(table_build, "write_data", noted)
 

@@ -1,4 +1,4 @@
-"""What the columns of a table may be called, and of which types, where it is built by them."""
+"""Names and types of the columns that a table may be clustered by."""
 
 from __future__ import annotations
 
@@ -23,11 +23,6 @@ from dbt_zorder.tables.report import BuildReport
 from tests.support import unique
 
 pytestmark = pytest.mark.usefixtures("way")
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 def request(table: TableName, by: tuple[str, ...], **more: Any) -> BuildRequest:
@@ -80,8 +75,8 @@ def test_char_is_refused_before_anything_is_read_and_varchar_is_text(spark: Spar
         with pytest.raises(ColumnError, match=f"CHAR columns cannot be kept: {named}.*rtrim"):
             run(spark, table, f"SELECT {columns} FROM {source.sql}", by=("n",))
         assert not spark.catalog.tableExists(table.sql)
-    told = "rtrim(c) AS c, v, CAST(a AS ARRAY<STRING>) AS a"
-    run(spark, table, f"SELECT {told}, n FROM {source.sql}", by=("c", "v"))
+    advice = "rtrim(c) AS c, v, CAST(a AS ARRAY<STRING>) AS a"
+    run(spark, table, f"SELECT {advice}, n FROM {source.sql}", by=("c", "v"))
     assert spark.table(table.sql).where("c = 'a3' AND v = 'v3'").count() == 1
     assert scan(spark, table.sql, "c = 'a3'").count() == 1
     kept = f"SELECT CAST(c AS STRING) AS c, v, CAST(a AS ARRAY<STRING>) AS a, n FROM {source.sql}"

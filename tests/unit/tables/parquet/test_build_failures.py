@@ -14,16 +14,11 @@ from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, schema_location
 from dbt_zorder.tables.parquet import build as module
 from dbt_zorder.tables.parquet.build import build
-from tests.support import checksum, unique, versions
+from tests.support import checksum, versions
 from tests.unit.conftest import lose_a_row
 from tests.unit.tables.parquet.test_build import QUERY, run
 
 pytestmark = pytest.mark.usefixtures("way")
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 def test_a_query_that_fails_leaves_the_old_table_and_nothing_else(spark: SparkSession, table: TableName) -> None:

@@ -13,14 +13,9 @@ from dbt_zorder.pruning import scan
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.tables.parquet.build import build
-from tests.support import rows_read, same_rows, unique
+from tests.support import rows_read, same_rows
 
 pytestmark = pytest.mark.usefixtures("way")
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 @pytest.mark.parametrize(

@@ -14,19 +14,14 @@ from dbt_zorder.spark.catalog import TableName, describe, schema_location
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet.incremental import begin, increment
 from dbt_zorder.tables.registry import existing, open_table
-from dbt_zorder.tables.save import check_free, save_table
-from tests.support import same_rows, unique, versions
+from dbt_zorder.tables.save import check_still_absent, save_table
+from tests.support import same_rows, versions
 
 QUERY = "SELECT id, pmod(hash(id), 100) AS a FROM range({}, {})"
 
 
 def guard_of(df: DataFrame, table: TableName) -> Callable[[], None] | None:
     return existing(open_table(df.sparkSession, table), table).guard(df)
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 @pytest.fixture
@@ -51,8 +46,8 @@ def test_rows_that_came_since_the_table_was_read_are_not_lost(
     save_table(rows, str(table), "id", files=4)
     read = spark.table(table.sql).where("id > 5")
     append(spark, table, 2000)
-    told = f"^{table}: The DataFrame reads the table as it was before 1 of its 5 files came"
-    with pytest.raises(BuildError, match=told):
+    message = f"^{table}: The DataFrame reads the table as it was before 1 of its 5 files came"
+    with pytest.raises(BuildError, match=message):
         save_table(read, str(table), "id", "overwrite")
     # a batch that a killed run has left in the journal belongs to the table, and comes in before it is replaced
     read = spark.table(table.sql)
@@ -111,10 +106,10 @@ def test_a_table_that_others_leave_alone_passes_until_they_do_not(
 
 
 def test_a_name_that_is_free_is_to_stay_so(spark: SparkSession, table: TableName, rows: DataFrame) -> None:
-    check_free(spark, table)
+    check_still_absent(spark, table)
     spark.sql(f"CREATE VIEW {table.sql} AS SELECT 1 AS id")
     with pytest.raises(BuildError, match="Another run has made the table meanwhile"):
-        check_free(spark, table)
+        check_still_absent(spark, table)
 
 
 def test_nothing_tells_whether_a_table_of_sparks_own_or_one_whose_folder_is_gone_has_changed(

@@ -25,11 +25,6 @@ from tests.support import checksum, settings, unique
 from tests.unit.tables.parquet.batches import folder, made, request, rows, same
 
 
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
-
-
 def go(spark: SparkSession, query: str, wanted: BuildRequest, **batch: Any) -> IncrementReport:
     return increment(spark, spark.sql(query), wanted, Batch(**batch))
 

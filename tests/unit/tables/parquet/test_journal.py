@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.journal import (
-    Entry,
-    Plan,
+    JournalEntry,
+    MovePlan,
     carry_out,
     leave_entry,
     make_ready,
@@ -28,7 +28,7 @@ from tests.unit.snapshots import Tree, tree
 LONG_AGO = "b20200101T000000000-0123abcd"
 
 
-def staged(spark: SparkSession, root: Path, *files: str) -> Entry:
+def staged(spark: SparkSession, root: Path, *files: str) -> JournalEntry:
     """An entry with some files, opened by this process, which does not work on it any more."""
     entry = open_entry(spark, f"file:{root}")
     for name in files:
@@ -39,7 +39,7 @@ def staged(spark: SparkSession, root: Path, *files: str) -> Entry:
     return entry
 
 
-def place(entry: Entry) -> Path:
+def place(entry: JournalEntry) -> Path:
     return Path(entry.path.removeprefix("file:"))
 
 
@@ -65,7 +65,7 @@ def test_what_is_not_named_like_an_entry_is_never_touched(spark: SparkSession, t
     assert (tmp_path / journal.JOURNAL_DIRECTORY / name).exists()
 
 
-def owned(spark: SparkSession, root: Path, owner: str) -> Entry:
+def owned(spark: SparkSession, root: Path, owner: str) -> JournalEntry:
     entry = staged(spark, root, "x.parquet")
     (place(entry) / "owner.json").unlink()
     for leftover in place(entry).glob(".owner.json*.crc"):
@@ -95,14 +95,14 @@ def test_one_of_a_living_process_is_left_and_one_of_a_dead_one_goes(spark: Spark
 def test_what_is_ready_is_seen(spark: SparkSession, tmp_path: Path) -> None:
     entry = staged(spark, tmp_path, "new.parquet")
     assert ready_entries(spark, f"file:{tmp_path}") == []
-    make_ready(spark, entry, Plan(["new.parquet"], [], [], []))
+    make_ready(spark, entry, MovePlan(["new.parquet"], [], [], []))
     assert [found.name for found in ready_entries(spark, f"file:{tmp_path}")] == [entry.name]
 
 
 def test_nothing_is_moved_out_for_a_batch_that_is_gone(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "old.parquet").write_text("old")
     entry = staged(spark, tmp_path, "new.parquet")
-    plan = Plan(["new.parquet", "lost.parquet"], ["old.parquet"], [], [])
+    plan = MovePlan(["new.parquet", "lost.parquet"], ["old.parquet"], [], [])
     make_ready(spark, entry, plan)
     with pytest.raises(OSError, match=r"1 files of the batch are neither .* lost\.parquet"):
         carry_out(spark, entry, plan)
@@ -114,7 +114,7 @@ def test_a_ready_entry_is_carried_out_once(spark: SparkSession, tmp_path: Path) 
     (tmp_path / "p=1" / "old.parquet").write_text("old")
     (tmp_path / "p=1" / "of somebody else").write_text("kept")
     entry = staged(spark, tmp_path, "p=1/new.parquet", "p=%7B x/new.parquet")
-    plan = Plan(["p=1/new.parquet", "p=%7B x/new.parquet"], ["p=1/old.parquet"], [], [])
+    plan = MovePlan(["p=1/new.parquet", "p=%7B x/new.parquet"], ["p=1/old.parquet"], [], [])
     make_ready(spark, entry, plan)
     assert (tmp_path / "p=1" / "old.parquet").exists(), "nothing moved yet"
     assert recover_journal(spark, f"file:{tmp_path}") == (1, 0)
@@ -127,16 +127,16 @@ def test_a_ready_entry_is_carried_out_once(spark: SparkSession, tmp_path: Path) 
 
 def test_entries_are_carried_out_in_order(spark: SparkSession, tmp_path: Path) -> None:
     first = staged(spark, tmp_path, "a.parquet")
-    make_ready(spark, first, Plan(["a.parquet"], [], [], []))
+    make_ready(spark, first, MovePlan(["a.parquet"], [], [], []))
     second = staged(spark, tmp_path, "b.parquet")
-    make_ready(spark, second, Plan(["b.parquet"], ["a.parquet"], [], []))
+    make_ready(spark, second, MovePlan(["b.parquet"], ["a.parquet"], [], []))
     assert recover_journal(spark, f"file:{tmp_path}") == (2, 0)
     assert [path.name for path in tmp_path.iterdir()] == ["b.parquet"]
 
 
 def test_a_plan_of_another_release_is_an_error_and_nothing_is_lost(spark: SparkSession, tmp_path: Path) -> None:
     entry = staged(spark, tmp_path, "a.parquet")
-    make_ready(spark, entry, Plan(["a.parquet"], [], [], [], format=99))
+    make_ready(spark, entry, MovePlan(["a.parquet"], [], [], [], format=99))
     with pytest.raises(ZorderError, match="is of format 99, and this release of dbt-zorder knows 1"):
         recover_journal(spark, f"file:{tmp_path}")
     assert (place(entry) / f"data-{entry.name}" / "a.parquet").exists()
@@ -208,14 +208,14 @@ def test_no_plan_is_made_ready_that_would_be_refused(spark: SparkSession, table:
     entry = staged(spark, table, "new.parquet")
     for adds, removes in (([], ["../victim.parquet"]), (["link/x"], []), (["a\\b"], [])):
         with pytest.raises(ZorderError, match=r"Nothing was moved or deleted\."):
-            make_ready(spark, entry, Plan(adds, removes, [], []))
+            make_ready(spark, entry, MovePlan(adds, removes, [], []))
     assert not (place(entry) / "plan.json").exists()
 
 
 @pytest.mark.parametrize("folder", ["", "old", "data-{}", "_zorder_stats"])
 def test_an_entry_that_is_elsewhere_by_a_link_is_refused(spark: SparkSession, table: Path, folder: str) -> None:
     entry = staged(spark, table, "new.parquet", "../_zorder_stats/s.stats")
-    make_ready(spark, entry, Plan(["new.parquet"], ["x.parquet"], [], []))
+    make_ready(spark, entry, MovePlan(["new.parquet"], ["x.parquet"], [], []))
     elsewhere = table.parents[1] / "elsewhere"
     linked = place(entry) / folder.format(entry.name)
     if linked.exists():

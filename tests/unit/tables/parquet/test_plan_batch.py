@@ -13,15 +13,9 @@ from dbt_zorder.spark.small_queries import SMALL_BYTES
 from dbt_zorder.tables.parquet import plan_batch as module
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.plan_batch import plan_batch
-from dbt_zorder.tables.parquet.state import known_standing
+from dbt_zorder.tables.parquet.state import read_state_or_layout
 from dbt_zorder.tables.registry import existing, open_table
-from tests.support import unique
 from tests.unit.tables.parquet.batches import assert_sound, made, rows
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 @pytest.mark.parametrize("small", [SMALL_BYTES, -1])
@@ -57,10 +51,10 @@ def test_a_batch_that_is_one_file_is_ordered_as_finely_as_it_has_pages(
     info = describe(spark, table)
     assert info is not None
     batch = spark.sql("SELECT id + 9000 AS id, id + 9000 AS a, pmod(hash(id), 1000) AS s FROM range(1000)").coalesce(1)
-    standing = known_standing(spark, info.location, batch.schema, wanted.spec)
-    assert standing.tree is not None
-    assert standing.tree.layout is not None
-    found = plan_batch(batch, wanted, standing, fresh=False)
+    state = read_state_or_layout(spark, info.location, batch.schema, wanted.spec)
+    assert state.tree is not None
+    assert state.tree.layout is not None
+    found = plan_batch(batch, wanted, state, fresh=False)
     assert found.files == 1
     (rows,) = [rows for rows in apply_layout(batch, found).rdd.glom().collect() if rows]
     pages = [{row.s for row in rows[start : start + 20]} for start in range(0, 1000, 20)]

@@ -15,7 +15,7 @@ from dbt_zorder.tables.parquet.swap import Definition, publish
 from tests.support import unique
 from tests.unit.tables.parquet.versions import V1, V2, Write, content
 
-TOLD = {"source_url": "x", "docs": "my_url", "team": "me"}
+OWNED = {"source_url": "x", "docs": "my_url", "team": "me"}
 
 
 def make(spark: SparkSession, database: str, has: Mapping[str, str]) -> TableName:
@@ -26,21 +26,21 @@ def make(spark: SparkSession, database: str, has: Mapping[str, str]) -> TableNam
 
 
 def test_what_spark_hides_is_told_in_its_own_words(spark: SparkSession, database: str) -> None:
-    table = make(spark, database, {**with_record(TOLD), "other": "1"})
+    table = make(spark, database, {**with_record(OWNED), "other": "1"})
     assert properties(spark, table)["docs"] == "*********(redacted)"
-    assert own_properties(spark, table) == TOLD
-    assert are_set(spark, table, TOLD)
-    assert not are_set(spark, table, {**TOLD, "docs": "another_url"})
+    assert own_properties(spark, table) == OWNED
+    assert are_set(spark, table, OWNED)
+    assert not are_set(spark, table, {**OWNED, "docs": "another_url"})
     assert not are_set(spark, table, {"team": "me"}), "two that it sets no longer"
 
 
 def test_without_a_way_to_the_catalog_digests_tell_and_nothing_is_made_up(
     spark: SparkSession, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = make(spark, database, with_record(TOLD))
+    table = make(spark, database, with_record(OWNED))
     monkeypatch.setattr(module, "_revealed", properties)
-    assert are_set(spark, table, TOLD)
-    assert not are_set(spark, table, {**TOLD, "docs": "another_url"})
+    assert are_set(spark, table, OWNED)
+    assert not are_set(spark, table, {**OWNED, "docs": "another_url"})
     with pytest.raises(ZorderError, match=f"{table} has the property 'docs', whose value Spark hides"):
         own_properties(spark, table)
 
@@ -87,14 +87,14 @@ def test_a_property_that_spark_hides_is_known_to_be_the_same(
     spark: SparkSession, database: str, tmp_path: Path, write: Write
 ) -> None:
     table = TableName(database, unique("T"))
-    told = {"source_url": "https://there", "docs": "file://my_url", "api.token": "it's"}
+    owned = {"source_url": "https://there", "docs": "file://my_url", "api.token": "it's"}
     schema = write(V1, "SELECT 1 AS a").schema
-    publish(spark, table, Definition(schema, (), "", told), str(tmp_path / V1))
+    publish(spark, table, Definition(schema, (), "", owned), str(tmp_path / V1))
     spark.sql(f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('mine' = 'kept')")
     write(V2, "SELECT 2 AS a")
-    publish(spark, table, Definition(schema, (), "", told), str(tmp_path / V2))
+    publish(spark, table, Definition(schema, (), "", owned), str(tmp_path / V2))
     assert content(spark, table) == [(2,)]
     assert properties(spark, table)["mine"] == "kept", "only the location was changed"
-    assert own_properties(spark, table) == told
-    publish(spark, table, Definition(schema, (), "", {**told, "docs": "other_url"}), str(tmp_path / V1))
-    assert own_properties(spark, table) == {**told, "docs": "other_url"}
+    assert own_properties(spark, table) == owned
+    publish(spark, table, Definition(schema, (), "", {**owned, "docs": "other_url"}), str(tmp_path / V1))
+    assert own_properties(spark, table) == {**owned, "docs": "other_url"}

@@ -13,22 +13,16 @@ from dbt_zorder.tables.parquet import build as build_module
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.build import build
 from dbt_zorder.tables.parquet.rewrite import optimize, own_table, recover, request_from_marker, rewrite
-from tests.support import unique
 from tests.unit.tables.parquet.batches import files, made, rows, same
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 def test_a_table_is_rewritten_on_demand_and_a_dry_run_tells_of_it(spark: SparkSession, table: TableName) -> None:
     wanted = made(spark, table, rows(0, 300), comment="kept", column_comments={"a": "too"})
     append(spark, spark.sql(rows(300, 600)), wanted)
     before = files(spark, table)
-    told = optimize(spark, request_from_marker(spark, table), dry_run=True)
-    assert told.files == len(before) == 8
-    assert "would be rewritten" in str(told)
+    report = optimize(spark, request_from_marker(spark, table), dry_run=True)
+    assert report.files == len(before) == 8
+    assert "would be rewritten" in str(report)
     assert files(spark, table) == before
     done = optimize(spark, wanted, dry_run=False)
     assert done.files_after == 4

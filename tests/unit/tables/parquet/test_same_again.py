@@ -1,4 +1,4 @@
-"""A build of tables that have more rows than are sampled: the seed tells which are drawn, and thereby all files."""
+"""A build of tables that have more rows than are sampled: the seed decides which are drawn, and thereby all files."""
 
 from __future__ import annotations
 

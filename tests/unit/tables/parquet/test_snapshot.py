@@ -202,8 +202,8 @@ def test_fields_that_come_later_are_null_in_older_rows_and_found_by_name(spark: 
     )
     found = next_state(before, staged, NAMES)
     assert found.schema["s"].dataType.simpleString() == "struct<a:int,b:struct<x:int,y:string>>"
-    told = {row.scd: (row.s.a, row.s.b.x, row.s.b.y, *row.r[0], *row.m["m"]) for row in found.collect()}
-    assert told == {"1a": (1, 2, None, 3, 4, None, 1, 2), "1b": (6, 5, "z", 8, 7, "m", 8, 9)}
+    by_id = {row.scd: (row.s.a, row.s.b.x, row.s.b.y, *row.r[0], *row.m["m"]) for row in found.collect()}
+    assert by_id == {"1a": (1, 2, None, 3, 4, None, 1, 2), "1b": (6, 5, "z", 8, 7, "m", 8, 9)}
 
 
 def test_a_type_that_cannot_become_that_of_the_snapshot_goes_by_either_advice(spark: SparkSession) -> None:

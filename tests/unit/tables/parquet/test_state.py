@@ -9,14 +9,13 @@ from pyspark.sql import SparkSession
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.saved_layout import TREE_DIRECTORY
-from dbt_zorder.tables.parquet.state import Standing, known_standing, measure, read_standing
-from tests.support import unique
+from dbt_zorder.tables.parquet.state import ParquetState, measure, read_state, read_state_or_layout
 from tests.unit.tables.parquet.batches import folder, made, rows
 
 HERE = "file:/w/t__zorder/v20260101T000000000-00000000"
 
 
-def held(paths: Mapping[str, int], **bounds: pa.Array) -> pa.Table:
+def files_of(paths: Mapping[str, int], **bounds: pa.Array) -> pa.Table:
     base = {
         "file_path": pa.array([f"{HERE}/{path}" for path in paths], pa.string()),
         "file_size": pa.array([10 * rows for rows in paths.values()], pa.int64()),
@@ -25,14 +24,9 @@ def held(paths: Mapping[str, int], **bounds: pa.Array) -> pa.Table:
     return pa.table(base | bounds)
 
 
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
-
-
 def test_a_batch_adds_its_files_and_takes_away_those_that_it_replaced() -> None:
-    before = Standing(HERE, None, files=held({"p=%C3%BC%20x/a.parquet": 3, "p=1/b.parquet": 4}))
-    after = before.after(held({"p=%C3%BC%20x/c.parquet": 5}), {"p=ü x/a.parquet"})
+    before = ParquetState(HERE, None, files=files_of({"p=%C3%BC%20x/a.parquet": 3, "p=1/b.parquet": 4}))
+    after = before.after(files_of({"p=%C3%BC%20x/c.parquet": 5}), {"p=ü x/a.parquet"})
     assert after.files is not None
     assert [path.rpartition("/")[2] for path in after.files["file_path"].to_pylist()] == ["b.parquet", "c.parquet"]
     assert before.size == (70, 7)
@@ -41,12 +35,12 @@ def test_a_batch_adds_its_files_and_takes_away_those_that_it_replaced() -> None:
 
 @pytest.mark.parametrize(
     "added",
-    [held({"c": 5}), held({"c": 5}, min_value0=pa.array(["x"]), max_value0=pa.array(["y"]))],
+    [files_of({"c": 5}), files_of({"c": 5}, min_value0=pa.array(["x"]), max_value0=pa.array(["y"]))],
     ids=["without bounds", "bounds of another type"],
 )
 def test_what_is_of_another_shape_makes_nothing_known(added: pa.Table) -> None:
     numbers = pa.array([1], pa.int64())
-    before = Standing(HERE, None, files=held({"a": 3}, min_value0=numbers, max_value0=numbers))
+    before = ParquetState(HERE, None, files=files_of({"a": 3}, min_value0=numbers, max_value0=numbers))
     after = before.after(added, set())
     assert after.files is None
     assert after.size == (0, 0)
@@ -63,20 +57,20 @@ def test_what_is_known_after_a_batch_is_what_its_stats_say(
         batch = spark.sql(rows(first, first + 300, "id % 2"))
         report = append(spark, batch, wanted, overwrite=overwrite)
         assert report.removed > 0 or not overwrite
-        assert report.standing is not None
-        assert report.standing.overlap(wanted.spec) == measure(spark, table, info, wanted.spec)
+        assert report.state is not None
+        assert report.state.overlap(wanted.spec) == measure(spark, table, info, wanted.spec)
 
 
 def test_a_version_without_stats_has_its_tree_alone(spark: SparkSession, table: TableName) -> None:
     wanted = made(spark, table, rows(0, 100))
     location, schema = str(folder(spark, table)), spark.table(table.sql).schema
-    whole = read_standing(spark, location, schema, wanted.spec)
+    whole = read_state(spark, location, schema, wanted.spec)
     assert [key.column.name for key in whole.keys] == ["a", "s"]
     assert list(whole.columns) == ["a", "s", "id"]
     assert whole.size[1] == 100
     for file in (folder(spark, table) / "_zorder_stats").iterdir():
         file.unlink()
-    bare = known_standing(spark, location, schema, wanted.spec)
+    bare = read_state_or_layout(spark, location, schema, wanted.spec)
     assert (bare.files, bare.size) == (None, (0, 0))
     assert bare.tree is not None
 
@@ -85,7 +79,7 @@ def test_without_a_tree_the_model_names_the_keys(spark: SparkSession, table: Tab
     wanted = made(spark, table, rows(0, 100), by=("s", "a"))
     for file in (folder(spark, table) / TREE_DIRECTORY).iterdir():
         file.unlink()
-    known = known_standing(spark, str(folder(spark, table)), spark.table(table.sql).schema, wanted.spec)
-    assert known.tree is None
-    assert [key.column.name for key in known.keys] == ["s", "a"]
-    assert known.size[1] == 100
+    state = read_state_or_layout(spark, str(folder(spark, table)), spark.table(table.sql).schema, wanted.spec)
+    assert state.tree is None
+    assert [key.column.name for key in state.keys] == ["s", "a"]
+    assert state.size[1] == 100

@@ -6,15 +6,9 @@ from pyspark.sql import SparkSession
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.stats_view import stats_table
-from tests.support import unique
 from tests.unit.tables.parquet.batches import made, rows, stats_rows
 
 pytestmark = pytest.mark.usefixtures("way")
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 @pytest.mark.parametrize("state", ["dropped", "of an older version"])

@@ -81,11 +81,11 @@ def test_where_timestamps_have_no_zone_those_with_one_stay(
             found = spark.table(table.sql)
             assert found.dtypes[1:3] == [("ltz", "timestamp"), ("ntz", "timestamp_ntz")]
             assert found.inputFiles()[0].split("/")[-2] == version
-        set_comments(spark, table, "told", {"a": "one"})
+        set_comments(spark, table, "described", {"a": "one"})
         measure_again(spark, table, None, [], partitioned=False)
         info = describe(spark, table)
         assert info is not None
-        assert (info.comment, info.columns[0][2], "bytes" in info.statistics) == ("told", "one", True)
+        assert (info.comment, info.columns[0][2], "bytes" in info.statistics) == ("described", "one", True)
         assert spark.conf.get("spark.sql.timestampType") == "TIMESTAMP_NTZ"
 
 

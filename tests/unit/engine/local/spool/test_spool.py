@@ -124,7 +124,7 @@ def test_keys_of_some_rows_are_drawn_from_all_over(
 
 
 def test_what_repeats_is_read_in_parts_as_well(spark: SparkSession) -> None:
-    """It takes next to no room on disk."""
+    """It needs next to no room on disk."""
     columns = [
         f"{value} AS {name}{n}" for n in range(30) for name, value in (("n", "CAST(NULL AS bigint)"), ("z", "0L"))
     ]

@@ -20,11 +20,6 @@ from dbt_zorder.tables.version import version_of
 from tests.support import checksum, unique
 
 
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
-
-
 def make(
     spark: SparkSession, table: TableName, query: str, partition_by: tuple[str, ...] = (), **more: Any
 ) -> tuple[str, tuple[int, int]]:
@@ -101,11 +96,11 @@ def test_a_version_that_is_not_whole_is_not_served(spark: SparkSession, table: T
 
 
 def test_a_property_that_spark_hides_is_there_again(spark: SparkSession, table: TableName) -> None:
-    told = {"source_url": "https://there", "docs": "my_url"}
+    owned = {"source_url": "https://there", "docs": "my_url"}
     make(spark, table, "SELECT id FROM range(50)")
-    make(spark, table, "SELECT id, 1.5 AS other FROM range(60)", properties=told)
+    make(spark, table, "SELECT id, 1.5 AS other FROM range(60)", properties=owned)
     rollback(spark, table)
-    assert own_properties(spark, table) == told
+    assert own_properties(spark, table) == owned
 
 
 def test_a_newer_version_in_a_later_root_is_served_again(spark: SparkSession, table: TableName, tmp_path: Path) -> None:

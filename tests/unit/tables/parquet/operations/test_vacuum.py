@@ -34,11 +34,6 @@ def left(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
-
-
 def test_a_dry_run_says_what_would_go_and_why(spark: SparkSession, table: TableName) -> None:
     first, second, third = (make(spark, table) for _ in range(3))
     orphan = new_version()
@@ -72,8 +67,8 @@ def test_what_is_beyond_both_bounds_goes_and_a_second_run_finds_nothing(spark: S
 
 def test_a_version_that_is_put_back_meanwhile_is_not_told_as_deleted(table: TableName) -> None:
     decisions = [RetentionDecision(f"/r/{name}", True, "was replaced") for name in ("v2", "v1")]
-    told = str(Vacuumed(table, list(zip(decisions, (20, 10), strict=True)), False, ["v1"]))
-    assert [line.split() for line in told.splitlines()[1:]] == [
+    report = str(Vacuumed(table, list(zip(decisions, (20, 10), strict=True)), False, ["v1"]))
+    assert [line.split() for line in report.splitlines()[1:]] == [
         ["keep", "v2", "20", "bytes", "it", "is", "served", "again"],
         ["deleted", "v1", "10", "bytes", "was", "replaced"],
         ["1", "of", "2", "versions", "deleted,", "10", "bytes"],

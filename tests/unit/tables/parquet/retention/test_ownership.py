@@ -64,11 +64,11 @@ def as_before(spark: SparkSession, path: Path) -> None:
     """Let the marker at ``path`` be as earlier releases wrote it."""
     marker = read_marker(spark, str(path))
     assert marker is not None
-    told = {name: value for name, value in vars(marker).items() if name not in ("table_id", "catalog", "home")}
+    fields = {name: value for name, value in vars(marker).items() if name not in ("table_id", "catalog", "home")}
     for folder in path.glob("_zorder_version*"):
         for file in folder.iterdir():
             file.unlink()
-        (folder / "part-00000.txt").write_text(json.dumps(told))
+        (folder / "part-00000.txt").write_text(json.dumps(fields))
 
 
 def test_versions_of_one_table_share_an_identity(spark: SparkSession, table: TableName, tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_in_a_copied_catalog_a_batch_builds_a_version_of_its_own(
         assert batch(spark, table, tmp_path, 15, 20)
         assert spark.table(table.sql).count() == 20
         make(spark, table, tmp_path, 30)
-        told = str(vacuum(spark, table, 0, 0, str(tmp_path), dry_run=False))
-        assert "another catalog, 'one', and this session has 'two'" in told
+        report = str(vacuum(spark, table, 0, 0, str(tmp_path), dry_run=False))
+        assert "another catalog, 'one', and this session has 'two'" in report
         assert drop_table(spark, table)
     assert files(folder / first) == before
     assert [path.name for path in folder.iterdir()] == [first]
@@ -141,10 +141,10 @@ def test_a_table_made_anew_by_an_old_name_leaves_the_old_versions(
     first = make(spark, table, tmp_path, 10)
     spark.sql(f"DROP TABLE {table.sql}")
     second = make(spark, table, tmp_path, 20)
-    told = vacuum(spark, table, 0, 0, str(tmp_path), dry_run=False)
-    assert told.deleted == []
-    assert f"keep    {first}" in str(told)
-    assert "another table of this name" in str(told)
+    report = vacuum(spark, table, 0, 0, str(tmp_path), dry_run=False)
+    assert report.deleted == []
+    assert f"keep    {first}" in str(report)
+    assert "another table of this name" in str(report)
     assert drop_table(spark, table)
     assert [path.name for path in (tmp_path / f"{table.identifier}__zorder").iterdir()] == [first]
     assert second != first
@@ -251,8 +251,8 @@ def test_what_a_first_build_that_was_killed_has_left_goes(
 def test_a_marker_of_which_a_field_is_no_text_is_none(spark: SparkSession, tmp_path: Path, field: str) -> None:
     folder = tmp_path / "_zorder_version"
     folder.mkdir()
-    told = vars(Marker(new_version(), "a.b", "", "", ["id"]))
-    (folder / "part-00000.txt").write_text(json.dumps({**told, field: ["x"]}))
+    fields = vars(Marker(new_version(), "a.b", "", "", ["id"]))
+    (folder / "part-00000.txt").write_text(json.dumps({**fields, field: ["x"]}))
     assert read_marker(spark, str(tmp_path)) is None
 
 
@@ -300,7 +300,7 @@ def test_a_clone_that_its_table_has_left_behind_changes_nothing_there(
         rollback(spark, other)
     assert not batch(spark, other, tmp_path, 10, 15)
     assert spark.table(other.sql).count() == 15
-    assert {name: told for name, told in files(folder / first).items() if name in before} == before
+    assert {name: size for name, size in files(folder / first).items() if name in before} == before
     spark.sql(f"ALTER TABLE {other.sql} SET LOCATION '{folder / first}'")
     assert drop_table(spark, other)
     rollback(spark, table)

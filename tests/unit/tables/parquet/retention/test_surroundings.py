@@ -15,11 +15,6 @@ from dbt_zorder.tables.parquet.stats_view import stats_table
 from tests.support import unique
 
 
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
-
-
 def make(spark: SparkSession, table: TableName, location_root: str | None = None, rows: int = 10) -> None:
     request = BuildRequest(table, LayoutSpec(by=["id"], files=1), location_root=location_root)
     build(spark, spark.range(rows).toDF("id"), request)

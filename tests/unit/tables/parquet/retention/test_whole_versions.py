@@ -21,12 +21,6 @@ from dbt_zorder.tables.parquet.operations.vacuum import vacuum
 from dbt_zorder.tables.parquet.operations.verify import verify_table
 from dbt_zorder.tables.parquet.retention.tombstone import raise_tombstone
 from dbt_zorder.tables.parquet.rewrite import optimize, request_from_marker
-from tests.support import unique
-
-
-@pytest.fixture
-def table(database: str) -> TableName:
-    return TableName(database, unique("t"))
 
 
 def restored(spark: SparkSession, table: TableName, tmp_path: Path, partition_by: tuple[str, ...] = ()) -> list[str]:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.adapter.models import timezone as module
-from dbt_zorder.adapter.models.timezone import warn_unless_utc
+from dbt_zorder.adapter.models import microbatches as module
+from dbt_zorder.adapter.models.microbatches import warn_unless_utc
 from dbt_zorder.spark.conf import SESSION_ZONE
 from tests.support import settings, unique
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt_zorder.engine.parquet.column_options import float_columns
-from dbt_zorder.engine.parquet.schema import leaf_types, leaves_of
+from dbt_zorder.engine.parquet.leaves import leaf_types, leaves_of
 
 ROWS = pa.table(
     {

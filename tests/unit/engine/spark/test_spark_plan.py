@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dbt_zorder.engine.spark.small_partitions import group_small_partitions
+from dbt_zorder.engine.spark.spark_plan import group_small_partitions
 
 
 @pytest.mark.parametrize(

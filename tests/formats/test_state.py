@@ -12,7 +12,7 @@ from dbt_zorder.errors import ColumnError
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.stats.delta.log import delta_state
 from dbt_zorder.stats.table_state import FormatState, state_of
-from dbt_zorder.tables.lakehouse.state import version_of
+from dbt_zorder.tables.lakehouse.state import current_version
 from tests.formats.tables import build, read_state, read_state_or_sizes, request, rows, state_after_append
 
 
@@ -64,14 +64,14 @@ def test_behind_an_append_a_table_is_known_as_if_it_were_read_anew(
 ) -> None:
     wanted = request(table, file_format)
     build(spark, rows(spark, 0, 4_000), wanted)
-    standing = read_state_or_sizes(spark, wanted)
-    assert standing.version == version_of(spark, file_format, table)
+    state = read_state_or_sizes(spark, wanted)
+    assert state.version == current_version(spark, file_format, table)
     for first in range(4_000, 4_000 + commits * 100, 100):
         rows(spark, first, first + 100).coalesce(1).writeTo(table.sql).append()
     if file_format == "delta":  # by its last commit alone, unless another one came in between
-        added = delta_state(spark, table).added([key.column for key in standing.keys], standing.version)
+        added = delta_state(spark, table).added([key.column for key in state.keys], state.version)
         assert (added is not None) is (commits == 1)
-    found, anew = state_after_append(spark, wanted, standing), read_state_or_sizes(spark, wanted)
+    found, anew = state_after_append(spark, wanted, state), read_state_or_sizes(spark, wanted)
     assert len(found.bytes_of) == 16 + commits
     assert found.bytes_of == anew.bytes_of
     assert found.overlap(wanted.spec) == anew.overlap(wanted.spec)

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.engine.local.moved_rows import ShuffledRows
+from dbt_zorder.engine.local.shuffled_rows import ShuffledRows
 from dbt_zorder.engine.local.spool.arrow_files import BatchFiles
 from dbt_zorder.engine.local.spool.parquet_files import RowFiles
 from dbt_zorder.engine.local.spool.spool import spool_rows

@@ -14,8 +14,8 @@ from dbt_zorder.tables.parquet import build as build_module
 from dbt_zorder.tables.parquet import journal
 from dbt_zorder.tables.parquet.append import append
 from dbt_zorder.tables.parquet.build import build, write_data
+from dbt_zorder.tables.parquet.changed_files import check_same_files
 from dbt_zorder.tables.parquet.journal import ready_entries
-from dbt_zorder.tables.parquet.listing import check_same_files
 from tests.support import unique
 from tests.unit.tables.parquet.batches import folder as folder_of
 from tests.unit.tables.parquet.batches import made, rows, same

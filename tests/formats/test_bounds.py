@@ -33,12 +33,12 @@ VALUES = {
 """Least and greatest of some values by their type."""
 
 
-def told(spark: SparkSession, file_format: str, table: TableName, names: Sequence[str]) -> DataFrame:
-    """Return what Spark reads of a table's files, which must be what is known of them from memory."""
+def statistics_of(spark: SparkSession, file_format: str, table: TableName, names: Sequence[str]) -> DataFrame:
+    """Return what Spark reads of a table's files, which must be what this process reads by itself."""
     state, columns = state_of(spark, file_format, table), resolve_all(names, spark.table(table.sql).schema)
-    known, read = state.load_stats(columns), state.stats(columns)
-    assert isinstance(known, LocalStats)
-    assert same_rows(known.frame(), read)
+    computed, read = state.load_stats(columns), state.stats(columns)
+    assert isinstance(computed, LocalStats)
+    assert same_rows(computed.frame(), read)
     return read
 
 
@@ -67,7 +67,7 @@ def test_bounds_of_all_types_are_known_as_spark_reads_them(
     ends = [[both[side] for both in VALUES.values()] for side in (0, 1)]
     with settings(spark, {"spark.sql.session.timeZone": zone}):
         names = made(spark, file_format, table, [*ends, [None] * len(VALUES)])
-        read = told(spark, file_format, table, names)
+        read = statistics_of(spark, file_format, table, names)
         assert read.count() == 4
         state = state_of(spark, file_format, table)
         sizes = [sizes_of(one).sort_by("file_size") for one in (state.load_stats([]), state.stats([]))]
@@ -81,7 +81,7 @@ def test_floats_that_are_no_numbers_are_known_as_spark_reads_them(
     for one in ("NaN", "Infinity", "-Infinity", "-0.0"):
         spark.sql(f"INSERT INTO {table.sql} SELECT FLOAT('{one}'), DOUBLE('{one}')")
         spark.sql(f"INSERT INTO {table.sql} VALUES (1, 1), (FLOAT('{one}'), DOUBLE('{one}'))")
-    told(spark, file_format, table, ["a", "b"])
+    statistics_of(spark, file_format, table, ["a", "b"])
 
 
 def test_bounds_of_times_enclose_their_microseconds(spark: SparkSession, table: TableName, file_format: str) -> None:
@@ -89,7 +89,7 @@ def test_bounds_of_times_enclose_their_microseconds(spark: SparkSession, table: 
     query = "SELECT TIMESTAMP'2024-01-01 00:00:00.000123' AS ts, TIMESTAMP_NTZ'2024-01-01 00:00:00.000123' AS n"
     spark.sql(f"CREATE TABLE {table.sql} USING {file_format} AS {query}")
     kept = spark.table(table.sql)
-    bounds, value = told(spark, file_format, table, ["ts", "n"]).collect()[0]["columns"], kept.collect()[0]
+    bounds, value = statistics_of(spark, file_format, table, ["ts", "n"]).collect()[0]["columns"], kept.collect()[0]
     for name in ("ts", "n"):
         assert bounds[name].min_value <= value[name] <= bounds[name].max_value
 
@@ -108,7 +108,7 @@ def test_columns_by_other_names_in_the_files_and_of_wider_types_are_known(
     spark.sql(f"ALTER TABLE {table.sql} RENAME COLUMN a TO `a.new`")
     spark.sql(f"ALTER TABLE {table.sql} ADD COLUMNS (late DATE)")
     spark.sql(f"INSERT INTO {table.sql} VALUES (9, 'y', NULL, DATE'2024-02-29')")
-    told(spark, file_format, table, ["`a.new`", "b", "d", "late"])
+    statistics_of(spark, file_format, table, ["`a.new`", "b", "d", "late"])
 
 
 def test_what_is_not_known_here_is_left_to_spark(
@@ -120,7 +120,7 @@ def test_what_is_not_known_here_is_left_to_spark(
     found = state_of(spark, file_format, table).load_stats(resolve_all(["a", "b"], schema))
     assert isinstance(found, DataFrame)
     assert sorted(found.select("row_count", "columns.a.max_value").collect()) == [(1, 1), (1, 2)]
-    told(spark, file_format, table, ["a"])
+    statistics_of(spark, file_format, table, ["a"])
     values = (
         "dbt_zorder.stats.iceberg.values._value" if file_format == "iceberg" else "dbt_zorder.stats.delta.values._value"
     )

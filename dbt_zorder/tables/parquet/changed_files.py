@@ -11,7 +11,7 @@ from dbt_zorder.errors import BuildError
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
 from dbt_zorder.spark.files import has_client
 from dbt_zorder.stats.listing import list_data
-from dbt_zorder.tables.parquet.journal import Entry, ready_entries
+from dbt_zorder.tables.parquet.journal import JournalEntry, ready_entries
 from dbt_zorder.tables.version import version_of
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -46,7 +46,7 @@ def watch(spark: SparkSession, table: TableName, base: TableInfo | None) -> Call
 
 
 def check_same_files(
-    spark: SparkSession, folder: str, before: Mapping[str, int], table: str, pending: Sequence[Entry] = ()
+    spark: SparkSession, folder: str, before: Mapping[str, int], table: str, pending: Sequence[JournalEntry] = ()
 ) -> None:
     """Check that no other run has changed a version's files since a listing, or is about to.
 
