@@ -24,9 +24,9 @@ from tests.support import settings
 
 SEED = int(os.environ.get("SEED") or random.SystemRandom().randrange(10**6))
 COUNT = int(os.environ.get("SOAK_T10") or 40)
+MEANING = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "America/St_Johns"}
 SESSION = {
-    "spark.sql.ansi.enabled": "false",
-    "spark.sql.session.timeZone": "America/St_Johns",
+    **MEANING,
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
@@ -147,17 +147,17 @@ class Statements:
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession) -> Iterator[None]:
     """A table of twelve files with statistics, and two small ones, with and without."""
-    with settings(spark, SESSION):
+    with settings(spark, MEANING):
         spark.sql("CREATE DATABASE t10")
-        for name, seed, files in (("t", SEED, 24), ("small", SEED + 1, 4), ("zsmall", SEED + 2, 6)):
-            world = make_world(spark, seed, 80)
+        world = make_world(spark, SEED, 80)
+        for name, first, last in (("t", 0, 24), ("small", 24, 28), ("zsmall", 28, 34)):
             # of more rows, a tree of joins would give millions
-            rows = world.rows.drop("lc").where(f"file_id < {files}").repartitionByRange(files // 2, "file_id")
-            rows.write.format("parquet").saveAsTable(f"t10.{name}")
-            world.rows.unpersist()
-            world.stats.unpersist()
+            rows = world.rows.drop("lc").where(f"file_id >= {first} AND file_id < {last}")
+            rows.repartitionByRange((last - first) // 2, "file_id").write.format("parquet").saveAsTable(f"t10.{name}")
             if name != "small":
                 rebuild_stats(spark, TableName("t10", name), [column for column in COLUMNS if column != "lc"])
+        world.rows.unpersist()
+        world.stats.unpersist()
         yield
         spark.sql("DROP DATABASE t10 CASCADE")
 
