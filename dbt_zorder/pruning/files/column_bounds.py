@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame
@@ -19,6 +19,15 @@ from dbt_zorder.pruning.joins.keys import Keys, compared, is_exact
 from dbt_zorder.pruning.predicate.tree import Column
 
 _read: WeakKeyDictionary[DataFrame, dict[Column, ColumnBounds]] = WeakKeyDictionary()
+_totals: WeakKeyDictionary[DataFrame, Totals] = WeakKeyDictionary()
+
+
+class Totals(NamedTuple):
+    """Number of files in the statistics, their rows and their bytes."""
+
+    files: int
+    rows: int
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,15 @@ class ColumnBounds:
     def without(self, op: str, keys: Keys) -> dict[str, FileBounds]:
         """Return by path the files without a value that compares by ``op`` with one of the keys."""
         return {one.path: one for one in self.files if one.low is None or not keys.meet(op, one.low, one.high)}
+
+
+def read_totals(stats: Stats) -> Totals:
+    """Return the totals over all files; those of statistics in memory are cached."""
+    assert stats.frame is not None
+    if stats.frame not in _totals:
+        row = stats.frame.selectExpr("count(*)", "sum(row_count)", "sum(file_size)").collect()[0]
+        _totals[stats.frame] = Totals(row[0], row[1] or 0, row[2] or 0)
+    return _totals[stats.frame]
 
 
 def read_bounds(stats: Stats, column: Column) -> ColumnBounds:

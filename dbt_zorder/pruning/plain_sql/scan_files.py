@@ -9,6 +9,7 @@ from functools import cached_property
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.errors import ZorderError
+from dbt_zorder.pruning.files.column_bounds import Totals, read_totals
 from dbt_zorder.pruning.files.exclusion import worthwhile
 from dbt_zorder.pruning.files.session_settings import Settings
 from dbt_zorder.pruning.files.stats_source import Stats, read_stats
@@ -48,12 +49,10 @@ class Table:
         unusable = unusable_columns(spark, covered, self.facts, self.frame.schema)
         return {one.path[0]: one for one in covered if one not in unusable}
 
-    @cached_property
-    def totals(self) -> tuple[int, int, int]:
-        """Return the number of files in the statistics, their rows and their bytes."""
-        assert self.stats.frame is not None
-        row = self.stats.frame.selectExpr("count(*)", "sum(row_count)", "sum(file_size)").collect()[0]
-        return row[0], row[1] or 0, row[2] or 0
+    @property
+    def totals(self) -> Totals:
+        """Return the totals over all files in the statistics."""
+        return read_totals(self.stats)
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class Chooser:
         plan = self._by_tests(table, scan)
         joins = JoinExclusion()
         if self._joins is not None:
-            joins = self._joins.exclude(scan.relation, table.totals[2], table.stats, table.columns)
+            joins = self._joins.exclude(scan.relation, table.totals.bytes, table.stats, table.columns)
         decision = None if isinstance(plan, str) or plan.exclusion is None else plan.decision
         excluded = dict(decision.excluded) if decision is not None else {}
         more = {path: one for path, one in joins.files.items() if path not in excluded}
@@ -97,7 +96,7 @@ class Chooser:
             if plan.exclusion is None:
                 return plan.reason
             return ScanFiles(plan.exclusion, excluded, len(excluded), JoinExclusion())
-        rows = table.totals[1]
+        rows = table.totals.rows
         kept = (decision.kept_rows if decision is not None else rows) - sum(one.rows for one in more.values())
         if not worthwhile(rows, kept):
             return "too few rows could be left out"

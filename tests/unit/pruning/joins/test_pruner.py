@@ -146,9 +146,7 @@ def test_a_side_that_changes_between_planning_and_running(
     assert rows == [row[0] for row in spark.sql(sql).collect()] == ([995] if how == "overwritten" else [5, 995])
 
 
-def test_a_side_whose_files_are_listed_when_it_is_read_excludes_no_file(
-    spark: SparkSession, sides: None
-) -> None:
+def test_a_side_whose_files_are_listed_when_it_is_read_excludes_no_file(spark: SparkSession, sides: None) -> None:
     name = f"joins_unit.{unique('p')}"
     sql = f"SELECT t.* FROM {T} t JOIN {name} d ON t.b = d.k WHERE d.g = 5"
     with settings(spark, {"spark.sql.hive.manageFilesourcePartitions": "true"}):
