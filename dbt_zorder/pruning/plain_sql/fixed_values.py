@@ -90,7 +90,6 @@ def fix_values(spark: SparkSession, sql: str, tables: Collection[TableFacts], qu
         sql: statement that contains a query.
         tables: tables whose files can be excluded.
         query: function that runs subqueries.
-
     """
     if is_on(spark, ESCAPED_LITERALS):
         return Fixed(sql)

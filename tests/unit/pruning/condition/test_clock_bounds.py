@@ -106,7 +106,7 @@ def test_a_bound_is_never_less_after_its_slack(spark: SparkSession, zone: str) -
                 columns.append(f"cast({value} as timestamp) {name}{number}")
         moments = spark.sql("select timestamp_seconds(1322000000 + id * 1700) t from range(18600)")
         frame = moments.selectExpr("t", *columns)
-        over = "over (order by t rows between current row and unbounded following)"
+        over = "over (order by t desc rows between unbounded preceding and current row)"
         later = [f"min(now{number}) {over} least{number}" for number in range(len(BOUNDS))]
         checks = [f"count_if(before{number} > least{number})" for number in range(len(BOUNDS))]
         found = frame.selectExpr("*", *later)
