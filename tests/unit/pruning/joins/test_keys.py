@@ -10,6 +10,12 @@ from pyspark.sql.types import DoubleType, IntegerType, StringType, TimestampType
 from dbt_zorder.pruning.joins import keys as keys_module
 from dbt_zorder.pruning.joins.keys import Keys, collect_keys, is_compared
 
+
+@pytest.fixture(autouse=True)
+def stats_are() -> None:
+    """No statistics are read here, in memory or by a job."""
+
+
 OPS = {"=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 

@@ -9,6 +9,11 @@ from dbt_zorder.pruning.joins.plan_tree import read_tree
 from dbt_zorder.pruning.joins.reducers import find_reducers
 
 
+@pytest.fixture(autouse=True)
+def stats_are() -> None:
+    """No statistics are read here, in memory or by a job."""
+
+
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession) -> Iterator[None]:
     spark.sql("CREATE DATABASE reducers_unit")
