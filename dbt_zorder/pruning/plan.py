@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.errors import ZorderError
 from dbt_zorder.pruning.condition.clock_bounds import with_clock_bounds
 from dbt_zorder.pruning.condition.condition import All, Any, Atom, Unknown, can_exclude, leaves
-from dbt_zorder.pruning.condition.constants import REPEATABLE
+from dbt_zorder.pruning.condition.constants import RANDOM_FUNCTIONS, REPEATABLE
 from dbt_zorder.pruning.condition.times import depends_on_zone
 from dbt_zorder.pruning.condition.translate import Translator
 from dbt_zorder.pruning.condition.types import Rules
@@ -29,7 +29,7 @@ from dbt_zorder.pruning.files.session_settings import (
 from dbt_zorder.pruning.files.stats_source import read_stats
 from dbt_zorder.pruning.files.table_facts import TableFacts, quoted, read_facts
 from dbt_zorder.pruning.files.usable_columns import unusable_columns
-from dbt_zorder.pruning.predicate.confirm import analyse, filter_rows, is_confirmed, read_types
+from dbt_zorder.pruning.predicate.confirm import filter_rows, is_confirmed, read_types
 from dbt_zorder.pruning.predicate.functions import (
     called_functions,
     hidden_functions,
@@ -149,15 +149,11 @@ def _plan(
         if comment_continues(predicate):
             return _full_read(plan, "a comment in the predicate ends in a backslash, where Spark's comments go on")
         calls = called_functions(parsed)
-        chance = nondeterminism_reason(accepted, calls)
+        hidden = hidden_functions(spark, REPEATABLE.union(RANDOM_FUNCTIONS).intersection(calls))
+        chance = nondeterminism_reason(accepted, parsed, hidden)
         if chance:
             return _full_read(plan, chance)
-        names = Names(
-            frame.schema,
-            case_sensitive(spark),
-            facts.qualifiers,
-            hidden_functions(spark, REPEATABLE.intersection(calls)),
-        )
+        names = Names(frame.schema, case_sensitive(spark), facts.qualifiers, hidden)
         plan = _pruned(spark, plan, read(parsed, names), predicate, settings, each, zoned)
         if plan.exclusion is not None and read_settings(spark) != settings:
             return _full_read(
@@ -210,8 +206,8 @@ def _pruned(
         return _full_read(plan, _HIDES.format(min(not_sparks)))
     try:
         decision = decide(stats, condition, names, each=each)
-    except Exception:  # most likely a cast that fails under ANSI for one file's value: retry without single-value atoms
-        condition = replace(translator, single_values=False).translate(tree)
+    except Exception:  # most likely a cast that fails under ANSI for one file's value: retry without functions
+        condition = replace(translator, single_values=False, functions=False).translate(tree)
         decision = decide(stats, condition, names, each=each)
     if plan.skipped_by:
         return _with(plan, condition=condition, decision=decision)
@@ -229,7 +225,8 @@ def _pruned(
         if not_sparks:
             return _full_read(_with(plan, decision=_all_kept(decision), exclusion=None), _HIDES.format(min(not_sparks)))
         # If the table is not a bare relation, as with CHAR columns, `_metadata` does not resolve. Find that out here.
-        pruned = analyse(plan.accepted.where(sql))
+        # Spark moves no test below one that is not deterministic, so this test comes first.
+        pruned = filter_rows(plan.table.where(sql), predicate)
         plan = _with(plan, pruned=pruned)
     left = len(decision.excluded) - len(exclusion.files)
     if left:

@@ -8,13 +8,15 @@ from dbt_zorder.spark.sql import quote_string
 from tests.soundness.world import COLUMNS, LEAVES
 
 _NUMBERS = ["tinyint", "smallint", "int", "bigint", "float", "double", "decimal"]
+_TIMES = {"date", "timestamp", "timestamp_ntz"}
 _OPS = ["=", "<", "<=", ">", ">=", "<>", "!=", "<=>", "==", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
 
 
 class Grammar:
-    """Predicates drawn from ``seed``; ``safe`` leaves out what raises under ANSI."""
+    """Predicates drawn from ``seed``; ``safe`` leaves out what raises under ANSI, and ``functions`` may be left out."""
 
-    def __init__(self, seed: int, *, safe: bool = False) -> None:
+    def __init__(self, seed: int, *, safe: bool = False, functions: bool = True) -> None:
+        self.functions = functions
         self.rng = random.Random(seed)
         self.safe = safe
         self.columns = [*COLUMNS, *LEAVES]
@@ -38,6 +40,11 @@ class Grammar:
         kind = self.kind(name)
         makers = [self._compare] * 6 + [self._in] * 3 + [self._between] * 2 + [self._null] * 2 + [self._cast] * 2
         makers += [self._function, self._columns, self._rows]
+        if self.functions and name != "lc" and kind != "boolean":
+            makers += [self._cases] * 2
+            makers += [self._arithmetic] * 3 if kind in _NUMBERS else []
+            makers += [self._prefix] * 3 if kind == "string" else []
+            makers += [self._time_function] * 8 if kind in _TIMES else []
         if kind == "string":
             makers += [self._like] * 6
         if kind == "boolean":
@@ -176,9 +183,17 @@ class Grammar:
             "binary": ["string"],
         }.get(kind, ["bigint", "double", "decimal(38,10)", "string", "float", "decimal(20,0)"])
         if not self.safe and kind in _NUMBERS:
-            to += ["int", "tinyint", "decimal(5,1)"]
+            to += ["int", "tinyint", "decimal(5,1)", "decimal(3,0)"]
+        if kind == "timestamp":
+            to += ["bigint", "double"]
         target = self.rng.choice(to)
         value = quote_string(self.raw(name)) if target in {"string", "binary"} else self.literal(name)
+        if kind == "timestamp" and target in {"bigint", "double"}:
+            value = self._seconds()
+        elif target == "string" and kind in _TIMES:
+            value = quote_string(self._text_of_time())
+        elif target == "string" and kind in _NUMBERS and self.rng.random() < 0.3:
+            return f"CAST({name} AS string) {self.rng.choice(['', 'NOT '])}IN ({value}, '1', '007', '-0', '127')"
         if target == "binary":
             value = f"cast({value} AS binary)"
         return f"CAST({name} AS {target}) {self.rng.choice(_OPS[:7])} {value}"
@@ -209,10 +224,154 @@ class Grammar:
             return f"trunc({name}, '{rng.choice(['month', 'year', 'quarter', 'week'])}') {op} {day}"
         return f"month({name}) {op} {rng.choice([1, 11, 12])}"
 
+    def _arithmetic(self, name: str) -> str:
+        """A function of a number that keeps or reverses its order, or would if it did not overflow."""
+        rng, op = self.rng, self.rng.choice(_OPS[:7])
+        if self.safe and self.kind(name) not in {"float", "double"}:
+            name = rng.choice(["n1", "n2"])
+        v = rng.choice(["1", "2", "-1", "-3", "0", "100", "1.5", "0.5D", "-2.5BD", "2147483647L", "3e0"])
+        forms = [
+            "{c} + {v}", "{v} + {c}", "{c} - {v}", "{v} - {c}", "{c} * {v}", "{v} * {c}", "- {c}", "negative({c})",
+            "floor({c})", "ceil({c})", "round({c})", "round({c}, 1)", "bround({c})", "positive({c})", "({c} + 1) * {v}",
+            "-({c} - {v})", "{c} + 1 + {v}",
+        ]  # fmt: skip
+        if v != "0":
+            forms += ["{c} / {v}"]
+        if self.kind(name) in {"tinyint", "smallint", "int"}:
+            seconds = ["timestamp_seconds({c})", "from_unixtime({c}, 'yyyy-MM-dd HH')", "date_from_unix_date({c})"]
+            form = rng.choice([*forms, *seconds])
+            if form in seconds:
+                value = "TIMESTAMP '1970-01-01 00:00:02'" if "sec" in form else "'1969-12-31 20'"
+                if "date(" in form:
+                    value = "DATE '1970-01-03'"
+                return f"{form.format(c=name)} {op} {value}"
+        else:
+            form = rng.choice(forms)
+        return f"({form.format(c=name, v=v)}) {op} {self._number(name, rng.random() < 0.3)}"
+
+    def _prefix(self, name: str) -> str:
+        rng, value = self.rng, self.raw(name)
+        size = rng.choice([0, 1, 2, 3, 8])
+        kind = rng.random()
+        if kind < 0.4:
+            made = rng.choice([f"substr({name}, 1, {size})", f"left({name}, {size})", f"substring({name}, 0, {size})"])
+            text = rng.choice([value[:size], value[:1], value])
+            form = rng.random()
+            if form < 0.7:
+                return f"{made} {rng.choice(_OPS[:7])} {quote_string(text)}"
+            return f"{made} {rng.choice(['', 'NOT '])}IN ({quote_string(text)}, 'z', 'pre')"
+        if kind < 0.6:
+            made = rng.choice([f"concat('p', {name})", f"'p' || {name}", f"concat({name}, 'p')"])
+            return f"{made} {rng.choice(_OPS[:7])} {quote_string(rng.choice(['p' + value, value]))}"
+        cut = "".join(
+            f"\\{one}" if one in "^$.|?*+()[]{}" else one for one in value[: rng.randint(0, 3)] if one != "\x00"
+        )
+        ends = ["", "", ".*", "$", "+", "?", "*", "{0,1}", "|b", "[a-z]", "(1|2)", "."]
+        pattern = rng.choice(["^", "^", "^", "", "(?i)^"]) + cut + rng.choice(ends if cut else ends[:4])
+        form = rng.choice(["{} {}RLIKE {}", "{1}rlike({0}, {2})", "{1}regexp_like({0}, {2})"])
+        return form.format(name, rng.choice(["", "", "NOT "]), quote_string(pattern))
+
+    def _cases(self, name: str) -> str:
+        """A function of several cases, whose values may be of several types."""
+        rng, op = self.rng, self.rng.choice(_OPS[:8])
+        kind = self.kind(name)
+        other = rng.choice([one for one in self.columns if self.kind(one) == kind and one != "lc"])
+        own = self.raw(name)
+        if kind in _NUMBERS:
+            values = ["0", "1", "-1", "2.5", "3L", self._number(name, False)]
+            one, value = rng.choice(values), self._number(name, False)
+        elif kind == "string":
+            one, value = quote_string(self.raw(name)), quote_string(own)
+        elif kind == "binary":
+            one, value = f"X'{self.raw(name)}'", f"X'{own}'"
+        else:
+            one, value = self._time(kind, False), self._time(kind, rng.random() < 0.3)
+        test = rng.choice(["n1 = 2", "n2 > 3", "ok", "n1 IS NULL", f"{name} IS NULL", "NOT ok", "n1 <=> 1", "i8 < n1"])
+        forms = [
+            "coalesce({c}, {one})", "coalesce({c}, {o}, {one})", "nvl({c}, {one})", "ifnull({c}, {o})",
+            "nullif({c}, {one})", "nullif({c}, {value})", "if({t}, {c}, {o})", "if({t}, {c}, {one})",
+            "if({t}, NULL, {c})", "nvl2({o}, {c}, {one})", "CASE WHEN {t} THEN {c} ELSE {one} END",
+            "CASE WHEN {t} THEN {c} WHEN n2 = 2 THEN {o} END", "CASE n1 WHEN 1 THEN {c} WHEN 2 THEN {one} ELSE {o} END",
+        ]  # fmt: skip
+        made = rng.choice(forms).format(c=name, o=other, one=one, value=value, t=test)
+        form = rng.random()
+        if form < 0.6:
+            return f"{made} {op} {value}"
+        if form < 0.75:
+            return f"{made} IS {rng.choice(['', 'NOT '])}NULL"
+        if form < 0.9:
+            return f"{made} {rng.choice(['', 'NOT '])}IN ({value}, {one})"
+        return f"(if({test}, {name} {op} {value}, {name} IS NULL)) {rng.choice(['', '= true', '<=> false'])}"
+
+    def _seconds(self) -> str:
+        return self.rng.choice(["1289097001", "1704067200", "1289100600", "0", "1325239200", "1704067199.999999D"])
+
+    def _text_of_time(self) -> str:
+        rng = self.rng
+        day = rng.choice(
+            ["2024-01-01", "2023-12-31", "2010-11-07", "2010-11-06", "2010-03-14", "0001-01-01", "9999-12-31"]
+        )
+        clock = rng.choice(["00:00:00", "01:30:00", "23:30:00", "00:00:30", "01:20:00", "23:59:59.999999", "03:15:00"])
+        return f"{day} {clock}"[: rng.choice([4, 7, 10, 13, 16, 19, 26])]
+
+    def _time_function(self, name: str) -> str:
+        """A function of a time that keeps its order, or does so where no clock is changed."""
+        rng, kind, op = self.rng, self.kind(name), self.rng.choice(_OPS[:7])
+        i = rng.choice(
+            ["'1' DAY", "'-1' DAY", "1 MONTH", "'13' MONTH", "'1 02:30:00' DAY TO SECOND", "'30' MINUTE", "1 YEAR"]
+        )
+        moved = f"{name} {rng.choice('+-')} INTERVAL {i}"
+        unit = rng.choice(["year", "quarter", "MONTH", "week", "day", "dd", "hour", "minute", "second", "microsecond"])
+        stamp = self._time(rng.choice(["date", "timestamp", "timestamp_ntz"]), False)
+        number = rng.choice(["1", "-1", "31", "365", "100000"])
+        form = rng.random()
+        if form < 0.25:
+            made = rng.choice([name, name, moved, f"coalesce({name}, {self._time(kind, False)})"])
+            return f"date_trunc('{unit}', {made}) {op} {stamp}"
+        if form < 0.45:
+            pattern = rng.choice(
+                ["yyyy", "yyyy-MM", "yyyyMM", "yyyy-MM-dd", "yyyy-MM-dd HH", "yyyy/MM/dd HH:mm", "MM-yyyy", "HH"]
+            )
+            made = f"date_format({name}, '{pattern}')"
+            text = self._text_of_time().replace("-", "/" if "/" in pattern else "" if pattern == "yyyyMM" else "-")
+            if rng.random() < 0.2:
+                return f"{made} {rng.choice(['', 'NOT '])}LIKE {quote_string(text[: rng.choice([2, 4, 6])] + '%')}"
+            return f"{made} {op} {quote_string(text[: len(pattern)])}"
+        if form < 0.6:
+            return f"{moved} {op} {stamp}"
+        if form < 0.7:
+            made = rng.choice([f"datediff({name}, {stamp})", f"datediff({stamp}, {name})"])
+            return f"{made} {op} {rng.choice([0, 1, -1, 7, 30])}"
+        if form < 0.8:
+            made = rng.choice(
+                [
+                    f"date_add({name}, {number})", f"date_sub({name}, {number})", f"add_months({name}, {number})",
+                    f"last_day({name})", f"trunc(date_add({name}, 1), 'MM')",
+                ]
+            )  # fmt: skip
+            return f"{made} {op} {self._time('date', False)}"
+        if form < 0.88:
+            part = rng.choice(["month", "quarter", "day", "dayofyear", "hour", "dayofmonth"])
+            return f"{part}({name}) {op} {rng.choice([0, 1, 3, 6, 7, 11, 12, 23, 31])}"
+        if form < 0.94:
+            made = rng.choice(
+                [
+                    f"unix_timestamp({name})",
+                    f"unix_timestamp({name}) + 3600",
+                    f"unix_seconds(CAST({name} AS timestamp))",
+                ]
+            )
+            return f"{made} {op} {self._seconds()}"
+        text = self._text_of_time()
+        size = rng.choice([4, 7, 10, 13])
+        return f"left(CAST({name} AS STRING), {size}) {op} {quote_string(text[:size])}"
+
     def _columns(self, name: str) -> str:
         same = [
             other for other in self.columns if self.kind(other) == self.kind(name) and ("lc" in {name, other}) is False
         ]
+        if self.kind(name) in _TIMES and self.rng.random() < 0.6:
+            same = ["d", "ts", "ntz"]
         return f"{name} {self.rng.choice(_OPS)} {self.rng.choice(same or [name])}"
 
     def _rows(self, name: str) -> str:

@@ -30,6 +30,10 @@ ORDER = [
     "condition.condition",
     "condition.times",
     "condition.constants",
+    "condition.cases",
+    "condition.monotone",
+    "condition.local_time",
+    "condition.bounds",
     "condition.atoms",
     "condition.translate",
     "files.evaluate",
@@ -65,6 +69,69 @@ SHARP += [
 SHARP += [f"CAST(ts AS timestamp_ntz) {op} TIMESTAMP_NTZ '{t}'" for op in ("<", ">") for t in _TIMES]
 SHARP += [f"ts IN ('{t}', '1999-01-01')" for t in (*_TIMES, "2010-11-06 23:33:20", "2010-11-06 23:00:59")]
 SHARP += [f"date(ts) {op} DATE '{day}'" for op in ("=", "<", ">", "<=", ">=") for day in ("2010-11-06", "2010-11-07")]
+_SPANS = (
+    "2010-11-06 23:30:00",
+    "2010-11-07 00:30:00",
+    "2010-11-07 01:30:00",
+    "2010-03-14 00:30:00",
+    "2010-03-14 01:30:00",
+)
+OF_FUNCTIONS: list[str] = []
+"""Predicates on functions of a column, each near a bound that one of the mutants moves."""
+
+OF_FUNCTIONS += [
+    f"{made} {op} TIMESTAMP '{t}'"
+    for made in ("date_trunc('hour', ts)", "date_trunc('minute', ntz)", "ts + INTERVAL '1' DAY", "ntz - INTERVAL 1 DAY")
+    for op in ("<", ">")
+    for t in _SPANS
+]
+OF_FUNCTIONS += [
+    f"date_format(ts, 'yyyy-MM-dd HH:mm') {op} '{t[:16]}'" for op in ("<", ">", "=") for t in (*_TIMES, *_SPANS)
+]
+OF_FUNCTIONS += [
+    f"CAST({c} AS STRING) {op} '{t}'"
+    for c in ("ts", "ntz")
+    for op in ("<", ">")
+    for t in ("0001-01-01", "9999-12-31", "2010")
+]
+OF_FUNCTIONS += [
+    f"date_format({c}, '{p}') {op} '{t}'"
+    for c in ("d", "ts")
+    for p, t in (("MM-yyyy", "11-2010"), ("MM-yyyy", "06-2000"), ("yyyy", "0001"), ("yyyy", "5000"))
+    for op in ("<", ">")
+]
+OF_FUNCTIONS += [f"datediff(DATE '2024-01-01', d) {op} {n}" for op in ("<", ">") for n in (0, 1, 100)]
+OF_FUNCTIONS += [f"month({c}) {op} {n}" for c in ("d", "ts") for op in ("<", ">", "=") for n in (1, 11, 12)]
+OF_FUNCTIONS += [f"hour({c}) {op} {n}" for c in ("ntz", "ts") for op in ("<", ">") for n in (1, 12, 22)]
+OF_FUNCTIONS += [
+    f"{made} {op} {n}"
+    for made in ("5 - n1", "i32 * -1", "- f64", "- i8", "-3 * n1", "f64 / -2")
+    for op in ("<", ">", "=")
+    for n in (-4, -2, 0, 1)
+]
+OF_FUNCTIONS += [
+    f"{made} {op} {n}"
+    for made in ("i32 + 1", "i64 - 5L", "i32 * 3", "floor(f64)", "CAST(f32 AS int)", "f64 * 2")
+    for op in ("<", ">")
+    for n in (-100, 0, 50, 2147483646)
+]
+OF_FUNCTIONS += [f"substr(s, 2, 1) {op} '{t}'" for op in ("<", ">", "=") for t in ("", "a", "r")]
+OF_FUNCTIONS += [f"concat(vc, 'p') {op} '{t}'" for op in ("<", ">") for t in ("ap", "a p", "pre_1p", "1p", "zzp")]
+OF_FUNCTIONS += [
+    "CAST(n1 AS string) NOT IN ('01')",
+    "CAST(n1 AS string) <> '01'",
+    "CAST(n1 AS string) = '1'",
+    "CAST(n2 AS string) <> '1'",
+    "NOT (CAST(n1 AS string) = '2')",
+]
+OF_FUNCTIONS += [f"{c} RLIKE '{p}'" for c in ("s", "vc") for p in ("^pre_10?$", "^ab?", "^b|a", "^zz*", "^pre_1")] + [
+    f"NOT (s RLIKE '{p}')" for p in ("^ab", "^a$", "^pre_1", "^pre_1$")
+]
+OF_FUNCTIONS += [
+    "coalesce(i32, 'x') < '11'", "coalesce(i32, 'x') > '5'", "coalesce(i32, n1) = 1", "coalesce(n1, 9) = 9", "coalesce(n1, 9) = 2", "nullif(n1, 2) = 1",
+    "nullif(n1, 2) IS NULL", "if(n1 = 2, i32, n2) = 3", "if(n1 = 2, 0, 1) = 1", "CASE WHEN n1 = 2 THEN 0 ELSE 1 END = 1", "CASE WHEN n1 = 1 THEN 'x' END = 'x'",
+    "nvl2(n1, 1, 0) = 1", "nvl2(n1, 1, 0) = 0", "(n1 = 2) <=> false", "(n1 = 2) = false", "NOT ((n1 = 2) <=> true)", "(n1 < 2) = true", "ts < ntz", "ntz < ts", "d < ts", "ts = ntz",
+]  # fmt: skip
 
 
 def load(name: str) -> Any:
@@ -108,9 +175,10 @@ class Suite:
         with settings(spark, FAST):
             self.model = Model(spark)
         self.world = make_world(spark, 5, 200)
-        grammar = Grammar(101)
+        grammar = Grammar(101, functions=False)
         with settings(spark, AS_WRITTEN):
             self.asked = ask(spark, self.world, SHARP + [grammar.atom() for _ in range(500)])
+            self.of_functions = ask(spark, self.world, OF_FUNCTIONS)
         self.understand()
         kinds = _kinds(self.world.stats)
         self.bad = {
@@ -122,6 +190,7 @@ class Suite:
         from tests.soundness.judge import understand
 
         understand(self.spark, self.world, self.asked)
+        understand(self.spark, self.world, self.of_functions)
 
     def hunt(self) -> str:
         """Return what was found wrong, or an empty string."""
@@ -136,6 +205,7 @@ class Suite:
                 lambda: self.model.run("no bounds", 400)[3],
                 lambda: self.model.run("no null count", 400)[3],
                 lambda: judge(self.spark, self.world, self.asked).unsound,
+                lambda: judge(self.spark, self.world, self.of_functions).unsound,
                 *(
                     lambda s=stats: judge(self.spark, self.world, self.asked[:150], s).unsound
                     for stats in self.bad.values()

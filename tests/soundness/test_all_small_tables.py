@@ -22,6 +22,11 @@ ALPHABET = ["NULL", "double('-0.0')", "1.0D", "2.0D", "3.0D", "double('NaN')"]
 LITERALS = ["0.0D", "1.0D", "2.0D", "2.5", "3", "double('NaN')", "NULL"]
 OPS = ["=", "<>", "<", "<=", ">", ">=", "<=>"]
 MULTISETS = [m for size in (1, 2, 3) for m in itertools.combinations_with_replacement(range(len(ALPHABET)), size)]
+FUNCTIONS = [
+    "c - 1 = 1", "3 - c >= 1", "c * -2D < -2", "- c = -1", "floor(c / 2) = 1", "CAST(c AS int) = 2", "round(c) <> 2",
+    "coalesce(c, 2D) = 2", "nullif(c, 2D) >= 2", "if(c > 1, c, 0D) < 2",
+    "CASE WHEN c = 1 THEN 1 WHEN c > 2 THEN 2 END = 2", "(c > 2) <=> false", "coalesce(c, 1) IS NULL",
+]  # fmt: skip
 STATES = ["exact", "widened", "no bounds", "no null count"]
 
 
@@ -34,7 +39,8 @@ def atom_texts() -> list[str]:
             f"{prefix} ({', '.join(v)})" for v in (["1"], ["1", "3"], ["1", "NULL"], ["NULL"], ["double('NaN')", "2"])
         ]
         found.append(f"{prefix} ({', '.join(f'{n}D' for n in range(2, 30))})")
-    return [*found, "c + 1 > 2", "CAST(c AS float) >= 2", "1 = 0", "c = c"]
+    found += ["c + 1 > 2", "CAST(c AS float) >= 2", "1 = 0", "c = c"]
+    return [*found, *FUNCTIONS]
 
 
 def stats_frame(spark: SparkSession, rows: DataFrame, state: str) -> DataFrame:

@@ -26,6 +26,7 @@ SESSIONS = [
     ("UTC", "true"),
     ("America/New_York", "false"),
     ("America/St_Johns", "as written"),
+    ("Pacific/Apia", "false"),
 ]
 
 

@@ -44,6 +44,8 @@ _TIMES = [
     [str(v) for v in (1325239200 * MICROS, 1325235600 * MICROS, 1325242800 * MICROS)],
     [str(v) for v in (1704067200 * MICROS, 1704067200 * MICROS + 456789, 1704067200 * MICROS - 1, 1704153600 * MICROS)],
     ["-62135596800000000", "253402300799999999", "-3786825600000000", "0", "-1"],
+    # a summer, the hour that St John's shows twice after it, and the next summer
+    [str(v * MICROS) for v in (1278000000, 1289097001, 1289097060, 1309536000)],
 ]
 _FLOATS = [
     ["1.0", "1.5", "2.0"],

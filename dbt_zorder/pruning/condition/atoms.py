@@ -52,19 +52,18 @@ def null_safe_equal(operand: Operand, value: str, stats: StatsNames) -> str:
     ``v`` may become NULL only when Spark casts it, as in ``int_column <=> 'x'``.
     """
     nothing = f"CAST(NULL AS {type_ddl(operand.data_type)})"
-    nulls = stats.null_count(operand.column)
-    return f"({compare('=', operand, value)}) OR ({nulls} > 0 AND ({nothing} <=> {value}))"
+    return f"({compare('=', operand, value)}) OR ({stats.has_null(operand)} AND ({nothing} <=> {value}))"
 
 
 def not_null_safe_equal(operand: Operand, value: str, stats: StatsNames) -> str:
     """Return SQL for ``NOT (c <=> v)``: NULL rows pass, and every value passes when ``v`` is NULL."""
     differs = compare("<>", operand, value)
-    return f"{stats.null_count(operand.column)} > 0 OR coalesce({differs}, true)"
+    return f"{stats.has_null(operand)} OR coalesce({differs}, true)"
 
 
 def is_null(operand: Operand, stats: StatsNames) -> str:
     """Return SQL for ``c IS NULL`` and ``c <=> NULL``."""
-    return f"{stats.null_count(operand.column)} > 0"
+    return stats.has_null(operand)
 
 
 def is_not_null(operand: Operand, stats: StatsNames) -> str:

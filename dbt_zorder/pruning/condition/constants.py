@@ -35,8 +35,11 @@ CLOCK_FUNCTIONS = {
 }
 """Functions that read the clock. The query runs later than files are excluded, so their value may differ."""
 
-RANDOM_FUNCTIONS = {"rand", "random", "randn", "uuid", "shuffle", "randstr", "uniform"}
-"""Functions that return another value at each call or, with a seed, at each row of a task."""
+RANDOM_FUNCTIONS = {"rand": 0, "random": 0, "randn": 0, "uuid": 0, "shuffle": 1, "randstr": 1, "uniform": 2}
+"""Functions that return another value at each call, and their number of arguments without a seed.
+
+With a seed, the value depends on the place of the row in its task.
+"""
 
 POSITION_FUNCTIONS = {
     "monotonically_increasing_id", "spark_partition_id", "input_file_name", "input_file_block_start",
@@ -48,16 +51,18 @@ POSITION_FUNCTIONS = {
 REPEATABLE = frozenset(
     {
         "abs", "add_months", "bigint", "binary", "boolean", "bround", "ceil", "ceiling", "char_length",
-        "character_length", "coalesce", "concat", "concat_ws", "contains", "date", "date_add",
-        "date_from_unix_date", "date_sub", "date_trunc", "dateadd", "day", "dayofmonth", "dayofweek", "dayofyear",
-        "decimal", "double", "endswith", "float", "floor", "greatest", "hex", "hour", "if", "ifnull", "initcap",
-        "instr", "int", "isnan", "isnotnull", "isnull", "last_day", "lcase", "least", "left", "length", "locate",
-        "lower", "lpad", "ltrim", "make_date", "minute", "month", "months_between", "negative", "nullif", "nvl",
-        "nvl2", "pmod", "positive", "quarter", "replace", "reverse", "right", "round", "rpad", "rtrim", "second",
-        "sign", "signum", "smallint", "split_part", "startswith", "string", "substr", "substring", "timestamp",
-        "timestamp_micros", "timestamp_millis", "timestamp_seconds", "tinyint", "to_date", "to_timestamp",
-        "to_timestamp_ntz", "translate", "trim", "trunc", "ucase", "unix_date", "upper", "weekday", "weekofyear",
-        "year",
+        "character_length", "coalesce", "concat", "concat_ws", "contains", "date", "date_add", "date_diff",
+        "date_format", "date_from_unix_date", "date_sub", "date_trunc", "dateadd", "datediff", "day",
+        "dayofmonth", "dayofweek", "dayofyear", "decimal", "double", "endswith", "float", "floor",
+        "from_unixtime", "greatest", "hex", "hour", "if", "ifnull", "initcap", "instr", "int", "isnan",
+        "isnotnull", "isnull", "last_day", "lcase", "least", "left", "length", "locate", "lower", "lpad",
+        "ltrim", "make_date", "minute", "month", "months_between", "negative", "nullif", "nvl", "nvl2", "pmod",
+        "positive", "quarter", "regexp", "regexp_like", "replace", "reverse", "right", "rlike", "round", "rpad",
+        "rtrim", "second", "sign", "signum", "smallint", "split_part", "startswith", "string", "substr",
+        "substring", "timestamp", "timestamp_micros", "timestamp_millis", "timestamp_seconds", "tinyint",
+        "to_date", "to_timestamp", "to_timestamp_ntz", "to_unix_timestamp", "translate", "trim", "trunc",
+        "ucase", "unix_date", "unix_micros", "unix_millis", "unix_seconds", "unix_timestamp", "upper",
+        "weekday", "weekofyear", "year",
     }
 )
 # fmt: on
@@ -72,10 +77,15 @@ def is_constant(node: Node) -> bool:
 def is_repeatable(node: Node) -> bool:
     """Return whether every part of ``node`` is understood and gives the same result for the same column values."""
     known = all(
-        not isinstance(inner, Opaque) and (not isinstance(inner, Call) or inner.name.lower() in REPEATABLE)
+        not isinstance(inner, Opaque) and (not isinstance(inner, Call) or _is_repeatable_call(inner))
         for inner in node.walk()
     )
     return known and not _may_depend_on_clock(node)
+
+
+def _is_repeatable_call(call: Call) -> bool:
+    name = call.name.lower()
+    return name in REPEATABLE and not (name in CLOCK_FUNCTIONS and not call.args)
 
 
 def _may_depend_on_clock(node: Node) -> bool:
@@ -120,7 +130,7 @@ def unknown_reason(node: Node) -> str:
                 return "it depends on the moment at which the query runs"
             return inner.reason
         if isinstance(inner, Call):
-            if inner.name.lower() in CLOCK_FUNCTIONS:
+            if inner.name.lower() in CLOCK_FUNCTIONS and not inner.args:
                 return "it depends on the moment at which the query runs"
             if inner.name.lower() not in REPEATABLE:
                 return f"nothing is known of the function {inner.name}()"
@@ -131,10 +141,10 @@ def unknown_reason(node: Node) -> str:
         if isinstance(inner, Column) and not inner.plain:
             return f"column '{inner.name}' is CHAR or has a collation: its order is not that of its bytes"
     if any(isinstance(inner, Arithmetic | Negative) for inner in node.walk()):
-        return "arithmetic on a column does not keep its order"
+        return "this arithmetic on a column does not keep its order"
     calls = [inner.name for inner in node.walk() if isinstance(inner, Call)]
     if calls:
-        return f"{calls[0]}() of a column does not keep its order"
+        return f"{calls[0]}() of a column does not keep its order, or not with these arguments"
     if any(isinstance(inner, Cast) for inner in node.walk()):
         return "the cast does not keep the order of the column"
     columns = node.columns()

@@ -7,28 +7,31 @@ from dataclasses import dataclass
 
 from pyspark.sql import types as t
 
-from dbt_zorder.pruning.condition.types import Family, family, keeps_order
-from dbt_zorder.pruning.predicate.tree import Call, Cast, Column, Node, Text
+from dbt_zorder.pruning.predicate.tree import Column
 from dbt_zorder.spark.sql import quote_name
-
-_TRUNC_UNITS = {"year", "yyyy", "yy", "quarter", "month", "mon", "mm", "week"}
 
 
 @dataclass(frozen=True)
 class Operand:
-    """A column, or an expression of it that keeps its order.
+    """A column, or an expression of it that keeps or reverses its order.
 
     Attributes:
         column: column whose statistics give the bounds.
         low: SQL of a lower bound of the values in the file.
         high: SQL of an upper bound of the values in the file.
         data_type: type of the compared expression.
+        is_open: whether a bound may be NULL although the file has values, because it could not be computed.
+        is_partial: whether the expression may be NULL for a value of the column.
+        both: SQL of a struct of which the bounds are the fields ``l`` and ``h``; empty if they are separate.
     """
 
     column: Column
     low: str
     high: str
     data_type: t.DataType
+    is_open: bool = False
+    is_partial: bool = False
+    both: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,14 @@ class StatsNames:
     def null_count(self, column: Column) -> str:
         """Return SQL of the number of rows in the file that are NULL in this column."""
         return f"{self.aliases[column]}.null_count"
+
+    def has_null(self, operand: Operand) -> str:
+        """Return SQL that is TRUE if the operand may be NULL in a row of the file."""
+        return "true" if operand.is_partial else f"{self.null_count(operand.column)} > 0"
+
+    def unbounded(self, operand: Operand) -> str:
+        """Return SQL that is TRUE if the file has values, but a bound of the operand could not be computed."""
+        return f"({self.min_value(operand.column)} IS NOT NULL AND ({operand.low} IS NULL OR {operand.high} IS NULL))"
 
     def sound(self, column: Column) -> str:
         """Return SQL that is TRUE if the column's statistics may be used, FALSE if not."""
@@ -72,69 +83,3 @@ class StatsNames:
 
 def _stored(column: Column) -> str:
     return f"columns.{quote_name(column.name)}"
-
-
-def read_operand(node: Node, stats: StatsNames, types: Mapping[str, t.DataType]) -> Operand | None:
-    """Return ``node`` as an operand, or None if it does not keep the order of a column.
-
-    Args:
-        node: one side of a comparison.
-        stats: names in the stats query.
-        types: Spark's type of each ``CAST(NULL AS type)``, keyed by the type's text.
-    """
-    if isinstance(node, Column):
-        if not node.plain or family(node.data_type) is None:
-            return None
-        return Operand(node, stats.min_value(node), stats.max_value(node), node.data_type)
-    if isinstance(node, Cast):
-        inner = read_operand(node.child, stats, types)
-        target = types.get(node.type_sql)
-        return None if inner is None or target is None else _cast(inner, target, node.type_sql)
-    if isinstance(node, Call):
-        return _call(node, stats, types)
-    return None
-
-
-def _cast(inner: Operand, target: t.DataType, type_sql: str) -> Operand | None:
-    low, high = f"CAST({inner.low} AS {type_sql})", f"CAST({inner.high} AS {type_sql})"
-    if keeps_order(inner.data_type, target):
-        return Operand(inner.column, low, high, target)
-    if isinstance(target, t.DateType):
-        return _to_date(inner)
-    return None
-
-
-def _to_date(inner: Operand) -> Operand | None:
-    """Return the date of a timestamp.
-
-    If a clock is set back past midnight, a later instant has an earlier date, by one day at most. No zone was ever set
-    back by more than the 24 hours of Alaska in 1867. Bounds that are one day wider are therefore always true.
-    """
-    low, high = f"CAST({inner.low} AS DATE)", f"CAST({inner.high} AS DATE)"
-    kind = family(inner.data_type)
-    if kind is Family.TIMESTAMP:
-        return Operand(inner.column, f"date_sub({low}, 1)", f"date_add({high}, 1)", t.DateType())
-    if kind in {Family.DATE, Family.TIMESTAMP_NTZ}:
-        return Operand(inner.column, low, high, t.DateType())
-    return None
-
-
-def _call(node: Call, stats: StatsNames, types: Mapping[str, t.DataType]) -> Operand | None:
-    """Return ``date(x)``, ``to_date(x)``, ``year(x)`` or ``trunc(x, unit)`` of a date or timestamp: all keep order."""
-    name = node.name.lower()
-    inner = read_operand(node.args[0], stats, types) if node.args else None
-    if inner is None or family(inner.data_type) not in {Family.DATE, Family.TIMESTAMP, Family.TIMESTAMP_NTZ}:
-        return None
-    dates = _to_date(inner)
-    if dates is None:
-        return None
-    if name in {"date", "to_date"} and len(node.args) == 1:
-        return dates
-    if name == "year" and len(node.args) == 1:
-        return Operand(dates.column, f"year({dates.low})", f"year({dates.high})", t.IntegerType())
-    if name == "trunc" and len(node.args) == 2:
-        unit = node.args[1]
-        if isinstance(unit, Text) and unit.value.lower() in _TRUNC_UNITS:
-            low, high = f"trunc({dates.low}, '{unit.value}')", f"trunc({dates.high}, '{unit.value}')"
-            return Operand(dates.column, low, high, t.DateType())
-    return None

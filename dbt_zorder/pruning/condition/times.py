@@ -15,25 +15,32 @@ from pyspark.sql import types as t
 from dbt_zorder.pruning.predicate.tree import Arithmetic, Call, Cast, Column, Literal, Node, Text
 
 _DATED = re.compile(r"\s*[+-]?\d{4,}(-.*)?", re.DOTALL)
-_WORD = re.compile(r"[A-Za-z]+")
+_WORD = re.compile(r"[A-Za-z]+|yyyy[-A-Za-z ':/._]*")
 _SPECIAL = {"epoch", "now", "today", "tomorrow", "yesterday"}
 _TYPED = re.compile(r"(DATE|TIMESTAMP|TIMESTAMP_LTZ|TIMESTAMP_NTZ) ['\"](.*)['\"]", re.DOTALL)
 
 _DATE_FUNCTIONS = {
-    "add_months", "date", "date_add", "date_from_unix_date", "date_sub", "day", "dayofmonth", "dayofweek", "dayofyear",
-    "last_day", "make_date", "month", "quarter", "trunc", "unix_date", "weekday", "weekofyear", "year",
+    "add_months", "date", "date_add", "date_diff", "date_from_unix_date", "date_sub", "datediff", "day",
+    "dayofmonth", "dayofweek", "dayofyear", "last_day", "make_date", "month", "quarter", "trunc", "unix_date",
+    "weekday", "weekofyear", "year",
 }  # fmt: skip
 _TIME_FUNCTIONS = {
-    "date_trunc", "dateadd", "hour", "minute", "months_between", "second", "timestamp", "timestamp_micros",
-    "timestamp_millis", "timestamp_seconds", "to_date", "to_timestamp", "to_timestamp_ntz",
+    "date_format", "date_trunc", "dateadd", "from_unixtime", "hour", "minute", "months_between", "second", "timestamp",
+    "timestamp_micros", "timestamp_millis", "timestamp_seconds", "to_date", "to_timestamp", "to_timestamp_ntz",
+    "to_unix_timestamp", "unix_micros", "unix_millis", "unix_seconds", "unix_timestamp",
 }  # fmt: skip
 """Repeatable functions that accept or return times; those above do so with dates. ``to_date`` may have a format."""
 
 _TEXT_FUNCTIONS = {
-    "concat", "concat_ws", "hex", "initcap", "lcase", "left", "lower", "lpad", "ltrim", "replace", "reverse", "right",
-    "rpad", "rtrim", "split_part", "string", "substr", "substring", "translate", "trim", "ucase", "upper",
+    "concat", "concat_ws", "date_format", "from_unixtime", "hex", "initcap", "lcase", "left", "lower", "lpad",
+    "ltrim", "replace", "reverse", "right", "rpad", "rtrim", "split_part", "string", "substr", "substring",
+    "translate", "trim", "ucase", "upper",
 }  # fmt: skip
 """Repeatable functions that return a text."""
+
+
+_FORMATTING = {"date_format", "from_unixtime"}
+_PREFIXES = {"left", "substr", "substring"}
 
 
 def contains_datetime(node: Node) -> bool:
@@ -96,7 +103,22 @@ def _is_fixed(node: Node) -> bool:
             made_text = any(name in kind.upper() for name in ("STRING", "CHAR", "TEXT"))
             return not made_text or (isinstance(child, Column) and _is_fixed(child))
         case Call(name=name):
-            return name.lower() not in _TEXT_FUNCTIONS
+            return name.lower() not in _TEXT_FUNCTIONS or _begins_with_year(node)
         case Arithmetic(op=op):
             return op != "||"
     return True
+
+
+def _begins_with_year(node: Node) -> bool:
+    """Return whether ``node`` is a text of a time, or its beginning, in which the year comes first."""
+    match node:
+        case Cast(child=Column(), type_sql=kind):
+            return _is_fixed(node) and "STRING" in kind.upper()
+        case Call(name=name, args=(_, Text(value=pattern))) if name.lower() in _FORMATTING:
+            return pattern.startswith("yyyy")
+        case Call(name=name, args=(_,)):
+            return name.lower() == "from_unixtime"
+        case Call(name=name, args=(child, *others)) if name.lower() in _PREFIXES:
+            from_start = len(others) == 1 if name.lower() == "left" else others[:1] == [Literal("1")]
+            return from_start and _begins_with_year(child)
+    return False

@@ -59,7 +59,7 @@ _COMPARABLE: dict[Family, set[Family]] = {
     Family.BOOLEAN: {Family.BOOLEAN},
     Family.BINARY: {Family.BINARY},
     Family.DATE: {Family.DATE, Family.TIMESTAMP, Family.TIMESTAMP_NTZ, Family.STRING},
-    Family.TIMESTAMP: {Family.TIMESTAMP, Family.DATE, Family.STRING},
+    Family.TIMESTAMP: {Family.TIMESTAMP, Family.TIMESTAMP_NTZ, Family.DATE, Family.STRING},
     Family.TIMESTAMP_NTZ: {Family.TIMESTAMP_NTZ, Family.DATE, Family.STRING},
 }
 _DATETIME = {Family.DATE, Family.TIMESTAMP, Family.TIMESTAMP_NTZ}

@@ -10,9 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType, DateType, IntegerType, LongType
 
 from dbt_zorder.errors import ColumnError, PredicateError, UnresolvedError, did_you_mean
+from dbt_zorder.pruning.condition.bounds import typed_nodes
+from dbt_zorder.pruning.condition.cases import branches
 from dbt_zorder.pruning.condition.constants import cast_types, compared_constants
-from dbt_zorder.pruning.predicate.tree import Literal, Negative, Node, to_sql
+from dbt_zorder.pruning.predicate.tree import Column, Literal, Negative, Node, to_sql
 from dbt_zorder.spark.columns import leaf_names
+from dbt_zorder.spark.ddl import type_ddl
 from dbt_zorder.spark.jvm import has_jvm, sql_parser
 from dbt_zorder.spark.messages import first_line
 
@@ -85,16 +88,27 @@ def _parse_alike(frame: DataFrame, one: str, other: str) -> bool:
 
 
 def read_types(spark: SparkSession, tree: Node) -> dict[str, DataType]:
-    """Return Spark's type of every compared constant, and of every cast's target.
+    """Return Spark's type of every compared constant, of every cast's target, and of every function with bounds.
 
-    Spark is asked for all but literals whose type does not depend on the session's settings.
+    The text of a function's type is a second key of it. Spark is asked for all but literals whose type does not depend
+    on the session's settings.
     """
-    constants = {"TRUE": Literal("TRUE"), **{to_sql(node): node for node in compared_constants(tree)}}
+    functions = list(typed_nodes(tree))
+    parts = [branch.value for node in functions for branch in branches(node) if not branch.value.columns()]
+    constants = {"TRUE": Literal("TRUE"), **{to_sql(node): node for node in (*compared_constants(tree), *parts)}}
     plain = {sql: _plain_type(node) for sql, node in constants.items()}
     found = {sql: kind for sql, kind in plain.items() if kind is not None}
     asked = {sql: sql for sql in constants if sql not in found}
     asked.update({kind: f"CAST(NULL AS {kind})" for kind in sorted(cast_types(tree))})
-    return {**found, **dict(zip(asked, _types(spark, asked.values()), strict=True))} if asked else found
+    asked.update({to_sql(node): to_sql(node, column=_null_of) for node in functions})
+    if not asked:
+        return found
+    found |= dict(zip(asked, _types(spark, asked.values()), strict=True))
+    return found | {type_ddl(found[sql]): found[sql] for sql in map(to_sql, functions)}
+
+
+def _null_of(column: Column) -> str:
+    return f"CAST(NULL AS {type_ddl(column.data_type)})"
 
 
 def _plain_type(node: Node) -> DataType | None:

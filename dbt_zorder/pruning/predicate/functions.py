@@ -9,14 +9,15 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
-from dbt_zorder.pruning.condition.constants import POSITION_FUNCTIONS, RANDOM_FUNCTIONS
+from dbt_zorder.pruning.condition.constants import POSITION_FUNCTIONS, RANDOM_FUNCTIONS, REPEATABLE
 from dbt_zorder.pruning.predicate.parse import Expr
 
 OWN = frozenset(
     {
         "aggregate", "array", "array_except", "coalesce", "collect_list", "concat", "count", "count_if", "date_add",
-        "date_format", "date_sub", "endswith", "first", "get", "if", "length", "lpad", "sort_array", "split",
-        "startswith", "struct", "substring", "sum", "timestamp_millis", "trunc", "typeof", "year",
+        "date_format", "date_sub", "endswith", "first", "get", "if", "isnan", "length", "lpad", "named_struct",
+        "sort_array", "split", "startswith", "struct", "substring", "sum", "timestamp_micros", "timestamp_millis",
+        "transform", "trunc", "try_add", "try_divide", "try_multiply", "try_subtract", "typeof", "unix_micros", "year",
     }
 )  # fmt: skip
 """Functions in the SQL that pruning itself writes."""
@@ -34,20 +35,32 @@ def called_functions(tree: Expr) -> list[str]:
     return list(dict.fromkeys(names + (["if"] if tree.find(exp.If) else [])))
 
 
-def nondeterminism_reason(accepted: DataFrame, names: Iterable[str]) -> str | None:
+def nondeterminism_reason(accepted: DataFrame, tree: Expr, hidden: frozenset[str] = frozenset()) -> str | None:
     """Return why the result for a row of ``accepted`` depends on the other rows and files read, or None.
 
-    ``rand(42)`` gives each row of a task the next number, so a skipped file changes the numbers of other rows.
+    ``rand()`` draws a number for each row, so it gives a random sample of whatever rows are read. ``rand(42)`` gives
+    each row of a task the next number, so a skipped file changes the numbers of other rows.
+
+    Args:
+        accepted: table filtered by the predicate.
+        tree: result of ``parse``.
+        hidden: names of Spark's functions that this session has replaced by its own.
     """
-    for name in names:
-        if name in RANDOM_FUNCTIONS:
-            return f"{name}() gives another value at each call, or to a row that is read elsewhere"
+    draws = False
+    for call in tree.find_all(exp.Anonymous):
+        name = call.name.lower()
         if name in POSITION_FUNCTIONS:
             return f"{name}() depends on where a row is read"
+        if name in RANDOM_FUNCTIONS:
+            if len(call.expressions) > RANDOM_FUNCTIONS[name]:
+                return f"{name}() with a seed gives another value to a row that is read elsewhere"
+            draws = True
+    if draws and REPEATABLE.union(RANDOM_FUNCTIONS).difference(hidden).issuperset(called_functions(tree)):
+        return None
     try:
         certain = accepted._jdf.queryExecution().analyzed().condition().deterministic()
     except Exception:  # Spark Connect shows no plan; the names were checked above
-        certain = True
+        certain = not draws
     return None if certain else "Spark says that it is not deterministic"
 
 

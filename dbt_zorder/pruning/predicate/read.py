@@ -16,6 +16,7 @@ from dbt_zorder.pruning.predicate.tree import (
     Arithmetic,
     Between,
     Call,
+    Case,
     Cast,
     Compare,
     In,
@@ -207,6 +208,24 @@ def _if(e: Expr, names: Names) -> Node | None:
     return Call("if", tuple(_node(e.args[name], names) for name in ("this", "true", "false")))
 
 
+def _case(e: Expr, names: Names) -> Node | None:
+    if not _only(e, "this", "ifs", "default") or not all(_only(when, "this", "true") for when in e.args["ifs"]):
+        return None
+    tests = tuple(_node(when.this, names) for when in e.args["ifs"])
+    if e.this is not None:
+        operand = _node(e.this, names)
+        tests = tuple(Compare("=", operand, test) for test in tests)
+    default = e.args.get("default")
+    values = tuple(_node(when.args["true"], names) for when in e.args["ifs"])
+    return Case(tests, values, None if default is None else _node(default, names))
+
+
+def _rlike(e: Expr, names: Names) -> Node | None:
+    if not _only(e, "this", "expression"):
+        return None
+    return Call("rlike", (_node(e.this, names), _node(e.expression, names)))
+
+
 def _hidden(e: Expr, name: str) -> Opaque:
     return _opaque(e, f"this session has a function {name}() of its own, which hides Spark's")
 
@@ -236,5 +255,7 @@ _READERS: dict[type[Expr], Callable[[Any, Names], Node | None]] = {
     exp.TryCast: _cast,
     exp.Anonymous: _call,
     exp.If: _if,
+    exp.Case: _case,
+    exp.RegexpLike: _rlike,
     exp.Interval: _interval,
 }

@@ -7,7 +7,7 @@ user's text (see :mod:`dbt_zorder.pruning.predicate.confirm`). So pruning always
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from pyspark.sql.types import DataType
 
@@ -176,11 +176,34 @@ class Or(Node):
 
 
 @dataclass(frozen=True)
+class Case(Node):
+    """``CASE WHEN condition THEN value ... ELSE default END``, with as many conditions as values."""
+
+    conditions: tuple[Node, ...]
+    values: tuple[Node, ...]
+    default: Node | None = None
+
+
+@dataclass(frozen=True)
 class Opaque(Node):
     """A part that pruning does not analyse, and the reason."""
 
     sql: str
     reason: str
+
+
+def replaced(node: Node, old: Node, new: Node) -> Node:
+    """Return ``node`` with ``new`` in place of every part that equals ``old``."""
+    if node == old:
+        return new
+    changes: dict[str, object] = {}
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, Node):
+            changes[field.name] = replaced(value, old, new)
+        elif isinstance(value, tuple):
+            changes[field.name] = tuple(replaced(item, old, new) if isinstance(item, Node) else item for item in value)
+    return replace(node, **changes) if changes else node
 
 
 def column_sql(column: Column) -> str:
@@ -220,6 +243,11 @@ def to_sql(
             return f"{node.name}({', '.join(sql(arg) for arg in node.args)})"
         case Row():
             return f"({', '.join(sql(item) for item in node.items)})"
+        case Case():
+            pairs = zip(node.conditions, node.values, strict=True)
+            whens = " ".join(f"WHEN {sql(condition)} THEN {sql(value)}" for condition, value in pairs)
+            default = "" if node.default is None else f" ELSE {sql(node.default)}"
+            return f"CASE {whens}{default} END"
         case Opaque():
             return f"({node.sql})"
     msg = f"No SQL for {type(node).__name__}."

@@ -1,0 +1,111 @@
+"""The table of functions: what it accepts, and what the documentation says of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql.types import IntegerType, StructField, StructType
+
+from dbt_zorder.pruning.condition.constants import REPEATABLE
+from dbt_zorder.pruning.condition.monotone import ARGUMENTS, FUNCTIONS, Monotone, falls, rules_of
+from dbt_zorder.pruning.condition.types import Family
+from dbt_zorder.pruning.predicate.names import Names
+from dbt_zorder.pruning.predicate.parse import parse
+from dbt_zorder.pruning.predicate.read import read
+from dbt_zorder.pruning.predicate.tree import Node
+
+DOCUMENT = Path(__file__).parents[4] / "docs" / "pruning.md"
+SCHEMA = StructType([StructField("c", IntegerType()), StructField("o", IntegerType())])
+KINDS = {
+    Family.INTEGRAL: "integers", Family.DECIMAL: "decimals", Family.BINARY_FLOAT: "floats", Family.STRING: "texts",
+    Family.DATE: "dates", Family.TIMESTAMP: "TIMESTAMP", Family.TIMESTAMP_NTZ: "TIMESTAMP_NTZ",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def stats_are() -> None:
+    """Statistics play no part here."""
+
+
+def _tree(sql: str) -> Node:
+    return read(parse(f"{sql} IS NULL"), Names(SCHEMA)).child  # type: ignore[attr-defined,no-any-return]
+
+
+def _order(rule: Monotone) -> str:
+    order = "falls" if rule.falls else "rises; falls if `v` is negative" if rule.signed else "rises"
+    if rule.period:
+        order += f" within one `{rule.period.format(c='c')}`"
+    return order
+
+
+def _row(rules: list[Monotone]) -> str:
+    rule = rules[0]
+    forms = ", ".join(f"`{one.form.replace('|', chr(92) + '|')}`" for one in rules)
+    kinds = ", ".join(name for kind, name in KINDS.items() if kind in rule.accepts)
+    remarks = [f"reads it as {rule.reads.value.upper()}"] if rule.reads and rule.accepts != {rule.reads} else []
+    remarks += ["follows the clock of the session's time zone"] * rule.local
+    remarks += ["may be NULL"] * rule.nulls
+    return f"| {forms} | {kinds} | {_order(rule)} | {'; '.join(remarks)} |"
+
+
+def table() -> list[str]:
+    """Return the rows of the documentation's table: functions that differ in their form alone share one."""
+    groups: dict[object, list[Monotone]] = {}
+    for rule in FUNCTIONS:
+        key = (rule.accepts, rule.reads, rule.falls, rule.signed, rule.local, rule.nulls, rule.period)
+        groups.setdefault(key, []).append(rule)
+    return [_row(rules) for rules in groups.values()]
+
+
+def test_the_documentation_lists_the_table() -> None:
+    text = DOCUMENT.read_text()
+    for row in table():
+        assert row in text, f"docs/pruning.md lacks {row}"
+    for word, (_, meaning) in ARGUMENTS.items():
+        assert word in ("c", "1") or f"`{word}` is {meaning}" in text, f"docs/pruning.md does not say what {word} is"
+
+
+def test_every_function_of_the_table_is_repeatable() -> None:
+    names = {rule.name for rule in FUNCTIONS if rule.name.isidentifier()}
+    assert names <= REPEATABLE
+
+
+@pytest.mark.parametrize(
+    ("sql", "forms"),
+    [
+        ("date_trunc('Month', c)", ["date_trunc(w, c)"]),
+        ("date_trunc('decade', c)", []),
+        ("trunc(c, 'day')", []),
+        ("date_format(c, 'yyyy-MM-dd''T''HH')", ["date_format(c, p)"]),
+        ("date_format(c, 'MM-yyyy')", []),
+        ("date_format(c, 'yyyy-dd')", []),
+        ("date_format(c, 'yyyy-MM hh')", []),
+        ("date_format(c, 'YYYY')", []),
+        ("substr(c, 1, 3)", ["substr(c, 1, m)"]),
+        ("substr(c, 2, 3)", []),
+        ("substr(c, -1, 3)", []),
+        ("left(c, -1)", []),
+        ("concat('x', c)", ["concat(t, c)"]),
+        ("concat(c, 'x')", []),
+        ("(c + o)", []),
+        ("(c + 1.5)", ["c + v"]),
+        ("(2 - c)", ["v - c"]),
+        ("(1 / c)", []),
+        ("(c % 2)", []),
+        ("datediff(c, o)", []),
+        ("datediff(DATE '2024-01-01', c)", ["datediff(k, c)"]),
+        ("upper(c)", []),
+    ],
+)
+def test_only_what_keeps_the_order_has_a_rule(sql: str, forms: list[str]) -> None:
+    assert [rule.form for rule, _ in rules_of(_tree(sql))] == forms
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"), [("(c * 2)", False), ("(-2.5 * c)", True), ("(c * 0)", None), ("(c / -1)", True)]
+)
+def test_the_sign_of_a_factor_decides_the_order(sql: str, expected: bool | None) -> None:
+    tree = _tree(sql)
+    ((rule, _),) = rules_of(tree)
+    assert falls(rule, tree) is expected
