@@ -101,7 +101,7 @@ def measure(spark: SparkSession, number: int, sql: str, turns: int) -> dict[str,
     medians = {way: round(statistics.median(found), 3) for way, found in took.items()}
     rules = dict.fromkeys(rule for place in places for rule in place.rules)
     return {
-        "query": number,
+        "number": number,
         "places": len(places),
         "share": round(share, 4),
         **medians,

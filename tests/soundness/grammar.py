@@ -268,8 +268,8 @@ class Grammar:
         )
         ends = ["", "", ".*", "$", "+", "?", "*", "{0,1}", "|b", "[a-z]", "(1|2)", "."]
         pattern = rng.choice(["^", "^", "^", "", "(?i)^"]) + cut + rng.choice(ends if cut else ends[:4])
-        form = rng.choice(["{} {}RLIKE {}", "{1}rlike({0}, {2})", "{1}regexp_like({0}, {2})"])
-        return form.format(name, rng.choice(["", "", "NOT "]), quote_string(pattern))
+        written = rng.choice(["{} {}RLIKE {}", "{1}rlike({0}, {2})", "{1}regexp_like({0}, {2})"])
+        return written.format(name, rng.choice(["", "", "NOT "]), quote_string(pattern))
 
     def _cases(self, name: str) -> str:
         """A function of several cases, whose values may be of several types."""

@@ -141,7 +141,9 @@ def test_a_value_between_two_has_its_result_between_their_bounds(
     plain = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     with settings(spark, {"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": "false", **plain}):
         files = _triples(spark).coalesce(1).cache()
-        wrong, effective, without = [], [], []
+        wrong: list[str] = []
+        effective: list[str] = []
+        without: list[str] = []
         for start in range(0, len(bounded), 60):
             group = bounded[start : start + 60]
             sql = [_verdict(one) for one in group]

@@ -51,6 +51,13 @@ PRUNED = [
 ]  # fmt: skip
 
 
+def read_of(spark: SparkSession, table: str, predicate: str) -> int:
+    """Return the number of files that a predicate reads."""
+    files = explain(spark, table, predicate).files_read
+    assert files is not None
+    return files
+
+
 @pytest.mark.parametrize("ansi", ["false", "true"])
 def test_functions_read_few_files_and_every_row(spark: SparkSession, table: str, ansi: str) -> None:
     share = PRUNED[ansi == "true" :: 2]
@@ -86,7 +93,7 @@ def test_what_keeps_no_order_reads_all_files(spark: SparkSession, table: str, pr
     with settings(spark, {"spark.sql.ansi.enabled": "false"}):
         rows = spark.table(table).where(predicate)
         assert sorted(scan(spark, table, predicate).collect()) == sorted(rows.collect())
-        assert explain(spark, table, predicate).files_read >= 7
+        assert read_of(spark, table, predicate) >= 7
 
 
 def test_an_overflow_is_still_an_error_under_ansi(spark: SparkSession, table: str) -> None:
@@ -97,8 +104,8 @@ def test_an_overflow_is_still_an_error_under_ansi(spark: SparkSession, table: st
 def test_a_bound_that_fails_keeps_the_other_tests(spark: SparkSession, table: str) -> None:
     """An interval beyond the calendar fails for every file, which must not keep ``a = 5`` from pruning."""
     predicate = "a = 5 or (ts + interval 100000000 days < '2024-01-01' and a = 6)"
-    assert explain(spark, table, predicate).files_read <= 2
-    assert explain(spark, table, "a = 5 and ts + interval 100000000 days < '2024-01-01'").files_read <= 1
+    assert read_of(spark, table, predicate) <= 2
+    assert read_of(spark, table, "a = 5 and ts + interval 100000000 days < '2024-01-01'") <= 1
 
 
 @pytest.mark.parametrize(
@@ -116,7 +123,7 @@ def test_chance_keeps_nothing_beside_it_unless_it_has_a_seed(
     spark: SparkSession, table: str, predicate: str, files: int, reason: str
 ) -> None:
     explained = explain(spark, table, predicate)
-    assert explained.files_read <= files
+    assert (explained.files_read or 0) <= files
     assert reason in " ".join([explained.reason, *(part.reason for part in explained.parts)])
     rows = scan(spark, table, predicate)
     assert files_read(rows) <= files
