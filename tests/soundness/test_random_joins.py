@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -178,7 +179,7 @@ def test_joins_lose_no_row(spark: SparkSession, tables: None, monkeypatch: pytes
             sql = statements.statement()
             try:
                 whole = _rows(spark, Pruned(sql))
-            except PySparkException:
+            except (PySparkException, Py4JError):  # a fault of Spark's own optimizer, besides errors
                 continue
             asked += 1
             fewer = prepare(spark, sql)

@@ -77,8 +77,43 @@ def is_exact(value: Any) -> bool:
     return not isinstance(value, str) or REPLACEMENT not in value
 
 
-def collect_keys(spark: SparkSession, side: Any, places: Sequence[int]) -> list[Keys | None]:
-    """Return the keys of a plan's columns; None for a column whose keys cannot be compared.
+@dataclass(frozen=True)
+class SideRows:
+    """Rows of a side of a join.
+
+    Attributes:
+        kinds: types of the columns.
+        rows: values of each row; None if there are too many.
+        ends: smallest and largest value of each column, if there are too many rows.
+    """
+
+    kinds: Sequence[DataType]
+    rows: Sequence[Sequence[Any]] | None
+    ends: Sequence[tuple[Any, Any]] = ()
+
+    def keys(self, column: int, tests: Sequence[tuple[int, str, Keys]] = ()) -> Keys | None:
+        """Return the keys in a column; None if Python does not compare its values as Spark does.
+
+        Args:
+            column: index of the column.
+            tests: column, operator and keys of the tests that a row must pass; they are left out of too many rows.
+        """
+        if not is_compared(self.kinds[column]):
+            return None
+        if self.rows is None:
+            values, complete = [one for one in self.ends[column] if one is not None], False
+        else:
+            passed = (row for row in self.rows if all(_passes(row[place], op, keys) for place, op, keys in tests))
+            values, complete = sorted({row[column] for row in passed} - {None}), True
+        return Keys(values, complete) if all(map(is_exact, values)) else None
+
+
+def _passes(value: Any, op: str, keys: Keys) -> bool:
+    return value is not None and keys.meet(op, value, value)
+
+
+def collect_rows(spark: SparkSession, side: Any, places: Sequence[int]) -> SideRows:
+    """Return the rows of a plan's columns.
 
     Args:
         spark: session in this process.
@@ -95,13 +130,6 @@ def collect_keys(spark: SparkSession, side: Any, places: Sequence[int]) -> list[
     keys = rows.select(*chosen)
     listed = keys.limit(ROWS_AT_MOST + 1).collect()
     if len(listed) <= ROWS_AT_MOST:
-        found = [Keys(sorted({row[number] for row in listed} - {None})) for number in range(len(kinds))]
-    else:
-        ends = [end(f"k{number}") for number in range(len(kinds)) for end in (f.min, f.max)]
-        row = keys.agg(*ends).collect()[0]
-        pairs = [row[2 * number : 2 * number + 2] for number in range(len(kinds))]
-        found = [Keys([] if pair[0] is None else list(pair), complete=False) for pair in pairs]
-    return [
-        one if is_compared(kind) and all(map(is_exact, one.values)) else None
-        for one, kind in zip(found, kinds, strict=True)
-    ]
+        return SideRows(kinds, listed)
+    row = keys.agg(*(end(f"k{number}") for number in range(len(kinds)) for end in (f.min, f.max))).collect()[0]
+    return SideRows(kinds, None, [(row[2 * number], row[2 * number + 1]) for number in range(len(kinds))])

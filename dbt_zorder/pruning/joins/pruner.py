@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from dbt_zorder.humanize import counted
 from dbt_zorder.pruning.files.column_bounds import ColumnBounds, FileBounds, read_bounds
 from dbt_zorder.pruning.files.stats_source import Stats
-from dbt_zorder.pruning.joins.keys import Keys, collect_keys, is_compared
+from dbt_zorder.pruning.joins.keys import Keys, SideRows, collect_rows, is_compared
 from dbt_zorder.pruning.joins.pins import Pins, are_same, pin_leaves
 from dbt_zorder.pruning.joins.plan_tree import PlanNode, node_at, read_tree
 from dbt_zorder.pruning.joins.reducers import Reducer, find_reducers
@@ -73,42 +73,45 @@ class JoinExclusion:
     pins: dict[str, str] = field(default_factory=dict)
 
 
-class _Rows:
-    """Rows of a side of a join, which are read at most once."""
+class _Side:
+    """A side of a join, which is run once, unless another scan wants other columns of it."""
 
     def __init__(self, plan: Any) -> None:
         self.plan = plan
         self.wanted: set[int] = set()
-        self._keys: dict[int, Keys | None] | None = None
+        self._read: tuple[list[int], SideRows] | None = None
 
     @cached_property
     def pinned(self) -> tuple[Pins, int] | None:
         """Return the files of the side and their bytes; None if they cannot be pinned."""
         return pin_leaves(self.plan)
 
-    def keys(self, spark: SparkSession, place: int) -> Keys | None:
-        """Return the keys at a place of the plan's output, which is in ``wanted``."""
-        if self._keys is None:
-            places = sorted(self.wanted)
-            self._keys = dict(zip(places, collect_keys(spark, self.plan, places), strict=True))
-        return self._keys[place]
+    def keys(self, spark: SparkSession, place: int, tests: Sequence[tuple[int, str, Keys]]) -> Keys | None:
+        """Return the keys at a place of the plan's output, which is in ``wanted``, of the rows that pass tests."""
+        if self._read is None or not self.wanted.issubset(self._read[0]):
+            wanted = sorted(self.wanted)
+            self._read = wanted, collect_rows(spark, self.plan, wanted)
+        places, rows = self._read
+        return rows.keys(places.index(place), [(places.index(at), op, keys) for at, op, keys in tests])
 
 
 @dataclass(frozen=True)
 class _Reduction:
-    """A reducer of a column of a scan.
+    """A reducer with its side.
 
     Attributes:
-        column: name of the scan's column.
         op: operator of the comparison.
-        rows: rows of the other side.
-        place: index of the key in them.
+        side: side whose rows have the keys.
+        place: index of the key in its output.
+        is_selective: whether the side may lack keys by itself.
+        within: reductions of the side's own rows, by the index of the column.
     """
 
-    column: str
     op: str
-    rows: _Rows
+    side: _Side
     place: int
+    is_selective: bool
+    within: tuple[tuple[int, _Reduction], ...]
 
 
 class JoinPruner:
@@ -117,7 +120,8 @@ class JoinPruner:
     def __init__(self, spark: SparkSession, optimized: Any) -> None:
         self._spark = spark
         self._optimized = optimized
-        self._sides: list[_Rows] = []
+        self._sides: list[_Side] = []
+        self._by_path: dict[tuple[int, tuple[int, ...]], _Side] = {}
 
     def exclude(self, relation: Any, size: int, stats: Stats, columns: Mapping[str, Column]) -> JoinExclusion:
         """Return the files of a scan without a row that joins keep. Never raises.
@@ -130,65 +134,93 @@ class JoinPruner:
         """
         found = JoinExclusion()
         try:
-            for one in self._reductions.get(int(relation.output().head().exprId().id()), ()):
-                column = columns.get(one.column)
-                if column is not None and is_compared(column.data_type):
-                    self._apply(found, read_bounds(stats, column), one, size)
+            asked = [
+                (name, read_bounds(stats, columns[name]), self._with(root, reducer))
+                for name, reducer, root in self._reducers.get(int(relation.output().head().exprId().id()), ())
+                if name in columns and is_compared(columns[name].data_type) and _may_lack_keys(reducer)
+                if read_bounds(stats, columns[name]).share_apart >= APART_AT_LEAST
+            ]
+            for name, bounds, reduction in asked:
+                self._apply(found, bounds, name, reduction, size)
         except Exception as exc:  # any doubt is a full read
             _LOG.debug("joins exclude no file: %s", first_line(exc))
             return JoinExclusion()
         return found
 
     @cached_property
-    def _reductions(self) -> dict[int, list[_Reduction]]:
-        """Return the reductions of each scan, by its first attribute."""
-        found: dict[int, list[_Reduction]] = {}
-        for root in (self._optimized, *items(self._optimized.subqueriesAll())):
-            sides: dict[tuple[int, ...], _Rows | None] = {}
+    def _reducers(self) -> dict[int, list[tuple[str, Reducer, int]]]:
+        """Return the reducers of each scan with their column and the number of their plan, by the first attribute."""
+        found: dict[int, list[tuple[str, Reducer, int]]] = {}
+        for number, root in enumerate(self._roots):
             for first, reducers in find_reducers(read_tree(root)).items():
                 # two plans that name two scans alike leave open which one is meant
-                found[first] = [] if first in found else list(self._with_rows(root, reducers, sides))
+                found[first] = [] if first in found else [(name, one, number) for name, one in reducers]
         return found
 
-    def _with_rows(
-        self, root: Any, reducers: Sequence[tuple[str, Reducer]], sides: dict[tuple[int, ...], _Rows | None]
-    ) -> Iterator[_Reduction]:
-        for column, reducer in reducers:
-            node = reducer.side
-            if node.path not in sides:
-                sides[node.path] = self._rows(node_at(root, node.path)) if _is_selective(node) else None
-            rows = sides[node.path]
-            if rows is not None:
-                place = node.output().index(reducer.attribute)
-                rows.wanted.add(place)
-                yield _Reduction(column, reducer.op, rows, place)
+    @cached_property
+    def _roots(self) -> list[Any]:
+        """Return the plans of the statement and of its subqueries."""
+        return [self._optimized, *items(self._optimized.subqueriesAll())]
 
-    def _rows(self, plan: Any) -> _Rows:
+    def _with(self, root: int, reducer: Reducer) -> _Reduction:
+        """Return a reducer with its side, and those within it."""
+        node = reducer.side
+        key = (root, node.path)
+        if key not in self._by_path:
+            self._by_path[key] = self._side(node_at(self._roots[root], node.path))
+        side, output = self._by_path[key], node.output()
+        within = tuple((output.index(id_), self._with(root, one)) for id_, one in reducer.within if _may_lack_keys(one))
+        place = output.index(reducer.attribute)
+        side.wanted.update([place, *(at for at, _ in within)])
+        return _Reduction(reducer.op, side, place, _is_selective(node), within)
+
+    def _side(self, plan: Any) -> _Side:
         for one in self._sides:
             if one.plan.sameResult(plan):
                 return one
-        self._sides.append(_Rows(plan))
+        self._sides.append(_Side(plan))
         return self._sides[-1]
 
-    def _apply(self, found: JoinExclusion, bounds: ColumnBounds, one: _Reduction, size: int) -> None:
-        if bounds.share_apart < APART_AT_LEAST or one.rows.pinned is None:
-            return
-        pins, its_size = one.rows.pinned
-        if its_size > min(SIDE_BYTES_AT_MOST, SIDE_SHARE_AT_MOST * size):
-            return
-        keys = one.rows.keys(self._spark, one.place)
-        out = {} if keys is None else bounds.without(one.op, keys)
+    def _apply(self, found: JoinExclusion, bounds: ColumnBounds, column: str, reduction: _Reduction, size: int) -> None:
+        pins: dict[str, str] = {}
+        keys = self._keys(reduction, size, pins)
+        out = {} if keys is None else bounds.without(reduction.op, keys)
         if keys is None or not out:
             return
         found.files |= out
         found.pins |= pins
         number = len(keys.values) if keys.complete else None
-        found.rules.append(JoinRule(one.column, one.op, _tables(one.rows.plan), number, len(out)))
+        found.rules.append(JoinRule(column, reduction.op, _tables(reduction.side.plan), number, len(out)))
+
+    def _keys(self, reduction: _Reduction, size: int, pins: dict[str, str]) -> Keys | None:
+        """Return the keys of a reduction, and add the files that they depend on; None if it has none or costs too much.
+
+        Args:
+            reduction: reduction of a scan, or of a side.
+            size: bytes of the table that is scanned.
+            pins: files of the sides that were run.
+        """
+        side = reduction.side
+        if side.pinned is None or side.pinned[1] > min(SIDE_BYTES_AT_MOST, SIDE_SHARE_AT_MOST * size):
+            return None
+        tests: list[tuple[int, str, Keys]] = []
+        for place, one in reduction.within:
+            keys = self._keys(one, size, pins)
+            if keys is not None:
+                tests.append((place, one.op, keys))
+        if not (reduction.is_selective or tests):
+            return None
+        pins.update(side.pinned[0])
+        return side.keys(self._spark, reduction.place, tests)
 
 
 def is_pinned(pins: Pins, analyzed: Any) -> bool:
     """Return whether an analyzed statement joins the rows whose keys were read."""
     return not pins or are_same(pins, analyzed)
+
+
+def _may_lack_keys(reducer: Reducer) -> bool:
+    return _is_selective(reducer.side) or any(_may_lack_keys(one) for _, one in reducer.within)
 
 
 def _is_selective(side: PlanNode) -> bool:

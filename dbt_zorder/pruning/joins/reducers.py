@@ -22,14 +22,17 @@ _COMPARISONS = {
 }
 _FLIP = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-_LEFT_VANISH = frozenset({"Inner", "LeftSemi", "RightOuter"})
+_LEFT_VANISH = frozenset({"Inner", "Cross", "LeftSemi", "RightOuter"})
 """Joins that drop a row of their left side without a match."""
 
-_RIGHT_VANISH = frozenset({"Inner", "LeftSemi", "LeftOuter", "LeftAnti", "ExistenceJoin"})
+_RIGHT_VANISH = frozenset({"Inner", "Cross", "LeftSemi", "LeftOuter", "LeftAnti", "ExistenceJoin"})
 """Joins in which a row of their right side without a match changes nothing."""
 
 _ROWS_AT_WILL = frozenset({"Inner", "Cross", "LeftSemi", "LeftAnti", "LeftOuter", "RightOuter", "ExistenceJoin"})
 """Joins below which rows that do not matter above need not be read; a full outer join fills in the rows of both."""
+
+_DEPTH_AT_MOST = 3
+"""Maximum number of reducers within each other; deeper ones are many, and save little."""
 
 _WIDENED = {"byte": 0, "short": 1, "integer": 2, "long": 3}
 
@@ -44,11 +47,18 @@ class Reducer:
         side: plan whose rows are the keys.
         attribute: id of the attribute of the side that is the key.
         op: one of ``= < <= > >=``; the row's value is to its left.
+        within: reducers of the side's own rows, by attribute: a dimension may be joined to a filtered one further up.
     """
 
     side: PlanNode
     attribute: int
     op: str
+    within: tuple[tuple[int, Reducer], ...] = ()
+
+    @property
+    def depth(self) -> int:
+        """Return how many reducers lie within each other."""
+        return 1 + max((reducer.depth for _, reducer in self.within), default=0)
 
 
 Wanted = Mapping[int, Sequence[Reducer]]
@@ -122,15 +132,21 @@ def _of_sides(node: PlanNode, left: PlanNode, right: PlanNode, wanted: Wanted) -
     """Return the reducers of both sides of a join."""
     kind = node.join_type
     of_left, of_right = (_among(wanted, side) if kind in _ROWS_AT_WILL else {} for side in (left, right))
+    inside_left, inside_right = (_flat(its) for its in (of_left, of_right))
     condition = node.expressions("condition")
     for op, one, other in _pairs(condition[0], left, right) if condition else ():
         carried_right = of_left.get(one, []) if op == "=" and kind in _RIGHT_VANISH else []
         carried_left = of_right.get(other, []) if op == "=" and kind in _LEFT_VANISH else []
         if kind in _LEFT_VANISH:
-            of_left[one] = [*of_left.get(one, []), Reducer(right, other, op), *carried_left]
+            of_left[one] = [*of_left.get(one, []), Reducer(right, other, op, inside_right), *carried_left]
         if kind in _RIGHT_VANISH:
-            of_right[other] = [*of_right.get(other, []), Reducer(left, one, _FLIP[op]), *carried_right]
+            of_right[other] = [*of_right.get(other, []), Reducer(left, one, _FLIP[op], inside_left), *carried_right]
     return of_left, of_right
+
+
+def _flat(wanted: Wanted) -> tuple[tuple[int, Reducer], ...]:
+    found = ((id_, reducer) for id_, reducers in wanted.items() for reducer in reducers)
+    return tuple((id_, reducer) for id_, reducer in found if reducer.depth < _DEPTH_AT_MOST)
 
 
 def _among(wanted: Wanted, side: PlanNode) -> dict[int, list[Reducer]]:

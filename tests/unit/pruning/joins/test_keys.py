@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DoubleType, IntegerType, StringType, TimestampType
 
 from dbt_zorder.pruning.joins import keys as keys_module
-from dbt_zorder.pruning.joins.keys import Keys, collect_keys, is_compared
+from dbt_zorder.pruning.joins.keys import Keys, collect_rows, is_compared
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,8 @@ def plan(spark: SparkSession, sql: str) -> object:
 
 def test_keys_are_read_without_null_and_in_order(spark: SparkSession) -> None:
     sql = "SELECT * FROM VALUES (3, 'b', 1D), (1, NULL, 2D), (3, 'a', 3D), (NULL, 'a', NULL) AS v(a, b, c)"
-    whole, texts, floats = collect_keys(spark, plan(spark, sql), [0, 1, 2])
+    rows = collect_rows(spark, plan(spark, sql), [0, 1, 2])
+    whole, texts, floats = map(rows.keys, range(3))
     assert whole == Keys([1, 3])
     assert texts == Keys(["a", "b"])
     assert floats is None, "NaN and -0.0 compare otherwise in Python"
@@ -45,7 +46,7 @@ def test_keys_are_read_without_null_and_in_order(spark: SparkSession) -> None:
 
 def test_moments_are_the_same_in_every_time_zone(spark: SparkSession) -> None:
     sql = "SELECT * FROM VALUES (timestamp_micros(1700000000000001)), (timestamp_micros(-1)) AS v(a)"
-    (moments,) = collect_keys(spark, plan(spark, sql), [0])
+    moments = collect_rows(spark, plan(spark, sql), [0]).keys(0)
     assert moments is not None
     assert [str(value) for value in moments.values] == ["-0.000001", "1700000000.000001"]
 
@@ -53,12 +54,19 @@ def test_moments_are_the_same_in_every_time_zone(spark: SparkSession) -> None:
 def test_of_many_rows_the_ends_are_read(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys_module, "ROWS_AT_MOST", 5)
     sql = "SELECT if(id = 3, NULL, id) AS a, NULL AS b FROM range(3, 20)"
-    assert collect_keys(spark, plan(spark, sql), [0]) == [Keys([4, 19], complete=False)]
+    rows = collect_rows(spark, plan(spark, sql), [0])
+    assert rows.keys(0) == rows.keys(0, [(0, "=", Keys([7]))]) == Keys([4, 19], complete=False)
 
 
 def test_a_text_that_reaches_python_changed_is_no_key(spark: SparkSession) -> None:
-    (texts,) = collect_keys(spark, plan(spark, "SELECT cast(x'ff' AS string) AS a"), [0])
-    assert texts is None
+    assert collect_rows(spark, plan(spark, "SELECT cast(x'ff' AS string) AS a"), [0]).keys(0) is None
+
+
+def test_rows_that_fail_a_test_have_no_keys(spark: SparkSession) -> None:
+    sql = "SELECT id AS a, if(id = 4, NULL, id % 3) AS b FROM range(9)"
+    rows = collect_rows(spark, plan(spark, sql), [0, 1])
+    assert rows.keys(0, [(1, "=", Keys([1]))]) == Keys([1, 7])
+    assert rows.keys(0, [(1, "<", Keys([1])), (0, ">=", Keys([5]))]) == Keys([6])
 
 
 def test_types_that_compare_alike() -> None:

@@ -83,13 +83,13 @@ def test_a_side_is_run_once_however_often_it_is_named(
     spark: SparkSession, sides: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: list[Any] = []
-    collect = keys.collect_keys
+    collect = keys.collect_rows
 
-    def collect_keys(*args: Any) -> Any:
+    def collect_rows(*args: Any) -> Any:
         runs.append(args)
         return collect(*args)
 
-    monkeypatch.setattr(pruner, "collect_keys", collect_keys)
+    monkeypatch.setattr(pruner, "collect_rows", collect_rows)
     one = f"SELECT t.a FROM {T} t JOIN {D} d ON t.b = d.k WHERE d.g = 5"
     assert len(prepare(spark, f"{one} UNION ALL {one} UNION ALL SELECT max(a) FROM ({one})").reads) == 3
     assert len(runs) == 1

@@ -59,6 +59,14 @@ CASES = [
 ]
 
 
+def test_a_side_has_reducers_of_its_own_from_further_up(spark: SparkSession, tables: None) -> None:
+    sql = "SELECT * FROM f JOIN g ON fa = ga JOIN (SELECT * FROM d WHERE db = 1) ON gb = da"
+    optimized = spark.sql(sql)._jdf.queryExecution().optimizedPlan()
+    ((_, reducer),) = [one for found in find_reducers(read_tree(optimized)).values() for one in found if one[0] == "fa"]
+    ((_, within),) = reducer.within
+    assert (reducer.depth, within.op, within.within) == (2, "=", ())
+
+
 @pytest.mark.parametrize(("sql", "wanted"), CASES, ids=[sql for sql, _ in CASES])
 def test_the_sides_that_bound_the_rows_that_matter(
     spark: SparkSession, tables: None, sql: str, wanted: set[str]
