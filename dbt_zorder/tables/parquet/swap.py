@@ -5,6 +5,7 @@ After the call, new readers see all of the version; before it, none of it.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -114,7 +115,8 @@ def publish(
             state = "does not exist now" if left is None else f"still stands at {left.location or 'its view'}"
             msg = f"The catalog did not accept the new version of {table}, which {state}: {message_of(exc)}"
             raise BuildError(msg) from exc
-        invalidate_entry(spark, table.schema, table.identifier)
+        with contextlib.suppress(Exception):  # Spark cannot read the location, which the next check finds as well
+            invalidate_entry(spark, table.schema, table.identifier)
     try:
         check_opens(spark, table, location, old.location if old else "")
     except BuildError as exc:

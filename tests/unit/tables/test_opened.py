@@ -154,9 +154,11 @@ def test_a_path_that_spark_takes_for_a_pattern_is_found_out(
     assert content(spark, table) == [(1,)]
 
 
+@pytest.mark.parametrize("caches", [False, True])
 def test_the_stats_of_a_version_are_opened_too(
-    spark: SparkSession, table: TableName, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, table: TableName, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch, caches: bool
 ) -> None:
+    cached = spark.range(1).cache() if caches else None  # Spark then reads an entry that it is to forget
     for version in (V1, V2):
         write(f"{version}/_zorder_stats", "SELECT 1 AS a")
     definition = swap.Definition(spark.sql("SELECT 1 AS a").schema)
@@ -164,6 +166,8 @@ def test_the_stats_of_a_version_are_opened_too(
     keep_elsewhere(monkeypatch, "by a pattern")
     with pytest.raises(BuildError, match="as it was"):
         publish(spark, table, definition, str(tmp_path / V2 / "_zorder_stats"))
+    if cached is not None:
+        cached.unpersist()
 
 
 def test_the_version_of_another_run_is_that_runs(

@@ -30,11 +30,11 @@ def test_a_path_is_read_without_a_word(
         f"select * from {T} where (a, b) in ((42, 1))",
         f"select nothing from {T} where a = 5",
         f"select nothing from {T} where a = :x",
-        "select * from pruning_unit.nothing where a = 5",
+        "select * from pruning_unit.no_such where a = 5",
         f"selec * from {T}",
         f"select a from {T} where a = 5 and nothing(a)",
-        f"insert into pruning_unit.nothing select a from {T} where a = 5",
-        "drop table pruning_unit.nothing",
+        f"insert into pruning_unit.no_such select a from {T} where a = 5",
+        "drop table pruning_unit.no_such",
     ],
 )
 def test_what_spark_refuses_is_its_own_error_printed_once(
