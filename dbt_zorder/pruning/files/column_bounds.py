@@ -73,7 +73,7 @@ class ColumnBounds:
 
 
 def read_totals(stats: Stats) -> Totals:
-    """Return the totals over all files; those of statistics in memory are cached."""
+    """Return the totals over all files, which are read once for each frame of statistics."""
     assert stats.frame is not None
     if stats.frame not in _totals:
         row = stats.frame.selectExpr("count(*)", "sum(row_count)", "sum(file_size)").collect()[0]
@@ -84,10 +84,10 @@ def read_totals(stats: Stats) -> Totals:
 def read_bounds(stats: Stats, column: Column) -> ColumnBounds:
     """Return the bounds of a column that statistics cover, without those of files with unsound or repeated entries.
 
-    Those of statistics in memory are cached.
+    They are read once for each frame of statistics.
     """
     assert stats.frame is not None
-    read = _read.setdefault(stats.frame, {}) if stats.is_local else {}
+    read = _read.setdefault(stats.frame, {})
     if column not in read:
         read[column] = _bounds(stats.frame, column)
     return read[column]

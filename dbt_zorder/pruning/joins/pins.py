@@ -39,6 +39,8 @@ def pin_leaves(plan: Any) -> tuple[Pins, int] | None:
 
 def are_same(pins: Pins, analyzed: Any) -> bool:
     """Return whether an analyzed statement reads exactly the pinned files of each pinned relation."""
+    if not pins:
+        return True
     found: set[str] = set()
     for leaf in _leaves(analyzed):
         index = _index(leaf)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
 from dbt_zorder.spark.jvm import items
 
@@ -29,6 +30,12 @@ class Expression:
         """Return the id of the attribute that the expression refers to or defines; None for any other expression."""
         found = self.fields.get("exprId")
         return int(found["id"]) if found and self.kind in ("AttributeReference", "Alias") else None
+
+    def walk(self) -> Iterator[Expression]:
+        """Yield this expression and all below it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
 
     def conjuncts(self) -> Iterator[Expression]:
         """Yield the terms of a conjunction (AND), or the expression itself."""
@@ -66,8 +73,9 @@ class PlanNode:
         found = self.fields.get(name)
         if not isinstance(found, list) or not found:
             return []
-        return [_expression(one) for one in (found if isinstance(found[0], list) else [found])]
+        return [_read(_expression, one) for one in (found if isinstance(found[0], list) else [found])]
 
+    @cached_property
     def output(self) -> list[int | None]:
         """Return the ids of the attributes that the node gives; an empty list if the node is of another kind."""
         match self.kind:
@@ -76,17 +84,17 @@ class PlanNode:
             case "Aggregate":
                 return [one.attribute for one in self.expressions("aggregateExpressions")]
             case "Window":
-                return [*self.children[0].output(), *(one.attribute for one in self.expressions("windowExpressions"))]
+                return [*self.children[0].output, *(one.attribute for one in self.expressions("windowExpressions"))]
             case "Generate":
-                return [*self.children[0].output(), *(one.attribute for one in self.expressions("generatorOutput"))]
+                return [*self.children[0].output, *(one.attribute for one in self.expressions("generatorOutput"))]
             case "Join" if self.join_type in ("LeftSemi", "LeftAnti", "ExistenceJoin"):
-                return self.children[0].output()
+                return self.children[0].output
             case "Join":
-                return [*self.children[0].output(), *self.children[1].output()]
+                return [*self.children[0].output, *self.children[1].output]
             case "Union":  # Spark names its attributes by those of the first child
-                return self.children[0].output()
+                return self.children[0].output
             case kind if kind in PASSING:
-                return self.children[0].output()
+                return self.children[0].output
         return [one.attribute for one in self.expressions("output")]
 
     @property
@@ -110,10 +118,7 @@ def read_tree(plan: Any) -> PlanNode:
     Raises:
         Exception: the plan has a node that Spark does not write as JSON.
     """
-    nodes = json.loads(plan.toJSON())
-    tree, rest = _node(nodes, 0, ())
-    assert rest == len(nodes), "a plan has one root"
-    return tree
+    return _read(PlanNode, json.loads(plan.toJSON()))
 
 
 def node_at(plan: Any, path: Sequence[int]) -> Any:
@@ -123,27 +128,32 @@ def node_at(plan: Any, path: Sequence[int]) -> Any:
     return plan
 
 
-def _node(nodes: Sequence[Mapping[str, Any]], at: int, path: tuple[int, ...]) -> tuple[PlanNode, int]:
-    given = nodes[at]
-    at += 1
-    children = []
-    for number in range(given["num-children"]):
-        child, at = _node(nodes, at, (*path, number))
-        children.append(child)
-    return PlanNode(_simple(given), given, tuple(children), path), at
+_Fields = Mapping[str, Any]
+_Path = tuple[int, ...]
+_Tree = TypeVar("_Tree", PlanNode, Expression)
 
 
-def _expression(nodes: Sequence[Mapping[str, Any]]) -> Expression:
-    def read(at: int) -> tuple[Expression, int]:
-        given = nodes[at]
-        at += 1
-        children = []
-        for _ in range(given["num-children"]):
-            child, at = read(at)
-            children.append(child)
-        return Expression(_simple(given), given, tuple(children)), at
+def _read(make: Callable[[str, _Fields, tuple[_Tree, ...], _Path], _Tree], nodes: Sequence[_Fields]) -> _Tree:
+    """Return the tree of a list in which each node comes before its children.
 
-    return read(0)[0]
+    Args:
+        make: function that returns a node of its kind, fields, children and path.
+        nodes: fields of each node.
+    """
+    rest = iter(nodes)
+
+    def read(path: _Path) -> _Tree:
+        fields = next(rest)
+        children = tuple(read((*path, number)) for number in range(fields["num-children"]))
+        return make(_simple(fields), fields, children, path)
+
+    tree = read(())
+    assert next(rest, None) is None, "a plan or an expression has one root"
+    return tree
+
+
+def _expression(kind: str, fields: _Fields, children: tuple[Expression, ...], _: _Path) -> Expression:
+    return Expression(kind, fields, children)
 
 
 def _simple(given: Mapping[str, Any]) -> str:

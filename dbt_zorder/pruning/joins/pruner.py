@@ -14,8 +14,8 @@ from dbt_zorder.humanize import counted
 from dbt_zorder.pruning.files.column_bounds import ColumnBounds, FileBounds, read_bounds
 from dbt_zorder.pruning.files.stats_source import Stats
 from dbt_zorder.pruning.joins.keys import Keys, SideRows, collect_rows, is_compared
-from dbt_zorder.pruning.joins.pins import Pins, are_same, pin_leaves
-from dbt_zorder.pruning.joins.plan_tree import PlanNode, node_at, read_tree
+from dbt_zorder.pruning.joins.pins import Pins, pin_leaves
+from dbt_zorder.pruning.joins.plan_tree import Expression, PlanNode, node_at, read_tree
 from dbt_zorder.pruning.joins.reducers import Reducer, find_reducers
 from dbt_zorder.pruning.predicate.tree import Column
 from dbt_zorder.spark.jvm import items
@@ -35,41 +35,18 @@ SIDE_SHARE_AT_MOST = 0.5
 _NOT_SELECTIVE = frozenset({"IsNotNull", "BloomFilterMightContain"})
 
 
-@dataclass(frozen=True)
-class JoinRule:
-    """Effect of one side of a join on a scan.
-
-    Attributes:
-        column: column of the scan that is compared.
-        op: operator of the comparison.
-        tables: tables of the side.
-        keys: number of distinct keys; None if only their range was read.
-        files: number of files that they exclude.
-    """
-
-    column: str
-    op: str
-    tables: str
-    keys: int | None
-    files: int
-
-    def __str__(self) -> str:
-        keys = "a range of keys" if self.keys is None else counted(self.keys, "key")
-        return f"join with {self.tables} on {self.column} ({keys})"
-
-
 @dataclass
 class JoinExclusion:
     """Files of a scan without a row that joins keep.
 
     Attributes:
         files: excluded files by path.
-        rules: effect of each side.
+        rules: for each side that excludes files, its tables, the compared column and the keys.
         pins: files of the sides, which the statement must read.
     """
 
     files: dict[str, FileBounds] = field(default_factory=dict)
-    rules: list[JoinRule] = field(default_factory=list)
+    rules: list[str] = field(default_factory=list)
     pins: dict[str, str] = field(default_factory=dict)
 
 
@@ -135,10 +112,10 @@ class JoinPruner:
         found = JoinExclusion()
         try:
             asked = [
-                (name, read_bounds(stats, columns[name]), self._with(root, reducer))
+                (name, bounds, self._with(root, reducer))
                 for name, reducer, root in self._reducers.get(int(relation.output().head().exprId().id()), ())
                 if name in columns and is_compared(columns[name].data_type) and _may_lack_keys(reducer)
-                if read_bounds(stats, columns[name]).share_apart >= APART_AT_LEAST
+                if (bounds := read_bounds(stats, columns[name])).share_apart >= APART_AT_LEAST
             ]
             for name, bounds, reduction in asked:
                 self._apply(found, bounds, name, reduction, size)
@@ -168,7 +145,7 @@ class JoinPruner:
         key = (root, node.path)
         if key not in self._by_path:
             self._by_path[key] = self._side(node_at(self._roots[root], node.path))
-        side, output = self._by_path[key], node.output()
+        side, output = self._by_path[key], node.output
         within = tuple((output.index(id_), self._with(root, one)) for id_, one in reducer.within if _may_lack_keys(one))
         place = output.index(reducer.attribute)
         side.wanted.update([place, *(at for at, _ in within)])
@@ -189,8 +166,8 @@ class JoinPruner:
             return
         found.files |= out
         found.pins |= pins
-        number = len(keys.values) if keys.complete else None
-        found.rules.append(JoinRule(column, reduction.op, _tables(reduction.side.plan), number, len(out)))
+        number = counted(len(keys.values), "key") if keys.complete else "a range of keys"
+        found.rules.append(f"join with {_tables(reduction.side.plan)} on {column} ({number})")
 
     def _keys(self, reduction: _Reduction, size: int, pins: dict[str, str]) -> Keys | None:
         """Return the keys of a reduction, and add the files that they depend on; None if it has none or costs too much.
@@ -214,11 +191,6 @@ class JoinPruner:
         return side.keys(self._spark, reduction.place, tests)
 
 
-def is_pinned(pins: Pins, analyzed: Any) -> bool:
-    """Return whether an analyzed statement joins the rows whose keys were read."""
-    return not pins or are_same(pins, analyzed)
-
-
 def _may_lack_keys(reducer: Reducer) -> bool:
     return _is_selective(reducer.side) or any(_may_lack_keys(one) for _, one in reducer.within)
 
@@ -237,15 +209,9 @@ def _is_selective(side: PlanNode) -> bool:
     return False
 
 
-def _is_mark(term: Any) -> bool:
+def _is_mark(term: Expression) -> bool:
     """Return whether a test asks for the size of a file, as the marks of scans do."""
-    waiting = [term]
-    while waiting:
-        part = waiting.pop()
-        if part.fields.get("name") == "_metadata":
-            return True
-        waiting.extend(part.children)
-    return False
+    return any(part.fields.get("name") == "_metadata" for part in term.walk())
 
 
 def _tables(plan: Any) -> str:
@@ -253,7 +219,6 @@ def _tables(plan: Any) -> str:
     found = dict.fromkeys(
         str(leaf.catalogTable().get().identifier().table())
         for leaf in items(plan.collectLeaves())
-        if leaf.nodeName().startswith("Relation") or leaf.getClass().getSimpleName() == "LogicalRelation"
-        if leaf.catalogTable().isDefined()
+        if leaf.getClass().getSimpleName() == "LogicalRelation" and leaf.catalogTable().isDefined()
     )
     return ", ".join(found) or "rows of the statement"

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dbt_zorder.pruning.condition.atoms import FLIP
 from dbt_zorder.pruning.joins.plan_tree import Expression, PlanNode
 
 _COMPARISONS = {
@@ -20,7 +21,6 @@ _COMPARISONS = {
     "GreaterThan": ">",
     "GreaterThanOrEqual": ">=",
 }
-_FLIP = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 _LEFT_VANISH = frozenset({"Inner", "Cross", "LeftSemi", "RightOuter"})
 """Joins that drop a row of their left side without a match."""
@@ -99,7 +99,7 @@ def _visit(node: PlanNode, wanted: Wanted) -> Iterator[tuple[PlanNode, Wanted]]:
             yield from _visit(child, its)
     elif node.kind == "Union":
         for child in node.children:
-            same = dict(zip(node.output(), child.output(), strict=True))
+            same = dict(zip(node.output, child.output, strict=True))
             yield from _visit(child, _renamed(wanted, same))
     else:
         below = _below(node, wanted)
@@ -123,7 +123,7 @@ def _below(node: PlanNode, wanted: Wanted) -> Wanted:
         case "Filter" | "Sort" | "Repartition" | "RepartitionByExpression" | "RebalancePartitions":
             return wanted
         case "Generate":
-            given = set(node.children[0].output())
+            given = set(node.children[0].output)
             return {id_: reducers for id_, reducers in wanted.items() if id_ in given}
     return {}  # a limit counts all rows, and nodes of other kinds may do so
 
@@ -140,7 +140,7 @@ def _of_sides(node: PlanNode, left: PlanNode, right: PlanNode, wanted: Wanted) -
         if kind in _LEFT_VANISH:
             of_left[one] = [*of_left.get(one, []), Reducer(right, other, op, inside_right), *carried_left]
         if kind in _RIGHT_VANISH:
-            of_right[other] = [*of_right.get(other, []), Reducer(left, one, _FLIP[op], inside_left), *carried_right]
+            of_right[other] = [*of_right.get(other, []), Reducer(left, one, FLIP[op], inside_left), *carried_right]
     return of_left, of_right
 
 
@@ -150,13 +150,13 @@ def _flat(wanted: Wanted) -> tuple[tuple[int, Reducer], ...]:
 
 
 def _among(wanted: Wanted, side: PlanNode) -> dict[int, list[Reducer]]:
-    given = set(side.output())
+    given = set(side.output)
     return {id_: list(reducers) for id_, reducers in wanted.items() if id_ in given}
 
 
 def _pairs(condition: Expression, left: PlanNode, right: PlanNode) -> Iterator[tuple[str, int, int]]:
     """Yield operator, left and right attribute of each term of a join's condition that compares the two sides."""
-    lefts, rights = set(left.output()), set(right.output())
+    lefts, rights = set(left.output), set(right.output)
     for term in condition.conjuncts():
         if term.kind not in _COMPARISONS:
             continue
@@ -167,7 +167,7 @@ def _pairs(condition: Expression, left: PlanNode, right: PlanNode) -> Iterator[t
         if one in lefts and other in rights:
             yield op, one, other
         elif one in rights and other in lefts:
-            yield _FLIP[op], other, one
+            yield FLIP[op], other, one
 
 
 def _compared(side: Expression) -> int | None:
@@ -182,7 +182,7 @@ def _compared(side: Expression) -> int | None:
 
 
 def _sources(expressions: Sequence[Expression]) -> dict[int, int]:
-    """Return for each attribute that the expressions give the attribute of which it is another name."""
+    """Return for each attribute of the expressions that only renames another one that other attribute."""
     found: dict[int, int] = {}
     for one in expressions:
         source = one.children[0] if one.kind == "Alias" else one

@@ -11,7 +11,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.pruning.files.session_settings import Settings, read_settings
-from dbt_zorder.pruning.joins.pruner import JoinPruner, is_pinned
+from dbt_zorder.pruning.joins.pins import are_same
+from dbt_zorder.pruning.joins.pruner import JoinPruner
 from dbt_zorder.pruning.plain_sql.catalyst import (
     MENTIONS_AT_MOST,
     Mention,
@@ -203,7 +204,7 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, fixed: bool = False
     text = _filtered(sql, tests, tables)
     plan = plan_query(spark, sql_parser(spark).parsePlan(text)).analyzed()
     pins = {folders: files for scans in chosen.values() for one in scans for folders, files in one.joins.pins.items()}
-    if not is_pinned(pins, plan):
+    if not are_same(pins, plan):
         msg = "another process changed what it joins meanwhile"
         raise UnfitError(msg)
     return Pruned(text, tuple(places), plan=plan)
@@ -221,7 +222,7 @@ def _table_read(table: Table, scans: Sequence[ScanFiles], reason: str) -> TableR
     out = set.intersection(*(set(one.excluded) for one in scans)) if scans else set()
     rules: list[str] = []
     for one in scans:
-        rules += ["filter"] * (one.by_tests > 0) + [str(rule) for rule in one.joins.rules]
+        rules += ["filter"] * (one.by_tests > 0) + one.joins.rules
     files, _, size = table.totals
     less = sum(scans[0].excluded[path] for path in out)
     return TableRead(table.facts.sql, files, files - len(out), size, size - less, tuple(dict.fromkeys(rules)), reason)
@@ -263,8 +264,7 @@ def _scans(
         msg = "a part of it is in Spark's cache"
         raise UnfitError(msg)
     optimized = marked.optimizedPlan()
-    found = find_scans(optimized)
-    return found, day, optimized
+    return find_scans(optimized), day, optimized
 
 
 def _filtered(sql: str, tests: Mapping[Mention, str], tables: Mapping[Mention, Table]) -> str:
