@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import asdict, dataclass, field
 from typing import Any as AnyValue
 from typing import overload
 from urllib.parse import urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
-from rich.console import Console, Group
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dbt_zorder.humanize import counted, size_text
+from dbt_zorder.humanize import counted, printed, size_text
 from dbt_zorder.pruning.condition.condition import Atom, Unknown, leaves
 from dbt_zorder.pruning.plain_sql.explanation import StatementExplanation, explain_statement
 from dbt_zorder.pruning.plan import Plan, make_plan
@@ -99,9 +98,7 @@ class Explanation:
         return Group(title, totals, *([parts] if self.parts else []), *lines)
 
     def __str__(self) -> str:
-        console = Console(file=io.StringIO(), width=120, record=True, color_system=None)
-        console.print(self, crop=False)
-        return console.export_text()
+        return printed(self, width=120)
 
     def _freshness(self) -> str:
         if self.fresh:

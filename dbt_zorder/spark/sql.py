@@ -12,6 +12,9 @@ _SPECIAL = re.compile(r"[\\'$\x00-\x1f\x7f]")
 BLANK = r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n)*"
 """Pattern of the text that may separate two words: blanks and comments."""
 
+NO_CODE = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|/\*.*?\*/|--[^\n]*"""
+"""Pattern of what contains no word of a statement: a text, a quoted name or a comment; it needs ``re.DOTALL``."""
+
 
 def quote_name(*parts: str) -> str:
     """Return a dotted name with every part in backticks: ``quote_name("db", "a b")`` is ```db`.`a b```."""

@@ -20,7 +20,7 @@ from dbt_zorder.pruning.plain_sql.places import Place, own_place, parts_with
 from dbt_zorder.pruning.plain_sql.repeatable import is_subquery
 from dbt_zorder.spark.arrow import collect_arrow
 from dbt_zorder.spark.jvm import class_named, items, jvm_of
-from dbt_zorder.spark.sql import BLANK, quote_name
+from dbt_zorder.spark.sql import BLANK, NO_CODE, quote_name
 
 _KINDS = {
     "CurrentDate": {"current_date", "curdate"},
@@ -32,11 +32,7 @@ _KINDS = {
 
 _NAMES = frozenset().union(*_KINDS.values(), {"current_time"})
 _WORD = re.compile(rf"\b(?:{'|'.join(sorted(_NAMES))})\b", re.IGNORECASE)
-_TOKEN = re.compile(
-    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|/\*.*?\*/|--[^\n]*"""
-    rf"|\b(?P<name>{'|'.join(sorted(_NAMES))})\b",
-    re.IGNORECASE | re.DOTALL,
-)
+_TOKEN = re.compile(rf"{NO_CODE}|\b(?P<name>{'|'.join(sorted(_NAMES))})\b", re.IGNORECASE | re.DOTALL)
 _CALL = re.compile(rf"(\w+)(?:{BLANK}\({BLANK}\))?", re.DOTALL)
 _UNNAMED = ("UnresolvedAlias", "UnresolvedAttribute")
 
@@ -72,13 +68,6 @@ def moment_literals(spark: SparkSession, sql: str, parsed: Any, analyzed: Any) -
         rest = Place(last.stop, _after_parentheses(sql, place))
         texts[Place(last.start, rest.stop)] = f"{texts.pop(last)}{rest.text_in(sql)} AS {quote_name(name)}"
     return texts
-
-
-def replace_places(sql: str, texts: Mapping[Place, str]) -> str:
-    """Return a text with other texts at places that do not overlap."""
-    for place in sorted(texts, key=lambda place: place.start, reverse=True):
-        sql = f"{sql[: place.start]}{texts[place]}{sql[place.stop :]}"
-    return sql
 
 
 def _words(sql: str) -> set[int]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
-from rich.console import Console, Group
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dbt_zorder.humanize import size_text
+from dbt_zorder.humanize import printed, size_text
 from dbt_zorder.pruning.plain_sql.statement import TableRead, prepare
 
 
@@ -49,9 +48,7 @@ class StatementExplanation:
         return Group(*([table] if self.places else []), *lines)
 
     def __str__(self) -> str:
-        console = Console(file=io.StringIO(), width=140, record=True, color_system=None)
-        console.print(self, crop=False)
-        return console.export_text()
+        return printed(self, width=140)
 
 
 def explain_statement(spark: SparkSession, sql: str) -> StatementExplanation:

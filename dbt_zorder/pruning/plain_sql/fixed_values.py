@@ -18,13 +18,13 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_zorder.pruning.condition.time_texts import PATTERNS
 from dbt_zorder.pruning.files.table_facts import TableFacts
 from dbt_zorder.pruning.plain_sql.catalyst import UnfitError, cached_parts, find_query, nodes, plan_query
-from dbt_zorder.pruning.plain_sql.clock import moment_literals, names_clock, replace_places
+from dbt_zorder.pruning.plain_sql.clock import moment_literals, names_clock
 from dbt_zorder.pruning.plain_sql.literals import exact_literal, type_name
-from dbt_zorder.pruning.plain_sql.places import Place, own_place, parts_with
+from dbt_zorder.pruning.plain_sql.places import Place, own_place, parts_with, replace_places
 from dbt_zorder.pruning.plain_sql.repeatable import day_of
 from dbt_zorder.spark.arrow import collect_arrow
 from dbt_zorder.spark.conf import ESCAPED_LITERALS, is_on
-from dbt_zorder.spark.jvm import class_named, items, jvm_of, sql_parser
+from dbt_zorder.spark.jvm import class_named, frame_of_plan, items, jvm_of, sql_parser
 from dbt_zorder.spark.messages import first_line
 
 _LOG = logging.getLogger("dbt_zorder")
@@ -263,7 +263,4 @@ def _rows(spark: SparkSession, statement: _Statement, place: Place, plan: Any, q
         if is_nested:
             msg = "it may depend on the rows around it"
             raise UnfitError(msg)
-    dataset = class_named(jvm, str(spark.range(1)._jdf.getClass().getName()))  # another class in Spark 3
-    made: Any = DataFrame
-    rows: DataFrame = made(dataset.ofRows(spark._jsparkSession, plan), spark)
-    return rows
+    return frame_of_plan(spark, plan)

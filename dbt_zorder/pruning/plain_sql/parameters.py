@@ -11,13 +11,13 @@ from pyspark.sql import functions as f
 
 from dbt_zorder.pruning.plain_sql.catalyst import find_query, plan_query
 from dbt_zorder.spark.jvm import items, sql_parser
+from dbt_zorder.spark.sql import NO_CODE
 
 Args = Mapping[str, Any] | Sequence[Any]
 """Values as ``spark.sql`` accepts them: by name, or in order."""
 
 _TOKEN = re.compile(
-    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|/\*.*?\*/|--[^\n]*"""  # texts and comments, which contain no marker
-    r"""|(?P<other>::|\w:(?!:))|:(?P<name>\w+)|(?P<place>\?)""",
+    rf"""{NO_CODE}|(?P<other>::|\w:(?!:))|:(?P<name>\w+)|(?P<place>\?)""",
     re.DOTALL,
 )
 

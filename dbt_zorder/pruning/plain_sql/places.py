@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,13 @@ class Place:
     def text_in(self, sql: str) -> str:
         """Return the text at this place."""
         return sql[self.start : self.stop]
+
+
+def replace_places(sql: str, texts: Mapping[Place, str]) -> str:
+    """Return a text with other texts at places that do not overlap."""
+    for place in sorted(texts, key=lambda place: place.start, reverse=True):
+        sql = f"{sql[: place.start]}{texts[place]}{sql[place.stop :]}"
+    return sql
 
 
 def own_place(sql: str, part: Any) -> Place | None:

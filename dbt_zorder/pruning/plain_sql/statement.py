@@ -27,6 +27,7 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
 )
 from dbt_zorder.pruning.plain_sql.fixed_values import fix_values
 from dbt_zorder.pruning.plain_sql.parameters import Args, is_same, with_literals
+from dbt_zorder.pruning.plain_sql.places import Place, replace_places
 from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, is_qualified, today
 from dbt_zorder.pruning.plain_sql.scan_files import Chooser, ScanFiles, Table, table_with_stats
 from dbt_zorder.pruning.plan import VARIABLE
@@ -269,11 +270,12 @@ def _scans(
 
 def _filtered(sql: str, tests: Mapping[Mention, str], tables: Mapping[Mention, Table]) -> str:
     """Return a text that reads, at each mention of a table, only the rows that pass a test."""
-    for place in sorted(tests, key=lambda place: place.start, reverse=True):
+    texts: dict[Place, str] = {}
+    for place, test in tests.items():
         # as the catalog spells it, because columns are qualified by that
         qualifiers = tables[place].facts.qualifiers
         own = qualifiers[-1][-1] if qualifiers else place.parts[-1]
         name = "" if place.is_named else f" AS {quote_name(own)}"
-        table = sql[place.start : place.stop]
-        sql = f"{sql[: place.start]}(SELECT * FROM {table} WHERE ({tests[place]})){name}{sql[place.stop :]}"
-    return sql
+        at = Place(place.start, place.stop)
+        texts[at] = f"(SELECT * FROM {at.text_in(sql)} WHERE ({test})){name}"
+    return replace_places(sql, texts)
