@@ -1,4 +1,4 @@
-"""One process with an embedded metastore of its own: steps on the table ``default.t``, each of which prints its rows.
+"""One process with an embedded metastore of its own: steps on the table ``default.t``; each prints its rows.
 
 Usage: embedded.py SESSION_DIR LOCATION_ROOT STEPS. STEPS are JSON, as ``[["build", 10], ["append", 5], ["vacuum"]]``;
 an empty LOCATION_ROOT is the schema's folder.

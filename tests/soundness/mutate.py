@@ -1,4 +1,4 @@
-"""T4: applies mutants one by one, each of which the exhaustive and the random tests must notice.
+"""T4: applies mutants one by one; the exhaustive and the random tests must notice each.
 
 python tests/soundness/mutate.py            all of them
 python tests/soundness/mutate.py 5 17 40    some, by number

@@ -22,7 +22,7 @@ class Operand:
         data_type: type of the compared expression.
         is_open: whether a bound may be NULL although the file has values, because it could not be computed.
         is_partial: whether the expression may be NULL for a value of the column.
-        both: SQL of a struct of which the bounds are the fields ``l`` and ``h``; empty if they are separate.
+        both: SQL of a struct whose fields ``l`` and ``h`` are the bounds; empty if they are separate.
     """
 
     column: Column

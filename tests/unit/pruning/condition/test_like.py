@@ -1,4 +1,4 @@
-"""Patterns of RLIKE, of which a text's beginning is all that bounds can decide."""
+"""Patterns of RLIKE: bounds decide only how a text begins."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def recent(spark: SparkSession, table: str) -> str:
     return T
 
 
-# a query for the last days, of which it must read one file, or two
+# a query for the last days, which must read one file, or two
 RECENT = [
     "select * from {t} where ts >= current_timestamp() - interval 3 days",
     "select * from {t} where ts >= current_timestamp - interval '3' day",

@@ -28,7 +28,7 @@ def loaded(spark: SparkSession, table: str) -> str:
 
 L = "pruning_unit.loaded"
 
-# a query over a table of eight files, of which it must read one, in WHERE of which a subquery stands for a value
+# a query that must read one of a table's eight files, and compares a column with a subquery in WHERE
 ONE_FILE = [
     f"select * from {T} where ts > (select max(ts) from {L})",
     f"select * from {T} where b > ( select max(b) from {L} ) -- (select 1)",

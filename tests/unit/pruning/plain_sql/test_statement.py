@@ -198,7 +198,7 @@ def test_what_is_cached_is_taken_from_there(spark: SparkSession, table: str) -> 
 
 
 def test_a_time_that_a_clock_shows_twice_is_not_taken_for_the_other(spark: SparkSession, table: str) -> None:
-    """Spark writes both 2:30 of that night alike, of which a reader takes the first."""
+    """Spark writes both 2:30 of that night alike, and a reader understands the first."""
     before = str(spark.conf.get("spark.sql.session.timeZone"))
     spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     try:
