@@ -69,6 +69,13 @@ def test_rows_that_fail_a_test_have_no_keys(spark: SparkSession) -> None:
     assert rows.keys(0, [(1, "<", Keys([1])), (0, ">=", Keys([5]))]) == Keys([6])
 
 
+def test_a_row_whose_text_reaches_python_changed_passes_every_test(spark: SparkSession) -> None:
+    sql = "SELECT * FROM VALUES (1, cast(x'ff' AS string)), (2, 'a'), (3, NULL) AS v(a, b)"
+    rows = collect_rows(spark, plan(spark, sql), [0, 1])
+    above = Keys(["\U00010000"])  # its bytes are below 0xff, and above those of the character that replaces it
+    assert rows.keys(0, [(1, ">", above)]) == Keys([1])
+
+
 def test_types_that_compare_alike() -> None:
     assert [is_compared(one) for one in (IntegerType(), StringType(), TimestampType(), DoubleType())] == [
         True,
