@@ -195,7 +195,7 @@ def test_settings_of_the_session(spark: SparkSession, loaded: str) -> None:
                 }
                 with settings(spark, session):
                     rows = query(spark, sql)
-                    assert files_read(rows) == (1 if kind == "TIMESTAMP_LTZ" else 8)
+                    assert files_read(rows) == 1
                     assert sorted(row.a for row in rows.collect()) == expected
     with settings(spark, {"spark.sql.parser.escapedStringLiterals": "true"}):
         assert sorted(row.a for row in query(spark, sql).collect()) == expected
