@@ -52,6 +52,29 @@ def _list_names(spark: SparkSession, path: str, *, folders: bool) -> list[str]:
     return sorted(one.getPath().getName() for one in listed if (one.isDirectory() if folders else one.isFile()))
 
 
+def list_versions(spark: SparkSession, path: str) -> frozenset[tuple[str, int, int]]:
+    """Return name, bytes and modification time of each file in ``path``; none if the session cannot list it.
+
+    Times are comparable only with those of the same path.
+    """
+    place = on_disk(spark, path)
+    try:
+        if place is not None and place.path.isascii():
+            with os.scandir(place.path) as found:
+                files = [(one.name, one.stat()) for one in found if one.is_file()]
+            return frozenset((name, status.st_size, status.st_mtime_ns) for name, status in files)
+        system, folder = open_path(spark, path)
+        if not system.exists(folder):
+            return frozenset()
+        return frozenset(
+            (str(one.getPath().getName()), int(one.getLen()), int(one.getModificationTime()))
+            for one in system.listStatus(folder)
+            if one.isFile()
+        )
+    except Exception:  # no folder, or no JVM over Spark Connect
+        return frozenset()
+
+
 def folders_with(spark: SparkSession, path: str, name: str) -> dict[str, datetime]:
     """Return the folders in ``path`` that contain a file of this name, and the file's modification time."""
     here = _entries_here(spark, path)

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.spark.arrow import collect_arrow, frame_of
-from dbt_zorder.spark.files import open_path
+from dbt_zorder.spark.files import list_versions
 from dbt_zorder.stats.arrow_store import LocalStats
 from dbt_zorder.stats.store import load_stats, stats_path
 
@@ -25,8 +25,7 @@ TABLE_BYTES = 8 << 20
 ALL_BYTES = 64 << 20
 """The most bytes of all stats in memory; the least recently used are evicted first."""
 
-_Files = frozenset[tuple[str, int, int]]
-_Entry = tuple[_Files, DataFrame | None, int]
+_Entry = tuple[frozenset[tuple[str, int, int]], DataFrame | None, int]
 """The files that the rows were read from; the rows, None if they cannot be cached; their bytes."""
 
 _LOCK = threading.Lock()
@@ -42,7 +41,7 @@ def cached_stats(spark: SparkSession, location: str) -> DataFrame | None:
     Raises:
         LookupError: there are no stats.
     """
-    files = _files(spark, stats_path(location))
+    files = list_versions(spark, stats_path(location))
     if not files or sum(size for _, size, _ in files) > FILE_BYTES:
         return None
     key = (spark, location)
@@ -56,19 +55,6 @@ def cached_stats(spark: SparkSession, location: str) -> DataFrame | None:
         _cache[key] = (files, frame, size)
         _evict(spark)
     return frame
-
-
-def _files(spark: SparkSession, folder: str) -> _Files:
-    """Return name, size and time of every file in a folder; none where this session cannot list it."""
-    try:
-        system, path = open_path(spark, folder)
-        return frozenset(
-            (str(one.getPath().getName()), int(one.getLen()), int(one.getModificationTime()))
-            for one in system.listStatus(path)
-            if one.isFile()
-        )
-    except Exception:  # no folder, or no JVM over Spark Connect: any stats are read from disk
-        return frozenset()
 
 
 def _local(spark: SparkSession, stats: DataFrame | LocalStats) -> tuple[DataFrame | None, int]:
