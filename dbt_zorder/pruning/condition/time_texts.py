@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.pruning.plain_sql.catalyst import nodes
+from dbt_zorder.pruning.joins.plan_tree import Expression, read_forest
 from dbt_zorder.spark.jvm import class_named, items, jvm_of
 
 PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
@@ -25,6 +25,14 @@ _TIME_TYPES = frozenset({"date", "timestamp", "timestamp_ntz"})
 _TEXT_TYPES = ("string", "char", "varchar")
 
 
+_WHOLE = frozenset(
+    {"Aggregate", "CTERelationDef", "CTERelationRef", "Distinct", "Except", "Filter", "Generate", "GlobalLimit"}
+    | {"Intersect", "Join", "LocalLimit", "LogicalRelation", "Offset", "OneRowRelation", "Project", "Sort"}
+    | {"SubqueryAlias", "Union", "Window", "WithCTE"}
+)
+"""Nodes all of whose expressions are in their JSON; others, such as Expand in Spark 3.5, may leave some out."""
+
+
 def has_moment(spark: SparkSession, analyzed: Any, sql: str) -> bool:
     """Return whether a text in a query may depend on the clock, by the query's plan and by its own text.
 
@@ -35,13 +43,19 @@ def has_moment(spark: SparkSession, analyzed: Any, sql: str) -> bool:
     patterns = class_named(jvm_of(spark), PATTERNS)
     literal, cast = patterns.LITERAL(), patterns.CAST()
     waiting: list[Any] = []
-    for node, _ in nodes(analyzed):
-        kind = node.getClass().getSimpleName()
-        if kind == "View" and node.desc().viewText().isDefined():
-            texts.append(str(node.desc().viewText().get()))
-        elif kind == "SQLFunctionNode":
-            texts += _bodies(node.function())
-        waiting += items(node.expressions())
+    forest = read_forest(analyzed)
+    for number, node, _ in forest.nodes():
+        parts = [part for one in node.all_expressions() for part in one.walk()]
+        if any(part.kind == "Literal" and _is_moment_text(part) for part in parts):
+            return True
+        if node.kind in _WHOLE and not any(map(_is_unclear, parts)):
+            continue
+        in_jvm = forest.in_jvm(number, node)
+        if node.kind == "View" and in_jvm.desc().viewText().isDefined():
+            texts.append(str(in_jvm.desc().viewText().get()))
+        elif node.kind == "SQLFunctionNode":
+            texts += _bodies(in_jvm.function())
+        waiting += items(in_jvm.expressions())
     while waiting:
         part = waiting.pop()
         if not part.containsPattern(literal) and not part.containsPattern(cast):
@@ -53,6 +67,18 @@ def has_moment(spark: SparkSession, analyzed: Any, sql: str) -> bool:
             return True
         waiting += items(part.children())
     return any(map(_QUOTED.search, texts))
+
+
+def _is_moment_text(literal: Expression) -> bool:
+    return str(literal.fields["dataType"]).startswith(_TEXT_TYPES) and bool(_VALUE.match(str(literal.fields["value"])))
+
+
+def _is_unclear(part: Expression) -> bool:
+    """Return whether the JSON of an expression leaves open if it depends on the clock."""
+    if part.kind != "Cast" or part.fields["dataType"] not in _TIME_TYPES:
+        return part.kind == "SQLScalarFunction"
+    child = part.children[0]
+    return child.kind != "Literal" and all(one.kind != "AttributeReference" for one in child.walk())
 
 
 def _bodies(function: Any) -> Iterator[str]:

@@ -111,7 +111,7 @@ def _relation_facts(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
     identifier = found.identifier()
     if identifier.database().isEmpty() or identifier.catalog().isEmpty() or found.provider().isEmpty():
         return None
-    location = class_named(jvm, "org.apache.spark.sql.catalyst.catalog.CatalogUtils").URIToString(found.location())
+    location = read_location(jvm, found)
     names = (identifier.catalog().get(), identifier.database().get(), identifier.table())
     parts = found.partitionColumnNames()
     partitions = tuple(str(parts.apply(number)) for number in range(parts.size()))
@@ -122,6 +122,12 @@ def _relation_facts(sql: str, jvm: Any, jdf: Any) -> TableFacts | None:
         _entries.clear()
     _entries[jvm, sql] = (relation.catalogTable(), facts)
     return facts
+
+
+def read_location(jvm: Any, entry: Any) -> str:
+    """Return the folder of a table by its entry in the catalog, as Spark writes it."""
+    utils = class_named(jvm, "org.apache.spark.sql.catalyst.catalog.CatalogUtils")
+    return str(utils.URIToString(entry.location()))
 
 
 def _qualifiers(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

@@ -73,7 +73,13 @@ class PlanNode:
         found = self.fields.get(name)
         if not isinstance(found, list) or not found:
             return []
-        return [_read(_expression, one) for one in (found if isinstance(found[0], list) else [found])]
+        lists = found if isinstance(found[0], list) else [found]
+        return [_read(_expression, one) for one in lists if isinstance(one[0], dict) and "num-children" in one[0]]
+
+    def all_expressions(self) -> Iterator[Expression]:
+        """Yield the expressions in all fields, each without those below it."""
+        for name in self.fields:
+            yield from self.expressions(name)
 
     @cached_property
     def output(self) -> list[int | None]:
@@ -124,8 +130,43 @@ def read_tree(plan: Any) -> PlanNode:
 def node_at(plan: Any, path: Sequence[int]) -> Any:
     """Return the node of a plan of the JVM at a path."""
     for step in path:
-        plan = next(child for place, child in enumerate(items(plan.children())) if place == step)
+        plan = plan.children().apply(step)
     return plan
+
+
+@dataclass(frozen=True)
+class Forest:
+    """A plan of the JVM and those of all subqueries in it, each as a tree.
+
+    Attributes:
+        roots: the plans.
+        trees: the tree of each.
+    """
+
+    roots: Sequence[Any]
+    trees: Sequence[PlanNode]
+
+    def nodes(self) -> Iterator[tuple[int, PlanNode, PlanNode | None]]:
+        """Yield all nodes, each with the number of its tree and its parent; a node comes before its children."""
+        for number, tree in enumerate(self.trees):
+            parents: dict[tuple[int, ...], PlanNode] = {}
+            for node in tree.walk():
+                yield number, node, parents.get(node.path[:-1]) if node.path else None
+                parents[node.path] = node
+
+    def in_jvm(self, number: int, node: PlanNode) -> Any:
+        """Return a node of a tree as the JVM's object."""
+        return node_at(self.roots[number], node.path)
+
+
+def read_forest(plan: Any) -> Forest:
+    """Return a plan of the JVM and its subqueries as trees.
+
+    Raises:
+        Exception: the plan has a node that Spark does not write as JSON.
+    """
+    roots = [plan, *items(plan.subqueriesAll())]
+    return Forest(roots, [read_tree(root) for root in roots])
 
 
 _Fields = Mapping[str, Any]

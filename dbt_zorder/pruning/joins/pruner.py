@@ -15,7 +15,7 @@ from dbt_zorder.pruning.files.column_bounds import ColumnBounds, FileBounds, rea
 from dbt_zorder.pruning.files.stats_source import Stats
 from dbt_zorder.pruning.joins.keys import Keys, SideRows, collect_rows, is_compared
 from dbt_zorder.pruning.joins.pins import Pins, pin_leaves
-from dbt_zorder.pruning.joins.plan_tree import Expression, PlanNode, node_at, read_tree
+from dbt_zorder.pruning.joins.plan_tree import Expression, Forest, PlanNode
 from dbt_zorder.pruning.joins.reducers import Reducer, find_reducers
 from dbt_zorder.pruning.predicate.tree import Column
 from dbt_zorder.spark.jvm import items
@@ -94,7 +94,7 @@ class _Reduction:
 class JoinPruner:
     """Join pruning of one statement; each side is run once, however often the statement names it."""
 
-    def __init__(self, spark: SparkSession, optimized: Any) -> None:
+    def __init__(self, spark: SparkSession, optimized: Forest) -> None:
         self._spark = spark
         self._optimized = optimized
         self._sides: list[_Side] = []
@@ -128,23 +128,18 @@ class JoinPruner:
     def _reducers(self) -> dict[int, list[tuple[str, Reducer, int]]]:
         """Return the reducers of each scan with their column and the number of their plan, by the first attribute."""
         found: dict[int, list[tuple[str, Reducer, int]]] = {}
-        for number, root in enumerate(self._roots):
-            for first, reducers in find_reducers(read_tree(root)).items():
+        for number, tree in enumerate(self._optimized.trees):
+            for first, reducers in find_reducers(tree).items():
                 # two plans that name two scans alike leave open which one is meant
                 found[first] = [] if first in found else [(name, one, number) for name, one in reducers]
         return found
-
-    @cached_property
-    def _roots(self) -> list[Any]:
-        """Return the plans of the statement and of its subqueries."""
-        return [self._optimized, *items(self._optimized.subqueriesAll())]
 
     def _with(self, root: int, reducer: Reducer) -> _Reduction:
         """Return a reducer with its side, and those within it."""
         node = reducer.side
         key = (root, node.path)
         if key not in self._by_path:
-            self._by_path[key] = self._side(node_at(self._roots[root], node.path))
+            self._by_path[key] = self._side(self._optimized.in_jvm(root, node))
         side, output = self._by_path[key], node.output
         within = tuple((output.index(id_), self._with(root, one)) for id_, one in reducer.within if _may_lack_keys(one))
         place = output.index(reducer.attribute)

@@ -16,7 +16,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.spark.columns import all_columns
+from dbt_zorder.pruning.joins.plan_tree import Expression, Forest, read_forest
+from dbt_zorder.spark.columns import all_columns, split_name
 from dbt_zorder.spark.jvm import class_named, items, jvm_of
 from dbt_zorder.spark.sql import quote_name
 from dbt_zorder.spark.type_json import plain_columns
@@ -39,6 +40,9 @@ _MARKS = 7_654_321_000
 _MARK = re.compile(rf"_metadata`?\.`?file_size`? = -({_MARKS // 1000}\d{{3}})L")
 _MARK_ALONE = re.compile(rf"\(NOT \([^()']*{_MARK.pattern}\)\)")
 MENTIONS_AT_MOST = 100
+_ORIGIN = re.compile(r"Origin\((?:[^,]*,){2}Some\((?P<start>\d+)\),Some\((?P<stop>\d+)\)")
+"""Text of an expression's origin: line and position in it, first and last index in the text of the statement."""
+
 _SUBQUERY = "subquery("
 """Text that stands for a subquery in the SQL of an expression."""
 
@@ -112,27 +116,35 @@ def find_mentions(query: Any) -> list[Mention]:
     Raises:
         UnfitError: the query samples rows.
     """
-    found: list[Mention] = []
+    found: set[Mention] = set()
     own: set[str] = set()
-    for node, parent in nodes(query, with_ctes=True):
-        name = node.nodeName()
-        if name == "UnresolvedWith":
-            own.update(alias.alias().lower() for alias in items(node.innerChildren()))
-        if name == "Sample":
-            msg = "it takes a sample, which is another where other rows are read"
-            raise UnfitError(msg)
-        if name != "UnresolvedRelation":
-            continue
-        origin = node.origin()
-        parts = tuple(str(part) for part in items(node.multipartIdentifier()))
-        if origin.startIndex().isDefined() and origin.stopIndex().isDefined():
-            start, stop = origin.startIndex().get(), origin.stopIndex().get() + 1
-            above = parent.nodeName() if parent is not None else ""
-            is_named = above in ("SubqueryAlias", "UnresolvedSubqueryColumnAliases")
-            stays = above in ("GlobalLimit", "LocalLimit") or not node.options().isEmpty()
-            found.append(Mention(parts, start, stop, is_named, stays))
+    waiting = [query]
+    while waiting:
+        forest = read_forest(waiting.pop())
+        leaves = [iter(items(root.collectLeaves())) for root in forest.roots]
+        for number, node, parent in forest.nodes():
+            leaf = None if node.children else next(leaves[number])
+            if node.kind == "UnresolvedWith":
+                ctes = list(items(forest.in_jvm(number, node).innerChildren()))
+                own.update(cte.alias().lower() for cte in ctes)
+                waiting += ctes
+            elif node.kind == "Sample":
+                msg = "it takes a sample, which is another where other rows are read"
+                raise UnfitError(msg)
+            elif node.kind == "UnresolvedRelation":
+                found.update(_mention(leaf, "" if parent is None else parent.kind))
     free = [mention for mention in found if len(mention.parts) > 1 or mention.parts[0].lower() not in own]
-    return sorted(set(free), key=lambda mention: mention.start)
+    return sorted(free, key=lambda mention: mention.start)
+
+
+def _mention(relation: Any, above: str) -> Iterator[Mention]:
+    """Yield the mention that an unresolved relation is, by the kind of the node above it; none without a position."""
+    origin = _ORIGIN.match(str(relation.origin().toString()))
+    if origin is not None:
+        parts = tuple(split_name(str(relation.tableName())))
+        is_named = above in ("SubqueryAlias", "UnresolvedSubqueryColumnAliases")
+        stays = above in ("GlobalLimit", "LocalLimit") or not relation.options().isEmpty()
+        yield Mention(parts, int(origin["start"]), int(origin["stop"]) + 1, is_named, stays)
 
 
 def cached_parts(spark: SparkSession, execution: Any) -> int:
@@ -149,7 +161,7 @@ def mark(number: int) -> str:
     return f"{_METADATA}.file_size <> -{_MARKS + number}L"
 
 
-def find_scans(optimized: Any) -> dict[int, list[Scan]]:
+def find_scans(optimized: Forest) -> dict[int, list[Scan]]:
     """Return the reads of each marked mention in an optimized query.
 
     A mention has no read if none of its rows is used, and several if it is in a CTE.
@@ -158,13 +170,17 @@ def find_scans(optimized: Any) -> dict[int, list[Scan]]:
         UnfitError: the plan is too large.
     """
     found: dict[int, list[Scan]] = defaultdict(list)
-    for node, parent in nodes(optimized):
-        is_table = node.getClass().getSimpleName() == "LogicalRelation"
-        if not is_table or parent is None or parent.nodeName() != "Filter":
+    for place, (root, node, parent) in enumerate(optimized.nodes()):
+        if place >= _NODES_AT_MOST:
+            raise _too_large()
+        if node.kind != "LogicalRelation" or parent is None or parent.kind != "Filter":
             continue
+        if not any(_is_metadata(part) for one in parent.expressions("condition") for part in one.walk()):
+            continue
+        test_of = optimized.in_jvm(root, parent)
         tests: list[Any] = []
         alone, inside = set[int](), set[int]()
-        for test in _conjuncts(parent.condition()):
+        for test in _conjuncts(test_of.condition()):
             if not _reads_metadata(test):
                 tests += [test] if test.deterministic() else []
                 continue
@@ -172,8 +188,12 @@ def find_scans(optimized: Any) -> dict[int, list[Scan]]:
             (alone if _MARK_ALONE.fullmatch(str(test.sql())) else inside).update(numbers)
         for number in alone | inside:
             # an optimizer rule may merge the marks of several mentions into one test, which hides the tests of each
-            found[number].append(Scan(node, () if inside else tuple(tests)))
+            found[number].append(Scan(test_of.child(), () if inside else tuple(tests)))
     return dict(found)
+
+
+def _is_metadata(part: Expression) -> bool:
+    return part.kind == "AttributeReference" and part.fields["name"] == _METADATA
 
 
 def is_weaker(spark: SparkSession, accepted: DataFrame, scan: Scan) -> bool:
@@ -229,8 +249,11 @@ def nodes(plan: Any, *, with_ctes: bool = False) -> Iterator[tuple[Any, Any | No
         if with_ctes and node.nodeName() == "UnresolvedWith":
             waiting.extend((inner, None) for inner in items(node.innerChildren()))
     if waiting:
-        msg = f"the query has more than {_NODES_AT_MOST:,} steps"
-        raise UnfitError(msg)
+        raise _too_large()
+
+
+def _too_large() -> UnfitError:
+    return UnfitError(f"the query has more than {_NODES_AT_MOST:,} steps")
 
 
 def _conjuncts(condition: Any) -> Iterator[Any]:

@@ -50,7 +50,7 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class _Statement:
+class Statement:
     """A statement and its plan.
 
     Attributes:
@@ -79,7 +79,7 @@ class _Answer:
     cached: int
 
 
-def fix_values(spark: SparkSession, sql: str, tables: Collection[TableFacts], query: Query) -> Fixed:
+def fix_values(spark: SparkSession, statement: Statement, tables: Collection[TableFacts], query: Query) -> Fixed:
     """Return a statement with literals in place of its clock functions and of subqueries that select rows of tables.
 
     A part that cannot be replaced with certainty stays as it is; the text is unchanged if all of them do. The columns
@@ -87,23 +87,22 @@ def fix_values(spark: SparkSession, sql: str, tables: Collection[TableFacts], qu
 
     Args:
         spark: session that will run the statement.
-        sql: statement that contains a query.
+        statement: statement that contains a query.
         tables: tables whose files can be excluded.
         query: function that runs subqueries.
     """
     if is_on(spark, ESCAPED_LITERALS):
-        return Fixed(sql)
+        return Fixed(statement.sql)
     try:
-        return _fixed(spark, sql, tables, query)
+        return _fixed(spark, statement, tables, query)
     except Exception as exc:  # the statement is planned as it is, and Spark reports its errors
         _LOG.debug("no value is fixed before the statement runs: %s", first_line(exc))
-        return Fixed(sql)
+        return Fixed(statement.sql)
 
 
-def _fixed(spark: SparkSession, sql: str, tables: Collection[TableFacts], query: Query) -> Fixed:
-    statement = _statement(spark, sql)
-    if names_clock(sql):
-        texts = moment_literals(spark, sql, statement.parsed, statement.plan.analyzed())
+def _fixed(spark: SparkSession, statement: Statement, tables: Collection[TableFacts], query: Query) -> Fixed:
+    if names_clock(statement.sql):
+        texts = moment_literals(spark, statement.sql, statement.parsed, statement.plan.analyzed())
         statement = _replaced(spark, statement, texts, 0) or statement
     found = _subqueries(spark, statement, tables)
     if not found or day_of(spark, statement.plan.analyzed(), statement.sql) is not None:
@@ -118,12 +117,13 @@ def _fixed(spark: SparkSession, sql: str, tables: Collection[TableFacts], query:
     return Fixed(statement.sql) if fixed is None else Fixed(fixed.sql, has_answers=True)
 
 
-def _statement(spark: SparkSession, sql: str) -> _Statement:
+def plan_statement(spark: SparkSession, sql: str) -> Statement:
+    """Return a statement that contains a query, with its plan."""
     parsed = find_query(spark, sql_parser(spark).parsePlan(sql))
-    return _Statement(sql, parsed, plan_query(spark, parsed))
+    return Statement(sql, parsed, plan_query(spark, parsed))
 
 
-def _replaced(spark: SparkSession, before: _Statement, texts: dict[Place, str], cached: int) -> _Statement | None:
+def _replaced(spark: SparkSession, before: Statement, texts: dict[Place, str], cached: int) -> Statement | None:
     """Return a statement with other texts at places; None if it would be another one than before.
 
     Args:
@@ -135,7 +135,7 @@ def _replaced(spark: SparkSession, before: _Statement, texts: dict[Place, str], 
     if not texts:
         return None
     try:
-        after = _statement(spark, replace_places(before.sql, texts))
+        after = plan_statement(spark, replace_places(before.sql, texts))
         same = _columns(after) == _columns(before)
     except Exception as exc:  # Spark does not accept a literal there
         _LOG.debug("a value stays unknown: %s", first_line(exc))
@@ -144,7 +144,7 @@ def _replaced(spark: SparkSession, before: _Statement, texts: dict[Place, str], 
     return after if same and kept else None
 
 
-def _columns(statement: _Statement) -> Any:
+def _columns(statement: Statement) -> Any:
     """Return the columns of a statement, without the mark that their names are not written in it."""
     return json.loads(
         statement.plan.analyzed().schema().json(),
@@ -152,7 +152,7 @@ def _columns(statement: _Statement) -> Any:
     )
 
 
-def _subqueries(spark: SparkSession, statement: _Statement, tables: Collection[TableFacts]) -> dict[Place, Any]:
+def _subqueries(spark: SparkSession, statement: Statement, tables: Collection[TableFacts]) -> dict[Place, Any]:
     """Return the subqueries that select rows of a table and can run alone, by their places in the text."""
     patterns = class_named(jvm_of(spark), PATTERNS)
     scalar = patterns.SCALAR_SUBQUERY()
@@ -177,11 +177,11 @@ def _subqueries(spark: SparkSession, statement: _Statement, tables: Collection[T
     return outermost if len(outermost) <= _ANSWERS_AT_MOST else {}
 
 
-def _place(statement: _Statement, part: Any) -> Place | None:
+def _place(statement: Statement, part: Any) -> Place | None:
     return own_place(statement.sql, part) if part.getClass().getSimpleName() == "ScalarSubquery" else None
 
 
-def _coerced_texts(statement: _Statement, part: Any) -> Iterator[Place]:
+def _coerced_texts(statement: Statement, part: Any) -> Iterator[Place]:
     """Yield the subqueries directly in an expression whose texts Spark casts, or casts a value for.
 
     Spark casts the text of a literal by more rules than that of a query, such as 'epoch' to a date.
@@ -194,7 +194,7 @@ def _coerced_texts(statement: _Statement, part: Any) -> Iterator[Place]:
             yield place
 
 
-def _asked(statement: _Statement, tables: Collection[TableFacts], scalar: Any) -> set[Place]:
+def _asked(statement: Statement, tables: Collection[TableFacts], scalar: Any) -> set[Place]:
     """Return the places of the subqueries that tests directly above one of the tables use, in the optimized plan."""
     names = {table.qualifiers[0] for table in tables if table.qualifiers}
     found: set[Place] = set()
@@ -221,7 +221,7 @@ def _name(relation: Any) -> tuple[str, ...]:
 
 
 def _answer(
-    spark: SparkSession, statement: _Statement, place: Place, subquery: Any, known: list[_Answer], query: Query
+    spark: SparkSession, statement: Statement, place: Place, subquery: Any, known: list[_Answer], query: Query
 ) -> _Answer | None:
     """Return the result of a subquery, and add it to those that are known; None if it cannot be written exactly."""
     plan = subquery.plan()
@@ -248,7 +248,7 @@ def _answer(
     return answer
 
 
-def _rows(spark: SparkSession, statement: _Statement, place: Place, plan: Any, query: Query) -> DataFrame:
+def _rows(spark: SparkSession, statement: Statement, place: Place, plan: Any, query: Query) -> DataFrame:
     """Return the rows of a subquery: those of its plan, or of its text if that means the same and may read less."""
     jvm = jvm_of(spark)
     patterns = class_named(jvm, PATTERNS)

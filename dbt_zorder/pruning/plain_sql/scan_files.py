@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -13,7 +14,7 @@ from dbt_zorder.pruning.files.column_bounds import Totals, read_totals
 from dbt_zorder.pruning.files.exclusion import worthwhile
 from dbt_zorder.pruning.files.session_settings import Settings
 from dbt_zorder.pruning.files.stats_source import Stats, read_stats
-from dbt_zorder.pruning.files.table_facts import TableFacts, read_facts
+from dbt_zorder.pruning.files.table_facts import TableFacts, read_facts, read_location
 from dbt_zorder.pruning.files.usable_columns import unusable_columns
 from dbt_zorder.pruning.joins.pruner import JoinExclusion, JoinPruner
 from dbt_zorder.pruning.plain_sql.catalyst import Scan, is_weaker
@@ -21,6 +22,9 @@ from dbt_zorder.pruning.plan import Plan, bind_exclusion, make_plan
 from dbt_zorder.pruning.predicate.names import Names
 from dbt_zorder.pruning.predicate.tree import Column
 from dbt_zorder.spark.columns import case_sensitive
+from dbt_zorder.spark.files import list_versions
+from dbt_zorder.spark.jvm import items, jvm_of
+from dbt_zorder.stats.store import stats_path
 
 _CHARACTERS_AT_MOST = 50_000
 
@@ -135,6 +139,19 @@ def _is_valid(frame: DataFrame, text: str) -> bool:
     except Exception:  # Spark refuses it, for any reason
         return False
     return True
+
+
+def tables_with_stats(spark: SparkSession, analyzed: Any) -> set[str]:
+    """Return the names, in lower case and without their schemas, of the tables in a query that may have statistics."""
+    found: dict[str, bool] = {}
+    for root in (analyzed, *items(analyzed.subqueriesAll())):
+        for leaf in items(root.collectLeaves()):
+            if leaf.getClass().getSimpleName() == "LogicalRelation" and leaf.catalogTable().isDefined():
+                entry = leaf.catalogTable().get()
+                name = str(entry.identifier().table()).lower()
+                if not found.get(name):
+                    found[name] = bool(list_versions(spark, stats_path(read_location(jvm_of(spark), entry))))
+    return {name for name, has_stats in found.items() if has_stats}
 
 
 def table_with_stats(spark: SparkSession, name: str) -> Table | None:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.pruning.files.session_settings import Settings, read_settings
 from dbt_zorder.pruning.joins.pins import are_same
+from dbt_zorder.pruning.joins.plan_tree import Forest, read_forest
 from dbt_zorder.pruning.joins.pruner import JoinPruner
 from dbt_zorder.pruning.plain_sql.catalyst import (
     MENTIONS_AT_MOST,
@@ -25,11 +26,11 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     mark,
     plan_query,
 )
-from dbt_zorder.pruning.plain_sql.fixed_values import fix_values
+from dbt_zorder.pruning.plain_sql.fixed_values import Statement, fix_values
 from dbt_zorder.pruning.plain_sql.parameters import Args, is_same, with_literals
 from dbt_zorder.pruning.plain_sql.places import Place, replace_places
 from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, is_qualified, today
-from dbt_zorder.pruning.plain_sql.scan_files import Chooser, ScanFiles, Table, table_with_stats
+from dbt_zorder.pruning.plain_sql.scan_files import Chooser, ScanFiles, Table, table_with_stats, tables_with_stats
 from dbt_zorder.pruning.plan import VARIABLE
 from dbt_zorder.spark.columns import split_name
 from dbt_zorder.spark.jvm import active, frame_of_plan, has_jvm, sql_parser
@@ -64,6 +65,9 @@ class TableRead:
     rules: tuple[str, ...] = ()
     reason: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.table}: {self.files_read} of {self.files} files are read"
+
 
 @dataclass(frozen=True)
 class Pruned:
@@ -73,7 +77,7 @@ class Pruned:
         sql: text of the statement; the original text if no file is excluded and no subquery was answered.
         places: reads of tables with statistics, in the order of the text.
         reason: why no file is excluded of a table with statistics; else empty.
-        plan: analyzed plan of ``sql``, if files are excluded. It lists the files of joined tables whose keys were read.
+        plan: analyzed plan of ``sql``, if it was made. It lists the files of joined tables whose keys were read.
     """
 
     sql: str
@@ -141,9 +145,7 @@ def prepare(spark: SparkSession, sql: str) -> Pruned:
 
 
 def _logged(pruned: Pruned) -> Pruned:
-    for line in dict.fromkeys(
-        f"{read.table}: {read.files_read} of {read.files} files are read" for read in pruned.reads
-    ):
+    for line in dict.fromkeys(map(str, pruned.reads)):
         _LOG.info(line)
     if pruned.reason:
         _LOG.debug("all files are read: %s", pruned.reason)
@@ -166,20 +168,25 @@ def _prune(spark: SparkSession, sql: str, *, at_once: bool) -> Pruned:
 
 def _pruned(spark: SparkSession, sql: str, *, at_once: bool, fixed: bool = False) -> Pruned:
     settings = read_settings(spark)
-    asked = find_query(spark, sql_parser(spark).parsePlan(sql))
-    if asked is None:
+    parsed = sql_parser(spark).parsePlan(sql)
+    asked = find_query(spark, parsed)
+    mentions = [] if asked is None else find_mentions(asked)
+    if not mentions:
         return Pruned(sql)
-    tables = _with_stats(spark, sql, find_mentions(asked))
+    plain = plan_query(spark, asked)
+    names = tables_with_stats(spark, plain.analyzed())
+    tables = _with_stats(spark, sql, [one for one in mentions if one.parts[-1].lower() in names])
     if not tables:
-        return Pruned(sql)
+        return Pruned(sql, plan=plain.analyzed() if asked is parsed else None)
     check_text(sql)
     if at_once and not fixed:
-        values = fix_values(spark, sql, [table.facts for table in tables.values()], query)
+        statement = Statement(sql, asked, plain)
+        values = fix_values(spark, statement, [table.facts for table in tables.values()], query)
         if values.sql != sql:
             pruned = _pruned(spark, values.sql, at_once=True, fixed=True)
             _check_settings(spark, settings)
             return pruned if pruned.reads or values.has_answers else replace(pruned, sql=sql)
-    found, day, optimized = _scans(spark, sql, asked, tables)
+    found, day, optimized = _scans(spark, sql, plain, tables)
     chooser = Chooser(spark, settings, JoinPruner(spark, optimized) if at_once else None)
     chosen: dict[Mention, list[ScanFiles]] = {}
     places: list[TableRead] = []
@@ -247,24 +254,29 @@ def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dic
 
 
 def _scans(
-    spark: SparkSession, sql: str, asked: Any, tables: Mapping[Mention, Table]
-) -> tuple[dict[int, list[Scan]], str | None, Any]:
+    spark: SparkSession, sql: str, plain: Any, tables: Mapping[Mention, Table]
+) -> tuple[dict[int, list[Scan]], str | None, Forest]:
     """Return the query's reads of each mention, the day for which they are valid, and its optimized plan.
 
     A mark in the text, which Spark keeps in its plan, identifies each mention. The day is None if the query does not
     use the current day.
+
+    Args:
+        spark: session that will run the statement.
+        sql: text of the statement.
+        plain: Spark's execution of the query in it.
+        tables: tables with statistics by their mentions.
     """
     text = _filtered(sql, {place: mark(number) for number, place in enumerate(tables)}, tables)
     marked = plan_query(spark, find_query(spark, sql_parser(spark).parsePlan(text)))
     day = day_of(spark, marked.analyzed(), sql)
-    plain = plan_query(spark, asked)
     if not marked.analyzed().schema().equals(plain.analyzed().schema()):
         msg = "it does not give the same columns where its tables are filtered"
         raise UnfitError(msg)
     if cached_parts(spark, plain) > cached_parts(spark, marked):
         msg = "a part of it is in Spark's cache"
         raise UnfitError(msg)
-    optimized = marked.optimizedPlan()
+    optimized = read_forest(marked.optimizedPlan())
     return find_scans(optimized), day, optimized
 
 

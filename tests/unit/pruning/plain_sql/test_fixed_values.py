@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.pruning import query
 from dbt_zorder.pruning.files.table_facts import read_facts
-from dbt_zorder.pruning.plain_sql.fixed_values import fix_values
+from dbt_zorder.pruning.plain_sql.fixed_values import fix_values, plan_statement
 from dbt_zorder.pruning.plain_sql.statement import prepare
 from tests.support import settings
 from tests.unit.pruning.helpers import files_read
@@ -141,7 +141,7 @@ def _fixed(spark: SparkSession, sql: str, asked: list[str]) -> str:
         asked.append(text)
         return session.sql(text)
 
-    return fix_values(spark, sql, [facts], run).sql
+    return fix_values(spark, plan_statement(spark, sql), [facts], run).sql
 
 
 def test_the_same_subquery_runs_once(spark: SparkSession, loaded: str) -> None:
