@@ -52,6 +52,13 @@ class ZorderConnectionManager(SparkConnectionManager):
         connection.state = ConnectionState.OPEN
         return connection
 
+    @classmethod
+    def get_response(cls, cursor: Any) -> AdapterResponse:
+        """Return dbt-spark's response, with the files that the statement read of each table if it excluded some."""
+        response = super().get_response(cursor)
+        reads = getattr(cursor, "reads", ())
+        return AdapterResponse(_message=f"{response} ({', '.join(map(str, reads))})") if reads else response
+
     def has_session(self) -> bool:
         """Return whether ``session`` can return a session."""
         connection = self.get_thread_connection()

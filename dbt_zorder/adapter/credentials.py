@@ -23,6 +23,10 @@ from dbt_zorder.errors import ConfigError
 _KEYS = ("session_dir", "spark_remote", "zorder_formats", "zorder_prune")
 """Keys of the profile that dbt-spark lacks."""
 
+AUTO = "auto"
+_PRUNE = {"true": True, "false": False, AUTO: AUTO}
+"""Values of ``zorder_prune``; an environment variable gives a text."""
+
 _KINDS = {
     "array": "a list",
     "boolean": "true or false",
@@ -50,7 +54,8 @@ class ZorderCredentials(SparkCredentials):
             A relative path starts at the project.
         zorder_formats: ``delta`` or ``iceberg``, the format that the embedded session is set up for.
         zorder_prune: whether plain SQL in models, tests and ``dbt show`` skips files of z-ordered tables that cannot
-            match, as ``zorder_scan`` does. False by default.
+            match, as ``zorder_scan`` does. ``auto``, the default, does so in the session that dbt opens itself, for
+            tables that are large enough to gain.
         server_side_parameters: settings of the session. Numbers are allowed here, as YAML parses them. dbt-spark
             accepts only texts.
     """
@@ -60,7 +65,7 @@ class ZorderCredentials(SparkCredentials):
     session_dir: str | None = None
     spark_remote: str | None = None
     zorder_formats: Any = None  # a text or a list of texts; dbt's decoder of unions would split a text into letters
-    zorder_prune: bool = False
+    zorder_prune: Any = AUTO
     server_side_parameters: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -102,7 +107,12 @@ class ZorderCredentials(SparkCredentials):
             raise DbtConfigError(msg)
         if self.zorder_formats:
             self._set_up_formats()
-        if self.zorder_prune and not self._is_embedded():
+        given = str(self.zorder_prune).lower()
+        if given not in _PRUNE:
+            msg = f"zorder_prune is {self.zorder_prune!r}, but it must be auto, true or false."
+            raise DbtConfigError(msg)
+        self.zorder_prune = _PRUNE[given]
+        if self.zorder_prune is True and not self._is_embedded():
             msg = (
                 "zorder_prune looks into the plans of the session that dbt opens itself, which a server does not show, "
                 "so leave it out; zorder_scan prunes there too."

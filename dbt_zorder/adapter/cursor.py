@@ -10,19 +10,25 @@ from dbt.adapters.spark.session import Connection, Cursor, SessionConnectionWrap
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from dbt_zorder.adapter.credentials import AUTO
 from dbt_zorder.adapter.messages.spark_errors import dbt_errors
 from dbt_zorder.adapter.models.session_scope import MODEL_SCOPES
-from dbt_zorder.pruning.plain_sql.statement import Pruned, prepare
+from dbt_zorder.pruning.plain_sql.statement import Pruned, TableRead, prepare
 from dbt_zorder.spark.jvm import has_jvm
 
 
 class SessionHandle(SessionConnectionWrapper):
-    """dbt-spark's wrapper around a session that is already open."""
+    """dbt-spark's wrapper around a session that is already open.
 
-    def __init__(self, session: SparkSession, *, prunes: bool = False) -> None:
+    Attributes:
+        reads: tables of which the last statement excluded files.
+    """
+
+    def __init__(self, session: SparkSession, *, prunes: bool | str = False) -> None:
         super().__init__(_SessionConnection(self))
         self._opened = session
         self._prunes = prunes
+        self.reads: tuple[TableRead, ...] = ()
         self._cancelled = False
         self._tag = f"dbt-{uuid.uuid4().hex}"
         self._is_remote = not has_jvm(session)
@@ -41,8 +47,9 @@ class SessionHandle(SessionConnectionWrapper):
         return self._opened
 
     def run(self, sql: str) -> DataFrame:
-        """Run a statement and return its DataFrame, which reads fewer files if the profile has ``zorder_prune``."""
-        pruned = prepare(self.session, sql) if self._prunes else Pruned(sql)
+        """Run a statement and return its DataFrame, from fewer files under ``zorder_prune``; ``reads`` lists them."""
+        pruned = prepare(self.session, sql, automatic=self._prunes == AUTO) if self._prunes else Pruned(sql)
+        self.reads = pruned.reads
         return pruned.run(self.session)  # the property is read again, because the run may have been cancelled meanwhile
 
     def run_and_discard(self) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
+from dbt_zorder.pruning.plain_sql import statement
+
 MODELS = {
     "orders.sql": """
         {{ config(materialized='table', zorder_by=['customer', 'at'], zorder_files=16,
@@ -134,3 +136,24 @@ class TestPlainSqlIsPruned:
         (result,) = run_dbt(["run", "-s", "wrong"], expect_pass=False)
         assert "`idd` cannot be resolved" in result.message
         assert "_metadata" not in result.message
+
+
+class TestPruningIsAutomatic:
+    """A profile without the key."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {name: MODELS[name] for name in ("orders.sql", "plain.sql")}
+
+    def test_a_table_that_is_large_enough_is_pruned_and_the_line_of_the_run_says_so(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run_dbt(["run", "-s", "orders"])
+        rows = f"select count(*) from {project.test_schema}.plain"
+        pruned = rf"OK \(`{project.test_schema}`.`orders`: [1-4] of 16 files are read\)"
+        for seconds, message in ((0.2, "OK"), (0.016, pruned)):
+            monkeypatch.setattr(statement, "PLANNING_SECONDS", seconds)
+            results, log = run_dbt_and_capture(["run", "-s", "plain"])
+            assert re.fullmatch(message, results[0].adapter_response["_message"])
+            assert ("files are read" in log) == (message == pruned)
+            assert project.run_sql(rows, fetch="one")[0] == 8

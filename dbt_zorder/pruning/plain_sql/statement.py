@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,12 +34,22 @@ from dbt_zorder.pruning.plain_sql.scan_files import Chooser, ScanFiles, Table, t
 from dbt_zorder.pruning.plan import VARIABLE
 from dbt_zorder.spark.columns import split_name
 from dbt_zorder.spark.jvm import active, frame_of_plan, has_jvm, sql_parser
+from dbt_zorder.spark.local_disk import is_known_here
 from dbt_zorder.spark.messages import first_line, unlogged
 from dbt_zorder.spark.sql import quote_name
 
 _LOG = logging.getLogger("dbt_zorder")
 _KEYWORD = re.compile(r"\btable\s*\Z", re.IGNORECASE)
 """Keyword after which no subquery is allowed."""
+
+PLANNING_SECONDS = 0.2
+"""Time to choose the files of a statement. Where pruning is automatic, a statement must read its tables for longer."""
+
+_SECONDS_A_FILE = {True: 0.001, False: 0.02}
+"""Time to open a file: on this machine's disk, and elsewhere, where it needs at least one request."""
+
+_BYTES_A_SECOND = 400e6
+"""Bytes of Parquet that two processors decode in a second."""
 
 _SCANS_AT_MOST = 40
 """Maximum number of reads of tables whose files are chosen; each takes up to a tenth of a second to plan."""
@@ -136,37 +146,44 @@ def prune_statement(spark: SparkSession, sql: str) -> Pruned:
     later, so that joins, subqueries and the clock exclude no file. Never raises: Spark reports the errors of a
     statement.
     """
-    return _logged(_prune(spark, sql, at_once=False))
+    return _logged(_prune(spark, sql, at_once=False), logging.INFO)
 
 
-def prepare(spark: SparkSession, sql: str) -> Pruned:
-    """Return a statement to run at once: its joins, scalar subqueries and clock exclude files, too. Never raises."""
-    return _logged(_prune(spark, sql, at_once=True))
+def prepare(spark: SparkSession, sql: str, *, automatic: bool = False) -> Pruned:
+    """Return a statement to run at once: its joins, scalar subqueries and clock exclude files, too. Never raises.
+
+    Args:
+        spark: session that will run the statement.
+        sql: any statement.
+        automatic: whether to leave statements alone that read so little that planning costs more than it saves.
+    """
+    pruned = _prune(spark, sql, at_once=True, automatic=automatic)
+    return _logged(pruned, logging.DEBUG if automatic else logging.INFO)
 
 
-def _logged(pruned: Pruned) -> Pruned:
+def _logged(pruned: Pruned, level: int) -> Pruned:
     for line in dict.fromkeys(map(str, pruned.reads)):
-        _LOG.info(line)
+        _LOG.log(level, line)
     if pruned.reason:
         _LOG.debug("all files are read: %s", pruned.reason)
     return pruned
 
 
-def _prune(spark: SparkSession, sql: str, *, at_once: bool) -> Pruned:
+def _prune(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = False) -> Pruned:
     if not has_jvm(spark):
         return Pruned(sql, reason="only a session in this process shows what a query reads")
     if VARIABLE in sql:
         return Pruned(sql, reason="Spark replaces ${...} in it by a setting's value when it runs")
     try:
         with active(spark), unlogged():
-            return _pruned(spark, sql, at_once=at_once)
+            return _pruned(spark, sql, at_once=at_once, automatic=automatic)
     except UnfitError as exc:
         return Pruned(sql, reason=str(exc))
     except Exception as exc:  # any doubt is a full read
         return Pruned(sql, reason=f"pruning failed: {first_line(exc)}")
 
 
-def _pruned(spark: SparkSession, sql: str, *, at_once: bool, fixed: bool = False) -> Pruned:
+def _pruned(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = False, fixed: bool = False) -> Pruned:
     settings = read_settings(spark)
     parsed = sql_parser(spark).parsePlan(sql)
     asked = find_query(spark, parsed)
@@ -176,8 +193,9 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, fixed: bool = False
     plain = plan_query(spark, asked)
     names = tables_with_stats(spark, plain.analyzed())
     tables = _with_stats(spark, sql, [one for one in mentions if one.parts[-1].lower() in names])
-    if not tables:
-        return Pruned(sql, plan=plain.analyzed() if asked is parsed else None)
+    if not tables or (automatic and not _is_worthwhile(spark, tables.values())):
+        reason = "" if not tables else "its z-ordered tables are small"
+        return Pruned(sql, reason=reason, plan=plain.analyzed() if asked is parsed else None)
     check_text(sql)
     if at_once and not fixed:
         statement = Statement(sql, asked, plain)
@@ -216,6 +234,16 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, fixed: bool = False
         msg = "another process changed what it joins meanwhile"
         raise UnfitError(msg)
     return Pruned(text, tuple(places), plan=plan)
+
+
+def _is_worthwhile(spark: SparkSession, tables: Iterable[Table]) -> bool:
+    """Return whether a statement needs longer to read its z-ordered tables than to choose their files."""
+    seconds = sum(
+        table.totals.files * _SECONDS_A_FILE[is_known_here(spark, table.facts.location)]
+        + table.totals.bytes / _BYTES_A_SECOND
+        for table in tables
+    )
+    return seconds >= PLANNING_SECONDS
 
 
 def _check_settings(spark: SparkSession, settings: Settings, day: str | None = None) -> None:

@@ -63,9 +63,23 @@ def test_server_side_parameters_may_be_numbers_and_booleans_of_yaml() -> None:
 
 def test_pruning_of_plain_sql_needs_a_session_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
-    assert ZorderCredentials.from_dict({"schema": "s", "zorder_prune": True}).zorder_prune
+    assert ZorderCredentials.from_dict({"schema": "s", "zorder_prune": True}).zorder_prune is True
+    assert ZorderCredentials.from_dict({"schema": "s", "spark_remote": "sc://one:15002"}).zorder_prune == "auto"
     with pytest.raises(DbtConfigError, match="so leave it out; zorder_scan prunes there too"):
         ZorderCredentials.from_dict({"schema": "s", "zorder_prune": True, "spark_remote": "sc://one:15002"})
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("auto", "auto"), ("Auto", "auto"), ("true", True), ("False", False), (False, False)]
+)
+def test_pruning_of_plain_sql_is_automatic_unless_it_is_switched(given: object, expected: object) -> None:
+    assert ZorderCredentials.from_dict({"schema": "s"}).zorder_prune == "auto"
+    assert checked({"schema": "s", "zorder_prune": given}).zorder_prune == expected
+
+
+def test_pruning_of_plain_sql_has_no_other_values() -> None:
+    with pytest.raises(DbtConfigError, match="zorder_prune is 'yes', but it must be auto, true or false"):
+        checked({"schema": "s", "zorder_prune": "yes"})
 
 
 @pytest.mark.parametrize("formats", ["delta", ["delta"]])

@@ -186,6 +186,17 @@ def test_the_rows_that_a_statement_keeps(spark: SparkSession, made: str) -> None
     assert sorted(row.a for row in spark.table(made).collect()) == [5, 6, 999]
 
 
+def test_small_tables_are_left_alone_where_pruning_is_automatic(
+    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql = f"select a from {T} where a = 5"
+    left = prepare(spark, sql, automatic=True)
+    assert (left.sql, left.places, left.reason) == (sql, (), "its z-ordered tables are small")
+    assert left.run(spark).collect() == spark.sql(sql).collect()
+    monkeypatch.setattr(statement, "PLANNING_SECONDS", 0.008)
+    assert [read.files_read for read in prepare(spark, sql, automatic=True).reads] == [1]
+
+
 def test_what_is_cached_is_taken_from_there(spark: SparkSession, table: str) -> None:
     cached = spark.sql(f"select a from {T} where a = 999").cache()
     try:
