@@ -19,6 +19,9 @@ _PROCESS = Path("/proc/self")
 SETTINGS = {"spark.sql.ansi.enabled": "false", "spark.ui.liveUpdate.period": "0ms"}
 """Of sessions that are measured: Spark keeps what tasks have read up to date at once, not ten times a second."""
 
+COUNTED = {"parquet.hadoop.vectored.io.enabled": "false"}
+"""Of runs whose bytes are counted: a vectored read of a local file counts its footer alone."""
+
 
 def in_order_of(turn: int, items: Iterable[Item]) -> list[Item]:
     """Return all items in the order of a turn: each begins with another one, and every other one goes backwards.
@@ -29,6 +32,14 @@ def in_order_of(turn: int, items: Iterable[Item]) -> list[Item]:
     first = turn % max(1, len(listed))
     rotated = listed[first:] + listed[:first]
     return rotated[::-1] if turn % 2 else rotated
+
+
+def bytes_read(spark: SparkSession) -> int:
+    """Return the bytes that the tasks of a session have read until now: see ``COUNTED``."""
+    # the one executor of local mode is called driver; its sums are kept by a listener, which may be behind
+    context: Any = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    return int(context.statusStore().executorSummary("driver").totalInputBytes())
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -76,7 +87,7 @@ class Meter:
         self._runtime = jvm.java.lang.Runtime.getRuntime()
         pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
         self._heap = [pool for pool in pools if str(pool.getType()) == "Heap memory"]
-        self._context: Any = spark.sparkContext._jsc.sc()
+        self._spark = spark
 
     def measure(self, run: Callable[[], object]) -> Cost:
         """Run a function once, after a garbage collection."""
@@ -84,7 +95,7 @@ class Meter:
         memory = PythonMemory()
         for pool in self._heap:
             pool.resetPeakUsage()
-        read = self._bytes_read()
+        read = bytes_read(self._spark)
         cpu = self._jvm_seconds()
         python = time.process_time()
         started = time.monotonic()
@@ -92,12 +103,7 @@ class Meter:
         wall = time.monotonic() - started
         used = self._jvm_seconds() - cpu + time.process_time() - python
         peak = sum(int(pool.getPeakUsage().getUsed()) for pool in self._heap)
-        return Cost(wall, used, peak + max(0, memory.peak() - memory.before), self._bytes_read() - read)
-
-    def _bytes_read(self) -> int:
-        # the one executor of local mode is called driver; its sums are kept by a listener, which may be behind
-        self._context.listenerBus().waitUntilEmpty()
-        return int(self._context.statusStore().executorSummary("driver").totalInputBytes())
+        return Cost(wall, used, peak + max(0, memory.peak() - memory.before), bytes_read(self._spark) - read)
 
     def _jvm_seconds(self) -> float:
         # fields 14 and 15 of proc(5)'s stat, counted behind the command's name: user and system time in clock ticks
