@@ -17,7 +17,7 @@ from bench.measure import SETTINGS
 from bench.roster import SIZED
 from dbt_zorder.adapter.session.format_packages import format_settings
 from dbt_zorder.adapter.session.open import open_session
-from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.stats.table_state import FORMATS
 from dbt_zorder.tables.save import save_table
 
@@ -134,8 +134,10 @@ class Tables:
 
     def _build_lake(self, spark: SparkSession, source: Path, fact: Fact) -> None:
         table = TableName(self.schema, source.stem)
-        info = describe(spark, table)
-        if info is not None and info.properties.get(_BUILT) == "true":
+        properties = f"SHOW TBLPROPERTIES {table.sql}"
+        if spark.catalog.tableExists(table.sql) and any(
+            row["key"] == _BUILT for row in spark.sql(properties).collect()
+        ):
             return
         lake = _lake(self.file_format, Task(fact.keys, self.files_of(fact), spark), table)
         for _ in range(2):  # the second time by a larger size, if the first one made too many files
