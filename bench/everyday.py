@@ -272,7 +272,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     build(spark, int(options.scale * MILLION))
     given = dates(dt.date.today())
     console = Console(width=180)
-    table = Table("", "kind", "plain", "query", "least", "equal", "by", "statement")
+    table = Table("", "kind", "plain", "query", "least", "equal")
+    for name in ("by, or why not", "statement"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis", max_width=60)
     lines: list[Line] = []
     for number in asked:
         line = measure(spark, number, STATEMENTS[number - 1], given, options.turns)
