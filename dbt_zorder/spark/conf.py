@@ -34,6 +34,9 @@ DATETIME_TO_STRING = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
 OPEN_FILES = "spark.sql.maxConcurrentOutputFileWriters"
 """Number of files that a task keeps open to write unsorted partitions; at 0 Spark sorts by partition first."""
 
+IGNORED_FILES = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+"""Settings under which Spark leaves out rows of files that it cannot read, in place of an error."""
+
 REDACTED = "(redacted)"
 """Part of the value, after asterisks, that Spark shows for a hidden setting or property."""
 

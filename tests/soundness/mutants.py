@@ -223,7 +223,21 @@ MUTANTS: list[tuple[str, str, str]] = [
     ),
     ("condition.cases", "return Or((Not(condition), IsNull(column)))", "return Not(condition)"),
     ("condition.cases", "IsNull(tested, negated=True),), (value, other)", "IsNull(tested),), (value, other)"),
+    # the first rows in an order
+    ("top_rows.ranking", "file.high >= worst.value", "file.high > worst.value"),
+    ("top_rows.ranking", "file.low <= worst.value", "file.low < worst.value"),
+    ("top_rows.ranking", "left -= one.rows - one.nulls", "left -= one.rows"),
+    ("top_rows.ranking", "left -= sum(one.nulls for one in files)", "left -= sum(one.rows for one in files)"),
+    ("top_rows.ranking", "if self.nulls_first and file.nulls > 0:", "if False:"),
+    ("top_rows.ranking", "        left = rows\n", "        left = rows - 1\n"),
+    (
+        "top_rows.ranking",
+        "return file.low if self.falls else file.high",
+        "return file.high if self.falls else file.low",
+    ),
+    ("top_rows.ranking", "return found if rows <= 0 else None", "return found"),
+    ("top_rows.ranking", "        if rows <= 0:\n            break", "        if rows <= 1:\n            break"),
 ]
 
-CI_SHARE = [3, 9, 12, 17, 30, 36, 54]
+CI_SHARE = [3, 9, 12, 17, 30, 36, 54, 99]
 """One of each kind, run with every test run."""

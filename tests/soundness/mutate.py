@@ -39,6 +39,7 @@ ORDER = [
     "files.evaluate",
     "files.exclusion",
     "plan",
+    "top_rows.ranking",
 ]
 """Modules in the order of their imports: those behind a changed one are loaded again."""
 
@@ -195,6 +196,7 @@ class Suite:
     def hunt(self) -> str:
         """Return what was found wrong, or an empty string."""
         from tests.soundness.judge import AS_WRITTEN, FAST, judge
+        from tests.soundness.ranking_model import faults
         from tests.support import settings
 
         with settings(self.spark, FAST | AS_WRITTEN):
@@ -204,6 +206,7 @@ class Suite:
                 lambda: self.model.run("exact", 1500)[3],
                 lambda: self.model.run("no bounds", 400)[3],
                 lambda: self.model.run("no null count", 400)[3],
+                lambda: faults(load("top_rows.ranking"), 10_000),
                 lambda: judge(self.spark, self.world, self.asked).unsound,
                 lambda: judge(self.spark, self.world, self.of_functions).unsound,
                 *(

@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from dbt_zorder.pruning.plain_sql.statement import Pruned, prepare
+from dbt_zorder.pruning.top_rows import pruner as top_rows
 from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.tables.parquet.operations.rebuild_stats import rebuild_stats
 from tests.soundness.grammar import Grammar
@@ -54,6 +55,16 @@ SHAPES = [
     "SELECT * FROM {t} WHERE ts {op} now() - INTERVAL {n} DAYS AND {p}",
     "SELECT *, d < current_date FROM {t} WHERE d {op} date_sub(current_date(), {n}) AND date(now()) = current_date",
     "SELECT * FROM {t} WHERE ntz {op} localtimestamp() AND ts {op} (SELECT max(ts) FROM {t} WHERE ts < now())",
+    *[
+        "SELECT {c} FROM {t} ORDER BY {c} {o} LIMIT {m}",
+        "SELECT {c} FROM {t} WHERE {p} ORDER BY {c} {o}, n2 LIMIT {m}",
+        "SELECT {c} AS k FROM (SELECT * FROM {t} WHERE n1 IS NOT NULL AND {p}) ORDER BY k {o} LIMIT {m} OFFSET 2",
+        "SELECT x FROM (SELECT {c} AS x, n1 FROM {t} WHERE n1 < 3 ORDER BY x {o} LIMIT {m}) WHERE x IS NOT NULL",
+        "SELECT * FROM {t} WHERE {q} AND {c} IN (SELECT {c} FROM {t} WHERE {p} ORDER BY {c} {o} LIMIT {m})",
+        "SELECT count(*), max(k) FROM (SELECT {c} AS k FROM {t} ORDER BY {c} {o} LIMIT {m})",
+        "SELECT count(*) FROM (SELECT * FROM {t} LIMIT {m})",
+    ]
+    * 2,
 ]
 
 
@@ -79,7 +90,8 @@ def _asked(grammar: Grammar) -> str:
     predicates = {name: f"({grammar.predicate(rng.choice([0, 1, 1, 2]))})" for name in "pqr"}
     c = rng.choice([name for name in COLUMNS if name != "lc"])
     f, op, n = rng.choice(["max", "min"]), rng.choice(["<", "<=", "=", ">=", ">", "<=>"]), rng.choice([0, 400, 20000])
-    return rng.choice(SHAPES).format(t=TABLE, one=one, two=two, c=c, f=f, op=op, n=n, **predicates)
+    o, m = rng.choice(["", "DESC", "NULLS LAST", "DESC NULLS FIRST"]), rng.choice([1, 2, 5, 20, 100, 300])
+    return rng.choice(SHAPES).format(t=TABLE, one=one, two=two, c=c, f=f, op=op, n=n, o=o, m=m, **predicates)
 
 
 def _rows(spark: SparkSession, pruned: Pruned) -> Counter[str]:
@@ -88,7 +100,9 @@ def _rows(spark: SparkSession, pruned: Pruned) -> Counter[str]:
     return Counter(row[0] for row in packed.collect())
 
 
-def test_no_row_is_lost(spark: SparkSession, table: str) -> None:
+def test_no_row_is_lost(spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"BYTES_AT_LEAST": 0, "FILES_AT_LEAST": 0, "_SHARE_AT_MOST": 1.0, "APART_AT_LEAST": -1}.items():
+        monkeypatch.setattr(top_rows, name, value)
     grammar = Grammar(SEED)
     asked = pruned = 0
     session = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "America/St_Johns"}

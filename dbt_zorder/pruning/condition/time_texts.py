@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.pruning.joins.plan_tree import Expression, read_forest
+from dbt_zorder.pruning.joins.plan_tree import Expression, PlanTrees
 from dbt_zorder.spark.jvm import class_named, items, jvm_of
 
 PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
@@ -43,14 +43,14 @@ def has_moment(spark: SparkSession, analyzed: Any, sql: str) -> bool:
     patterns = class_named(jvm_of(spark), PATTERNS)
     literal, cast = patterns.LITERAL(), patterns.CAST()
     waiting: list[Any] = []
-    forest = read_forest(analyzed)
-    for number, node, _ in forest.nodes():
+    plans = PlanTrees(analyzed)
+    for number, node, _ in plans.nodes():
         parts = [part for one in node.all_expressions() for part in one.walk()]
         if any(part.kind == "Literal" and _is_moment_text(part) for part in parts):
             return True
         if node.kind in _WHOLE and not any(map(_is_unclear, parts)):
             continue
-        in_jvm = forest.in_jvm(number, node)
+        in_jvm = plans.in_jvm(number, node)
         if node.kind == "View" and in_jvm.desc().viewText().isDefined():
             texts.append(str(in_jvm.desc().viewText().get()))
         elif node.kind == "SQLFunctionNode":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -31,19 +31,30 @@ class Totals(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FileBounds:
-    """Bounds of a column in a file.
+class FileRows:
+    """A file and the number of its rows.
 
     Attributes:
         path: path of the file.
         size: bytes of the file.
         rows: number of its rows.
-        low, high: smallest and largest value; None if all values are NULL.
     """
 
     path: str
     size: int
     rows: int
+
+
+@dataclass(frozen=True)
+class FileBounds(FileRows):
+    """Bounds of a column in a file.
+
+    Attributes:
+        nulls: number of rows in which the column is NULL.
+        low, high: bounds of the other values; None if all values are NULL.
+    """
+
+    nulls: int
     low: Any
     high: Any
 
@@ -81,6 +92,18 @@ def read_totals(stats: Stats) -> Totals:
     return _totals[stats.frame]
 
 
+def read_rows(stats: Stats) -> Sequence[FileRows]:
+    """Return the files in the statistics with their rows, without files whose entries are unsound or repeated."""
+    assert stats.frame is not None
+    rows = stats.frame.select("file_path", "file_size", "row_count").collect()
+    times = Counter(row[0] for row in rows)
+    return [
+        FileRows(path, size, count)
+        for path, size, count in rows
+        if _is_identified(path, size, times) and (count if count is not None else -1) >= 0
+    ]
+
+
 def read_bounds(stats: Stats, column: Column) -> ColumnBounds:
     """Return the bounds of a column that statistics cover, without those of files with unsound or repeated entries.
 
@@ -97,13 +120,18 @@ def _bounds(frame: DataFrame, column: Column) -> ColumnBounds:
     names = stats_names([column])
     named = with_names(frame, names)
     ends = [compared(expr(sql), column.data_type) for sql in (names.min_value(column), names.max_value(column))]
-    rows = named.select("file_path", "file_size", "row_count", expr(names.sound(column)), *ends).collect()
+    measures = [expr(names.null_count(column)), expr(names.sound(column)), *ends]
+    rows = named.select("file_path", "file_size", "row_count", *measures).collect()
     times = Counter(row[0] for row in rows)
     return ColumnBounds(
         [
-            FileBounds(path, size, count, low, high)
-            for path, size, count, is_sound, low, high in rows
-            if is_sound and path is not None and times[path] == 1 and (size or -1) >= 0
-            if is_exact(low) and is_exact(high)
+            FileBounds(path, size, count, nulls, low, high)
+            for path, size, count, nulls, is_sound, low, high in rows
+            if is_sound and _is_identified(path, size, times) and is_exact(low) and is_exact(high)
         ]
     )
+
+
+def _is_identified(path: str | None, size: int | None, times: Mapping[str | None, int]) -> bool:
+    """Return whether path and size identify a file: the path has one entry, and the size is valid."""
+    return path is not None and times[path] == 1 and (size or -1) >= 0

@@ -10,31 +10,56 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dbt_zorder.spark.jvm import items
+from pyspark.sql import SparkSession
+
+from dbt_zorder.spark.jvm import class_named, items, jvm_of
 
 _CONSTANT = frozenset({"LocalRelation", "OneRowRelation", "Range"})
 """Leaves of a plan whose rows are in the plan."""
 
+_COMMANDS = ("Command", "AsSelect")
+"""Ends of the names of commands, which Spark makes leaves once it has analysed their query."""
+
 _ACCESS_TIME = re.compile(r"access_time=\d+; ")
+_LENGTH = re.compile(r"; isDirectory=false; length=(\d+); replication=")
 _FILES_AT_MOST = 2_000
 
 Pins = Mapping[str, str]
 """Names, sizes and times of the files of each relation, by its folders."""
 
 
-def pin_leaves(plan: Any) -> tuple[Pins, int] | None:
-    """Return the pins of a plan's tables and their size in bytes; None if the files of one are not yet listed."""
+def pin_leaves(plan: Any, files_at_most: int = _FILES_AT_MOST) -> tuple[Pins, int] | None:
+    """Return the pins of a plan's tables and their size in bytes.
+
+    Return None if the files of a table are not yet listed, or are more than ``files_at_most``.
+    """
     pins: dict[str, str] = {}
     size = 0
     for leaf in _leaves(plan):
         if leaf.nodeName() in _CONSTANT:
             continue
         index = _index(leaf)
-        if index is None or len(index.inputFiles()) > _FILES_AT_MOST:
+        if index is None or len(index.inputFiles()) > files_at_most:
             return None
         pins[_folders(index)] = _listing(index)
         size += int(index.sizeInBytes())
     return pins, size
+
+
+def listed_files(spark: SparkSession, relation: Any) -> dict[str, int] | None:
+    """Return the files that Spark has listed of a relation, as size in bytes by path; None if it has not.
+
+    Paths are those of ``_metadata.file_path``.
+    """
+    index = _index(relation)
+    if index is None:
+        return None
+    # a call for each file would need seconds; an encoded path contains no blank
+    runtime = class_named(jvm_of(spark), "scala.runtime.ScalaRunTime")
+    paths = str(runtime.stringOf(index.inputFiles())).removeprefix("Array(").removesuffix(")").split(", ")
+    sizes = _LENGTH.findall(str(index.allFiles().toString()))
+    paths = [path.replace("file:///", "file:/", 1) for path in paths if path]
+    return dict(zip(paths, map(int, sizes), strict=True)) if len(paths) == len(sizes) == len(set(paths)) else None
 
 
 def are_same(pins: Pins, analyzed: Any) -> bool:
@@ -52,9 +77,14 @@ def are_same(pins: Pins, analyzed: Any) -> bool:
 
 
 def _leaves(plan: Any) -> Iterator[Any]:
-    """Yield the leaves of a plan and of all subqueries in it."""
+    """Yield the leaves of a plan, of all subqueries in it, and of the query whose rows a command keeps."""
     for part in (plan, *items(plan.subqueriesAll())):
-        yield from items(part.collectLeaves())
+        for leaf in items(part.collectLeaves()):
+            if str(leaf.getClass().getSimpleName()).endswith(_COMMANDS):
+                for inner in items(leaf.innerChildren()):
+                    yield from _leaves(inner)
+            else:
+                yield leaf
 
 
 def _index(leaf: Any) -> Any | None:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-from dbt_zorder.spark.jvm import items
+from pyspark.sql import SparkSession
+
+from dbt_zorder.spark.jvm import class_named, items, jvm_of
 
 
 @dataclass(frozen=True)
@@ -127,24 +129,24 @@ def read_tree(plan: Any) -> PlanNode:
     return _read(PlanNode, json.loads(plan.toJSON()))
 
 
-def node_at(plan: Any, path: Sequence[int]) -> Any:
-    """Return the node of a plan of the JVM at a path."""
-    for step in path:
-        plan = plan.children().apply(step)
-    return plan
+class PlanTrees:
+    """Plans of a statement and of its subqueries, with their trees; each tree is read once.
 
-
-@dataclass(frozen=True)
-class Forest:
-    """A plan of the JVM and those of all subqueries in it, each as a tree.
-
-    Attributes:
-        roots: the plans.
-        trees: the tree of each.
+    Reading one raises an error of any kind if it has a node that Spark does not write as JSON.
     """
 
-    roots: Sequence[Any]
-    trees: Sequence[PlanNode]
+    def __init__(self, plan: Any) -> None:
+        self._plan = plan
+
+    @cached_property
+    def roots(self) -> list[Any]:
+        """Return the plans: the statement's, then those of its subqueries."""
+        return [self._plan, *items(self._plan.subqueriesAll())]
+
+    @cached_property
+    def trees(self) -> list[PlanNode]:
+        """Return the tree of each plan."""
+        return [read_tree(root) for root in self.roots]
 
     def nodes(self) -> Iterator[tuple[int, PlanNode, PlanNode | None]]:
         """Yield all nodes, each with the number of its tree and its parent; a node comes before its children."""
@@ -159,14 +161,30 @@ class Forest:
         return node_at(self.roots[number], node.path)
 
 
-def read_forest(plan: Any) -> Forest:
-    """Return a plan of the JVM and its subqueries as trees.
+def node_at(plan: Any, path: Sequence[int]) -> Any:
+    """Return the node of a plan of the JVM at a path."""
+    for step in path:
+        plan = plan.children().apply(step)
+    return plan
 
-    Raises:
-        Exception: the plan has a node that Spark does not write as JSON.
-    """
-    roots = [plan, *items(plan.subqueriesAll())]
-    return Forest(roots, [read_tree(root) for root in roots])
+
+def with_node(spark: SparkSession, plan: Any, path: Sequence[int], node: Any) -> Any:
+    """Return a plan of the JVM with another node at a path, which gives the same attributes."""
+    if not path:
+        return node
+    children = list(items(plan.children()))
+    children[path[0]] = with_node(spark, children[path[0]], path[1:], node)
+    return plan.withNewChildren(class_named(jvm_of(spark), "PythonUtils").toSeq(children))
+
+
+def sources(expressions: Sequence[Expression]) -> dict[int, int]:
+    """Return for each attribute of the expressions that only renames another one that other attribute."""
+    found: dict[int, int] = {}
+    for one in expressions:
+        source = one.children[0] if one.kind == "Alias" else one
+        if one.attribute is not None and source.kind == "AttributeReference" and source.attribute is not None:
+            found[one.attribute] = source.attribute
+    return found
 
 
 _Fields = Mapping[str, Any]

@@ -11,11 +11,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from dbt_zorder.humanize import counted
-from dbt_zorder.pruning.files.column_bounds import ColumnBounds, FileBounds, read_bounds
+from dbt_zorder.pruning.files.column_bounds import ColumnBounds, FileRows, read_bounds
 from dbt_zorder.pruning.files.stats_source import Stats
 from dbt_zorder.pruning.joins.keys import Keys, SideRows, collect_rows, is_compared
 from dbt_zorder.pruning.joins.pins import Pins, pin_leaves
-from dbt_zorder.pruning.joins.plan_tree import Expression, Forest, PlanNode
+from dbt_zorder.pruning.joins.plan_tree import Expression, PlanNode, PlanTrees
 from dbt_zorder.pruning.joins.reducers import Reducer, find_reducers
 from dbt_zorder.pruning.predicate.tree import Column
 from dbt_zorder.spark.jvm import items
@@ -37,17 +37,19 @@ _NOT_SELECTIVE = frozenset({"IsNotNull", "BloomFilterMightContain"})
 
 @dataclass
 class JoinExclusion:
-    """Files of a scan without a row that joins keep.
+    """Files of a scan without a row that the joins or the limit above it keep.
 
     Attributes:
         files: excluded files by path.
-        rules: for each side that excludes files, its tables, the compared column and the keys.
-        pins: files of the sides, which the statement must read.
+        rules: what excludes files: each side with its tables, the compared column and the keys; the limit.
+        pins: files that the choice depends on, which the statement must read.
+        reason: why a limit excludes no file; empty if there is none above the scan.
     """
 
-    files: dict[str, FileBounds] = field(default_factory=dict)
+    files: dict[str, FileRows] = field(default_factory=dict)
     rules: list[str] = field(default_factory=list)
     pins: dict[str, str] = field(default_factory=dict)
+    reason: str = ""
 
 
 class _Side:
@@ -94,9 +96,9 @@ class _Reduction:
 class JoinPruner:
     """Join pruning of one statement; each side is run once, however often the statement names it."""
 
-    def __init__(self, spark: SparkSession, optimized: Forest) -> None:
+    def __init__(self, spark: SparkSession, plans: PlanTrees) -> None:
         self._spark = spark
-        self._optimized = optimized
+        self._plans = plans
         self._sides: list[_Side] = []
         self._by_path: dict[tuple[int, tuple[int, ...]], _Side] = {}
 
@@ -128,7 +130,7 @@ class JoinPruner:
     def _reducers(self) -> dict[int, list[tuple[str, Reducer, int]]]:
         """Return the reducers of each scan with their column and the number of their plan, by the first attribute."""
         found: dict[int, list[tuple[str, Reducer, int]]] = {}
-        for number, tree in enumerate(self._optimized.trees):
+        for number, tree in enumerate(self._plans.trees):
             for first, reducers in find_reducers(tree).items():
                 # two plans that name two scans alike leave open which one is meant
                 found[first] = [] if first in found else [(name, one, number) for name, one in reducers]
@@ -139,7 +141,7 @@ class JoinPruner:
         node = reducer.side
         key = (root, node.path)
         if key not in self._by_path:
-            self._by_path[key] = self._side(self._optimized.in_jvm(root, node))
+            self._by_path[key] = self._side(self._plans.in_jvm(root, node))
         side, output = self._by_path[key], node.output
         within = tuple((output.index(id_), self._with(root, one)) for id_, one in reducer.within if _may_lack_keys(one))
         place = output.index(reducer.attribute)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbt_zorder.pruning.condition.atoms import FLIP
-from dbt_zorder.pruning.joins.plan_tree import Expression, PlanNode
+from dbt_zorder.pruning.joins.plan_tree import Expression, PlanNode, sources
 
 _COMPARISONS = {
     "EqualTo": "=",
@@ -111,12 +111,12 @@ def _below(node: PlanNode, wanted: Wanted) -> Wanted:
     """Return the reducers of a node's only child."""
     match node.kind:
         case "Project":
-            return _renamed(wanted, _sources(node.expressions("projectList")))
+            return _renamed(wanted, sources(node.expressions("projectList")))
         case "Aggregate":
             # without a row that matters, a group does not matter either; all rows of a group have its key
             groups = {one.attribute for one in node.expressions("groupingExpressions")}
-            sources = _sources(node.expressions("aggregateExpressions"))
-            return _renamed(wanted, {id_: source for id_, source in sources.items() if source in groups})
+            renamed = sources(node.expressions("aggregateExpressions"))
+            return _renamed(wanted, {id_: source for id_, source in renamed.items() if source in groups})
         case "Window" | "WindowGroupLimit":
             parts = {one.attribute for one in node.expressions("partitionSpec")}
             return {id_: reducers for id_, reducers in wanted.items() if id_ in parts}
@@ -179,16 +179,6 @@ def _compared(side: Expression) -> int | None:
             return None
         side = child
     return side.attribute if side.kind == "AttributeReference" else None
-
-
-def _sources(expressions: Sequence[Expression]) -> dict[int, int]:
-    """Return for each attribute of the expressions that only renames another one that other attribute."""
-    found: dict[int, int] = {}
-    for one in expressions:
-        source = one.children[0] if one.kind == "Alias" else one
-        if one.attribute is not None and source.kind == "AttributeReference" and source.attribute is not None:
-            found[one.attribute] = source.attribute
-    return found
 
 
 def _renamed(wanted: Wanted, names: Mapping[int | None, int | None] | Mapping[int, int]) -> Wanted:

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.pruning.joins.plan_tree import Expression, Forest, read_forest
+from dbt_zorder.pruning.joins.plan_tree import Expression, PlanTrees
 from dbt_zorder.spark.columns import all_columns, split_name
 from dbt_zorder.spark.jvm import class_named, items, jvm_of
 from dbt_zorder.spark.sql import quote_name
@@ -120,12 +120,12 @@ def find_mentions(query: Any) -> list[Mention]:
     own: set[str] = set()
     waiting = [query]
     while waiting:
-        forest = read_forest(waiting.pop())
-        leaves = [iter(items(root.collectLeaves())) for root in forest.roots]
-        for number, node, parent in forest.nodes():
+        plans = PlanTrees(waiting.pop())
+        leaves = [iter(items(root.collectLeaves())) for root in plans.roots]
+        for number, node, parent in plans.nodes():
             leaf = None if node.children else next(leaves[number])
             if node.kind == "UnresolvedWith":
-                ctes = list(items(forest.in_jvm(number, node).innerChildren()))
+                ctes = list(items(plans.in_jvm(number, node).innerChildren()))
                 own.update(cte.alias().lower() for cte in ctes)
                 waiting += ctes
             elif node.kind == "Sample":
@@ -161,7 +161,7 @@ def mark(number: int) -> str:
     return f"{_METADATA}.file_size <> -{_MARKS + number}L"
 
 
-def find_scans(optimized: Forest) -> dict[int, list[Scan]]:
+def find_scans(plans: PlanTrees) -> dict[int, list[Scan]]:
     """Return the reads of each marked mention in an optimized query.
 
     A mention has no read if none of its rows is used, and several if it is in a CTE.
@@ -170,14 +170,14 @@ def find_scans(optimized: Forest) -> dict[int, list[Scan]]:
         UnfitError: the plan is too large.
     """
     found: dict[int, list[Scan]] = defaultdict(list)
-    for place, (root, node, parent) in enumerate(optimized.nodes()):
+    for place, (root, node, parent) in enumerate(plans.nodes()):
         if place >= _NODES_AT_MOST:
             raise _too_large()
         if node.kind != "LogicalRelation" or parent is None or parent.kind != "Filter":
             continue
         if not any(_is_metadata(part) for one in parent.expressions("condition") for part in one.walk()):
             continue
-        test_of = optimized.in_jvm(root, parent)
+        test_of = plans.in_jvm(root, parent)
         tests: list[Any] = []
         alone, inside = set[int](), set[int]()
         for test in _conjuncts(test_of.condition()):

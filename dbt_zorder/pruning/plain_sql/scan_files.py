@@ -1,4 +1,4 @@
-"""Choose the files of one scan of a statement: by its own tests, and by the joins above it."""
+"""Choose the files of one scan of a statement: by its own tests, and by the joins or the limit above it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from dbt_zorder.pruning.files.session_settings import Settings
 from dbt_zorder.pruning.files.stats_source import Stats, read_stats
 from dbt_zorder.pruning.files.table_facts import TableFacts, read_facts, read_location
 from dbt_zorder.pruning.files.usable_columns import unusable_columns
+from dbt_zorder.pruning.joins.plan_tree import PlanTrees
 from dbt_zorder.pruning.joins.pruner import JoinExclusion, JoinPruner
 from dbt_zorder.pruning.plain_sql.catalyst import Scan, is_weaker
 from dbt_zorder.pruning.plan import Plan, bind_exclusion, make_plan
 from dbt_zorder.pruning.predicate.names import Names
 from dbt_zorder.pruning.predicate.tree import Column
+from dbt_zorder.pruning.top_rows.pruner import TopPruner
 from dbt_zorder.spark.columns import case_sensitive
 from dbt_zorder.spark.files import list_versions
 from dbt_zorder.spark.jvm import items, jvm_of
@@ -67,7 +69,7 @@ class ScanFiles:
         test: SQL that excludes the others.
         excluded: size in bytes of each file that is excluded, by path.
         by_tests: number of files that the scan's own tests exclude.
-        joins: files that joins exclude.
+        joins: files that joins or a limit exclude.
     """
 
     test: str
@@ -79,10 +81,18 @@ class ScanFiles:
 class Chooser:
     """Choice of the files of each scan of one statement."""
 
-    def __init__(self, spark: SparkSession, settings: Settings, joins: JoinPruner | None) -> None:
+    def __init__(self, spark: SparkSession, settings: Settings, plans: PlanTrees | None) -> None:
+        """Make a choice for one statement.
+
+        Args:
+            spark: session in this process.
+            settings: settings under which the statement runs.
+            plans: plans of the statement, if it runs at once: then joins and limits exclude files, too.
+        """
         self._spark = spark
         self._settings = settings
-        self._joins = joins
+        self._joins = None if plans is None else JoinPruner(spark, plans)
+        self._limits = None if plans is None else TopPruner(spark, plans)
         self._plans: dict[tuple[str, str], Plan] = {}
 
     def choose(self, table: Table, scan: Scan) -> ScanFiles | str:
@@ -93,12 +103,15 @@ class Chooser:
             joins = self._joins.exclude(scan.relation, table.totals.bytes, table.stats, table.columns)
         decision = None if isinstance(plan, str) or plan.exclusion is None else plan.decision
         excluded = dict(decision.excluded) if decision is not None else {}
+        if self._limits is not None and not joins.files:  # a limit ends what joins above it ask for
+            limited = self._limits.exclude(scan.relation, scan.tests, table.stats, table.columns, excluded)
+            joins = limited if limited.files or limited.reason else joins
         more = {path: one for path, one in joins.files.items() if path not in excluded}
         if not more:
             if isinstance(plan, str):
-                return plan
+                return joins.reason or plan
             if plan.exclusion is None:
-                return plan.reason
+                return joins.reason or plan.reason
             return ScanFiles(plan.exclusion, excluded, len(excluded), JoinExclusion())
         rows = table.totals.rows
         kept = (decision.kept_rows if decision is not None else rows) - sum(one.rows for one in more.values())

@@ -12,8 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.pruning.files.session_settings import Settings, read_settings
 from dbt_zorder.pruning.joins.pins import are_same
-from dbt_zorder.pruning.joins.plan_tree import Forest, read_forest
-from dbt_zorder.pruning.joins.pruner import JoinPruner
+from dbt_zorder.pruning.joins.plan_tree import PlanTrees
 from dbt_zorder.pruning.plain_sql.catalyst import (
     MENTIONS_AT_MOST,
     Mention,
@@ -63,7 +62,7 @@ class TableRead:
         table: quoted name.
         files, bytes: number and size of the table's files in its statistics.
         files_read, bytes_read: the same of those that the statement reads.
-        rules: what excludes the others: the filter, and each join.
+        rules: what excludes the others: the filter, each join, and the limit.
         reason: why all files are read; empty if files are excluded.
     """
 
@@ -143,14 +142,14 @@ def prune_statement(spark: SparkSession, sql: str) -> Pruned:
     """Return a statement that skips every file of a z-ordered Parquet table without a row that it uses.
 
     Queries, ``CREATE TABLE ... AS`` and ``INSERT`` are pruned; any other statement stays unchanged. The text may run
-    later, so that joins, subqueries and the clock exclude no file. Never raises: Spark reports the errors of a
+    later, so that joins, limits, subqueries and the clock exclude no file. Never raises: Spark reports the errors of a
     statement.
     """
     return _logged(_prune(spark, sql, at_once=False), logging.INFO)
 
 
 def prepare(spark: SparkSession, sql: str, *, automatic: bool = False) -> Pruned:
-    """Return a statement to run at once: its joins, scalar subqueries and clock exclude files, too. Never raises.
+    """Return a statement to run at once: its joins, limits, scalar subqueries and clock exclude files. Never raises.
 
     Args:
         spark: session that will run the statement.
@@ -204,8 +203,8 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = F
             pruned = _pruned(spark, values.sql, at_once=True, fixed=True)
             _check_settings(spark, settings)
             return pruned if pruned.reads or values.has_answers else replace(pruned, sql=sql)
-    found, day, optimized = _scans(spark, sql, plain, tables)
-    chooser = Chooser(spark, settings, JoinPruner(spark, optimized) if at_once else None)
+    found, day, plans = _scans(spark, sql, plain, tables)
+    chooser = Chooser(spark, settings, plans if at_once else None)
     chosen: dict[Mention, list[ScanFiles]] = {}
     places: list[TableRead] = []
     left = _SCANS_AT_MOST
@@ -283,7 +282,7 @@ def _with_stats(spark: SparkSession, sql: str, places: Sequence[Mention]) -> dic
 
 def _scans(
     spark: SparkSession, sql: str, plain: Any, tables: Mapping[Mention, Table]
-) -> tuple[dict[int, list[Scan]], str | None, Forest]:
+) -> tuple[dict[int, list[Scan]], str | None, PlanTrees]:
     """Return the query's reads of each mention, the day for which they are valid, and its optimized plan.
 
     A mark in the text, which Spark keeps in its plan, identifies each mention. The day is None if the query does not
@@ -304,8 +303,8 @@ def _scans(
     if cached_parts(spark, plain) > cached_parts(spark, marked):
         msg = "a part of it is in Spark's cache"
         raise UnfitError(msg)
-    optimized = read_forest(marked.optimizedPlan())
-    return find_scans(optimized), day, optimized
+    plans = PlanTrees(marked.optimizedPlan())
+    return find_scans(plans), day, plans
 
 
 def _filtered(sql: str, tests: Mapping[Mention, str], tables: Mapping[Mention, Table]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.pruning.joins.plan_tree import read_forest
+from dbt_zorder.pruning.joins.plan_tree import PlanTrees
 from dbt_zorder.pruning.plain_sql import catalyst
 from dbt_zorder.pruning.plain_sql.catalyst import (
     UnfitError,
@@ -26,7 +26,7 @@ def _parsed(spark: SparkSession, sql: str) -> Any:
 
 
 def _scans(spark: SparkSession, sql: str) -> dict[int, list[catalyst.Scan]]:
-    return find_scans(read_forest(plan_query(spark, _parsed(spark, sql)).optimizedPlan()))
+    return find_scans(PlanTrees(plan_query(spark, _parsed(spark, sql)).optimizedPlan()))
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ WHOLE = [
     (f"select a from {T} where ts > '09:00' and a = 5", "by a text"),
     (f"select a from {T} where s = current_user() and a = 5", "CurrentUser"),
     (f"select a from {T} where a = 5 and exists (select 1 where current_database() = 'x')", "CurrentDatabase"),
-    (f"select a from (select * from {T} limit 10) where a = 5", "all of its rows"),
+    (f"select a from (select * from {T} where b >= 0 limit 10) where a = 5", "every file"),
     (f"select a, _metadata.file_name from {T} where a = 5", "asks for _metadata"),
     (
         f"select 1 from {T} o where exists (select 1 from {T} where _METADATA.file_name > '' and a = 5)",
