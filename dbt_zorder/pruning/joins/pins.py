@@ -38,7 +38,7 @@ def pin_leaves(plan: Any, files_at_most: int = _FILES_AT_MOST) -> tuple[Pins, in
     for leaf in _leaves(plan):
         if leaf.nodeName() in _CONSTANT:
             continue
-        index = _index(leaf)
+        index = file_index(leaf)
         if index is None or len(index.inputFiles()) > files_at_most:
             return None
         pins[_folders(index)] = _listing(index)
@@ -51,7 +51,7 @@ def listed_files(spark: SparkSession, relation: Any) -> dict[str, int] | None:
 
     Paths are those of ``_metadata.file_path``.
     """
-    index = _index(relation)
+    index = file_index(relation)
     if index is None:
         return None
     # a call for each file would need seconds; an encoded path contains no blank
@@ -68,7 +68,7 @@ def are_same(pins: Pins, analyzed: Any) -> bool:
         return True
     found: set[str] = set()
     for leaf in _leaves(analyzed):
-        index = _index(leaf)
+        index = file_index(leaf)
         if index is not None and (folders := _folders(index)) in pins:
             if _listing(index) != pins[folders]:
                 return False
@@ -87,7 +87,7 @@ def _leaves(plan: Any) -> Iterator[Any]:
                 yield leaf
 
 
-def _index(leaf: Any) -> Any | None:
+def file_index(leaf: Any) -> Any | None:
     """Return the list of files of a relation; None if Spark makes it later, or has none."""
     if leaf.getClass().getSimpleName() != "LogicalRelation":
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ from dbt_zorder.pruning.files.session_settings import Settings
 from dbt_zorder.pruning.files.stats_source import Stats, read_stats
 from dbt_zorder.pruning.files.table_facts import TableFacts, read_facts, read_location
 from dbt_zorder.pruning.files.usable_columns import unusable_columns
+from dbt_zorder.pruning.joins.pins import file_index
 from dbt_zorder.pruning.joins.plan_tree import PlanTrees
 from dbt_zorder.pruning.joins.pruner import JoinExclusion, JoinPruner
 from dbt_zorder.pruning.plain_sql.catalyst import Scan, is_weaker
@@ -26,9 +28,16 @@ from dbt_zorder.pruning.top_rows.pruner import TopPruner
 from dbt_zorder.spark.columns import case_sensitive
 from dbt_zorder.spark.files import list_versions
 from dbt_zorder.spark.jvm import items, jvm_of
+from dbt_zorder.spark.local_disk import is_known_here
 from dbt_zorder.stats.store import stats_path
 
 _CHARACTERS_AT_MOST = 50_000
+
+_SECONDS_A_FILE = {True: 0.001, False: 0.02}
+"""Time to open a file: on this machine's disk, and elsewhere, where it needs at least one request."""
+
+_BYTES_A_SECOND = 400e6
+"""Bytes of Parquet that two processors decode in a second."""
 
 
 @dataclass(frozen=True)
@@ -154,17 +163,30 @@ def _is_valid(frame: DataFrame, text: str) -> bool:
     return True
 
 
-def tables_with_stats(spark: SparkSession, analyzed: Any) -> set[str]:
-    """Return the names, in lower case and without their schemas, of the tables in a query that may have statistics."""
-    found: dict[str, bool] = {}
+def tables_with_stats(spark: SparkSession, analyzed: Any) -> dict[str, float]:
+    """Return the seconds to read each table with statistics, as often as a query does.
+
+    Names are in lower case and without their schemas. Another table of the same name is included.
+    """
+    found: dict[str, float] = {}
     for root in (analyzed, *items(analyzed.subqueriesAll())):
         for leaf in items(root.collectLeaves()):
             if leaf.getClass().getSimpleName() == "LogicalRelation" and leaf.catalogTable().isDefined():
                 entry = leaf.catalogTable().get()
-                name = str(entry.identifier().table()).lower()
-                if not found.get(name):
-                    found[name] = bool(list_versions(spark, stats_path(read_location(jvm_of(spark), entry))))
-    return {name for name, has_stats in found.items() if has_stats}
+                location = read_location(jvm_of(spark), entry)
+                if list_versions(spark, stats_path(location)):
+                    name = str(entry.identifier().table()).lower()
+                    found[name] = found.get(name, 0.0) + _reading_seconds(spark, leaf, location)
+    return found
+
+
+def _reading_seconds(spark: SparkSession, relation: Any, location: str) -> float:
+    """Return the time to read all files of a table; infinite if Spark has not yet listed them."""
+    index = file_index(relation)
+    if index is None:
+        return math.inf
+    a_file = _SECONDS_A_FILE[is_known_here(spark, location)]
+    return float(len(index.inputFiles()) * a_file + index.sizeInBytes() / _BYTES_A_SECOND)
 
 
 def table_with_stats(spark: SparkSession, name: str) -> Table | None:

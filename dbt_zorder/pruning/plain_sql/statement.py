@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,7 +33,6 @@ from dbt_zorder.pruning.plain_sql.scan_files import Chooser, ScanFiles, Table, t
 from dbt_zorder.pruning.plan import VARIABLE
 from dbt_zorder.spark.columns import split_name
 from dbt_zorder.spark.jvm import active, frame_of_plan, has_jvm, sql_parser
-from dbt_zorder.spark.local_disk import is_known_here
 from dbt_zorder.spark.messages import first_line, unlogged
 from dbt_zorder.spark.sql import quote_name
 
@@ -43,12 +42,6 @@ _KEYWORD = re.compile(r"\btable\s*\Z", re.IGNORECASE)
 
 PLANNING_SECONDS = 0.2
 """Time to choose the files of a statement. Where pruning is automatic, a statement must read its tables for longer."""
-
-_SECONDS_A_FILE = {True: 0.001, False: 0.02}
-"""Time to open a file: on this machine's disk, and elsewhere, where it needs at least one request."""
-
-_BYTES_A_SECOND = 400e6
-"""Bytes of Parquet that two processors decode in a second."""
 
 _SCANS_AT_MOST = 40
 """Maximum number of reads of tables whose files are chosen; each takes up to a tenth of a second to plan."""
@@ -190,10 +183,14 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = F
     if not mentions:
         return Pruned(sql)
     plain = plan_query(spark, asked)
-    names = tables_with_stats(spark, plain.analyzed())
-    tables = _with_stats(spark, sql, [one for one in mentions if one.parts[-1].lower() in names])
-    if not tables or (automatic and not _is_worthwhile(spark, tables.values())):
-        reason = "" if not tables else "its z-ordered tables are small"
+    seconds = tables_with_stats(spark, plain.analyzed())
+    tables: dict[Mention, Table] = {}
+    reason = ""
+    if automatic and 0 < sum(seconds.values()) < PLANNING_SECONDS:
+        reason = "its z-ordered tables are small"
+    else:
+        tables = _with_stats(spark, sql, [one for one in mentions if one.parts[-1].lower() in seconds])
+    if not tables:
         return Pruned(sql, reason=reason, plan=plain.analyzed() if asked is parsed else None)
     check_text(sql)
     if at_once and not fixed:
@@ -233,16 +230,6 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = F
         msg = "another process changed what it joins meanwhile"
         raise UnfitError(msg)
     return Pruned(text, tuple(places), plan=plan)
-
-
-def _is_worthwhile(spark: SparkSession, tables: Iterable[Table]) -> bool:
-    """Return whether a statement needs longer to read its z-ordered tables than to choose their files."""
-    seconds = sum(
-        table.totals.files * _SECONDS_A_FILE[is_known_here(spark, table.facts.location)]
-        + table.totals.bytes / _BYTES_A_SECOND
-        for table in tables
-    )
-    return seconds >= PLANNING_SECONDS
 
 
 def _check_settings(spark: SparkSession, settings: Settings, day: str | None = None) -> None:
