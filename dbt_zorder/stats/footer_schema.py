@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,9 @@ from dbt_zorder.spark.type_json import columns_from_json
 
 SCHEMA_KEY = "org.apache.spark.sql.parquet.row.metadata"
 """The footer key of a file's schema in files of Spark's own writer."""
+
+_MILLIS = re.compile(r"TIMESTAMP(?:\(|_)MILLIS")
+_FILES_AT_MOST = 64
 
 _FOOTER_BYTES = 1 << 20
 """The bytes that a server reads from a file's end; for a longer footer it reads the whole file."""
@@ -37,23 +41,45 @@ def footer_schema(spark: SparkSession, folder: str) -> StructType:
     return columns_from_json(schema, folder)
 
 
+def cuts_times(spark: SparkSession, folder: str) -> bool:
+    """Return whether a file in a folder stores times without their microseconds, or may do so.
+
+    Over Spark Connect, and for more than 64 files, nothing is read.
+    """
+    if not has_jvm(spark):
+        return True
+    system, files = _data_files(spark, folder)
+    if not 0 < len(files) <= _FILES_AT_MOST:
+        return True
+    return any(_MILLIS.search(str(_footer(spark, system, file).getSchema().toString())) for file in files)
+
+
 def _by_client(spark: SparkSession, folder: str) -> str | None:
-    jvm: Any = spark._jvm
+    system, files = _data_files(spark, folder)
+    if not files:
+        return None
+    schema = _footer(spark, system, files[0]).getKeyValueMetaData().get(SCHEMA_KEY)
+    return None if schema is None else str(schema)
+
+
+def _data_files(spark: SparkSession, folder: str) -> tuple[Any, list[Any]]:
+    """Return the file system of a folder, and the paths of its data files by name; none if there is no folder."""
     system, path = open_path(spark, folder)
     if not system.exists(path):
-        return None
+        return system, []
     files = {str(one.getPath().getName()): one.getPath() for one in system.listStatus(path) if one.isFile()}
-    names = sorted(name for name in files if name[0] not in "._")
-    if not names:
-        return None
+    return system, [files[name] for name in sorted(files) if name[0] not in "._"]
+
+
+def _footer(spark: SparkSession, system: Any, file: Any) -> Any:
+    """Return the metadata in a Parquet file's footer."""
     parquet = "org.apache.parquet.hadoop"
-    file = class_named(jvm, f"{parquet}.util.HadoopInputFile").fromPath(files[names[0]], system.getConf())
-    reader = class_named(jvm, f"{parquet}.ParquetFileReader").open(file)
+    opened = class_named(spark._jvm, f"{parquet}.util.HadoopInputFile").fromPath(file, system.getConf())
+    reader = class_named(spark._jvm, f"{parquet}.ParquetFileReader").open(opened)
     try:
-        schema = reader.getFooter().getFileMetaData().getKeyValueMetaData().get(SCHEMA_KEY)
+        return reader.getFooter().getFileMetaData()
     finally:
         reader.close()
-    return None if schema is None else str(schema)
 
 
 def _by_server(spark: SparkSession, folder: str) -> bytes | None:

@@ -40,6 +40,7 @@ ORDER = [
     "files.exclusion",
     "plan",
     "top_rows.ranking",
+    "plain_sql.metadata_answers",
 ]
 """Modules in the order of their imports: those behind a changed one are loaded again."""
 
@@ -196,17 +197,18 @@ class Suite:
     def hunt(self) -> str:
         """Return what was found wrong, or an empty string."""
         from tests.soundness.judge import AS_WRITTEN, FAST, judge
-        from tests.soundness.ranking_model import faults
+        from tests.soundness.ranking_model import aggregate_faults, faults
         from tests.support import settings
 
         with settings(self.spark, FAST | AS_WRITTEN):
             checks: tuple[Callable[[], list[str]], ...] = (
+                lambda: faults(load("top_rows.ranking"), 3_000),
+                lambda: aggregate_faults(load("plain_sql.metadata_answers"), 500),
                 self._exclusion,
                 self._decision,
                 lambda: self.model.run("exact", 1500)[3],
                 lambda: self.model.run("no bounds", 400)[3],
                 lambda: self.model.run("no null count", 400)[3],
-                lambda: faults(load("top_rows.ranking"), 10_000),
                 lambda: judge(self.spark, self.world, self.asked).unsound,
                 lambda: judge(self.spark, self.world, self.of_functions).unsound,
                 *(

@@ -1,4 +1,7 @@
-"""Small files of random keys, whose first rows must be the same without the files that a ranking excludes."""
+"""Small files of random keys.
+
+Their first rows must be the same without the files that a ranking excludes, and their aggregates those of their bounds.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,32 @@ def faults(module: Any, cases: int, seed: int = 1) -> list[str]:
     """Return what a module of rankings gets wrong in random cases."""
     rng = random.Random(seed)
     return [fault for _ in range(cases) for fault in _faults(module, rng)]
+
+
+def aggregate_faults(module: Any, cases: int, seed: int = 1) -> list[str]:
+    """Return what a module of answers to aggregates gets wrong in random cases."""
+    rng = random.Random(seed)
+    found: list[str] = []
+    for _ in range(cases):
+        content = [_keys(rng) for _ in range(rng.randrange(6))]
+        files = [_file(number, keys, rng, exact=True) for number, keys in enumerate(content)]
+        keys = [key for one in content for key in one if key is not None]
+        truth = {"count": len(keys), "min": min(keys, default=None), "max": max(keys, default=None)}
+        answers = {name: module.result(name, files) for name in truth}
+        if answers != truth:
+            found.append(f"{answers} in place of {truth}: {content}")
+        listed = {one.path: one.size for one in files}
+        others = [
+            listed | {"x": 1},
+            {path: size for path, size in listed.items() if path != "0"},
+            dict.fromkeys(listed, 2),
+        ]
+        for other in others:
+            if module.are_all(files, other) != (other == listed):
+                found.append(f"{other} are the files of {listed}, or not")
+        if not module.are_all(files, listed):
+            found.append(f"the files are not all: {listed}")
+    return found
 
 
 def _faults(module: Any, rng: random.Random) -> Iterator[str]:
@@ -59,9 +88,9 @@ def _keys(rng: random.Random) -> Keys:
     return [None if rng.random() < nulls else start + rng.randrange(3) for _ in range(rng.randrange(1, 5))]
 
 
-def _file(number: int, keys: Keys, rng: random.Random) -> FileBounds:
-    """Return a file with bounds that may be wider than its keys, as those of cut texts are."""
+def _file(number: int, keys: Keys, rng: random.Random, *, exact: bool = False) -> FileBounds:
+    """Return a file with bounds that may be wider than its keys, as those of cut texts are, unless they are exact."""
     found = [key for key in keys if key is not None]
-    slack = [rng.choice([0, 0, 1, 2]) for _ in range(2)]
+    slack = [0 if exact else rng.choice([0, 0, 1, 2]) for _ in range(2)]
     low, high = (min(found) - slack[0], max(found) + slack[1]) if found else (None, None)
     return FileBounds(str(number), 1, len(keys), len(keys) - len(found), low, high)

@@ -63,6 +63,9 @@ SHAPES = [
         "SELECT * FROM {t} WHERE {q} AND {c} IN (SELECT {c} FROM {t} WHERE {p} ORDER BY {c} {o} LIMIT {m})",
         "SELECT count(*), max(k) FROM (SELECT {c} AS k FROM {t} ORDER BY {c} {o} LIMIT {m})",
         "SELECT count(*) FROM (SELECT * FROM {t} LIMIT {m})",
+        "SELECT count(*), count({c}), min({c}), max({c}) AS m FROM {t}",
+        "SELECT x.*, k FROM (SELECT n1, {c} FROM {t} WHERE {p}) x, (SELECT {f}({c}) AS k, count({c}) FROM {t}) y",
+        "SELECT * FROM {t} WHERE {p} AND {c} {op} (SELECT {f}({c}) FROM {t}) AND n1 < (SELECT count(*) FROM {t})",
     ]
     * 2,
 ]

@@ -110,6 +110,17 @@ def plan_query(spark: SparkSession, query: Any) -> Any:
     return session.sessionState().executePlan(query, class_named(jvm_of(spark), _MODE).SKIP())
 
 
+def parsed_plans(query: Any) -> Iterator[PlanTrees]:
+    """Yield the plans of a parsed query and of its CTEs."""
+    waiting = [query]
+    while waiting:
+        plans = PlanTrees(waiting.pop())
+        yield plans
+        for number, node, _ in plans.nodes():
+            if node.kind == "UnresolvedWith":
+                waiting += items(plans.in_jvm(number, node).innerChildren())
+
+
 def find_mentions(query: Any) -> list[Mention]:
     """Return where a parsed query names relations other than its own CTEs, in the order of the text.
 
@@ -118,16 +129,12 @@ def find_mentions(query: Any) -> list[Mention]:
     """
     found: set[Mention] = set()
     own: set[str] = set()
-    waiting = [query]
-    while waiting:
-        plans = PlanTrees(waiting.pop())
+    for plans in parsed_plans(query):
         leaves = [iter(items(root.collectLeaves())) for root in plans.roots]
         for number, node, parent in plans.nodes():
             leaf = None if node.children else next(leaves[number])
             if node.kind == "UnresolvedWith":
-                ctes = list(items(plans.in_jvm(number, node).innerChildren()))
-                own.update(cte.alias().lower() for cte in ctes)
-                waiting += ctes
+                own.update(cte.alias().lower() for cte in items(plans.in_jvm(number, node).innerChildren()))
             elif node.kind == "Sample":
                 msg = "it takes a sample, which is another where other rows are read"
                 raise UnfitError(msg)

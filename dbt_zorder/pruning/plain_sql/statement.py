@@ -26,6 +26,7 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     plan_query,
 )
 from dbt_zorder.pruning.plain_sql.fixed_values import Statement, fix_values
+from dbt_zorder.pruning.plain_sql.metadata_answers import Answers, answer_aggregates
 from dbt_zorder.pruning.plain_sql.parameters import Args, is_same, with_literals
 from dbt_zorder.pruning.plain_sql.places import Place, replace_places
 from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, is_qualified, today
@@ -55,7 +56,7 @@ class TableRead:
         table: quoted name.
         files, bytes: number and size of the table's files in its statistics.
         files_read, bytes_read: the same of those that the statement reads.
-        rules: what excludes the others: the filter, each join, and the limit.
+        rules: what excludes the others: the filter, each join, the limit, and metadata that answers without a file.
         reason: why all files are read; empty if files are excluded.
     """
 
@@ -77,7 +78,7 @@ class Pruned:
 
     Attributes:
         sql: text of the statement; the original text if no file is excluded and no subquery was answered.
-        places: reads of tables with statistics, in the order of the text.
+        places: reads of tables with statistics, in the order of the text, after those that metadata answers.
         reason: why no file is excluded of a table with statistics; else empty.
         plan: analyzed plan of ``sql``, if it was made. It lists the files of joined tables whose keys were read.
     """
@@ -195,6 +196,9 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = F
     check_text(sql)
     if at_once and not fixed:
         statement = Statement(sql, asked, plain)
+        answers = answer_aggregates(spark, statement, tables)
+        if answers is not None:
+            return _answered(spark, answers, settings)
         values = fix_values(spark, statement, [table.facts for table in tables.values()], query)
         if values.sql != sql:
             pruned = _pruned(spark, values.sql, at_once=True, fixed=True)
@@ -230,6 +234,23 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = F
         msg = "another process changed what it joins meanwhile"
         raise UnfitError(msg)
     return Pruned(text, tuple(places), plan=plan)
+
+
+def _answered(spark: SparkSession, answers: Answers, settings: Settings) -> Pruned:
+    """Return a statement with answers from statistics, pruned as far as it reads tables."""
+    rest = _pruned(spark, answers.sql, at_once=True)
+    _check_settings(spark, settings)
+    if answers.pins:  # its other reads of the same tables are of the same files
+        plan = rest.plan or plan_query(spark, sql_parser(spark).parsePlan(rest.sql)).analyzed()
+        if not are_same(answers.pins, plan, all_there=False):
+            msg = "another process changed a table meanwhile that it counts and reads"
+            raise UnfitError(msg)
+        rest = replace(rest, plan=plan)
+    places = [
+        TableRead(table, len(files), 0, sum(one.size for one in files), 0, ("metadata",))
+        for table, files in answers.reads
+    ]
+    return replace(rest, places=(*places, *rest.places), reason="")
 
 
 def _check_settings(spark: SparkSession, settings: Settings, day: str | None = None) -> None:
