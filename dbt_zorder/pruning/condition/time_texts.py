@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dbt_zorder.pruning.joins.plan_tree import Expression, PlanTrees
+from dbt_zorder.pruning.plans.tree import Expression, PlanTrees
 from dbt_zorder.spark.jvm import class_named, items, jvm_of
 
 PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"

@@ -14,9 +14,9 @@ from dbt_zorder.humanize import counted
 from dbt_zorder.pruning.files.column_bounds import ColumnBounds, FileRows, read_bounds
 from dbt_zorder.pruning.files.stats_source import Stats
 from dbt_zorder.pruning.joins.keys import Keys, SideRows, collect_rows, is_compared
-from dbt_zorder.pruning.joins.pins import Pins, pin_leaves
-from dbt_zorder.pruning.joins.plan_tree import Expression, PlanNode, PlanTrees
 from dbt_zorder.pruning.joins.reducers import Reducer, find_reducers
+from dbt_zorder.pruning.plans.pins import Pins, pin_leaves
+from dbt_zorder.pruning.plans.tree import Expression, PlanNode, PlanTrees
 from dbt_zorder.pruning.predicate.tree import Column
 from dbt_zorder.spark.jvm import items
 from dbt_zorder.spark.messages import first_line

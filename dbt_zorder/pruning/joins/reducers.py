@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbt_zorder.pruning.condition.atoms import FLIP
-from dbt_zorder.pruning.joins.plan_tree import Expression, PlanNode, sources
+from dbt_zorder.pruning.plans.tree import Expression, PlanNode, sources
 
 _COMPARISONS = {
     "EqualTo": "=",

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.pruning.joins.plan_tree import Expression, PlanTrees
+from dbt_zorder.pruning.plans.tree import Expression, PlanTrees
 from dbt_zorder.spark.columns import all_columns, split_name
 from dbt_zorder.spark.jvm import class_named, items, jvm_of
 from dbt_zorder.spark.sql import quote_name

@@ -17,11 +17,11 @@ from dbt_zorder.pruning.files.session_settings import Settings
 from dbt_zorder.pruning.files.stats_source import Stats, read_stats
 from dbt_zorder.pruning.files.table_facts import TableFacts, read_facts, read_location
 from dbt_zorder.pruning.files.usable_columns import unusable_columns
-from dbt_zorder.pruning.joins.pins import file_index
-from dbt_zorder.pruning.joins.plan_tree import PlanTrees
 from dbt_zorder.pruning.joins.pruner import JoinExclusion, JoinPruner
 from dbt_zorder.pruning.plain_sql.catalyst import Scan, is_weaker
 from dbt_zorder.pruning.plan import Plan, bind_exclusion, make_plan
+from dbt_zorder.pruning.plans.pins import file_index
+from dbt_zorder.pruning.plans.tree import PlanTrees
 from dbt_zorder.pruning.predicate.names import Names
 from dbt_zorder.pruning.predicate.tree import Column
 from dbt_zorder.pruning.top_rows.pruner import TopPruner

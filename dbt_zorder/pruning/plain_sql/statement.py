@@ -11,8 +11,6 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.pruning.files.session_settings import Settings, read_settings
-from dbt_zorder.pruning.joins.pins import are_same
-from dbt_zorder.pruning.joins.plan_tree import PlanTrees
 from dbt_zorder.pruning.plain_sql.catalyst import (
     MENTIONS_AT_MOST,
     Mention,
@@ -32,6 +30,8 @@ from dbt_zorder.pruning.plain_sql.places import Place, replace_places
 from dbt_zorder.pruning.plain_sql.repeatable import check_text, day_of, is_qualified, today
 from dbt_zorder.pruning.plain_sql.scan_files import Chooser, ScanFiles, Table, table_with_stats, tables_with_stats
 from dbt_zorder.pruning.plan import VARIABLE
+from dbt_zorder.pruning.plans.pins import are_same
+from dbt_zorder.pruning.plans.tree import PlanTrees
 from dbt_zorder.spark.columns import split_name
 from dbt_zorder.spark.jvm import active, frame_of_plan, has_jvm, sql_parser
 from dbt_zorder.spark.messages import first_line, unlogged

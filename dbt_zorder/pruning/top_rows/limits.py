@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dbt_zorder.pruning.joins.plan_tree import Expression, PlanNode, sources
+from dbt_zorder.pruning.plans.tree import Expression, PlanNode, sources
 
 _METADATA = "_metadata"
 

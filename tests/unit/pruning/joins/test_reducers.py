@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.pruning.joins.plan_tree import read_tree
 from dbt_zorder.pruning.joins.reducers import find_reducers
+from dbt_zorder.pruning.plans.tree import read_tree
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.pruning.joins.plan_tree import PlanTrees
 from dbt_zorder.pruning.plain_sql import catalyst
 from dbt_zorder.pruning.plain_sql.catalyst import (
     UnfitError,
@@ -16,6 +15,7 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     mark,
     plan_query,
 )
+from dbt_zorder.pruning.plans.tree import PlanTrees
 from dbt_zorder.spark.jvm import sql_parser
 
 T = "pruning_unit.t"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_zorder.pruning.joins.plan_tree import read_tree
 from dbt_zorder.pruning.plain_sql.catalyst import mark
+from dbt_zorder.pruning.plans.tree import read_tree
 from dbt_zorder.pruning.top_rows.limits import Limit, find_limits
 
 

@@ -1,0 +1,1 @@
+"""Read Spark's plans as trees, and pin the files that they read."""
