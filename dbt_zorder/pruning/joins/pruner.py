@@ -36,7 +36,7 @@ _NOT_SELECTIVE = frozenset({"IsNotNull", "BloomFilterMightContain"})
 
 
 @dataclass
-class JoinExclusion:
+class PlanExclusion:
     """Files of a scan without a row that the joins or the limit above it keep.
 
     Attributes:
@@ -102,7 +102,7 @@ class JoinPruner:
         self._sides: list[_Side] = []
         self._by_path: dict[tuple[int, tuple[int, ...]], _Side] = {}
 
-    def exclude(self, relation: Any, size: int, stats: Stats, columns: Mapping[str, Column]) -> JoinExclusion:
+    def exclude(self, relation: Any, size: int, stats: Stats, columns: Mapping[str, Column]) -> PlanExclusion:
         """Return the files of a scan without a row that joins keep. Never raises.
 
         Args:
@@ -111,7 +111,7 @@ class JoinPruner:
             stats: the table's statistics.
             columns: columns whose statistics may be used, by name.
         """
-        found = JoinExclusion()
+        found = PlanExclusion()
         try:
             asked = [
                 (name, bounds, self._with(root, reducer))
@@ -123,7 +123,7 @@ class JoinPruner:
                 self._apply(found, bounds, name, reduction, size)
         except Exception as exc:  # any doubt is a full read
             _LOG.debug("joins exclude no file: %s", first_line(exc))
-            return JoinExclusion()
+            return PlanExclusion()
         return found
 
     @cached_property
@@ -155,7 +155,7 @@ class JoinPruner:
         self._sides.append(_Side(plan))
         return self._sides[-1]
 
-    def _apply(self, found: JoinExclusion, bounds: ColumnBounds, column: str, reduction: _Reduction, size: int) -> None:
+    def _apply(self, found: PlanExclusion, bounds: ColumnBounds, column: str, reduction: _Reduction, size: int) -> None:
         pins: dict[str, str] = {}
         keys = self._keys(reduction, size, pins)
         out = {} if keys is None else bounds.without(reduction.op, keys)

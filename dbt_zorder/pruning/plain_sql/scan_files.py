@@ -17,7 +17,7 @@ from dbt_zorder.pruning.files.session_settings import Settings
 from dbt_zorder.pruning.files.stats_source import Stats, read_stats
 from dbt_zorder.pruning.files.table_facts import TableFacts, read_facts, read_location
 from dbt_zorder.pruning.files.usable_columns import unusable_columns
-from dbt_zorder.pruning.joins.pruner import JoinExclusion, JoinPruner
+from dbt_zorder.pruning.joins.pruner import JoinPruner, PlanExclusion
 from dbt_zorder.pruning.plain_sql.catalyst import Scan, is_weaker
 from dbt_zorder.pruning.plan import Plan, bind_exclusion, make_plan
 from dbt_zorder.pruning.plans.pins import file_index
@@ -78,13 +78,13 @@ class ScanFiles:
         test: SQL that excludes the others.
         excluded: size in bytes of each file that is excluded, by path.
         by_tests: number of files that the scan's own tests exclude.
-        joins: files that joins or a limit exclude.
+        by_plan: files that the joins or the limit above the scan exclude.
     """
 
     test: str
     excluded: Mapping[str, int] = field(repr=False)
     by_tests: int
-    joins: JoinExclusion = field(repr=False)
+    by_plan: PlanExclusion = field(repr=False)
 
 
 class Chooser:
@@ -107,28 +107,28 @@ class Chooser:
     def choose(self, table: Table, scan: Scan) -> ScanFiles | str:
         """Return the files of a scan, or why all are read."""
         plan = self._by_tests(table, scan)
-        joins = JoinExclusion()
+        above = PlanExclusion()
         if self._joins is not None:
-            joins = self._joins.exclude(scan.relation, table.totals.bytes, table.stats, table.columns)
+            above = self._joins.exclude(scan.relation, table.totals.bytes, table.stats, table.columns)
         decision = None if isinstance(plan, str) or plan.exclusion is None else plan.decision
         excluded = dict(decision.excluded) if decision is not None else {}
-        if self._limits is not None and not joins.files:  # a limit ends what joins above it ask for
+        if self._limits is not None and not above.files:  # a limit ends what joins above it ask for
             limited = self._limits.exclude(scan.relation, scan.tests, table.stats, table.columns, excluded)
-            joins = limited if limited.files or limited.reason else joins
-        more = {path: one for path, one in joins.files.items() if path not in excluded}
+            above = limited if limited.files or limited.reason else above
+        more = {path: one for path, one in above.files.items() if path not in excluded}
         if not more:
             if isinstance(plan, str):
-                return joins.reason or plan
+                return above.reason or plan
             if plan.exclusion is None:
-                return joins.reason or plan.reason
-            return ScanFiles(plan.exclusion, excluded, len(excluded), JoinExclusion())
+                return above.reason or plan.reason
+            return ScanFiles(plan.exclusion, excluded, len(excluded), PlanExclusion())
         rows = table.totals.rows
         kept = (decision.kept_rows if decision is not None else rows) - sum(one.rows for one in more.values())
         if not worthwhile(rows, kept):
             return "too few rows could be left out"
         files = excluded | {path: one.size for path, one in more.items()}
         test = bind_exclusion(self._spark, list(files.items()), self._settings)
-        return ScanFiles(test, files, len(excluded), joins)
+        return ScanFiles(test, files, len(excluded), above)
 
     def _by_tests(self, table: Table, scan: Scan) -> Plan | str:
         texts = scan.texts()

@@ -229,7 +229,7 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = F
     tests = {place: " OR ".join(dict.fromkeys([*also, *(one.test for one in chosen[place])])) for place in chosen}
     text = _filtered(sql, tests, tables)
     plan = plan_query(spark, sql_parser(spark).parsePlan(text)).analyzed()
-    pins = {folders: files for scans in chosen.values() for one in scans for folders, files in one.joins.pins.items()}
+    pins = {folders: files for scans in chosen.values() for one in scans for folders, files in one.by_plan.pins.items()}
     if not are_same(pins, plan):
         msg = "another process changed what it joins meanwhile"
         raise UnfitError(msg)
@@ -265,7 +265,7 @@ def _table_read(table: Table, scans: Sequence[ScanFiles], reason: str) -> TableR
     out = set.intersection(*(set(one.excluded) for one in scans)) if scans else set()
     rules: list[str] = []
     for one in scans:
-        rules += ["filter"] * (one.by_tests > 0) + one.joins.rules
+        rules += ["filter"] * (one.by_tests > 0) + one.by_plan.rules
     files, _, size = table.totals
     less = sum(scans[0].excluded[path] for path in out)
     return TableRead(table.facts.sql, files, files - len(out), size, size - less, tuple(dict.fromkeys(rules)), reason)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from dbt_zorder.pruning.files.column_bounds import ColumnBounds, FileBounds, FileRows, read_bounds, read_rows
 from dbt_zorder.pruning.files.stats_source import Stats
 from dbt_zorder.pruning.joins.keys import compared, is_compared, is_exact
-from dbt_zorder.pruning.joins.pruner import APART_AT_LEAST, JoinExclusion
+from dbt_zorder.pruning.joins.pruner import APART_AT_LEAST, PlanExclusion
 from dbt_zorder.pruning.plans.pins import listed_files, pin_leaves
 from dbt_zorder.pruning.plans.tree import PlanTrees, node_at, with_node
 from dbt_zorder.pruning.predicate.tree import Column
@@ -55,7 +55,7 @@ class TopPruner:
 
     def exclude(
         self, relation: Any, tests: Sequence[Any], stats: Stats, columns: Mapping[str, Column], out: Collection[str]
-    ) -> JoinExclusion:
+    ) -> PlanExclusion:
         """Return the files of a scan that hold none of the rows which the limit above it keeps. Never raises.
 
         Args:
@@ -68,12 +68,12 @@ class TopPruner:
         try:
             asked = self._limits.get(int(relation.output().head().exprId().id()))
             if asked is None:
-                return JoinExclusion()
+                return PlanExclusion()
             found = self._excluded(*asked, relation, tests, stats, columns, out)
         except Exception as exc:  # any doubt is a full read
             _LOG.debug("limits exclude no file: %s", first_line(exc))
-            return JoinExclusion()
-        return JoinExclusion(reason=f"{asked[0]}: {found}") if isinstance(found, str) else found
+            return PlanExclusion()
+        return PlanExclusion(reason=f"{asked[0]}: {found}") if isinstance(found, str) else found
 
     @cached_property
     def _limits(self) -> dict[int, tuple[Limit, int]]:
@@ -95,7 +95,7 @@ class TopPruner:
         stats: Stats,
         columns: Mapping[str, Column],
         out: Collection[str],
-    ) -> JoinExclusion | str:
+    ) -> PlanExclusion | str:
         """Return the files that a limit excludes, or why it excludes none."""
         if any(is_on(self._spark, key) for key in IGNORED_FILES):
             return "the session ignores files that cannot be read"
@@ -129,7 +129,7 @@ class TopPruner:
             if isinstance(worst, str):
                 return worst
             left_out = {} if worst is None else ranking.without(bounds, worst)
-        return JoinExclusion(left_out, [str(limit)], dict(pinned[0])) if left_out else "every file may hold one"
+        return PlanExclusion(left_out, [str(limit)], dict(pinned[0])) if left_out else "every file may hold one"
 
     def _worst(
         self, limit: Limit, plan: Any, tests: Sequence[Any], ranking: Ranking, files: Sequence[FileBounds]
