@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from dbt_zorder.humanize import counted
-from dbt_zorder.pruning.files.column_bounds import ColumnBounds, FileRows, read_bounds
+from dbt_zorder.pruning.files.column_bounds import ColumnBounds, read_bounds
 from dbt_zorder.pruning.files.stats_source import Stats
 from dbt_zorder.pruning.joins.keys import Keys, SideRows, collect_rows, is_compared
 from dbt_zorder.pruning.joins.reducers import Reducer, find_reducers
+from dbt_zorder.pruning.plans.exclusion import PlanExclusion
 from dbt_zorder.pruning.plans.pins import Pins, pin_leaves
 from dbt_zorder.pruning.plans.tree import Expression, PlanNode, PlanTrees
 from dbt_zorder.pruning.predicate.tree import Column
@@ -33,23 +34,6 @@ SIDE_SHARE_AT_MOST = 0.5
 """Maximum size of a side as a share of the table's that it reduces."""
 
 _NOT_SELECTIVE = frozenset({"IsNotNull", "BloomFilterMightContain"})
-
-
-@dataclass
-class PlanExclusion:
-    """Files of a scan without a row that the joins or the limit above it keep.
-
-    Attributes:
-        files: excluded files by path.
-        rules: what excludes files: each side with its tables, the compared column and the keys; the limit.
-        pins: files that the choice depends on, which the statement must read.
-        reason: why a limit excludes no file; empty if there is none above the scan.
-    """
-
-    files: dict[str, FileRows] = field(default_factory=dict)
-    rules: list[str] = field(default_factory=list)
-    pins: dict[str, str] = field(default_factory=dict)
-    reason: str = ""
 
 
 class _Side:

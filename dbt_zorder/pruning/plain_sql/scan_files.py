@@ -17,9 +17,10 @@ from dbt_zorder.pruning.files.session_settings import Settings
 from dbt_zorder.pruning.files.stats_source import Stats, read_stats
 from dbt_zorder.pruning.files.table_facts import TableFacts, read_facts, read_location
 from dbt_zorder.pruning.files.usable_columns import unusable_columns
-from dbt_zorder.pruning.joins.pruner import JoinPruner, PlanExclusion
+from dbt_zorder.pruning.joins.pruner import JoinPruner
 from dbt_zorder.pruning.plain_sql.catalyst import Scan, is_weaker
 from dbt_zorder.pruning.plan import Plan, bind_exclusion, make_plan
+from dbt_zorder.pruning.plans.exclusion import PlanExclusion
 from dbt_zorder.pruning.plans.pins import file_index
 from dbt_zorder.pruning.plans.tree import PlanTrees
 from dbt_zorder.pruning.predicate.names import Names

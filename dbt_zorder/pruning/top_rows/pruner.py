@@ -14,7 +14,8 @@ from pyspark.sql import functions as f
 from dbt_zorder.pruning.files.column_bounds import ColumnBounds, FileBounds, FileRows, read_bounds, read_rows
 from dbt_zorder.pruning.files.stats_source import Stats
 from dbt_zorder.pruning.joins.keys import compared, is_compared, is_exact
-from dbt_zorder.pruning.joins.pruner import APART_AT_LEAST, PlanExclusion
+from dbt_zorder.pruning.joins.pruner import APART_AT_LEAST
+from dbt_zorder.pruning.plans.exclusion import PlanExclusion
 from dbt_zorder.pruning.plans.pins import listed_files, pin_leaves
 from dbt_zorder.pruning.plans.tree import PlanTrees, node_at, with_node
 from dbt_zorder.pruning.predicate.tree import Column
