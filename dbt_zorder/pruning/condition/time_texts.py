@@ -30,7 +30,7 @@ _WHOLE = frozenset(
     | {"Intersect", "Join", "LocalLimit", "LogicalRelation", "Offset", "OneRowRelation", "Project", "Sort"}
     | {"SubqueryAlias", "Union", "Window", "WithCTE"}
 )
-"""Nodes all of whose expressions are in their JSON; others, such as Expand in Spark 3.5, may leave some out."""
+"""Nodes all of whose expressions are in their JSON; others, such as Expand in Spark 3.5, may lack expressions."""
 
 
 def has_moment(spark: SparkSession, analyzed: Any, sql: str) -> bool:

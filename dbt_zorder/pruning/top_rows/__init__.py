@@ -1,1 +1,1 @@
-"""Prune a table by the limit of a query: only its first rows in some order are used."""
+"""Prune a table by the limit of a query: only its first rows in an order are used."""

@@ -35,7 +35,7 @@ ROWS_AT_MOST = 10_000
 """Maximum number of rows of a limit whose keys are read from the best files."""
 
 ROWS_TIMES = 4
-"""Rows of the best files that are read first, as a multiple of the limit; a filter drops some of them."""
+"""Rows of the best files that are read first, as a multiple of the limit; a filter drops rows."""
 
 _TURNS = 3
 """Maximum number of times that the best files are read; each time they are four times as many."""
