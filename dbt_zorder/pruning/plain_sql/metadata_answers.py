@@ -19,8 +19,14 @@ from pyspark.sql import types as t
 
 from dbt_zorder.pruning.condition.types import Family, family
 from dbt_zorder.pruning.files.column_bounds import FileBounds, FileRows, read_bounds, read_rows
-from dbt_zorder.pruning.plain_sql.catalyst import Mention, cached_parts, parsed_plans
-from dbt_zorder.pruning.plain_sql.fixed_values import Statement, columns_of, plan_statement
+from dbt_zorder.pruning.plain_sql.catalyst import (
+    Mention,
+    Statement,
+    cached_parts,
+    columns_of,
+    parsed_plans,
+    plan_statement,
+)
 from dbt_zorder.pruning.plain_sql.literals import exact_literal
 from dbt_zorder.pruning.plain_sql.places import Place, own_place, replace_places
 from dbt_zorder.pruning.plain_sql.scan_files import Table

@@ -15,6 +15,7 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     MENTIONS_AT_MOST,
     Mention,
     Scan,
+    Statement,
     UnfitError,
     cached_parts,
     find_mentions,
@@ -23,7 +24,7 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     mark,
     plan_query,
 )
-from dbt_zorder.pruning.plain_sql.fixed_values import Statement, fix_values
+from dbt_zorder.pruning.plain_sql.fixed_values import fix_values
 from dbt_zorder.pruning.plain_sql.metadata_answers import Answers, answer_aggregates
 from dbt_zorder.pruning.plain_sql.parameters import Args, is_same, with_literals
 from dbt_zorder.pruning.plain_sql.places import Place, replace_places

@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt_zorder.pruning import query
 from dbt_zorder.pruning.files.table_facts import read_facts
-from dbt_zorder.pruning.plain_sql.fixed_values import fix_values, plan_statement
+from dbt_zorder.pruning.plain_sql.catalyst import plan_statement
+from dbt_zorder.pruning.plain_sql.fixed_values import fix_values
 from dbt_zorder.pruning.plain_sql.statement import prepare
 from tests.support import settings
 from tests.unit.pruning.helpers import files_read
