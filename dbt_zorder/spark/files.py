@@ -57,11 +57,10 @@ def list_versions(spark: SparkSession, path: str) -> frozenset[tuple[str, int, i
 
     Times are comparable only with those of the same path.
     """
-    place = on_disk(spark, path)
     try:
-        if place is not None and place.path.isascii():
-            with os.scandir(place.path) as found:
-                files = [(one.name, one.stat()) for one in found if one.is_file()]
+        here = _entries_here(spark, path)
+        if here is not None:
+            files = [(entry.name, os.stat(entry.path)) for entry in here if entry.is_file]
             return frozenset((name, status.st_size, status.st_mtime_ns) for name, status in files)
         system, folder = open_path(spark, path)
         if not system.exists(folder):

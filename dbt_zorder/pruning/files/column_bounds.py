@@ -20,6 +20,7 @@ from dbt_zorder.pruning.predicate.tree import Column
 
 _read: WeakKeyDictionary[DataFrame, dict[Column, ColumnBounds]] = WeakKeyDictionary()
 _totals: WeakKeyDictionary[DataFrame, Totals] = WeakKeyDictionary()
+_rows: WeakKeyDictionary[DataFrame, Sequence[FileRows]] = WeakKeyDictionary()
 
 
 class Totals(NamedTuple):
@@ -93,9 +94,18 @@ def read_totals(stats: Stats) -> Totals:
 
 
 def read_rows(stats: Stats) -> Sequence[FileRows]:
-    """Return the files in the statistics with their rows, without files whose entries are unsound or repeated."""
+    """Return the files in the statistics with their rows, without files whose entries are unsound or repeated.
+
+    They are read once for each frame of statistics.
+    """
     assert stats.frame is not None
-    rows = stats.frame.select("file_path", "file_size", "row_count").collect()
+    if stats.frame not in _rows:
+        _rows[stats.frame] = _file_rows(stats.frame)
+    return _rows[stats.frame]
+
+
+def _file_rows(frame: DataFrame) -> Sequence[FileRows]:
+    rows = frame.select("file_path", "file_size", "row_count").collect()
     times = Counter(row[0] for row in rows)
     return [
         FileRows(path, size, count)

@@ -17,7 +17,7 @@ from dbt_zorder.pruning.joins.keys import Keys, SideRows, collect_rows, is_compa
 from dbt_zorder.pruning.joins.reducers import Reducer, find_reducers
 from dbt_zorder.pruning.plans.exclusion import PlanExclusion
 from dbt_zorder.pruning.plans.pins import Pins, pin_leaves
-from dbt_zorder.pruning.plans.tree import Expression, PlanNode, PlanTrees
+from dbt_zorder.pruning.plans.tree import METADATA, PlanNode, PlanTrees
 from dbt_zorder.pruning.predicate.tree import Column
 from dbt_zorder.spark.jvm import items
 from dbt_zorder.spark.messages import first_line
@@ -185,14 +185,10 @@ def _is_selective(side: PlanNode) -> bool:
             return True
         if node.kind == "Filter":
             terms = node.expressions("condition")[0].conjuncts()
-            if any(term.kind not in _NOT_SELECTIVE and not _is_mark(term) for term in terms):
+            # a test of _metadata is the mark of a scan
+            if any(term.kind not in _NOT_SELECTIVE and not term.refers_to(METADATA) for term in terms):
                 return True
     return False
-
-
-def _is_mark(term: Expression) -> bool:
-    """Return whether a test asks for the size of a file, as the marks of scans do."""
-    return any(part.fields.get("name") == "_metadata" for part in term.walk())
 
 
 def _tables(plan: Any) -> str:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from dbt_zorder.pruning.plans.tree import Expression, PlanTrees
+from dbt_zorder.pruning.plans.tree import METADATA, PlanTrees
 from dbt_zorder.spark.columns import all_columns, split_name
 from dbt_zorder.spark.jvm import class_named, items, jvm_of, sql_parser
 from dbt_zorder.spark.sql import quote_name
@@ -36,7 +37,6 @@ _MODE = "org.apache.spark.sql.execution.CommandExecutionMode"
 _NODES_AT_MOST = 2_000
 """Maximum number of plan nodes to inspect; each needs about 0.3 ms."""
 
-_METADATA = "_metadata"
 _MARKS = 7_654_321_000
 _MARK = re.compile(rf"_metadata`?\.`?file_size`? = -({_MARKS // 1000}\d{{3}})L")
 _MARK_ALONE = re.compile(rf"\(NOT \([^()']*{_MARK.pattern}\)\)")
@@ -105,6 +105,19 @@ class Statement:
     parsed: Any
     plan: Any
 
+    @cached_property
+    def parsed_plans(self) -> Sequence[PlanTrees]:
+        """Return the parsed plans of the query and of its CTEs."""
+        found: list[PlanTrees] = []
+        waiting = [self.parsed]
+        while waiting:
+            plans = PlanTrees(waiting.pop())
+            found.append(plans)
+            for number, node, _ in plans.nodes():
+                if node.kind == "UnresolvedWith":
+                    waiting += items(plans.in_jvm(number, node).innerChildren())
+        return found
+
 
 class UnfitError(Exception):
     """A query whose plan does not show what it reads; the message says why."""
@@ -140,26 +153,15 @@ def columns_of(plan: Any) -> Any:
     )
 
 
-def parsed_plans(query: Any) -> Iterator[PlanTrees]:
-    """Yield the plans of a parsed query and of its CTEs."""
-    waiting = [query]
-    while waiting:
-        plans = PlanTrees(waiting.pop())
-        yield plans
-        for number, node, _ in plans.nodes():
-            if node.kind == "UnresolvedWith":
-                waiting += items(plans.in_jvm(number, node).innerChildren())
-
-
-def find_mentions(query: Any) -> list[Mention]:
-    """Return where a parsed query names relations other than its own CTEs, in the order of the text.
+def find_mentions(statement: Statement) -> list[Mention]:
+    """Return where a statement's query names relations other than its own CTEs, in the order of the text.
 
     Raises:
         UnfitError: the query samples rows.
     """
     found: set[Mention] = set()
     own: set[str] = set()
-    for plans in parsed_plans(query):
+    for plans in statement.parsed_plans:
         leaves = [iter(items(root.collectLeaves())) for root in plans.roots]
         for number, node, parent in plans.nodes():
             leaf = None if node.children else next(leaves[number])
@@ -195,7 +197,7 @@ def cached_parts(spark: SparkSession, execution: Any) -> int:
 
 def mark(number: int) -> str:
     """Return a test that all rows of a file pass, which identifies a mention in a plan."""
-    return f"{_METADATA}.file_size <> -{_MARKS + number}L"
+    return f"{METADATA}.file_size <> -{_MARKS + number}L"
 
 
 def find_scans(plans: PlanTrees) -> dict[int, list[Scan]]:
@@ -212,7 +214,7 @@ def find_scans(plans: PlanTrees) -> dict[int, list[Scan]]:
             raise _too_large()
         if node.kind != "LogicalRelation" or parent is None or parent.kind != "Filter":
             continue
-        if not any(_is_metadata(part) for one in parent.expressions("condition") for part in one.walk()):
+        if not any(test.refers_to(METADATA) for test in parent.expressions("condition")):
             continue
         test_of = plans.in_jvm(root, parent)
         tests: list[Any] = []
@@ -227,10 +229,6 @@ def find_scans(plans: PlanTrees) -> dict[int, list[Scan]]:
             # an optimizer rule may merge the marks of several mentions into one test, which hides the tests of each
             found[number].append(Scan(test_of.child(), () if inside else tuple(tests)))
     return dict(found)
-
-
-def _is_metadata(part: Expression) -> bool:
-    return part.kind == "AttributeReference" and part.fields["name"] == _METADATA
 
 
 def is_weaker(spark: SparkSession, accepted: DataFrame, scan: Scan) -> bool:
@@ -304,7 +302,7 @@ def _conjuncts(condition: Any) -> Iterator[Any]:
 
 
 def _reads_metadata(test: Any) -> bool:
-    return any(reference.name() == _METADATA for reference in _references(test))
+    return any(reference.name() == METADATA for reference in _references(test))
 
 
 def _is_null_check(test: Any) -> bool:

@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from dbt_zorder.pruning.condition.types import Family, family
@@ -24,14 +25,13 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     Statement,
     cached_parts,
     columns_of,
-    parsed_plans,
     plan_statement,
 )
 from dbt_zorder.pruning.plain_sql.literals import exact_literal
 from dbt_zorder.pruning.plain_sql.places import Place, own_place, replace_places
 from dbt_zorder.pruning.plain_sql.scan_files import Table
-from dbt_zorder.pruning.plans.pins import Pins, listed_files, pin_leaves
-from dbt_zorder.pruning.plans.tree import PlanTrees
+from dbt_zorder.pruning.plans.pins import WHOLE_TABLE_FILES_AT_MOST, Pins, listed_files, pin_leaves
+from dbt_zorder.pruning.plans.tree import PlanTrees, below_aliases
 from dbt_zorder.pruning.predicate.names import Names
 from dbt_zorder.pruning.predicate.tree import Column
 from dbt_zorder.spark.columns import case_sensitive
@@ -52,7 +52,8 @@ _FIRST_DAY = dt.date(1900, 2, 1)
 _FIRST_SECOND = (_FIRST_DAY - dt.date(1970, 1, 1)).days * 86_400
 """Day and second from which bounds are exact: older ones may be widened, so that they are valid in two calendars."""
 
-_FILES_AT_MOST = 20_000
+_cut: WeakKeyDictionary[DataFrame, bool] = WeakKeyDictionary()
+"""Whether statistics lack microseconds, by their frame."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def answer_aggregates(spark: SparkSession, statement: Statement, tables: Mapping
 
 def _answers(spark: SparkSession, statement: Statement, tables: Mapping[Mention, Table]) -> Answers | None:
     sql, before = statement.sql, statement.plan
-    selections = list(_selections(sql, statement.parsed, {mention.start: mention for mention in tables}))
+    selections = list(_selections(statement, {mention.start: mention for mention in tables}))
     if not selections:
         return None
     aggregates = {frozenset(one.calls): one for one in _aggregates(sql, before.analyzed())}
@@ -135,7 +136,7 @@ def _answers(spark: SparkSession, statement: Statement, tables: Mapping[Mention,
         table = tables[one.mention]
         answer = _Answer(spark, table, aggregate.relation)
         literals = {place: answer.literal(*call) for place, call in aggregate.calls.items()}
-        pinned = pin_leaves(aggregate.relation, _FILES_AT_MOST)
+        pinned = pin_leaves(aggregate.relation, WHOLE_TABLE_FILES_AT_MOST)
         if None in literals.values() or pinned is None:
             continue
         texts |= {place: literal for place, literal in literals.items() if literal is not None}
@@ -158,10 +159,11 @@ def _one_row(mention: Mention) -> str:
     return "(SELECT 1)" if mention.is_named else f"(SELECT 1) AS {quote_name(mention.parts[-1])}"
 
 
-def _selections(sql: str, parsed: Any, mentions: Mapping[int, Mention]) -> Iterator[_Selection]:
+def _selections(statement: Statement, mentions: Mapping[int, Mention]) -> Iterator[_Selection]:
     """Yield each SELECT without clauses behind FROM that may consist of aggregates of one of the tables."""
-    for node in _projections(parsed):
-        start = _below_aliases(node.child()).origin().startIndex()
+    sql = statement.sql
+    for node, relation in _projections(statement):
+        start = relation.origin().startIndex()
         if start.isEmpty() or start.get() not in mentions:
             continue
         calls: dict[Place, int] = {}
@@ -182,16 +184,12 @@ def _selections(sql: str, parsed: Any, mentions: Mapping[int, Mention]) -> Itera
                 yield _Selection(mentions[start.get()], calls, ends, len(listed))
 
 
-def _projections(parsed: Any) -> Iterator[Any]:
-    """Yield each projection of a parsed query that reads one relation by its name."""
-    for plans in parsed_plans(parsed):
+def _projections(statement: Statement) -> Iterator[tuple[Any, Any]]:
+    """Yield each parsed projection of one relation that is named, with that relation."""
+    for plans in statement.parsed_plans:
         for number, node, _ in plans.nodes():
-            if node.kind == "Project":
-                below = node.children[0]
-                while below.kind == "SubqueryAlias":
-                    below = below.children[0]
-                if below.kind == "UnresolvedRelation":
-                    yield plans.in_jvm(number, node)
+            if node.kind == "Project" and (below := below_aliases(node.children[0])).kind == "UnresolvedRelation":
+                yield plans.in_jvm(number, node), plans.in_jvm(number, below)
 
 
 def _calls(part: Any) -> Iterator[Any]:
@@ -205,21 +203,14 @@ def _calls(part: Any) -> Iterator[Any]:
         yield from _calls(child)
 
 
-def _below_aliases(node: Any) -> Any:
-    while node.nodeName() == "SubqueryAlias":
-        node = node.child()
-    return node
-
-
 def _aggregates(sql: str, analyzed: Any) -> Iterator[_Aggregate]:
     """Yield the whole aggregates of one relation, of rows that nothing filters, in which each function is simple."""
     plans = PlanTrees(analyzed)
     for number, whole, _ in plans.nodes():
-        if whole.kind != "Aggregate" or whole.expressions("groupingExpressions"):
+        if whole.kind != "Aggregate" or (below := below_aliases(whole.children[0])).kind != "LogicalRelation":
             continue
-        node = plans.in_jvm(number, whole)
-        relation = _below_aliases(node.child())
-        if relation.getClass().getSimpleName() != "LogicalRelation" or not node.groupingExpressions().isEmpty():
+        node, relation = plans.in_jvm(number, whole), plans.in_jvm(number, below)
+        if not node.groupingExpressions().isEmpty():
             continue
         listed = list(items(node.aggregateExpressions()))
         calls = [(own_place(sql, part), _call(part)) for item in listed for part in _functions(item)]
@@ -294,7 +285,12 @@ class _Answer:
 
     @property
     def _cuts_times(self) -> bool:
-        return cuts_times(self._spark, stats_path(self._table.facts.location))
+        """Return whether the statistics may lack microseconds; their files are opened once for each frame."""
+        frame = self._table.stats.frame
+        assert frame is not None
+        if frame not in _cut:
+            _cut[frame] = cuts_times(self._spark, stats_path(self._table.facts.location))
+        return _cut[frame]
 
 
 def are_all(files: Sequence[FileRows], listed: Mapping[str, int]) -> bool:

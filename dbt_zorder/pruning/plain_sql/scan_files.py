@@ -21,14 +21,14 @@ from dbt_zorder.pruning.joins.pruner import JoinPruner
 from dbt_zorder.pruning.plain_sql.catalyst import Scan, is_weaker
 from dbt_zorder.pruning.plan import Plan, bind_exclusion, make_plan
 from dbt_zorder.pruning.plans.exclusion import PlanExclusion
-from dbt_zorder.pruning.plans.pins import file_index
+from dbt_zorder.pruning.plans.pins import file_index, leaves
 from dbt_zorder.pruning.plans.tree import PlanTrees
 from dbt_zorder.pruning.predicate.names import Names
 from dbt_zorder.pruning.predicate.tree import Column
 from dbt_zorder.pruning.top_rows.pruner import TopPruner
 from dbt_zorder.spark.columns import case_sensitive
 from dbt_zorder.spark.files import list_versions
-from dbt_zorder.spark.jvm import items, jvm_of
+from dbt_zorder.spark.jvm import jvm_of
 from dbt_zorder.spark.local_disk import is_known_here
 from dbt_zorder.stats.store import stats_path
 
@@ -170,14 +170,19 @@ def tables_with_stats(spark: SparkSession, analyzed: Any) -> dict[str, float]:
     Names are in lower case and without their schemas. Another table of the same name is included.
     """
     found: dict[str, float] = {}
-    for root in (analyzed, *items(analyzed.subqueriesAll())):
-        for leaf in items(root.collectLeaves()):
-            if leaf.getClass().getSimpleName() == "LogicalRelation" and leaf.catalogTable().isDefined():
-                entry = leaf.catalogTable().get()
+    of_tables: dict[str, float | None] = {}
+    for leaf in leaves(analyzed):
+        if leaf.getClass().getSimpleName() == "LogicalRelation" and leaf.catalogTable().isDefined():
+            entry = leaf.catalogTable().get()
+            table = str(entry.identifier().unquotedString())
+            if table not in of_tables:
                 location = read_location(jvm_of(spark), entry)
-                if list_versions(spark, stats_path(location)):
-                    name = str(entry.identifier().table()).lower()
-                    found[name] = found.get(name, 0.0) + _reading_seconds(spark, leaf, location)
+                has_stats = bool(list_versions(spark, stats_path(location)))
+                of_tables[table] = _reading_seconds(spark, leaf, location) if has_stats else None
+            seconds = of_tables[table]
+            if seconds is not None:
+                name = str(entry.identifier().table()).lower()
+                found[name] = found.get(name, 0.0) + seconds
     return found
 
 

@@ -23,6 +23,7 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     find_scans,
     mark,
     plan_query,
+    plan_statement,
 )
 from dbt_zorder.pruning.plain_sql.fixed_values import fix_values
 from dbt_zorder.pruning.plain_sql.metadata_answers import Answers, answer_aggregates
@@ -181,10 +182,13 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = F
     settings = read_settings(spark)
     parsed = sql_parser(spark).parsePlan(sql)
     asked = find_query(spark, parsed)
-    mentions = [] if asked is None else find_mentions(asked)
+    if asked is None:
+        return Pruned(sql)
+    statement = Statement(sql, asked, plan_query(spark, asked))
+    mentions = find_mentions(statement)
     if not mentions:
         return Pruned(sql)
-    plain = plan_query(spark, asked)
+    plain = statement.plan
     seconds = tables_with_stats(spark, plain.analyzed())
     tables: dict[Mention, Table] = {}
     reason = ""
@@ -196,7 +200,6 @@ def _pruned(spark: SparkSession, sql: str, *, at_once: bool, automatic: bool = F
         return Pruned(sql, reason=reason, plan=plain.analyzed() if asked is parsed else None)
     check_text(sql)
     if at_once and not fixed:
-        statement = Statement(sql, asked, plain)
         answers = answer_aggregates(spark, statement, tables)
         if answers is not None:
             return _answered(spark, answers, settings)
@@ -304,7 +307,7 @@ def _scans(
         tables: tables with statistics by their mentions.
     """
     text = _filtered(sql, {place: mark(number) for number, place in enumerate(tables)}, tables)
-    marked = plan_query(spark, find_query(spark, sql_parser(spark).parsePlan(text)))
+    marked = plan_statement(spark, text).plan
     day = day_of(spark, marked.analyzed(), sql)
     if not marked.analyzed().schema().equals(plain.analyzed().schema()):
         msg = "it does not give the same columns where its tables are filtered"

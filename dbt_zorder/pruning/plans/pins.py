@@ -23,6 +23,10 @@ _COMMANDS = ("Command", "AsSelect")
 _ACCESS_TIME = re.compile(r"access_time=\d+; ")
 _LENGTH = re.compile(r"; isDirectory=false; length=(\d+); replication=")
 _FILES_AT_MOST = 2_000
+"""Maximum number of files of a side of a join, whose list is compared."""
+
+WHOLE_TABLE_FILES_AT_MOST = 20_000
+"""Maximum number of files of a table whose limit or aggregates are decided by its list of files."""
 
 Pins = Mapping[str, str]
 """Names, sizes and times of the files of each relation, by its folders."""
@@ -35,7 +39,7 @@ def pin_leaves(plan: Any, files_at_most: int = _FILES_AT_MOST) -> tuple[Pins, in
     """
     pins: dict[str, str] = {}
     size = 0
-    for leaf in _leaves(plan):
+    for leaf in leaves(plan):
         if leaf.nodeName() in _CONSTANT:
             continue
         index = file_index(leaf)
@@ -73,7 +77,7 @@ def are_same(pins: Pins, analyzed: Any, *, all_there: bool = True) -> bool:
     if not pins:
         return True
     found: set[str] = set()
-    for leaf in _leaves(analyzed):
+    for leaf in leaves(analyzed):
         index = file_index(leaf)
         if index is not None and (folders := _folders(index)) in pins:
             if _listing(index) != pins[folders]:
@@ -82,13 +86,13 @@ def are_same(pins: Pins, analyzed: Any, *, all_there: bool = True) -> bool:
     return found == pins.keys() or not all_there
 
 
-def _leaves(plan: Any) -> Iterator[Any]:
+def leaves(plan: Any) -> Iterator[Any]:
     """Yield the leaves of a plan, of all subqueries in it, and of the query whose rows a command keeps."""
     for part in (plan, *items(plan.subqueriesAll())):
         for leaf in items(part.collectLeaves()):
             if str(leaf.getClass().getSimpleName()).endswith(_COMMANDS):
                 for inner in items(leaf.innerChildren()):
-                    yield from _leaves(inner)
+                    yield from leaves(inner)
             else:
                 yield leaf
 

@@ -12,6 +12,9 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.spark.jvm import class_named, items, jvm_of
 
+METADATA = "_metadata"
+"""Name of the attribute by which a scan gives the path and the size of a row's file."""
+
 
 @dataclass(frozen=True)
 class Expression:
@@ -38,6 +41,10 @@ class Expression:
         yield self
         for child in self.children:
             yield from child.walk()
+
+    def refers_to(self, name: str) -> bool:
+        """Return whether the expression contains an attribute of this name."""
+        return any(part.kind == "AttributeReference" and part.fields["name"] == name for part in self.walk())
 
     def conjuncts(self) -> Iterator[Expression]:
         """Yield the terms of a conjunction (AND), or the expression itself."""
@@ -166,6 +173,13 @@ def node_at(plan: Any, path: Sequence[int]) -> Any:
     for step in path:
         plan = plan.children().apply(step)
     return plan
+
+
+def below_aliases(node: PlanNode) -> PlanNode:
+    """Return the node that subquery aliases name."""
+    while node.kind == "SubqueryAlias":
+        node = node.children[0]
+    return node
 
 
 def with_node(spark: SparkSession, plan: Any, path: Sequence[int], node: Any) -> Any:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dbt_zorder.pruning.plans.tree import Expression, PlanNode, sources
-
-_METADATA = "_metadata"
+from dbt_zorder.pruning.plans.tree import METADATA, Expression, PlanNode, sources
 
 
 @dataclass(frozen=True)
@@ -142,4 +140,4 @@ def _is_mark(term: Expression) -> bool:
     """Return whether a test is the mark of a scan, which every row passes."""
     leaves = [part for part in term.walk() if not part.children]
     is_test = term.kind == "Not" and term.children[0].kind == "EqualTo"
-    return is_test and all(one.kind == "Literal" or one.fields.get("name") == _METADATA for one in leaves)
+    return is_test and all(one.kind == "Literal" or one.fields.get("name") == METADATA for one in leaves)

@@ -16,8 +16,8 @@ from dbt_zorder.pruning.files.stats_source import Stats
 from dbt_zorder.pruning.joins.keys import compared, is_compared, is_exact
 from dbt_zorder.pruning.joins.pruner import APART_AT_LEAST
 from dbt_zorder.pruning.plans.exclusion import PlanExclusion
-from dbt_zorder.pruning.plans.pins import listed_files, pin_leaves
-from dbt_zorder.pruning.plans.tree import PlanTrees, node_at, with_node
+from dbt_zorder.pruning.plans.pins import WHOLE_TABLE_FILES_AT_MOST, listed_files, pin_leaves
+from dbt_zorder.pruning.plans.tree import METADATA, PlanTrees, node_at, with_node
 from dbt_zorder.pruning.predicate.tree import Column
 from dbt_zorder.pruning.top_rows.limits import Limit, find_limits, first_attributes
 from dbt_zorder.pruning.top_rows.ranking import Ranking, Worst, enough
@@ -43,7 +43,6 @@ _TURNS = 3
 _SHARE_AT_MOST = 0.25
 """Maximum size of the best files as a share of all that are left."""
 
-_FILES_AT_MOST = 20_000
 _FILTER = "org.apache.spark.sql.catalyst.plans.logical.Filter"
 
 
@@ -110,7 +109,7 @@ class TopPruner:
             return listed.get(file.path) == file.size and file.path not in out
 
         plan = node_at(self._plans.roots[root], limit.sorted_rows) if limit.is_filtered else relation
-        pinned = pin_leaves(plan, _FILES_AT_MOST)
+        pinned = pin_leaves(plan, WHOLE_TABLE_FILES_AT_MOST)
         if pinned is None:
             return "files of a table that its rows depend on are listed when it is read"
         if not limit.key:
@@ -167,7 +166,7 @@ class TopPruner:
         spark = self._spark
         above = limit.scan[len(limit.sorted_rows) : -1]
         scan = frame_of_plan(spark, _without_metadata(node_at(plan, above).child()))
-        best: Any = scan.where(f.col("_metadata").getField("file_path").isin(*paths))
+        best: Any = scan.where(f.col(METADATA).getField("file_path").isin(*paths))
         passed = best._jdf.queryExecution().analyzed()
         for test in tests:
             passed = class_named(jvm_of(spark), _FILTER)(test, passed)
@@ -189,7 +188,7 @@ class TopPruner:
 def _without_metadata(relation: Any) -> Any:
     """Return a relation without the metadata of its mark, of which the optimizer left only the size of a file."""
     fields = [relation.productElement(number) for number in range(relation.productArity())]
-    if relation.output().last().name() == "_metadata":
+    if relation.output().last().name() == METADATA:
         fields[1] = relation.output().init()
     return relation.copy(*fields)
 

@@ -14,6 +14,7 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     is_weaker,
     mark,
     plan_query,
+    plan_statement,
 )
 from dbt_zorder.pruning.plans.tree import PlanTrees
 from dbt_zorder.spark.jvm import sql_parser
@@ -44,7 +45,7 @@ def _scans(spark: SparkSession, sql: str) -> dict[int, list[catalyst.Scan]]:
 def test_mentions_lie_where_the_text_has_them(spark: SparkSession, sql: str, found: list[Any]) -> None:
     if "|>" in sql and spark.version < "4":
         pytest.skip("pipes are of Spark 4")
-    there = find_mentions(_parsed(spark, sql))
+    there = find_mentions(plan_statement(spark, sql))
     wanted = [item if isinstance(item, tuple) else (item, False) for item in found]
     assert [(sql[place.start : place.stop], place.is_named) for place in there] == wanted
 
@@ -53,9 +54,9 @@ def test_a_mention_with_options_or_a_limit_stays(spark: SparkSession) -> None:
     for sql in ("select * from a.b tablesample (5 rows)", "select * from a.b with ('x' = '1')"):
         if "with" in sql and spark.version < "4":
             continue
-        assert [place.stays for place in find_mentions(_parsed(spark, sql))] == [True], sql
+        assert [place.stays for place in find_mentions(plan_statement(spark, sql))] == [True], sql
     with pytest.raises(UnfitError, match="takes a sample"):
-        find_mentions(_parsed(spark, "select * from a.b tablesample (5 percent) repeatable (1)"))
+        find_mentions(plan_statement(spark, "select * from a.b tablesample (5 percent) repeatable (1)"))
 
 
 @pytest.mark.parametrize(
