@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from bench.contenders import OUTPUT
 from bench.datasets import MILLION
 from bench.figures import keep_figures
 from bench.kernel_time import RESULTS
-from bench.measure import SETTINGS, in_order_of, seconds
+from bench.measure import SETTINGS, seconds_in_turn
 from bench.statements import Line, same, ways
 from bench.suites import numbers
 from dbt_zorder.adapter.session.open import open_session
@@ -244,11 +243,7 @@ def measure(spark: SparkSession, number: int, statement: Statement, given: Mappi
         "reason": "; ".join(reasons) or ("" if places else pruned.reason),
         "statement": sql,
     }
-    took: dict[str, list[float]] = {}
-    for turn in range(turns):
-        for way in in_order_of(turn, runs):
-            took.setdefault(way, []).append(seconds(runs[way]))
-    line.update({f"seconds_{way}": round(statistics.median(times), 3) for way, times in sorted(took.items())})
+    line.update({f"seconds_{way}": median for way, median in seconds_in_turn(runs, turns).items()})
     return line
 
 

@@ -49,6 +49,15 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def seconds_in_turn(runs: Mapping[str, Callable[[], object]], turns: int) -> dict[str, float]:
+    """Return the median seconds of each function over a number of turns; empty if there are none."""
+    took: dict[str, list[float]] = {name: [] for name in runs}
+    for turn in range(turns):
+        for name in in_order_of(turn, runs):
+            took[name].append(seconds(runs[name]))
+    return {name: round(statistics.median(found), 3) for name, found in took.items() if found}
+
+
 @dataclass(frozen=True)
 class Cost:
     """What one run cost.

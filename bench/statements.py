@@ -19,7 +19,7 @@ from rich.table import Table
 
 from bench.figures import keep_figures
 from bench.kernel_time import RESULTS
-from bench.measure import COUNTED, bytes_read, in_order_of, seconds
+from bench.measure import COUNTED, bytes_read, seconds_in_turn
 from bench.suites import CONTENDERS, Suite, Tables, numbers
 from dbt_zorder.pruning import query
 from dbt_zorder.pruning.plain_sql.statement import prepare
@@ -61,13 +61,8 @@ def measure(spark: SparkSession, number: int, sql: str, turns: int, contender: s
             line[f"bytes_{way}"] = bytes_read(spark) - before
     line["equal"] = all(same(answers[0], answer) for answer in answers)
     line["rows"], line["answer"] = len(answers[0]), digest(answers[0])
-    took: dict[str, list[float]] = {}
-    for turn in range(turns):
-        for way in in_order_of(turn, runs):
-            took.setdefault(way, []).append(seconds(runs[way]))
-        if contender == "zorder":
-            took.setdefault("planning", []).append(seconds(lambda: prepare(spark, sql)))
-    line.update({way: round(statistics.median(found), 3) for way, found in sorted(took.items())})
+    planning = {"planning": lambda: prepare(spark, sql)} if contender == "zorder" else {}
+    line.update(seconds_in_turn({**runs, **planning}, turns))
     return line
 
 
