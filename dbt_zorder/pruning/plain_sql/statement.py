@@ -23,7 +23,6 @@ from dbt_zorder.pruning.plain_sql.catalyst import (
     find_scans,
     mark,
     plan_query,
-    plan_statement,
 )
 from dbt_zorder.pruning.plain_sql.fixed_values import fix_values
 from dbt_zorder.pruning.plain_sql.metadata_answers import Answers, answer_aggregates
@@ -307,7 +306,7 @@ def _scans(
         tables: tables with statistics by their mentions.
     """
     text = _filtered(sql, {place: mark(number) for number, place in enumerate(tables)}, tables)
-    marked = plan_statement(spark, text).plan
+    marked = plan_query(spark, find_query(spark, sql_parser(spark).parsePlan(text)))
     day = day_of(spark, marked.analyzed(), sql)
     if not marked.analyzed().schema().equals(plain.analyzed().schema()):
         msg = "it does not give the same columns where its tables are filtered"
