@@ -54,7 +54,7 @@ class ZorderConnectionManager(SparkConnectionManager):
 
     @classmethod
     def get_response(cls, cursor: Any) -> AdapterResponse:
-        """Return dbt-spark's response, with the files of each table of which the statement excluded files."""
+        """Return dbt-spark's response, and for each table whose files the statement excluded, how many are read."""
         response = super().get_response(cursor)
         reads = getattr(cursor, "reads", ())
         return AdapterResponse(_message=f"{response} ({', '.join(map(str, reads))})") if reads else response

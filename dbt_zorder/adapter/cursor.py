@@ -21,7 +21,7 @@ class SessionHandle(SessionConnectionWrapper):
     """dbt-spark's wrapper around a session that is already open.
 
     Attributes:
-        reads: tables of which the last statement excluded files.
+        reads: tables whose files the last statement excluded in part.
     """
 
     def __init__(self, session: SparkSession, *, prunes: bool | str = False) -> None:

@@ -186,7 +186,7 @@ class TopPruner:
 
 
 def _without_metadata(relation: Any) -> Any:
-    """Return a relation without the metadata of its mark, of which the optimizer left only the size of a file."""
+    """Return a relation without the metadata of its mark: the optimizer left only the size of a file in it."""
     fields = [relation.productElement(number) for number in range(relation.productArity())]
     if relation.output().last().name() == METADATA:
         fields[1] = relation.output().init()
