@@ -58,7 +58,7 @@ test: $(STAMP) ## Run the test suite, in JOBS=2 processes
 test-all: $(STAMP) ## Run every test there is, also the cases that CI leaves out
 	$(QUICK) $(BIN)/python -m pytest $(PARALLEL)
 
-suites: $(STAMP) ## Run dbt's own suites for adapters, plain and with every table z-ordered; write docs/compatibility.md
+suites: $(STAMP) ## Run dbt's own suites for adapters, plain and with every table z-ordered; write docs/reference/compatibility.md
 	rm -f build/suites-*.xml
 	$(QUICK) ZORDER_SUITES=plain $(BIN)/python -m pytest $(PARALLEL) tests/functional/adapter --junitxml=build/suites-plain.xml
 	$(QUICK) ZORDER_SUITES=zordered $(BIN)/python -m pytest $(PARALLEL) tests/functional/adapter --junitxml=build/suites-zordered.xml

@@ -1,4 +1,4 @@
-"""Write docs/compatibility.md from the results of the suites' two runs: ``python -m tests.compatibility``.
+"""Write docs/reference/compatibility.md from the results of the suites' two runs: ``python -m tests.compatibility``.
 
 Reads the JUnit files that ``make suites`` leaves in build/, and fails if a test failed: what the page says was run.
 Where there are several of one run, because some suites were run again, the last result of each test counts.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 RUNS = ("plain", "zordered")
 RESULTS = "suites-{}*.xml"
-PAGE = "docs/compatibility.md"
+PAGE = "docs/reference/compatibility.md"
 
 DBT_SPARK_SESSION: Mapping[str, int] = {
     "basic": 4,

@@ -49,7 +49,7 @@ KEYS = tuple(name for name in ZorderConfig.__dataclass_fields__ if name.startswi
 class ModelSettings:
     """The checked settings of one model. Attributes are named like the configs without their prefix.
 
-    See docs/models.md for their meaning.
+    See docs/reference/model-configs.md for their meaning.
     """
 
     by: tuple[str, ...]

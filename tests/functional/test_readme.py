@@ -15,7 +15,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 MODELS = dict(re.findall(r"```sql\n-- models/(\w+\.sql)\n(.*?)```", README, re.DOTALL))
 (PYTHON_MODEL,) = re.findall(
     r"```python\n# models/customer_scores.py\n(.*?)```",
-    (ROOT / "docs" / "models.md").read_text(encoding="utf-8"),
+    (ROOT / "docs" / "reference" / "model-configs.md").read_text(encoding="utf-8"),
     re.DOTALL,
 )
 COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"^dbt .*", README, re.MULTILINE)]

@@ -1,8 +1,8 @@
 """Rules of the truth table: SQL that is TRUE unless no row of a file can pass a test.
 
-Every function returns SQL over a file's statistics. NULL counts as "no row can pass". docs/pruning.md lists the rules
-and the wrong answers that other systems gave. A rule may be too lax, which costs time. It must never be too strict,
-which would lose rows.
+Every function returns SQL over a file's statistics. NULL counts as "no row can pass".
+docs/reference/predicates.md lists the rules and the wrong answers that other systems gave. A rule may be too lax,
+which costs time. It must never be too strict, which would lose rows.
 """
 
 from __future__ import annotations

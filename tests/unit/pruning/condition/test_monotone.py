@@ -15,7 +15,7 @@ from dbt_zorder.pruning.predicate.parse import parse
 from dbt_zorder.pruning.predicate.read import read
 from dbt_zorder.pruning.predicate.tree import Node
 
-DOCUMENT = Path(__file__).parents[4] / "docs" / "pruning.md"
+DOCUMENT = Path(__file__).parents[4] / "docs" / "reference" / "predicates.md"
 SCHEMA = StructType([StructField("c", IntegerType()), StructField("o", IntegerType())])
 KINDS = {
     Family.INTEGRAL: "integers", Family.DECIMAL: "decimals", Family.BINARY_FLOAT: "floats", Family.STRING: "texts",
@@ -61,9 +61,9 @@ def table() -> list[str]:
 def test_the_documentation_lists_the_table() -> None:
     text = DOCUMENT.read_text()
     for row in table():
-        assert row in text, f"docs/pruning.md lacks {row}"
+        assert row in text, f"{DOCUMENT.name} lacks {row}"
     for word, (_, meaning) in ARGUMENTS.items():
-        assert word in ("c", "1") or f"`{word}` is {meaning}" in text, f"docs/pruning.md does not say what {word} is"
+        assert word in ("c", "1") or f"`{word}` is {meaning}" in text, f"{DOCUMENT.name} does not say what {word} is"
 
 
 def test_every_function_of_the_table_is_repeatable() -> None:
