@@ -1,4 +1,4 @@
-"""The five minutes of README.md, with the very models and commands that it shows."""
+"""The quick start of README.md and the guides, with the very models and commands that they show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ MODELS = dict(re.findall(r"```sql\n-- models/(\w+\.sql)\n(.*?)```", README, re.D
     (ROOT / "docs" / "reference" / "model-configs.md").read_text(encoding="utf-8"),
     re.DOTALL,
 )
-COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"^dbt .*", README, re.MULTILINE)]
+GUIDE = (ROOT / "docs" / "guides" / "reading-fewer-files.md").read_text(encoding="utf-8")
+
+
+def commands(text: str) -> list[list[str]]:
+    """Return the arguments of dbt's commands in a text."""
+    blocks = "".join(re.findall(r"```shell\n(.*?)```", text, re.DOTALL))
+    return [shlex.split(line)[1:] for line in re.findall(r"^dbt .*", blocks, re.MULTILINE)]
 
 
 class TestReadme:
@@ -28,7 +34,7 @@ class TestReadme:
 
     def test_its_models_and_commands_do_what_it_says(self, project: Any, capsys: pytest.CaptureFixture[str]) -> None:
         assert sorted(MODELS) == ["one_customer.sql", "orders.sql"]
-        (run, explain, explain_texts) = COMMANDS
+        (run, explain), (_, explain_texts, *_) = commands(README), commands(GUIDE)
         orders, *others = run_dbt(run)
         assert len(others) == 2
         assert orders.adapter_response["files_written"] == 16
