@@ -77,7 +77,7 @@ def render(runs: Mapping[str, Sequence[Case]]) -> str:
     totals = " | ".join(f"**{_counts(runs[run])}**" for run in RUNS)
     left = " / ".join(str(sum(case.outcome == "skipped" for case in runs[run])) for run in RUNS)
     lines.append(f"| **all** | **{sum(DBT_SPARK_SESSION.values())}** | {totals} | {left} tests |")
-    return "\n".join([*lines, "", "## Why some are left out", "", *_reasons(runs), ""])
+    return "\n".join([*lines, "", "## Why tests are left out", "", *_reasons(runs), ""])
 
 
 def _head() -> Iterable[str]:

@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt
 
+from documents.quick_start import commands, named_files
+
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-MODELS = dict(re.findall(r"```sql\n-- models/(\w+\.sql)\n(.*?)```", README, re.DOTALL))
-(PYTHON_MODEL,) = re.findall(
-    r"```python\n# models/customer_scores.py\n(.*?)```",
-    (ROOT / "docs" / "reference" / "model-configs.md").read_text(encoding="utf-8"),
-    re.DOTALL,
+README, GUIDE, PYTHON_GUIDE = (
+    (ROOT / name).read_text(encoding="utf-8")
+    for name in ("README.md", "docs/guides/reading-fewer-files.md", "docs/guides/python-seeds-snapshots.md")
 )
-GUIDE = (ROOT / "docs" / "guides" / "reading-fewer-files.md").read_text(encoding="utf-8")
+MODELS = {
+    Path(name).name: body
+    for page in (README, PYTHON_GUIDE)
+    for name, body in named_files(page).items()
+    if name.startswith("models/")
+}
 
 
-def commands(text: str) -> list[list[str]]:
-    """Return the arguments of dbt's commands in a text."""
-    blocks = "".join(re.findall(r"```shell\n(.*?)```", text, re.DOTALL))
-    return [shlex.split(line)[1:] for line in re.findall(r"^dbt .*", blocks, re.MULTILINE)]
+def test_the_first_project_is_that_of_readme() -> None:
+    first_project = (ROOT / "docs" / "get-started" / "first-project.md").read_text(encoding="utf-8")
+    for name, body in named_files(first_project).items():
+        lines = named_files(README)[name].splitlines()
+        assert body.splitlines()[1:] == lines[1:], name
 
 
 class TestReadme:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {**MODELS, "customer_scores.py": PYTHON_MODEL}
+        return MODELS
 
     def test_its_models_and_commands_do_what_it_says(self, project: Any, capsys: pytest.CaptureFixture[str]) -> None:
-        assert sorted(MODELS) == ["one_customer.sql", "orders.sql"]
+        assert sorted(MODELS) == ["customer_scores.py", "one_customer.sql", "orders.sql"]
         (run, explain), (_, explain_texts, *_) = commands(README), commands(GUIDE)
         orders, *others = run_dbt(run)
         assert len(others) == 2

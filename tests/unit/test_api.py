@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -13,6 +14,11 @@ ROOT = Path(__file__).parents[2]
 def test_all_that_is_exported_is_there_and_documented() -> None:
     assert sorted(api.__all__) == api.__all__
     assert all(getattr(api, name).__doc__ for name in api.__all__)
+
+
+def test_all_that_is_exported_is_on_its_page() -> None:
+    page = (ROOT / "docs" / "reference" / "python-api.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"heading: (\w+)", page)) == api.__all__
 
 
 def test_examples_and_documents_import_functions_from_the_api_alone() -> None:
