@@ -5,6 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CLUSTER_STAMP := $(VENV)/.cluster
+DOCS_STAMP := $(VENV)/.docs
 SERVERS_STAMP := $(VENV)/.servers
 # each worker has a Spark session of its own, and may need 5 GB
 JOBS ?= 2
@@ -21,7 +22,7 @@ PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 python_of = $(shell for one in python$(1) $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python3) $(PYTHON); do \
 	$$one -c '' 2>/dev/null && echo $$one && break; done)
 
-.PHONY: help install demo test test-all check format suites format-test format-suites formats soak-pruning soak-faults soak-ownership mutants bench bench-smoke smoke smoke-oldest smoke-newest cluster-test servers-test clean
+.PHONY: help install demo test test-all check format suites format-test format-suites formats soak-pruning soak-faults soak-ownership mutants bench bench-smoke smoke smoke-oldest smoke-newest cluster-test servers-test documents site release clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,6 +124,22 @@ check: $(STAMP) ## Lint, check formatting and types
 format: $(STAMP) ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+##@ Document and release
+
+documents: $(STAMP) ## Write the tables that the pages have from the code, and README's picture
+	$(BIN)/python -m documents.reference
+	$(BIN)/python -m documents.picture
+
+site: $(DOCS_STAMP) ## Build the documents as a site in build/site; a broken link fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+$(DOCS_STAMP): $(STAMP)
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	touch $@
+
+release: ## Build the wheel and the sdist, check them, and run a first model with the wheel in a clean environment
+	PYTHON=$(PYTHON) tests/release.sh
 
 clean: ## Remove what builds and runs leave behind
 	rm -rf $(VENV) dist build integration_tests/{data,target,logs,.spark_zorder} target logs .pytest_cache .mypy_cache .ruff_cache
