@@ -19,6 +19,10 @@ _LOG = logging.getLogger("dbt_zorder")
 def scan(spark: SparkSession, table: str, predicate: str) -> DataFrame:
     """Return the rows of ``table`` for which ``predicate`` is TRUE, without opening files that cannot contain any.
 
+    Examples:
+        >>> scan(spark, "shop.orders", "order_id = 42").count()
+        1
+
     Args:
         spark: reader's session.
         table: ``t``, ``db.t`` or ```db`.`t```; a view or a table without statistics is read in full.
@@ -38,6 +42,11 @@ def scan_sql(spark: SparkSession, relation_sql: str, predicate: str, alias: str 
     it as one whole expression. The exception is ``${...}``, which Spark replaces when the query runs. Such a predicate
     leads to a full read. So does one with a table, a view or a function that does not exist yet. It may be a CTE of the
     query, or a hook may create it, so only the query can judge it.
+
+    Examples:
+        >>> rows = scan_sql(spark, "shop.orders", "order_id = 42", "o")
+        >>> spark.sql(f"SELECT o.order_id FROM {rows}").collect()
+        [Row(order_id=42)]
 
     Args:
         spark: reader's session, which will run the SQL text.

@@ -48,6 +48,10 @@ def sound(spark: SparkSession, table: str, predicates: Sequence[str]) -> list[Mi
     The comparison uses the number of rows and the sum of their hashes. Each predicate reads the table twice, pruned and
     in full. A predicate that prunes nothing reads nothing.
 
+    Examples:
+        >>> sound(spark, "shop.orders", ["order_id = 42", "customer_id IN (1, 2)"])
+        []
+
     Raises:
         PredicateError, ColumnError: a predicate is wrong.
     """
@@ -67,6 +71,10 @@ def sound(spark: SparkSession, table: str, predicates: Sequence[str]) -> list[Mi
 
 def make_predicates(spark: SparkSession, table: str, most: int = 40) -> list[str]:
     """Return predicates from the table's own statistics: at, below, above and between the bounds of its files.
+
+    Examples:
+        >>> sound(spark, "shop.orders", make_predicates(spark, "shop.orders", 3))
+        []
 
     Args:
         spark: reader's session.

@@ -30,6 +30,12 @@ def scan_metrics(df: DataFrame) -> ScanMetrics:
     """Return the scan metrics of a collected DataFrame; a scan whose stage was skipped counts as 0 files.
 
     ``show()`` and ``count()`` execute plans of their own, so the result after them is 0 files.
+
+    Examples:
+        >>> df = scan(spark, "shop.orders", "order_id = 42")
+        >>> rows = df.collect()
+        >>> scan_metrics(df).files
+        2
     """
     plan: Any = df._jdf
     return _sum(plan.queryExecution().executedPlan())

@@ -28,6 +28,10 @@ _IGNORE_CORRUPT = "spark.sql.files.ignoreCorruptFiles"
 def collect(spark: SparkSession, table: str, columns: Sequence[str], version: str = "") -> DataFrame:
     """Return the statistics of each live file of a Parquet table, in the shape of ``stats_schema``.
 
+    Examples:
+        >>> collect_stats(spark, "shop.orders", ["order_id"]).count()
+        4
+
     Args:
         table: the name of the table in SQL, such as ``db.t``.
         columns: the top-level columns, and struct leaves by dotted names.

@@ -62,11 +62,15 @@ def save_table(
 ) -> Outcome:
     """Save ``df`` as a z-ordered table that ``scan``, ``query`` and ``zorder_scan`` prune, and return the outcome.
 
-    Example: ``save_table(df, "sales.orders", ["customer_id", "event_ts"], mode="overwrite")``.
-
     The rows are laid out, checked and swapped in as those of a dbt model. Readers see the old table until the new one
     is complete, and a failure leaves the old one in place. Where all of Spark runs on one machine, this process sorts
     and writes the rows without a shuffle.
+
+    Examples:
+        >>> orders = spark.range(100).selectExpr("id AS order_id", "id % 7 AS customer_id")
+        >>> saved = save_table(orders, "shop.orders", ["order_id", "customer_id"], mode="overwrite", files=4)
+        >>> saved.files, saved.rows
+        (4, 100)
 
     Args:
         df: any batch DataFrame. It may read the table that it replaces; create it just before this call.

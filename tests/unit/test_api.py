@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import re
 from pathlib import Path
+from types import FunctionType
 
 from pyspark.sql import SparkSession
 
@@ -28,6 +30,20 @@ def test_examples_and_documents_import_functions_from_the_api_alone() -> None:
         lines = [line for line in path.read_text().splitlines() if line.startswith("from dbt_zorder")]
         modules = {node.module for line in lines for node in ast.parse(line).body if isinstance(node, ast.ImportFrom)}
         assert modules <= allowed, path
+
+
+def test_the_examples_of_docstrings_run(spark: SparkSession, database: str) -> None:
+    names = {**{name: getattr(api, name) for name in api.__all__}, "spark": spark}
+    for name in ["save_table", *(name for name in api.__all__ if name != "save_table")]:  # the others read its table
+        text = (getattr(api, name).__doc__ or "").replace("shop.", f"{database}.")
+        test = doctest.DocTestParser().get_doctest(text, names, name, None, None)
+        assert doctest.DocTestRunner(verbose=False).run(test).failed == 0, name
+
+
+def test_every_function_has_an_example() -> None:
+    functions = {name: value for name in api.__all__ if isinstance(value := getattr(api, name), FunctionType)}
+    without = [name for name, function in functions.items() if ">>> " not in (function.__doc__ or "")]
+    assert without == ["cluster"]  # its example writes a folder
 
 
 def test_a_table_is_saved_read_and_explained(spark: SparkSession, database: str) -> None:

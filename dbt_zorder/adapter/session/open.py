@@ -121,6 +121,9 @@ def open_session(user: Mapping[str, str], directory: str, remote: str | None = N
     Later calls return the same session and change none of its settings. All dbt threads share the session, and a
     changed setting would affect the models of other threads. Every server has a session of its own.
 
+    Examples:
+        >>> spark = open_session({"spark.sql.ansi.enabled": "false"}, ".spark_zorder")
+
     Args:
         user: the profile's ``server_side_parameters``.
         directory: folder for the embedded metastore and warehouse.

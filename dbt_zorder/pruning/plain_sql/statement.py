@@ -102,6 +102,10 @@ class Pruned:
 def query(spark: SparkSession, sql: str, args: Args | None = None) -> DataFrame:
     """Return the rows of a query, as ``spark.sql`` does, without opening files that cannot contain any of them.
 
+    Examples:
+        >>> query(spark, "SELECT customer_id FROM shop.orders WHERE order_id = :id", {"id": 42}).collect()
+        [Row(customer_id=0)]
+
     Args:
         spark: reader's session, which must be in this process; over Spark Connect all files are read.
         sql: any query; its views, and tables without statistics, are read in full.
@@ -139,6 +143,11 @@ def prune_statement(spark: SparkSession, sql: str) -> Pruned:
     Queries, ``CREATE TABLE ... AS`` and ``INSERT`` are pruned; any other statement stays unchanged. The text may run
     later, so that joins, limits, subqueries and the clock exclude no file. Never raises: Spark reports the errors of a
     statement.
+
+    Examples:
+        >>> pruned = prune_statement(spark, "SELECT * FROM shop.orders WHERE order_id = 42")
+        >>> [(read.files_read, read.files) for read in pruned.reads]
+        [(2, 4)]
     """
     return _logged(_prune(spark, sql, at_once=False), logging.INFO)
 
