@@ -145,7 +145,7 @@ def _plan(
         if parsed is None:
             return _full_read(plan, "the parser does not have this form of predicate, though Spark does")
         if has_query:
-            return _full_read(plan, "there is a subquery in the predicate, and what it gives is not known yet")
+            return _full_read(plan, "the predicate contains a subquery, which runs only with the query")
         if comment_continues(predicate):
             return _full_read(plan, "a comment in the predicate ends in a backslash, where Spark's comments go on")
         calls = called_functions(parsed)
@@ -177,7 +177,7 @@ def _pruned(
     if plan.facts.provider in FORMATS:
         plan = _with(plan, skipped_by=plan.facts.provider)
         if not each:
-            _log_once(plan, f"{plan.skipped_by} skips files by its own statistics, so a plain filter is all it takes")
+            _log_once(plan, f"{plan.skipped_by} skips files by its own statistics, so a plain filter is enough")
             return plan
     stats = read_stats(spark, plan.facts, tree.columns())
     if stats.frame is None:

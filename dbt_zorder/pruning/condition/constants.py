@@ -133,7 +133,7 @@ def unknown_reason(node: Node) -> str:
             if inner.name.lower() in CLOCK_FUNCTIONS and not inner.args:
                 return "it depends on the moment at which the query runs"
             if inner.name.lower() not in REPEATABLE:
-                return f"nothing is known of the function {inner.name}()"
+                return f"nothing is certain about the function {inner.name}()"
     text = clock_dependent_text(node) if contains_datetime(node) else None
     if text is not None:
         return f"as a date or a time, {to_sql(text)} may depend on the moment at which the query runs, as 'today' does"

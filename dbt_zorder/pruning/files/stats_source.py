@@ -78,7 +78,7 @@ def read_stats(spark: SparkSession, facts: TableFacts, columns: Sequence[Column]
     if facts.provider != "parquet":
         return Stats(
             None,
-            f"{facts.sql} is in the format '{facts.provider or 'unknown'}', whose files cannot be told apart",
+            f"{facts.sql} is in the format '{facts.provider or 'unknown'}', whose files cannot be distinguished",
         )
     try:
         held = cached_stats(spark, facts.location)

@@ -168,7 +168,7 @@ def find_mentions(statement: Statement) -> list[Mention]:
             if node.kind == "UnresolvedWith":
                 own.update(cte.alias().lower() for cte in items(plans.in_jvm(number, node).innerChildren()))
             elif node.kind == "Sample":
-                msg = "it takes a sample, which is another where other rows are read"
+                msg = "it reads a sample, which changes when other rows are read"
                 raise UnfitError(msg)
             elif node.kind == "UnresolvedRelation":
                 found.update(_mention(leaf, "" if parent is None else parent.kind))

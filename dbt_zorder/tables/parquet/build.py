@@ -268,7 +268,7 @@ def _check_outside_managed(root: str, base: TableInfo | None, request: BuildRequ
     if base is not None and base.kind == "MANAGED" and is_within(root, base.location):
         msg = (
             f"{request.table}: location_root is '{request.location_root}', which lies in the folder of the table as it "
-            f"is now, {base.location}. That folder goes when the new table takes its place, so name another one."
+            f"is now, {base.location}. That folder is deleted once the new table replaces it, so name another one."
         )
         raise ConfigError(msg)
 

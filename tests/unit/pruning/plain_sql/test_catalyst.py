@@ -55,7 +55,7 @@ def test_a_mention_with_options_or_a_limit_stays(spark: SparkSession) -> None:
         if "with" in sql and spark.version < "4":
             continue
         assert [place.stays for place in find_mentions(plan_statement(spark, sql))] == [True], sql
-    with pytest.raises(UnfitError, match="takes a sample"):
+    with pytest.raises(UnfitError, match="reads a sample"):
         find_mentions(plan_statement(spark, "select * from a.b tablesample (5 percent) repeatable (1)"))
 
 
