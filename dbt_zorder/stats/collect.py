@@ -86,7 +86,7 @@ def collect_path(
 
 def row_stats(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) -> DataFrame:
     """Return the statistics of each file in a DataFrame by reading all of its rows."""
-    metadata = _metadata(df)
+    metadata = file_metadata(df)
     # Spark cannot read back a bound of type VARCHAR
     kinds = [text_type(column.data_type) for column in columns]
     values = [
@@ -122,7 +122,12 @@ def row_stats(df: DataFrame, columns: Sequence[ResolvedColumn], version: str) ->
     )
 
 
-def _metadata(df: DataFrame) -> Column:
+def file_metadata(df: DataFrame) -> Column:
+    """Return Spark's hidden column with the file of each row, also where a column of the table has its name.
+
+    Raises:
+        ColumnError: a column has its name, and this PySpark has no other way to it.
+    """
     sensitive = case_sensitive(df.sparkSession)
     if all(fold_case(name, sensitive=sensitive) != "_metadata" for name in df.columns):
         return f.col("_metadata")

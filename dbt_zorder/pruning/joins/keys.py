@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import DataType
 
@@ -121,7 +121,11 @@ def collect_rows(spark: SparkSession, side: Any, places: Sequence[int]) -> SideR
         side: plan of the JVM, which is run.
         places: indexes of the columns in the plan's output.
     """
-    rows = frame_of_plan(spark, side)
+    return collect_columns(frame_of_plan(spark, side), places)
+
+
+def collect_columns(rows: DataFrame, places: Sequence[int]) -> SideRows:
+    """Return the rows of a DataFrame's columns, which are given by their indexes."""
     rows = rows.toDF(*(f"c{place}" for place in range(len(rows.columns))))
     kinds = [rows.schema[place].dataType for place in places]
     chosen = [

@@ -18,9 +18,9 @@ from dbt_zorder.layout.known_keys import DrawnKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.progress import Clock, report_phase
-from dbt_zorder.request import BuildRequest, readable_partitions, stats_columns
+from dbt_zorder.request import BuildRequest, readable_partitions
 from dbt_zorder.spark.catalog import TableInfo, describe, location_of
-from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive, quote_column, resolve
+from dbt_zorder.spark.columns import ResolvedColumn
 from dbt_zorder.spark.files import delete_path, list_files
 from dbt_zorder.spark.messages import in_one_line
 from dbt_zorder.stats.arrow_store import read_local
@@ -34,7 +34,7 @@ from dbt_zorder.tables.parquet.analyze import analyzed, measure_again
 from dbt_zorder.tables.parquet.build import write_data
 from dbt_zorder.tables.parquet.changed_files import check_same_files
 from dbt_zorder.tables.parquet.conflicts import check_base, verify
-from dbt_zorder.tables.parquet.plan_batch import plan_batch
+from dbt_zorder.tables.parquet.plan_batch import columns_with_stats, plan_batch
 from dbt_zorder.tables.parquet.state import ParquetState, read_state_or_layout
 from dbt_zorder.tables.parquet.stats_view import refresh_stats
 from dbt_zorder.tables.report import AppendReport
@@ -90,7 +90,7 @@ def append(
             assert entry is not None
             report_phase("write")  # a run that was cancelled during the write ends here
             with clock.phase("stats"):
-                files = _stage_stats(spark, entry, df, _columns(df, done.layout, request, state), state)
+                files = _stage_stats(spark, entry, df, columns_with_stats(df, done.layout, request, state), state)
                 summary = add_up(files, [])
                 verify(done.counted, done.layout.rows, summary)
                 adds = sorted(below_uri(entry.version_path, path) for path in files.column("file_path").to_pylist())
@@ -213,15 +213,6 @@ def _stage_stats(
     version = version_of(entry.version_path)
     written = write_stats(collect_path(spark, entry.data, df.schema, columns, version, entry.hidden_part), entry.path)
     return gather(written, [key for key in state.keys if key.column in columns])
-
-
-def _columns(df: DataFrame, layout: Layout, request: BuildRequest, state: ParquetState) -> Sequence[ResolvedColumn]:
-    """Return the columns that the version has stats of: all its stats files have the same columns."""
-    if state.files is not None:
-        with contextlib.suppress(Exception):  # the stats are of other columns
-            sensitive = case_sensitive(df.sparkSession)
-            return [resolve(quote_column(name, df.schema), df.schema, sensitive=sensitive) for name in state.columns]
-    return stats_columns(df, layout, request)  # correct for the batch's own files
 
 
 def _plan(

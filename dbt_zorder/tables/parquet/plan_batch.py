@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -14,7 +16,8 @@ from dbt_zorder.layout.file_count import SPLIT_ABOVE, parse_size, row_bytes_in_f
 from dbt_zorder.layout.known_keys import FetchedKeys, KnownKeys, count_of
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.page_order import batch_levels, page_levels, page_rows_of
-from dbt_zorder.request import BuildRequest
+from dbt_zorder.request import BuildRequest, stats_columns
+from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive, quote_column, resolve
 from dbt_zorder.spark.small_queries import SMALL_BYTES, estimated_bytes
 from dbt_zorder.tables.batch_size import NOT_BUILT, files_of_batch, target_bytes
 from dbt_zorder.tables.parquet.state import ParquetState
@@ -87,3 +90,14 @@ def _whole(df: DataFrame, layout: Layout, rows: int, request: BuildRequest) -> L
     if layout.curve is None and page_levels(rows, page_rows) > len(layout.levels) + 1:
         return None
     return one_file_layout(layout, rows, batch_levels(rows, page_rows, len(layout.keys)))
+
+
+def columns_with_stats(
+    df: DataFrame, layout: Layout, request: BuildRequest, state: ParquetState | None
+) -> Sequence[ResolvedColumn]:
+    """Return the columns of which files get stats: those of the version's other files, which all have the same."""
+    if state is not None and state.files is not None:
+        with contextlib.suppress(Exception):  # the stats are of other columns
+            sensitive = case_sensitive(df.sparkSession)
+            return [resolve(quote_column(name, df.schema), df.schema, sensitive=sensitive) for name in state.columns]
+    return stats_columns(df, layout, request)  # correct for the batch's own files
