@@ -22,12 +22,14 @@ class BuildReport:
         seconds: duration of each phase: query, sample, write, stats, swap. A query that is not cached also runs in
             later phases.
         collected: names of the old versions that were deleted.
+        written: figures of the files that the build wrote; None if it wrote all of them.
     """
 
     version: str
     summary: Summary
     seconds: Mapping[str, float]
     collected: Sequence[str]
+    written: Summary | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,37 @@ class AppendReport:
 
 
 @dataclass(frozen=True)
+class MergeReport:
+    """What a merge did to the rows and the files of its table.
+
+    Attributes:
+        inserted: number of rows that were added, also in place of deleted ones.
+        updated: number of matched rows that got a new value.
+        unchanged: number of matched rows whose values are the same as before.
+        deleted: number of rows that ``delete+insert`` removed.
+        rewritten: number of files that were replaced, because a row in them changed.
+        shared: number of files that stayed.
+    """
+
+    inserted: int
+    updated: int
+    unchanged: int
+    deleted: int
+    rewritten: int = 0
+    shared: int = 0
+
+    @property
+    def changed(self) -> int:
+        """Number of rows that the merge changed."""
+        return self.inserted + self.updated + self.deleted
+
+    def __str__(self) -> str:
+        counts = {"inserted": self.inserted, "updated": self.updated, "unchanged": self.unchanged}
+        counts["deleted"] = self.deleted
+        return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "no rows"
+
+
+@dataclass(frozen=True)
 class IncrementReport:
     """The result of an incremental run.
 
@@ -58,12 +91,14 @@ class IncrementReport:
         built: result of the build, if the run built the table: with the batch, or after it because a rewrite was due.
         table: figures of the table now; None if it has no stats, or if no rows came and the format was not asked.
         version: version that is served now.
+        merged: what a merge did; None if the batch was only added.
     """
 
     appended: AppendReport | None
     built: BuildReport | None
     table: Summary | None
     version: str
+    merged: MergeReport | None = None
 
     @classmethod
     def of_build(cls, report: BuildReport) -> IncrementReport:
@@ -163,6 +198,7 @@ class Outcome:
         appended: whether rows were added to the existing ones; None if the table was built.
         replaced: number of files in the partitions that a batch replaced; None if the table was built.
         rewritten: whether the table was rewritten after a batch because that was due; None if it was built.
+        merged: what a merge did to rows and files; None if rows were only added.
     """
 
     line: str
@@ -175,6 +211,7 @@ class Outcome:
     appended: bool | None = None
     replaced: int | None = None
     rewritten: bool | None = None
+    merged: MergeReport | None = None
 
     def __str__(self) -> str:
         return self.line
@@ -196,18 +233,25 @@ class Outcome:
     @classmethod
     def of_increment(cls, report: IncrementReport) -> Outcome:
         """Return the outcome of a batch, including the rewrite that it made due."""
-        batch, built, table = report.appended, report.built, report.table
+        batch, built, table, merged = report.appended, report.built, report.table, report.merged
         if batch is None:
             assert built is not None
             now = cls.of_build(built)
+            if merged is not None:
+                line = f"{merged}, all rows written anew, {now.line}"
+                return replace(now, line=line, rows=merged.changed, appended=False, rewritten=False, merged=merged)
             what = "built anew with the new rows" if built.summary.rows else "built anew"
             return replace(now, line=f"{what}, {now.line}", appended=False, rewritten=False)
         seconds = dict(batch.seconds)
         for phase, spent in built.seconds.items() if built else ():
             seconds[phase] = round(seconds.get(phase, 0.0) + spent, 3)
+        if merged is None:
+            line = append_line(batch.rows, batch.files, batch.removed, table, rewritten=built is not None)
+        else:
+            line = merge_line(merged, batch.files, table, rewritten=built is not None)
         return cls(
-            line=append_line(batch.rows, batch.files, batch.removed, table, rewritten=built is not None),
-            rows=batch.rows,
+            line=line,
+            rows=batch.rows if merged is None else merged.changed,
             files=batch.files + (built.summary.files if built else 0),
             bytes=batch.bytes + (built.summary.bytes if built else 0),
             point_query_files=dict(table.point_query_files) if table else {},
@@ -216,7 +260,21 @@ class Outcome:
             appended=True,
             replaced=batch.removed,
             rewritten=built is not None,
+            merged=merged,
         )
+
+
+def merge_line(merged: MergeReport, files: int, table: Summary | None, *, rewritten: bool) -> str:
+    """Return ``3 inserted, 1 updated, 2 of 16 files written anew, now 17 files, point query on ...``."""
+    if not merged.changed:
+        return f"{merged}, nothing written"
+    before = merged.rewritten + merged.shared
+    parts = [str(merged), f"{merged.rewritten} of {counted(before, 'file')} replaced by {files}"]
+    if rewritten:
+        parts.append("table rewritten")
+    if table is not None:
+        parts.append("now " + table_line(table.files, table.point_query_files))
+    return ", ".join(parts)
 
 
 def append_line(rows: int | None, files: int, replaced: int, table: Summary | None, *, rewritten: bool) -> str:

@@ -18,6 +18,7 @@ from dbt_zorder.engine.row_bytes import with_previous_row_bytes
 from dbt_zorder.engine.spark.descent import apply_layout, as_they_come
 from dbt_zorder.errors import ConfigError
 from dbt_zorder.layout.keys import Key
+from dbt_zorder.layout.known_keys import DrawnKeys
 from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import keys_for
 from dbt_zorder.progress import Clock, report_phase
@@ -28,7 +29,6 @@ from dbt_zorder.request import (
     check,
     partition_columns,
     readable_partitions,
-    stats_columns,
 )
 from dbt_zorder.spark.catalog import NEXT_SUFFIX, PREVIOUS_SUFFIX, TableInfo, TableName, describe
 from dbt_zorder.spark.catalog_id import catalog_id, was_moved
@@ -41,18 +41,21 @@ from dbt_zorder.spark.plain_names import check_folder
 from dbt_zorder.stats.collect import collect_path
 from dbt_zorder.stats.schema import STATS_SUFFIX
 from dbt_zorder.stats.store import load_sizes, write_stats
-from dbt_zorder.stats.summary import add_up, gather
+from dbt_zorder.stats.summary import Summary, add_up, gather
 from dbt_zorder.tables.build import warn_of_many, written
 from dbt_zorder.tables.parquet.analyze import analyze_again, analyzed
 from dbt_zorder.tables.parquet.changed_files import watch
 from dbt_zorder.tables.parquet.conflicts import beside_vacuum, check_base, check_served, check_version, verify
 from dbt_zorder.tables.parquet.partition_discovery import let_folders_tell
+from dbt_zorder.tables.parquet.plan_batch import columns_with_stats, plan_batch
 from dbt_zorder.tables.parquet.retention.deletions import collect_old, delete_unserved
 from dbt_zorder.tables.parquet.retention.foreign_files import delete_around, sorted_out
 from dbt_zorder.tables.parquet.retention.ownership import Owner, identified, served_owner
 from dbt_zorder.tables.parquet.retention.replacements import forget_replaced, note_replaced
 from dbt_zorder.tables.parquet.retention.surroundings import check_former, check_root, goes_with, why_not_deletable
 from dbt_zorder.tables.parquet.saved_layout import write_tree
+from dbt_zorder.tables.parquet.shared_files import SharedFiles
+from dbt_zorder.tables.parquet.state import ParquetState
 from dbt_zorder.tables.parquet.stats_view import publish_stats
 from dbt_zorder.tables.parquet.swap import Definition, definition_for, publish
 from dbt_zorder.tables.report import BuildReport
@@ -69,6 +72,7 @@ def build(
     request: BuildRequest,
     guard: Callable[[], None] | None = None,
     info: TableInfo | None = None,
+    shared: SharedFiles | None = None,
 ) -> BuildReport:
     """Write the result of a query as a new version of a table, and swap it in.
 
@@ -81,6 +85,8 @@ def build(
         guard: called just before the swap; an error that it raises abandons the build. The default checks whether
             another run has added rows to the replaced version. Callers with an earlier listing pass their own guard.
         info: current catalog description of the table, if just read.
+        shared: files of the current version that are part of the new one as well. The rows of the query are then
+            clustered by that version's saved layout.
 
     Raises:
         ColumnError, ConfigError: nothing was read or written, because the request does not fit the query; its root lies
@@ -117,18 +123,24 @@ def build(
     version = new_version()
     path = f"{root}/{version}"
     clock = Clock()
-    commit = VersionCommit(df, request, definition, base, path, owner)
+    commit = VersionCommit(df, request, definition, base, path, owner, None if shared is None else shared.state)
     try:
         with written(readable_partitions(df, request), request, commit, clock) as done:
             assert done is not None
             report_phase("write")  # a run that was cancelled during the write ends here
             with beside_vacuum(spark, request.table, path), clock.phase("stats"):
-                columns = stats_columns(df, done.layout, request)
-                stats = write_stats(collect_path(spark, path, df.schema, columns, version), path)
-                file_stats = gather(stats, done.layout.keys)
-                summary = add_up(file_stats, done.layout.keys)
-                verify(done.counted, done.layout.rows, summary)
-                write_tree(spark, path, done.layout, summary)
+                columns = columns_with_stats(df, done.layout, request, commit.state)
+                keys = [key for key in done.layout.keys if key.column in columns]
+                stats = collect_path(spark, path, df.schema, columns, version)
+                if shared is not None:
+                    shared.link(path)
+                    stats = shared.with_stats(stats, path)
+                stats = write_stats(stats, path)
+                file_stats = gather(stats, keys)
+                summary = add_up(file_stats, keys)
+                written_now = summary if shared is None else add_up(shared.without(file_stats, path), keys)
+                verify(done.counted, done.layout.rows, written_now)
+                _save_layout(spark, path, done.layout, summary, commit.state)
         with clock.phase("swap"):
             check_version(spark, path, file_stats)
             guard()
@@ -152,7 +164,7 @@ def build(
         names, partitioned = definition.schema.names, bool(definition.partition_by)
         analyze_again(spark, request.table, statistics, names, partitioned=partitioned)
         collected = _collect(spark, base, request, root, version)
-    return BuildReport(version, summary, clock.seconds, collected)
+    return BuildReport(version, summary, clock.seconds, collected, None if shared is None else written_now)
 
 
 @dataclass
@@ -165,6 +177,8 @@ class VersionCommit:
         base: catalog description of the table before; None if it did not exist.
         path: folder of the version.
         owner: owner of the version that is served; None if dbt-zorder did not make that version.
+        state: state of the version whose layout clusters the rows, as it shares files with this one; None if the rows
+            get a layout of their own.
     """
 
     df: DataFrame
@@ -173,6 +187,7 @@ class VersionCommit:
     base: TableInfo | None
     path: str
     owner: Owner | None
+    state: ParquetState | None = None
     by_spark: bool = False
     counts_first: bool = False
 
@@ -181,11 +196,18 @@ class VersionCommit:
         spark = self.df.sparkSession
         marker = _marker(spark, self.request, self.definition, self.path, self.owner)
         write_marker(spark, self.path, marker)
-        return keys_for(self.df, self.request.spec), as_spark_writes(spark, self.request, self.path)
+        tree = self.state.tree if self.state is not None else None
+        keys = (
+            tree.layout.keys if tree is not None and tree.layout is not None else keys_for(self.df, self.request.spec)
+        )
+        return keys, as_spark_writes(spark, self.request, self.path)
 
     def lay_out(self, source: RowSource) -> Layout | None:
         """Return the layout of the rows, with the measured row size of the previous version if there is one."""
         spark, request, spec, base = self.df.sparkSession, self.request, self.request.spec, self.base
+        if self.state is not None:
+            rows = source.for_spark if isinstance(source.known, DrawnKeys) else source.query
+            return plan_batch(rows, request, self.state, fresh=False, known=source.known)
         if base is not None and version_of(base.location):
             location = base.location
             spec = with_previous_row_bytes(spec, self.df, base, lambda: load_sizes(spark, location))
@@ -207,6 +229,13 @@ class VersionCommit:
 
     def settle(self) -> None:
         """Do nothing: no reader sees the version yet."""
+
+
+def _save_layout(spark: SparkSession, path: str, layout: Layout, summary: Summary, state: ParquetState | None) -> None:
+    """Save the layout of a version: that of the version with which it shares files, else its own."""
+    if state is not None and state.layout is not None and state.tree is not None:
+        layout, summary = state.layout, state.tree.built
+    write_tree(spark, path, layout, summary)
 
 
 def write_data(source: RowSource, layout: Layout, request: BuildRequest, path: str) -> None:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from dbt_zorder.layout.keys import Key, key_of
+from dbt_zorder.layout.layout import Layout
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.spark.catalog import TableInfo, TableName
 from dbt_zorder.spark.columns import case_sensitive, resolve_all
@@ -40,6 +41,11 @@ class ParquetState:
     columns: Sequence[str] = ()
     keys: Sequence[Key] = ()
     files: pa.Table | None = None
+
+    @property
+    def layout(self) -> Layout | None:
+        """The saved layout; None if there is no readable one."""
+        return None if self.tree is None else self.tree.layout
 
     @property
     def size(self) -> tuple[int, int]:

@@ -11,11 +11,12 @@ from dbt_zorder.errors import ConfigError, ZorderError
 from dbt_zorder.option_parsers import MOST_HOURS, are_hours
 from dbt_zorder.spark.catalog import TableName, describe
 from dbt_zorder.spark.catalog_id import catalog_id
-from dbt_zorder.spark.files import folder_bytes, has_client
+from dbt_zorder.spark.files import has_client
 from dbt_zorder.tables.parquet.retention.deletions import RetentionDecision, delete_planned, plan_deletions
 from dbt_zorder.tables.parquet.retention.former_roots import listed_roots
 from dbt_zorder.tables.parquet.retention.ownership import Owner, owner_of
 from dbt_zorder.tables.parquet.retention.whole_versions import missing_version_message, why_gone
+from dbt_zorder.tables.parquet.shared_files import bytes_of_each
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 from dbt_zorder.tables.version import read_marker, root_of, version_of
 
@@ -26,7 +27,7 @@ class Vacuumed:
 
     Attributes:
         table: name of the table.
-        versions: each folder with its size in bytes, newest first.
+        versions: each folder with its size in bytes, newest first. A file that versions share counts in the newest.
         dry_run: whether nothing was deleted.
         deleted: names of the deleted versions.
         skipped: folders in the marker that were not searched, each with the reason.
@@ -112,6 +113,6 @@ def vacuum(
         decisions = [
             replace(one, delete=False, why="stays until the table leads to a whole version") for one in decisions
         ]
-    sizes = [(one, folder_bytes(spark, one.path)) for one in decisions]
+    sizes = list(zip(decisions, bytes_of_each(spark, [one.path for one in decisions]), strict=True))
     deleted = [] if dry_run else delete_planned(spark, table, decisions)
     return Vacuumed(table, sizes, dry_run, deleted, skipped, refused)
