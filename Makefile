@@ -22,7 +22,7 @@ PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 python_of = $(shell for one in python$(1) $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python3) $(PYTHON); do \
 	$$one -c '' 2>/dev/null && echo $$one && break; done)
 
-.PHONY: help install demo test test-all check format suites format-test format-suites formats soak-pruning soak-faults soak-ownership mutants bench bench-smoke smoke smoke-oldest smoke-newest cluster-test servers-test documents site release clean
+.PHONY: help install demo test test-all check format suites format-test format-suites formats soak-pruning soak-faults soak-ownership soak-merges mutants bench bench-smoke smoke smoke-oldest smoke-newest cluster-test servers-test documents site release clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -112,6 +112,9 @@ format-test-%: $(STAMP)
 
 format-suites: $(STAMP) ## Run dbt's suites basic, incremental, snapshot and docs with every table z-ordered in Delta
 	$(QUICK) ZORDER_FORMAT=delta ZORDER_SUITES=delta $(BIN)/python -m pytest $(addprefix tests/functional/adapter/test_,$(DELTA_SUITES))
+
+soak-merges: $(STAMP) ## Merge 10,000 random batches, and compare each with plain Python
+	$(QUICK) SOAK_MERGES=10000 $(BIN)/python -m pytest $(PARALLEL) tests/unit/tables/parquet/merge/test_random_merges.py
 
 mutants: $(STAMP) ## Break the translator of predicates in many small ways; the harness must notice each
 	$(BIN)/python tests/soundness/mutate.py

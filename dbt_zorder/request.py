@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -55,6 +56,7 @@ class BuildRequest:
         table: name of the table.
         spec: specification of the layout.
         stats_columns: additional columns with stats. The clustering columns always have stats.
+        key_columns: columns of a unique key; those that the query has get stats, too, by which a merge finds files.
         bloom: columns with a Parquet bloom filter.
         options: options of Spark's Parquet writer, such as ``compression``.
         comment: comment of the table.
@@ -71,6 +73,7 @@ class BuildRequest:
     table: TableName
     spec: LayoutSpec
     stats_columns: Sequence[str] = ()
+    key_columns: Sequence[str] = ()
     bloom: Sequence[str] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     comment: str = ""
@@ -251,14 +254,16 @@ def readable_partitions(df: DataFrame, request: BuildRequest) -> DataFrame:
 
 
 def stats_columns(df: DataFrame, layout: Layout, request: BuildRequest) -> list[ResolvedColumn]:
-    """Return the columns with stats: the clustering columns, and the request's additional ones."""
+    """Return the columns with stats: the clustering columns, the request's additional ones, and those of its key."""
     columns = [key.column for key in layout.keys]
     sensitive = case_sensitive(df.sparkSession)
-    for name in request.stats_columns:
-        column = resolve(name, df.schema, sensitive=sensitive)
-        if column not in columns:
+    columns += [resolve(name, df.schema, sensitive=sensitive) for name in request.stats_columns]
+    for name in request.key_columns:
+        with contextlib.suppress(ColumnError):  # a first run does not use the key, and dbt accepts any
+            column = resolve(name, df.schema, sensitive=sensitive)
+            key_of(column)
             columns.append(column)
-    return columns
+    return list(dict.fromkeys(columns))
 
 
 def bloom_options(df: DataFrame, request: BuildRequest) -> dict[str, str]:

@@ -128,6 +128,13 @@ def staged(df: DataFrame) -> Iterator[Staged]:
         yield Staged(df, until_done, is_kept=reason is not None)
 
 
+@contextlib.contextmanager
+def kept(df: DataFrame) -> Iterator[DataFrame]:
+    """Yield the result of a query, which runs only once during the block, whatever it costs."""
+    with contextlib.ExitStack() as until_done:
+        yield Staged(df, until_done, is_kept=True).rows
+
+
 def _with_unique_plan(df: DataFrame) -> DataFrame:
     """Return the same rows by a plan that no other query shares.
 

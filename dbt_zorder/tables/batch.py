@@ -21,6 +21,7 @@ from dbt_zorder.request import BuildRequest, check_names, has_all_columns, parti
 from dbt_zorder.spark.catalog import TableInfo, TableName, describe
 from dbt_zorder.spark.columns import case_sensitive
 from dbt_zorder.spark.messages import in_one_line
+from dbt_zorder.tables.merge import Merge
 from dbt_zorder.tables.report import AppendReport, BuildReport, IncrementReport
 from dbt_zorder.tables.rewrite_policy import Overlap
 from dbt_zorder.tables.schema_change import compare, conform, target_schema
@@ -37,11 +38,13 @@ class Batch:
         overwrite: replace the partitions that the batch has rows of; the whole table if it has no partitions.
         on_schema_change: one of ``schema_change.MODES``.
         may_rewrite: rebuild the table when that is due.
+        merge: how rows are matched with those of the table; None if they are only added.
     """
 
     overwrite: bool = False
     on_schema_change: str = "ignore"
     may_rewrite: bool = True
+    merge: Merge | None = None
 
 
 def describe_existing(spark: SparkSession, table: TableName) -> TableInfo:

@@ -92,13 +92,7 @@ def increment(
     if batch.overwrite and not partitioned:
         rows = conform(df, schemas(spark, df, request, batch)[1])
         return IncrementReport.of_build(build(spark, rows, request, info=info))
-    if info.provider != "parquet":
-        keep = f"set file_format: {info.provider} to keep it, or " if info.provider in FORMATS else ""
-        msg = (
-            f"{request.table} is in {info.provider}, and the model's file_format is 'parquet', the default: {keep}"
-            "run the model with --full-refresh to replace it."
-        )
-        raise ZorderError(msg)
+    check_parquet(request.table, info)
     existing, schema = schemas(spark, df, request, batch)
     in_place = bool(version_of(info.location)) and has_client(spark) and keeps(existing, schema)
     rows = conform(df, schema)
@@ -113,7 +107,7 @@ def increment(
             # a table without rows has no order to follow: dbt run --empty, or a source that had none yet
             return IncrementReport.of_build(_build_with(spark, rows, schema, request, batch, before, info))
         # the weights belong to the model's columns, which may differ from the table's
-        spec = replace(request.spec, by=_by(spark, state, request, schema), weights=None)
+        spec = replace(request.spec, by=version_columns(spark, state, request, schema), weights=None)
         check(rows, replace(request, spec=spec))
     _say_of_stats(spark, state, request, schema)
     added = schema.fields[len(existing.fields) :]
@@ -132,6 +126,21 @@ def increment(
         lambda: _measured(spark, info, request, report),
         (lambda: rewrite(spark, request)) if batch.may_rewrite else None,
     )
+
+
+def check_parquet(table: TableName, info: TableInfo) -> None:
+    """Raise if a table is not in Parquet.
+
+    Raises:
+        ZorderError: it has another format.
+    """
+    if info.provider != "parquet":
+        keep = f"set file_format: {info.provider} to keep it, or " if info.provider in FORMATS else ""
+        msg = (
+            f"{table} is in {info.provider}, and the model's file_format is 'parquet', the default: {keep}"
+            "run the model with --full-refresh to replace it."
+        )
+        raise ZorderError(msg)
 
 
 def _build_with(
@@ -190,7 +199,7 @@ def _say_of_stats(spark: SparkSession, state: ParquetState, request: BuildReques
         )  # fmt: skip
 
 
-def _by(spark: SparkSession, state: ParquetState, request: BuildRequest, schema: StructType) -> list[str]:
+def version_columns(spark: SparkSession, state: ParquetState, request: BuildRequest, schema: StructType) -> list[str]:
     """Return the columns that a version is clustered by; warn if the model names others now."""
     wanted = list(request.spec.by)
     tree = state.tree

@@ -17,6 +17,7 @@ from dbt_zorder.stats.summary import Summary, no_stats, over_all_columns
 from dbt_zorder.tables.batch import Batch
 from dbt_zorder.tables.parquet import build, incremental, rewrite
 from dbt_zorder.tables.parquet.guard import as_read
+from dbt_zorder.tables.parquet.merge.merge_batch import merge_batch
 from dbt_zorder.tables.parquet.operations.verify import verify_table
 from dbt_zorder.tables.report import BuildReport, IncrementReport, OptimizeReport, Verified
 from dbt_zorder.tables.version import version_of
@@ -66,7 +67,9 @@ class ParquetTable:
         how: str = "auto",
         before: Mapping[str, int] | None = None,
     ) -> IncrementReport:
-        """Add the rows of a query in place if possible, else in a new version."""
+        """Add the rows of a query in place if possible, else in a new version; merge them into a new version."""
+        if batch.merge is not None and batch.merge.unique_key:
+            return merge_batch(self.spark, query(), request, batch, batch.merge, before)
         return incremental.increment(self.spark, query(), request, batch, before)
 
     def optimize(self, request: BuildRequest, how: str = "auto", *, dry_run: bool) -> OptimizeReport:
