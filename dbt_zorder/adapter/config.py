@@ -39,8 +39,11 @@ class ZorderConfig(SparkConfig):
     zorder_skip: bool | None = None
 
 
-STRATEGIES, MERGE = ("append", "insert_overwrite", "microbatch"), "merge"
-"""Incremental strategies that every format supports, and the one that only Delta and Iceberg support."""
+STRATEGIES = ("append", "insert_overwrite", "microbatch", "merge")
+"""Incremental strategies that every format supports."""
+
+DELETE_INSERT = "delete+insert"
+"""Incremental strategy that only Parquet supports."""
 
 KEYS = tuple(name for name in ZorderConfig.__dataclass_fields__ if name.startswith("zorder_"))
 
@@ -185,12 +188,12 @@ def _check_strategy(model: str, config: Mapping[str, Any], file_format: str) -> 
     strategy = config.get("incremental_strategy")
     if config.get("materialized") != "incremental" or strategy is None:
         return
-    allowed = STRATEGIES if file_format == "parquet" else (*STRATEGIES, MERGE)
+    allowed = (*STRATEGIES, DELETE_INSERT) if file_format == "parquet" else STRATEGIES
     if strategy not in allowed:
-        lacks = ", which needs file_format 'delta' or 'iceberg'" if strategy == MERGE else ""
+        instead = ", which is for file_format 'parquet'" if strategy == DELETE_INSERT else ""
         names = ", ".join(repr(name) for name in allowed)
         msg = (
-            f"Model {model}: incremental_strategy is {strategy!r}{lacks}; with file_format {file_format!r} it can be "
+            f"Model {model}: incremental_strategy is {strategy!r}{instead}; with file_format {file_format!r} it can be "
             f"{names}.{did_you_mean(str(strategy), allowed)}"
         )
         raise ConfigError(msg)

@@ -41,6 +41,7 @@ from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.adapter.requests import (
     check_alias,
     check_reserved,
+    merge_settings,
     model_request,
     retention_settings,
     snapshot_settings,
@@ -352,10 +353,14 @@ class ZorderAdapter(SparkAdapter):
         model: Mapping[str, Any],
         batch: Mapping[str, Any],
     ) -> ZorderResponse:
-        """Add a model's rows to its table. ``batch`` contains ``overwrite`` and ``on_schema_change``."""
+        """Add a model's rows to its table, or merge them into it.
+
+        ``batch`` contains ``strategy``, ``overwrite`` and ``on_schema_change``.
+        """
         request = self._request(settings, relation, model)
         with self._build_context(model, relation, sql):
-            how = Batch(batch["overwrite"], batch["on_schema_change"], settings.optimize != "never")
+            merge = merge_settings(model, batch["strategy"])
+            how = Batch(batch["overwrite"], batch["on_schema_change"], settings.optimize != "never", merge)
             table = for_format(self.session, request)
             now = table.begin()
             # queries that the model ran on its table at compilation read the files of that time
@@ -425,8 +430,9 @@ class ZorderAdapter(SparkAdapter):
                 return ZorderResponse.of(_build(self.session, first, request, is_first=True))
             current = model["config"].get("dbt_valid_to_current")
             names = SnapshotColumns(columns["dbt_scd_id"], columns["dbt_valid_to"], current)
-            taken = take_snapshot(self.session, sql, request, names)
-            return ZorderResponse.of(None if taken is None else Outcome.of_build(taken))
+            may_rewrite = by.optimize != "never"
+            taken = take_snapshot(self.session, sql, request, names, may_rewrite=may_rewrite)
+            return ZorderResponse.of(None if taken is None else Outcome.of_increment(taken))
 
     @available.parse_none
     def zorder_check_absent(self, relation: BaseRelation) -> None:

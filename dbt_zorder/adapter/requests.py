@@ -9,7 +9,7 @@ from dbt.adapters.base import BaseRelation
 from pyspark.sql import DataFrame
 
 from dbt_zorder import option_parsers as values
-from dbt_zorder.adapter.config import ModelSettings
+from dbt_zorder.adapter.config import DELETE_INSERT, ModelSettings
 from dbt_zorder.adapter.names import model_name, table_name
 from dbt_zorder.errors import ConfigError, ZorderError
 from dbt_zorder.layout.spec import LayoutSpec
@@ -18,6 +18,7 @@ from dbt_zorder.spark.catalog import TableName
 from dbt_zorder.spark.columns import case_sensitive, fold_case
 from dbt_zorder.spark.plain_names import check_identifier
 from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.tables.merge import STRATEGIES, Merge
 from dbt_zorder.tables.parquet.snapshot import default_columns
 from dbt_zorder.tables.reserved import check_name
 
@@ -63,6 +64,7 @@ def build_request(
             compression=settings.compression,
         ),
         stats_columns=settings.stats_columns,
+        key_columns=_as_list(model["config"].get("unique_key")) if _merges(model) else (),
         bloom=settings.bloom,
         options=settings.options,
         comment=(model.get("description") or "") if persisted.get("relation") else "",
@@ -74,6 +76,52 @@ def build_request(
         file_format=settings.file_format,
         in_memory=settings.in_memory,
     )
+
+
+def merge_settings(model: Mapping[str, Any], strategy: str) -> Merge | None:
+    """Return how a model's batches are merged; None if its strategy only adds rows.
+
+    Args:
+        model: node of the model.
+        strategy: its incremental strategy, with dbt-spark's default.
+
+    Raises:
+        ConfigError: a setting is not a column, a list of columns, or a list of conditions. The message names the model.
+    """
+    if strategy not in STRATEGIES:
+        return None
+    name, config = f"Model {model_name(model)}", model["config"]
+    conditions = config.get("predicates") or config.get("incremental_predicates")
+    updated = config.get("merge_update_columns")
+    excluded = config.get("merge_exclude_columns")
+    return Merge(
+        unique_key=[key.strip() for key in _names(f"{name}: unique_key", config.get("unique_key")) if key.strip()],
+        update_columns=_names(f"{name}: merge_update_columns", updated) if updated else None,
+        exclude_columns=_names(f"{name}: merge_exclude_columns", excluded),
+        predicates=_names(f"{name}: incremental_predicates", conditions),
+        replaces_rows=strategy == DELETE_INSERT,
+    )
+
+
+def _merges(model: Mapping[str, Any]) -> bool:
+    """Return whether rows of the model's table are found by a key: by a merge, or by a snapshot."""
+    config = model["config"]
+    return config.get("materialized") == "incremental" and config.get("incremental_strategy") in STRATEGIES
+
+
+def _names(key: str, value: Any) -> list[str]:
+    """Return a text or a list of texts as a list.
+
+    Raises:
+        ConfigError: the value is something else.
+    """
+    listed = (
+        [value] if isinstance(value, str) else list(value or []) if isinstance(value or [], (list, tuple)) else None
+    )
+    if listed is None or not all(isinstance(one, str) for one in listed):
+        msg = f"{key} is {value!r}, but it must be a text or a list of texts."
+        raise ConfigError(msg)
+    return listed
 
 
 def model_request(

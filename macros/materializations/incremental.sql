@@ -7,12 +7,13 @@
     {{ return(materialization_incremental_spark()) }}
   {%- endif -%}
 
-  {%- set batch = zorder_batch((config.get('file_format') or 'parquet') | lower) -%}
+  {%- set batch = zorder_batch((config.get('file_format') or 'parquet') | lower, settings) -%}
+  {%- set by_statement = batch.strategy == 'merge' and (settings is none or settings.file_format != 'parquet') -%}
   {%- set old_relation = load_cached_relation(this) if settings is not none else load_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set is_first = old_relation is none or old_relation.is_view or should_full_refresh() -%}
 
-  {{ zorder_pre_hooks(settings is not none and not is_first and batch.strategy != 'merge') }}
+  {{ zorder_pre_hooks(settings is not none and not is_first and not by_statement) }}
 
   {%- if settings is none and is_first -%}
     {%- if not should_full_refresh() -%}{% do adapter.zorder_check_absent(this) %}{%- endif -%}
@@ -22,7 +23,7 @@
   {%- elif is_first -%}
     {% do store_result('main', response=zorder_build_model(
         settings, target_relation, zorder_model_sql(), not should_full_refresh())) %}
-  {%- elif batch.strategy == 'merge' -%}
+  {%- elif by_statement -%}
     {% do store_result('main', response=zorder_merge_model(settings, old_relation, target_relation, batch)) %}
   {%- else -%}
     {% do store_result('main', response=zorder_increment_model(settings, target_relation, zorder_model_sql(), batch)) %}

@@ -23,16 +23,21 @@
   {{ return(response) }}
 {% endmacro %}
 
-{#- Return the strategy of a batch and its options, checked by dbt-spark's own macros. -#}
-{% macro zorder_batch(raw_file_format) %}
+{#- Return the strategy of a batch and its options, checked by dbt-spark's own macros. These refuse the two strategies
+    that only z-ordered Parquet tables have; ``settings`` is none for other tables. -#}
+{% macro zorder_batch(raw_file_format, settings) %}
   {%- set file_format = dbt_spark_validate_get_file_format(raw_file_format) -%}
   {%- set raw_strategy = config.get('incremental_strategy') or 'append' -%}
-  {%- set strategy = dbt_spark_validate_get_incremental_strategy(raw_strategy, file_format) -%}
+  {%- if settings is not none and file_format == 'parquet' and raw_strategy in ['merge', 'delete+insert'] -%}
+    {%- set strategy = raw_strategy -%}
+  {%- else -%}
+    {%- set strategy = dbt_spark_validate_get_incremental_strategy(raw_strategy, file_format) -%}
+  {%- endif -%}
   {%- if strategy == 'append' and config.get('unique_key') and config.get('zorder_by') -%}
     {% do exceptions.warn(
       "Model '" ~ model.name ~ "': unique_key has no effect with the incremental strategy 'append'"
       ~ ("" if config.get('incremental_strategy') else ", which is the default") ~ ": a row whose key is there comes in "
-      ~ "beside it. Replace whole partitions by 'insert_overwrite', or use 'merge' with file_format delta or iceberg."
+      ~ "beside it. To update it, set incremental_strategy: merge. To replace whole partitions, set 'insert_overwrite'."
     ) %}
   {%- endif -%}
   {%- if strategy == 'microbatch' and not config.get('partition_by') -%}

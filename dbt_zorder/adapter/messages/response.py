@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
@@ -27,6 +27,8 @@ class ZorderResponse(AdapterResponse):
         appended: whether rows were added to the existing version; None for a table model.
         files_replaced: number of files in the partitions that a batch replaced.
         rewritten: whether the table was rebuilt after the append, because a rewrite was due.
+        merged: numbers of rows that a merge inserted, updated, deleted and left unchanged, and of files that it
+            rewrote and shared with the version before.
     """
 
     files_written: int | None = None
@@ -38,6 +40,7 @@ class ZorderResponse(AdapterResponse):
     appended: bool | None = None
     files_replaced: int | None = None
     rewritten: bool | None = None
+    merged: dict[str, int] | None = None
 
     @classmethod
     def of(cls, outcome: Outcome | None) -> ZorderResponse:
@@ -57,4 +60,5 @@ class ZorderResponse(AdapterResponse):
             appended=outcome.appended,
             files_replaced=outcome.replaced,
             rewritten=outcome.rewritten,
+            merged=None if outcome.merged is None else asdict(outcome.merged),
         )

@@ -1,7 +1,6 @@
 """Compute the next state of a dbt snapshot: the existing rows, with changed ones closed, and the new rows.
 
-dbt's own query lists the changes, which a ``MERGE`` applies on other formats. Here one query over the table and its
-changes gives the result, which is built as a new version.
+dbt's own query lists the changes, which a ``MERGE`` applies on other formats. Here they are merged as a batch is.
 """
 
 from __future__ import annotations
@@ -12,21 +11,28 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructType
 
-from dbt_zorder.errors import ZorderError
+from dbt_zorder.engine.keep_result import kept
+from dbt_zorder.errors import BuildError, ZorderError
 from dbt_zorder.layout.keys import key_of
 from dbt_zorder.layout.spec import MOST_COLUMNS
+from dbt_zorder.progress import Clock
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import describe
 from dbt_zorder.spark.char_types import as_text
 from dbt_zorder.spark.columns import ResolvedColumn, case_sensitive
 from dbt_zorder.spark.ddl import type_ddl
-from dbt_zorder.spark.sql import quote_name, quote_string
-from dbt_zorder.tables.parquet.build import build
+from dbt_zorder.spark.sql import quote_name
+from dbt_zorder.tables.batch import Batch
+from dbt_zorder.tables.merge import Merge, MergeColumns
 from dbt_zorder.tables.parquet.changed_files import check_unchanged
 from dbt_zorder.tables.parquet.incremental import begin
-from dbt_zorder.tables.report import BuildReport
+from dbt_zorder.tables.parquet.merge.matching import TARGET, count_by_file, match
+from dbt_zorder.tables.parquet.merge.merge_batch import report_of
+from dbt_zorder.tables.parquet.merge.row_changes import RowChanges, TableFiles
+from dbt_zorder.tables.parquet.merge.source import numbered_rows
+from dbt_zorder.tables.report import IncrementReport, MergeReport
 from dbt_zorder.tables.schema_change import conform, target_schema
 from dbt_zorder.tables.two_step_swap import restore_if_interrupted
 
@@ -41,7 +47,6 @@ _ADVICE = (
 )
 _CLOSING = f"{CHANGE_TYPE} IN ('update', 'delete')"
 _CLOSED_ID = "__zorder_closed_id"
-_CLOSED_AT = "__zorder_closed_at"
 
 
 @dataclass(frozen=True)
@@ -59,14 +64,20 @@ class SnapshotColumns:
     current: str | None = None
 
 
-def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names: SnapshotColumns) -> BuildReport | None:
+def take_snapshot(
+    spark: SparkSession, query: str, request: BuildRequest, names: SnapshotColumns, *, may_rewrite: bool = True
+) -> IncrementReport | None:
     """Update a snapshot in a new version of its table, and swap it in; return None if nothing changed.
+
+    The version shares the files in which no row is closed, see ``merge``. The result is that of a ``MERGE``: a row is
+    closed if it is current and among those updated or deleted. A row is added if its id does not exist.
 
     Args:
         spark: the session.
         query: dbt's own query of changes: rows to ``insert``, and rows that close others (``update``, ``delete``).
         request: settings of the table.
         names: names of the snapshot's columns.
+        may_rewrite: rebuild the table when that is due.
 
     Raises:
         ZorderError: the table is not Parquet.
@@ -82,42 +93,42 @@ def take_snapshot(spark: SparkSession, query: str, request: BuildRequest, names:
             "in Parquet: set the table's file_format in the snapshot's config, or move the table away."
         )
         raise ZorderError(msg)
-    existing = spark.table(request.table.sql)
+    existing, clock = spark.table(request.table.sql), Clock()
+    # run the snapshot's query once, for the rows to close and the rows to add
+    with kept(as_text(spark.sql(query))) as changes:
+        files = TableFiles.of(spark, request, info, columns_after(existing, changes))
+        new = added(existing, changes, names)
+        with numbered_rows(_closing_rows(existing, changes, names)) as closing:
+            columns = MergeColumns([ResolvedColumn((names.scd_id,), StringType())], [names.valid_to])
+            valid_to = f"{TARGET}.{quote_name(names.valid_to)}"
+            is_current = f"{valid_to} IS NULL" + (f" OR {valid_to} = {names.current}" if names.current else "")
+            merge = Merge([names.scd_id], predicates=[is_current])
+            with kept(match(files.rows(list(files.sizes)), closing, columns, merge)) as pairs:
+                with clock.phase("query"):
+                    (matches, contested), count = count_by_file(pairs), new.count()
+                if contested:
+                    msg = (
+                        f"{request.table}: the snapshot's query has a unique_key twice, so that two rows would follow "
+                        "the current one; nothing was changed."
+                    )
+                    raise BuildError(msg)
+                if not matches and not count and files.keeps_columns:
+                    return None
+                guard = None if before is None else lambda: check_unchanged(spark, request.table, before)
+                built, rewritten = files.write(RowChanges(pairs, columns, matches, new), guard)
+    closed = sum(one.changed for one in matches.values())
+    figures = MergeReport(count, closed, 0, 0, rewritten, len(files.sizes) - rewritten)
+    return report_of(spark, request, Batch(may_rewrite=may_rewrite), built, figures, clock)
 
-    kept = as_text(
-        spark.sql(query)
-    ).persist()  # run the snapshot's query once, for the rows to close and the rows to add
-    try:
-        state = next_state(existing, kept, names)
-        closes_any = not kept.filter(_CLOSING).isEmpty()
-        if not closes_any and len(state.columns) == len(existing.columns) and added(existing, kept, names).isEmpty():
-            return None
-        return build(spark, state, request, lambda: check_unchanged(spark, request.table, before), info)
-    finally:
-        kept.unpersist()
 
-
-def next_state(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) -> DataFrame:
-    """Return the rows of a snapshot after its changes; columns that are new are NULL in its old rows.
-
-    The result is that of a ``MERGE``. A row is closed if it is current and among those updated or deleted. A row is
-    added if its id does not exist. Two changes of one row are an error, as in a ``MERGE``.
-    """
-    scd_id, valid_to = quote_name(names.scd_id), quote_name(names.valid_to)
-    twice = quote_string("The snapshot's query has a unique_key twice, so that two rows would follow the current one.")
-    closed = (
-        changes.filter(_CLOSING)
-        .groupBy(f.expr(scd_id).alias(_CLOSED_ID))
-        .agg(f.expr(f"if(count(*) > 1, raise_error({twice}), max({valid_to}))").alias(_CLOSED_AT))
+def _closing_rows(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) -> DataFrame:
+    """Return id and end of validity of the rows that a snapshot closes, in the types of its table."""
+    return changes.filter(_CLOSING).select(
+        *(
+            f.expr(f"CAST({quote_name(name)} AS {type_ddl(existing.schema[name].dataType)}) AS {quote_name(name)}")
+            for name in (names.scd_id, names.valid_to)
+        )
     )
-    is_current = f"{valid_to} IS NULL" + (f" OR {valid_to} = {names.current}" if names.current else "")
-    closes = f"{_CLOSED_ID} IS NOT NULL AND ({is_current})"
-    kept = existing.join(closed, f.expr(f"{scd_id} = {_CLOSED_ID}"), "left")
-    closed_at = f"CAST({_CLOSED_AT} AS {type_ddl(existing.schema[names.valid_to].dataType)})"
-    rows = kept.withColumn(names.valid_to, f.expr(f"if({closes}, {closed_at}, {valid_to})")).select(
-        *(f.col(quote_name(name)) for name in existing.columns)
-    )
-    return conform(rows, _columns_after(existing, changes), _ADVICE).unionAll(added(existing, changes, names))
 
 
 def added(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) -> DataFrame:
@@ -131,10 +142,10 @@ def added(existing: DataFrame, changes: DataFrame, names: SnapshotColumns) -> Da
     rows = changes.filter(f"{CHANGE_TYPE} = 'insert'").join(
         there, f.expr(f"{quote_name(names.scd_id)} = {_CLOSED_ID}"), "left_anti"
     )
-    return conform(rows, _columns_after(existing, changes), _ADVICE)
+    return conform(rows, columns_after(existing, changes), _ADVICE)
 
 
-def _columns_after(existing: DataFrame, changes: DataFrame) -> StructType:
+def columns_after(existing: DataFrame, changes: DataFrame) -> StructType:
     """Return the columns of the next state: existing ones keep their types, as in a MERGE, and new ones follow.
 
     The same applies to the fields of structs.

@@ -32,6 +32,10 @@ SHARE = {
     "test_basic.py::TestAdapterMethod": "plain",
     "test_dbt_clone.py::TestCloneNotPossible": "zordered",
     "test_empty.py::TestEmpty": "plain",
+    "test_incremental.py::TestIncrementalUniqueKey": "zordered",
+    "test_incremental.py::TestMergeExcludeColumns": "zordered",
+    "test_incremental.py::TestMergePredicates": "zordered",
+    "test_incremental.py::TestDeleteInsertPredicates": "zordered",
 }
 """What CI runs of the suites, and which way. ``ZORDER_SUITES`` names one way for all of them."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
@@ -12,8 +11,7 @@ from dbt.tests.adapter.incremental.test_incremental_on_schema_change import Base
 from dbt.tests.adapter.incremental.test_incremental_predicates import BaseIncrementalPredicates
 from dbt.tests.adapter.incremental.test_incremental_unique_id import BaseIncrementalUniqueKey
 
-MERGES = os.environ.get("ZORDER_SUITES") == "delta"
-NO_MERGE = "merge and delete+insert change rows of Parquet files, which append and insert_overwrite do not"
+NO_MERGE = "a table that dbt-spark keeps in Parquet has neither merge nor delete+insert"
 
 
 class TestIncrementalOnSchemaChange(BaseIncrementalOnSchemaChange):
@@ -48,20 +46,23 @@ class TestMicrobatch(BaseMicrobatch):
 
 
 class Merging:
-    """Models of a suite that merge, in a file format that can."""
+    """Models of a suite that merge, which plain Parquet tables of dbt-spark cannot."""
+
+    strategy = "merge"
 
     @pytest.fixture(scope="class")
-    def project_config_update(self) -> dict[str, Any]:
-        return {"models": {"+incremental_strategy": "merge"}} if MERGES else {}
+    def project_config_update(self, suites_run: str) -> dict[str, Any]:
+        return {} if suites_run == "plain" else {"models": {"+incremental_strategy": self.strategy}}
 
 
 class TestIncrementalUniqueKey(Merging, BaseIncrementalUniqueKey):
-    """On Parquet those cases of the suite that have no key: others need a merge."""
+    """On plain Parquet those cases of the suite that have no key."""
 
 
 def _needs_merge(name: str) -> Any:
-    @pytest.mark.skipif(not MERGES, reason=NO_MERGE)
-    def test(self: Any, project: Any) -> None:
+    def test(self: Any, project: Any, suites_run: str) -> None:
+        if suites_run == "plain":
+            pytest.skip(NO_MERGE)
         getattr(BaseIncrementalUniqueKey, name)(self, project)
 
     return test
@@ -76,14 +77,38 @@ for _name in vars(BaseIncrementalUniqueKey) | vars(BaseIncrementalUniqueKey.__mr
         setattr(TestIncrementalUniqueKey, _name, _needs_merge(_name))
 
 
-@pytest.mark.skipif(not MERGES, reason=NO_MERGE)
+class TestDeleteInsertUniqueKey(TestIncrementalUniqueKey):
+    strategy = "delete+insert"
+
+    @pytest.fixture(autouse=True)
+    def only_on_parquet(self, suites_run: str) -> None:
+        if suites_run != "zordered":
+            pytest.skip(NO_MERGE)
+
+
 class TestMergeExcludeColumns(Merging, BaseMergeExcludeColumns):
-    pass
+    @pytest.fixture(autouse=True)
+    def only_with_merge(self, suites_run: str) -> None:
+        if suites_run == "plain":
+            pytest.skip(NO_MERGE)
 
 
-@pytest.mark.skipif(not MERGES, reason=NO_MERGE)
-class TestIncrementalPredicates(BaseIncrementalPredicates):
+class TestMergePredicates(BaseIncrementalPredicates):
+    @pytest.fixture(autouse=True)
+    def only_with_merge(self, suites_run: str) -> None:
+        if suites_run == "plain":
+            pytest.skip(NO_MERGE)
+
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
-        """As dbt-spark's own: the suite's are those of delete+insert."""
+        """As dbt-spark's own."""
         return {"models": {"+incremental_predicates": ["dbt_internal_dest.id != 2"], "+incremental_strategy": "merge"}}
+
+
+class TestDeleteInsertPredicates(BaseIncrementalPredicates):
+    """The suite as it stands."""
+
+    @pytest.fixture(autouse=True)
+    def only_on_parquet(self, suites_run: str) -> None:
+        if suites_run != "zordered":
+            pytest.skip(NO_MERGE)

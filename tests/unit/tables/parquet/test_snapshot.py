@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -7,8 +10,11 @@ from dbt_zorder.errors import BuildError, SchemaChangeError, ZorderError
 from dbt_zorder.layout.spec import LayoutSpec
 from dbt_zorder.request import BuildRequest
 from dbt_zorder.spark.catalog import TableName, describe
+from dbt_zorder.tables.parquet import snapshot
 from dbt_zorder.tables.parquet.build import build
-from dbt_zorder.tables.parquet.snapshot import SnapshotColumns, default_columns, next_state, take_snapshot
+from dbt_zorder.tables.parquet.merge.source import numbered_rows
+from dbt_zorder.tables.parquet.snapshot import SnapshotColumns, default_columns, take_snapshot
+from dbt_zorder.tables.report import MergeReport
 from tests.support import unique
 
 NAMES = SnapshotColumns("scd", "until")
@@ -39,7 +45,26 @@ def day(spark: SparkSession, text: str) -> object:
     return spark.sql(f"select date'{text}'").collect()[0][0]
 
 
-def test_a_changed_row_is_closed_and_its_successor_added(spark: SparkSession) -> None:
+NextState = Callable[[DataFrame, DataFrame, SnapshotColumns], DataFrame]
+
+
+@pytest.fixture
+def next_state(spark: SparkSession, database: str) -> NextState:
+    """Return a function that builds a snapshot, takes the next one, and returns its rows."""
+
+    def take(before: DataFrame, staged: DataFrame, names: SnapshotColumns) -> DataFrame:
+        wanted = BuildRequest(TableName(database, unique("snap")), LayoutSpec(by=("id",)))
+        build(spark, before, wanted)
+        view = unique("changes")
+        staged.createOrReplaceTempView(view)
+        take_snapshot(spark, f"SELECT * FROM {view}", wanted, names)
+        spark.catalog.refreshTable(wanted.table.sql)
+        return spark.table(wanted.table.sql)
+
+    return take
+
+
+def test_a_changed_row_is_closed_and_its_successor_added(spark: SparkSession, next_state: NextState) -> None:
     end = day(spark, "2024-05-01")
     before = rows(spark, (1, "a", None, "1a"), (2, "b", None, "2b"), (3, "old", end, "3old"), (3, "c", None, "3c"))
     staged = changes(
@@ -59,7 +84,7 @@ def test_a_changed_row_is_closed_and_its_successor_added(spark: SparkSession) ->
     }
 
 
-def test_what_a_merge_would_leave_alone_stays(spark: SparkSession) -> None:
+def test_what_a_merge_would_leave_alone_stays(spark: SparkSession, next_state: NextState) -> None:
     """A row that is closed is not closed again, and one whose id is there is not added again."""
     first, second = day(spark, "2024-05-01"), day(spark, "2024-06-01")
     before = rows(spark, (1, "a", first, "1a"), (2, "b", None, "2b"))
@@ -67,7 +92,7 @@ def test_what_a_merge_would_leave_alone_stays(spark: SparkSession) -> None:
     assert state(next_state(before, staged, NAMES)) == {(1, "a", "2024-05-01", "1a"), (2, "b", None, "2b")}
 
 
-def test_the_current_row_may_be_marked_by_a_date_of_its_own(spark: SparkSession) -> None:
+def test_the_current_row_may_be_marked_by_a_date_of_its_own(spark: SparkSession, next_state: NextState) -> None:
     far, end = day(spark, "2099-12-31"), day(spark, "2024-05-01")
     before = rows(spark, (1, "a", far, "1a"), (2, "b", None, "2b"), (3, "c", end, "3c"))
     staged = changes(spark, *[("update", n, "", n, day(spark, "2024-06-01"), f"{n}{'abc'[n - 1]}") for n in (1, 2, 3)])
@@ -76,21 +101,21 @@ def test_the_current_row_may_be_marked_by_a_date_of_its_own(spark: SparkSession)
     assert (3, "c", "2024-05-01", "3c") in found
 
 
-def test_a_new_column_is_null_in_old_rows_and_dbts_own_are_left_out(spark: SparkSession) -> None:
+def test_a_new_column_is_null_in_old_rows_and_dbts_own_are_left_out(spark: SparkSession, next_state: NextState) -> None:
     staged = changes(spark, ("insert", 2, "b", 2, None, "2b", 7), more=", extra int")
     found = next_state(rows(spark, (1, "a", None, "1a")), staged, NAMES)
     assert found.columns == ["id", "v", "until", "scd", "extra"]
     assert {(row.id, row.extra) for row in found.collect()} == {(1, None), (2, 7)}
 
 
-def test_a_column_that_is_called_like_dbts_own_is_kept(spark: SparkSession) -> None:
+def test_a_column_that_is_called_like_dbts_own_is_kept(spark: SparkSession, next_state: NextState) -> None:
     more = ", dbt_unique_key_1 int, dbt_unique_key_hash int, DBT_UNIQUE_KEY_2 int"
     staged = changes(spark, ("insert", 2, "b", 2, None, "2b", 7, 8, 9), more=more)
     found = next_state(rows(spark, (1, "a", None, "1a")), staged, NAMES)
     assert found.columns == ["id", "v", "until", "scd", "dbt_unique_key_hash"]
 
 
-def test_two_changes_of_one_row_are_an_error(spark: SparkSession) -> None:
+def test_two_changes_of_one_row_are_an_error(spark: SparkSession, next_state: NextState) -> None:
     end = day(spark, "2024-05-01")
     staged = changes(spark, ("update", 1, "x", 1, end, "1a"), ("update", 1, "y", 1, end, "1a"))
     with pytest.raises(Exception, match="has a unique_key twice"):
@@ -116,7 +141,8 @@ def test_changes_become_a_new_version_and_no_changes_none(spark: SparkSession, r
     assert location(spark, request_of) == first
     report = take_snapshot(spark, query(spark, ("insert", 3, "c", 3, None, "3c")), request_of, NAMES)
     assert report is not None
-    assert report.summary.rows == 3
+    assert report.merged is not None
+    assert report.merged.inserted == 1
     assert location(spark, request_of) != first
     assert spark.table(request_of.table.sql).count() == 3
 
@@ -139,11 +165,13 @@ def test_a_failure_leaves_the_snapshot_as_it_was(spark: SparkSession, request_of
 def test_a_table_that_changes_meanwhile_is_kept(
     spark: SparkSession, request_of: BuildRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def insert_beside(*args: object) -> DataFrame:
-        spark.sql(f"INSERT INTO {request_of.table.sql} VALUES (9, 'z', NULL, '9z')")
-        return next_state(*args)  # type: ignore[arg-type]
+    real = numbered_rows
 
-    monkeypatch.setattr("dbt_zorder.tables.parquet.snapshot.next_state", insert_beside)
+    def insert_beside(rows: DataFrame) -> Any:
+        spark.sql(f"INSERT INTO {request_of.table.sql} VALUES (9, 'z', NULL, '9z')")
+        return real(rows)
+
+    monkeypatch.setattr(snapshot, "numbered_rows", insert_beside)
     with pytest.raises(BuildError, match="added 1 and removed 0 files"):
         take_snapshot(spark, query(spark, ("insert", 3, "c", 3, None, "3c")), request_of, NAMES)
     spark.sql(f"REFRESH TABLE {request_of.table.sql}")
@@ -168,7 +196,7 @@ def test_without_zorder_by_a_snapshot_is_clustered_by_its_key(
     assert default_columns(df, key, "since") == by
 
 
-def test_old_rows_keep_their_types(spark: SparkSession) -> None:
+def test_old_rows_keep_their_types(spark: SparkSession, next_state: NextState) -> None:
     """What arrives as another type becomes the table's, as in a MERGE, or fails; it never widens what is there."""
     before = spark.sql("SELECT 9007199254740993 AS id, date'2024-01-01' AS until, 'x' AS scd")
     columns = "dbt_change_type string, id double, until timestamp, scd string"
@@ -188,7 +216,9 @@ def test_inserts_that_are_there_write_nothing(spark: SparkSession, database: str
     assert first.version in spark.table(table.sql).inputFiles()[0]
 
 
-def test_fields_that_come_later_are_null_in_older_rows_and_found_by_name(spark: SparkSession) -> None:
+def test_fields_that_come_later_are_null_in_older_rows_and_found_by_name(
+    spark: SparkSession, next_state: NextState
+) -> None:
     old = "named_struct('a', 1, 'b', named_struct('x', 2)) AS s, array(named_struct('k', 3, 'l', 4)) AS r"
     new = (
         "named_struct('b', named_struct('y', 'z', 'x', 5L), 'a', 6) AS s, "
@@ -206,7 +236,9 @@ def test_fields_that_come_later_are_null_in_older_rows_and_found_by_name(spark: 
     assert by_id == {"1a": (1, 2, None, 3, 4, None, 1, 2), "1b": (6, 5, "z", 8, 7, "m", 8, 9)}
 
 
-def test_a_type_that_cannot_become_that_of_the_snapshot_goes_by_either_advice(spark: SparkSession) -> None:
+def test_a_type_that_cannot_become_that_of_the_snapshot_goes_by_either_advice(
+    spark: SparkSession, next_state: NextState
+) -> None:
     before = spark.sql("SELECT 1 AS id, 'text' AS v, cast(NULL AS date) AS until, '1a' AS scd")
     text = (
         "SELECT 'insert' AS dbt_change_type, 1 AS dbt_unique_key, 1 AS id, {} AS {}, cast(NULL AS date) AS until, "
@@ -216,3 +248,21 @@ def test_a_type_that_cannot_become_that_of_the_snapshot_goes_by_either_advice(sp
         next_state(before, spark.sql(text.format("array(1)", "v")), NAMES)
     for value, name in (("to_json(array(1))", "v"), ("array(1)", "w")):
         assert next_state(before, spark.sql(text.format(value, name)), NAMES).count() == 2
+
+
+def test_a_snapshot_writes_the_files_in_which_a_row_is_closed(spark: SparkSession, database: str) -> None:
+    wanted = BuildRequest(TableName(database, unique("snap")), LayoutSpec(by=("id",), files=8))
+    before = (
+        "SELECT CAST(id AS INT) AS id, 'a' AS v, CAST(NULL AS DATE) AS until, concat(id, 'a') AS scd FROM range(4000)"
+    )
+    build(spark, spark.sql(before), wanted)
+    end = day(spark, "2024-05-01")
+    staged = [("update", n, "b", n, end, f"{n}a") for n in range(5)] + [
+        ("insert", n, "b", n, None, f"{n}b") for n in range(5)
+    ]
+    report = take_snapshot(spark, query(spark, *staged), wanted, NAMES)
+    assert report is not None
+    assert report.merged == MergeReport(5, 5, 0, 0, rewritten=1, shared=7)
+    spark.catalog.refreshTable(wanted.table.sql)
+    assert spark.table(wanted.table.sql).count() == 4005
+    assert spark.table(wanted.table.sql).where("until IS NOT NULL").count() == 5
