@@ -182,8 +182,8 @@ def test_keys_of_others_are_none_of_our_business(key: str) -> None:
         ({"partition_by": ["x", "b"]}, "zorder_by has 'b', which is a partition column"),
         ({"clustered_by": "c", "buckets": 4}, "clustered_by makes buckets"),
         (
-            {"materialized": "incremental", "incremental_strategy": "merge"},
-            "'merge', which needs file_format 'delta' or 'iceberg'; with file_format 'parquet' it can be 'append', ",
+            {"materialized": "incremental", "incremental_strategy": "delete+insert", "file_format": "delta"},
+            "'delete+insert', which is for file_format 'parquet'; with file_format 'delta' it can be 'append', ",
         ),
         (
             {"materialized": "incremental", "incremental_strategy": "apend", "file_format": "delta"},
