@@ -70,6 +70,7 @@ class PlanNode:
     fields: Mapping[str, Any] = field(repr=False)
     children: tuple[PlanNode, ...]
     path: tuple[int, ...]
+    _read_fields: dict[str, list[Expression]] = field(default_factory=dict, repr=False, compare=False)
 
     def walk(self) -> Iterator[PlanNode]:
         """Yield this node and all below it, a node before its children."""
@@ -79,11 +80,13 @@ class PlanNode:
 
     def expressions(self, name: str) -> list[Expression]:
         """Return a field that contains expressions; empty if the node has no such field."""
-        found = self.fields.get(name)
-        if not isinstance(found, list) or not found:
-            return []
-        lists = found if isinstance(found[0], list) else [found]
-        return [_read(_expression, one) for one in lists if isinstance(one[0], dict) and "num-children" in one[0]]
+        if name not in self._read_fields:
+            found = self.fields.get(name)
+            lists = [] if not isinstance(found, list) or not found else found if isinstance(found[0], list) else [found]
+            self._read_fields[name] = [
+                _read(_expression, one) for one in lists if isinstance(one[0], dict) and "num-children" in one[0]
+            ]
+        return self._read_fields[name]
 
     def all_expressions(self) -> Iterator[Expression]:
         """Yield the expressions in all fields, each without those below it."""
@@ -144,6 +147,7 @@ class PlanTrees:
 
     def __init__(self, plan: Any) -> None:
         self._plan = plan
+        self._in_jvm: dict[tuple[int, tuple[int, ...]], Any] = {}
 
     @cached_property
     def roots(self) -> list[Any]:
@@ -165,7 +169,14 @@ class PlanTrees:
 
     def in_jvm(self, number: int, node: PlanNode) -> Any:
         """Return a node of a tree as the JVM's object."""
-        return node_at(self.roots[number], node.path)
+        return self._at(number, node.path)
+
+    def _at(self, number: int, path: tuple[int, ...]) -> Any:
+        if not path:
+            return self.roots[number]
+        if (number, path) not in self._in_jvm:  # a step needs two calls, and many nodes share their way
+            self._in_jvm[number, path] = node_at(self._at(number, path[:-1]), path[-1:])
+        return self._in_jvm[number, path]
 
 
 def node_at(plan: Any, path: Sequence[int]) -> Any:
