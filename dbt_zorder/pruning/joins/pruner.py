@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 from dbt_zorder.humanize import counted
 from dbt_zorder.pruning.files.column_bounds import ColumnBounds, read_bounds
 from dbt_zorder.pruning.files.stats_source import Stats
-from dbt_zorder.pruning.joins.keys import Keys, SideRows, collect_rows, is_compared
+from dbt_zorder.pruning.joins.keys import Keys, is_compared
 from dbt_zorder.pruning.joins.reducers import Reducer, find_reducers
+from dbt_zorder.pruning.joins.sides import Side
 from dbt_zorder.pruning.plans.exclusion import PlanExclusion
-from dbt_zorder.pruning.plans.pins import Pins, pin_leaves
 from dbt_zorder.pruning.plans.tree import METADATA, PlanNode, PlanTrees
 from dbt_zorder.pruning.predicate.tree import Column
 from dbt_zorder.spark.jvm import items
@@ -36,28 +36,6 @@ SIDE_SHARE_AT_MOST = 0.5
 _NOT_SELECTIVE = frozenset({"IsNotNull", "BloomFilterMightContain"})
 
 
-class _Side:
-    """A side of a join, which is run once, unless another scan wants other columns of it."""
-
-    def __init__(self, plan: Any) -> None:
-        self.plan = plan
-        self.wanted: set[int] = set()
-        self._read: tuple[list[int], SideRows] | None = None
-
-    @cached_property
-    def pinned(self) -> tuple[Pins, int] | None:
-        """Return the files of the side and their bytes; None if they cannot be pinned."""
-        return pin_leaves(self.plan)
-
-    def keys(self, spark: SparkSession, place: int, tests: Sequence[tuple[int, str, Keys]]) -> Keys | None:
-        """Return the keys at a place of the plan's output, which is in ``wanted``, of the rows that pass tests."""
-        if self._read is None or not self.wanted.issubset(self._read[0]):
-            wanted = sorted(self.wanted)
-            self._read = wanted, collect_rows(spark, self.plan, wanted)
-        places, rows = self._read
-        return rows.keys(places.index(place), [(places.index(at), op, keys) for at, op, keys in tests])
-
-
 @dataclass(frozen=True)
 class _Reduction:
     """A reducer with its side.
@@ -71,7 +49,7 @@ class _Reduction:
     """
 
     op: str
-    side: _Side
+    side: Side
     place: int
     is_selective: bool
     within: tuple[tuple[int, _Reduction], ...]
@@ -83,8 +61,8 @@ class JoinPruner:
     def __init__(self, spark: SparkSession, plans: PlanTrees) -> None:
         self._spark = spark
         self._plans = plans
-        self._sides: list[_Side] = []
-        self._by_path: dict[tuple[int, tuple[int, ...]], _Side] = {}
+        self._sides: list[Side] = []
+        self._by_path: dict[tuple[int, tuple[int, ...]], Side] = {}
 
     def exclude(self, relation: Any, size: int, stats: Stats, columns: Mapping[str, Column]) -> PlanExclusion:
         """Return the files of a scan without a row that joins keep. Never raises.
@@ -125,18 +103,18 @@ class JoinPruner:
         node = reducer.side
         key = (root, node.path)
         if key not in self._by_path:
-            self._by_path[key] = self._side(self._plans.in_jvm(root, node))
+            self._by_path[key] = self._side(self._plans.in_jvm(root, node), node)
         side, output = self._by_path[key], node.output
         within = tuple((output.index(id_), self._with(root, one)) for id_, one in reducer.within if _may_lack_keys(one))
         place = output.index(reducer.attribute)
         side.wanted.update([place, *(at for at, _ in within)])
         return _Reduction(reducer.op, side, place, _is_selective(node), within)
 
-    def _side(self, plan: Any) -> _Side:
+    def _side(self, plan: Any, node: PlanNode) -> Side:
         for one in self._sides:
             if one.plan.sameResult(plan):
                 return one
-        self._sides.append(_Side(plan))
+        self._sides.append(Side(plan, node))
         return self._sides[-1]
 
     def _apply(self, found: PlanExclusion, bounds: ColumnBounds, column: str, reduction: _Reduction, size: int) -> None:

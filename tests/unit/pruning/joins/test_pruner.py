@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from dbt_zorder.pruning import prune_statement, query
 from dbt_zorder.pruning.joins import keys, pruner
+from dbt_zorder.pruning.joins import sides as sides_module
 from dbt_zorder.pruning.plain_sql import catalyst, statement
 from dbt_zorder.pruning.plain_sql.statement import prepare
 from tests.support import settings, unique
@@ -35,6 +36,7 @@ def sides(spark: SparkSession, table: str) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def any_side_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pruner, "SIDE_SHARE_AT_MOST", 10.0)
+    monkeypatch.setattr(sides_module, "_kept", OrderedDict())
 
 
 # a statement, and the files that it reads at most: of 8 of the table, and one of each side
@@ -89,7 +91,7 @@ def test_a_side_is_run_once_however_often_it_is_named(
         runs.append(args)
         return collect(*args)
 
-    monkeypatch.setattr(pruner, "collect_rows", collect_rows)
+    monkeypatch.setattr(sides_module, "collect_rows", collect_rows)
     one = f"SELECT t.a FROM {T} t JOIN {D} d ON t.b = d.k WHERE d.g = 5"
     assert len(prepare(spark, f"{one} UNION ALL {one} UNION ALL SELECT max(a) FROM ({one})").reads) == 3
     assert len(runs) == 1
