@@ -74,7 +74,7 @@ def _is_moment_text(literal: Expression) -> bool:
 
 def _is_unclear(part: Expression) -> bool:
     """Return whether the JSON of an expression leaves open if it depends on the clock."""
-    if part.kind != "Cast" or part.fields["dataType"] not in _TIME_TYPES:
+    if part.kind != "Cast" or str(part.fields["dataType"]) not in _TIME_TYPES:  # a struct's type is no text
         return part.kind == "SQLScalarFunction"
     child = part.children[0]
     return child.kind != "Literal" and all(one.kind != "AttributeReference" for one in child.walk())
