@@ -59,6 +59,9 @@ def read(tree: Expr, names: Names) -> Node:
     return _node(tree, names)
 
 
+_ROW = "named_struct"
+
+
 def _node(e: Expr, names: Names) -> Node:
     if isinstance(e, exp.Paren):
         return _node(e.this, names) if _only(e, "this") else _opaque(e)
@@ -147,7 +150,15 @@ def _between(e: Expr, names: Names) -> Node | None:
 def _in(e: Expr, names: Names) -> Node | None:
     if not _only(e, "this", "expressions"):
         return None
-    return In(_node(e.this, names), tuple(_node(value, names) for value in e.expressions))
+    child, *values = (_row(one, names) or _node(one, names) for one in (e.this, *e.expressions))
+    return In(child, tuple(values))
+
+
+def _row(e: Expr, names: Names) -> Row | None:
+    """Return a row from ``named_struct('a', a, 'b', b)``, as Spark's plans show ``(a, b)``; None for other forms."""
+    if not isinstance(e, exp.Anonymous) or str(e.this).lower() != _ROW or _ROW in names.hidden:
+        return None
+    return Row(tuple(_node(item, names) for item in e.expressions[1::2]))
 
 
 def _tuple(e: Expr, names: Names) -> Node | None:
