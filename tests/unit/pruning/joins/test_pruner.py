@@ -71,7 +71,7 @@ WHOLE = [
     f"SELECT * FROM {T} t LEFT ANTI JOIN {D} d ON t.b = d.k AND d.g = 5",
     f"SELECT * FROM {T} WHERE b NOT IN (SELECT k FROM {D} WHERE g < 90)",
     f"SELECT * FROM {T} t JOIN {D} d ON t.b = d.k",
-    f"SELECT * FROM (SELECT * FROM {T} ORDER BY a DESC LIMIT 3) t JOIN {D} d ON t.b = d.k AND d.g < 99",
+    f"SELECT * FROM (SELECT * FROM {T} ORDER BY a DESC LIMIT 1000000) t JOIN {D} d ON t.b = d.k AND d.g < 99",
 ]
 
 
